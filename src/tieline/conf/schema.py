@@ -1,0 +1,124 @@
+"""The one schema: every setting, its default and its meaning.
+
+The loader, the reference page, the JSON Schema and ``tieline check`` all read this file, so a setting
+exists exactly when it is written here.  Units are part of the name.  A limit is a number or ``"none"``;
+zero always means zero.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct, field
+
+NoLimit = Literal["none"]
+Count = Annotated[int, Meta(ge=0)]
+Limit = Count | NoLimit
+Seconds = Annotated[float, Meta(ge=0)]
+
+#: What "none" becomes inside the broker: larger than any count or size it will ever compare with.
+UNLIMITED = 1 << 62
+
+
+def bound(limit: Limit) -> int:
+    """The number that a limit compares with."""
+    return UNLIMITED if limit == "none" else limit
+
+
+class Listener(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One address that clients connect to."""
+
+    url: Annotated[
+        str, Meta(description="tcp://, tls://, ws:// or wss:// followed by host:port; port 0 takes a free one.")
+    ]
+    certificate: Annotated[str | None, Meta(description="PEM file with the certificate chain (tls, wss).")] = None
+    key: Annotated[str | None, Meta(description="PEM file with the private key (tls, wss).")] = None
+    client_ca: Annotated[
+        str | None, Meta(description="PEM file with the authorities whose client certificates are required.")
+    ] = None
+    connections: Annotated[Limit, Meta(description="Open connections on this listener.")] = "none"
+
+
+class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Every bound the broker keeps; beside each, what others chose."""
+
+    packet_bytes: Annotated[
+        Annotated[int, Meta(ge=16, le=268_435_460)],
+        Meta(description="Largest packet accepted (mosquitto 256 MiB, EMQX 1 MiB, NanoMQ 10 kB)."),
+    ] = 1_048_576
+    connections: Annotated[Limit, Meta(description="Open connections, all listeners together.")] = 100_000
+    sessions: Annotated[Limit, Meta(description="Sessions, connected or waiting for their client.")] = 200_000
+    connect_timeout_s: Annotated[
+        Seconds, Meta(description="Time from accepting a connection to a complete CONNECT.")
+    ] = 10.0
+    topic_levels: Annotated[
+        Count, Meta(description="Levels in a topic name or filter (mosquitto 200, EMQX 128).")
+    ] = 128
+    subscriptions: Annotated[Limit, Meta(description="Subscriptions of one session.")] = 10_000
+    subscriptions_total: Annotated[Limit, Meta(description="Subscriptions of all sessions.")] = 2_000_000
+    queue_messages: Annotated[
+        Limit, Meta(description="Messages waiting for one session (mosquitto 1,000, EMQX 1,000).")
+    ] = 100_000
+    queue_bytes: Annotated[Limit, Meta(description="Bytes waiting for one session.")] = 8_388_608
+    queue_bytes_total: Annotated[Limit, Meta(description="Bytes waiting for all sessions together.")] = 1_073_741_824
+    inflight: Annotated[
+        Annotated[int, Meta(ge=1, le=65_535)],
+        Meta(description="Unacknowledged QoS 1 and 2 messages to one client (mosquitto 20, EMQX 32)."),
+    ] = 256
+    receive_maximum: Annotated[
+        Annotated[int, Meta(ge=1, le=65_535)],
+        Meta(description="Unacknowledged QoS 1 and 2 messages from one client (MQTT 5 Receive Maximum)."),
+    ] = 1_024
+    topic_alias_maximum: Annotated[
+        Annotated[int, Meta(ge=0, le=65_535)], Meta(description="Topic aliases a client may set.")
+    ] = 64
+    topic_alias_outgoing: Annotated[
+        Annotated[int, Meta(ge=0, le=65_535)],
+        Meta(description="Topic aliases the broker sets towards a client that allows them."),
+    ] = 64
+    retained_messages: Annotated[Limit, Meta(description="Retained messages.")] = 1_000_000
+    retained_bytes: Annotated[Limit, Meta(description="Bytes of retained topics, payloads and properties.")] = (
+        268_435_456
+    )
+    route_cache: Annotated[Count, Meta(description="Topics whose matched subscribers are remembered.")] = 131_072
+
+
+class Mqtt(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Choices that the specifications leave to the server."""
+
+    maximum_qos: Annotated[Literal[0, 1, 2], Meta(description="Highest QoS offered.")] = 2
+    retain_available: Annotated[bool, Meta(description="Retained messages are kept and sent.")] = True
+    wildcard_available: Annotated[bool, Meta(description="Wildcards in subscriptions are allowed.")] = True
+    shared_available: Annotated[bool, Meta(description="$share/group/filter subscriptions are allowed.")] = True
+    session_expiry_max_s: Annotated[
+        Limit, Meta(description="Longest a session outlives its connection; longer wishes are shortened, and said so.")
+    ] = "none"
+    keep_alive_max_s: Annotated[
+        Annotated[int, Meta(ge=1, le=65_535)] | NoLimit,
+        Meta(description="Longest keep-alive; MQTT 5 clients are told (Server Keep Alive), 0 counts as longest."),
+    ] = "none"
+    full: Annotated[
+        Literal["refuse", "oldest"],
+        Meta(
+            description="A QoS 1 or 2 message meets a full queue: refuse it (MQTT 5: 0x97; 3.1.1: the publisher "
+            "waits), or drop the oldest one."
+        ),
+    ] = "refuse"
+    pause_max_s: Annotated[
+        Seconds, Meta(description="How long a publisher waits for a full queue before it is disconnected.")
+    ] = 30.0
+    sys_interval_s: Annotated[Seconds, Meta(description="Seconds between two $SYS reports; 0 means no $SYS.")] = 10.0
+
+
+class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The whole configuration of one broker."""
+
+    name: Annotated[str, Meta(description="Name of this broker, used in logs, $SYS and its management socket.")] = (
+        "tieline"
+    )
+    data: Annotated[str | None, Meta(description="Directory for the management socket and, later, the store.")] = None
+    listener: Annotated[tuple[Listener, ...], Meta(description="Where clients connect.")] = (
+        Listener(url="tcp://127.0.0.1:1883"),
+    )
+    limits: Limits = field(default_factory=Limits)
+    mqtt: Mqtt = field(default_factory=Mqtt)

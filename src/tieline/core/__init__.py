@@ -1,0 +1,1 @@
+"""One broker, without I/O: bytes and the time go in, bytes and changed connections come out."""

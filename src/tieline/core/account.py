@@ -1,0 +1,104 @@
+"""What happened: counters, named drops and the broker's own story.
+
+Every discarded message has a :class:`Drop` name, is counted under it, and leaves one record in a bounded ring; every
+connection that is refused or closed has a name and is counted too.  The log, ``$SYS`` and ``tieline top`` all read from here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Drop(StrEnum):
+    """Why a message was discarded."""
+
+    QUEUE_FULL = "queue_full"  # the session's queue was over its bounds
+    MEMORY_FULL = "memory_full"  # all sessions together held more than the broker may
+    EXPIRED = "expired"  # its message expiry interval ran out while it waited
+    TOO_LARGE = "too_large"  # the client's maximum packet size is smaller
+    OFFLINE = "offline"  # QoS 0 for a session whose client is away
+    SESSION_ENDED = "session_ended"  # it still waited when the session ended
+    DENIED = "denied"  # the publisher may not publish to the topic
+    REFUSED = "refused"  # a QoS 1 or 2 queue was full, and the publisher was told so
+    RETAINED_FULL = "retained_full"  # delivered, but not kept: no room for retained messages
+    NO_MEMBER = "no_member"  # a shared subscription had no member that could take it
+    REJECTED = "rejected"  # the client answered with an error code
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """One record of discarded messages."""
+
+    when: float
+    why: Drop
+    client: str
+    topic: str
+    messages: int
+    queued: int
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of the broker's story, for the log."""
+
+    kind: str
+    client: str
+    peer: str
+    text: str = ""
+    is_trouble: bool = False
+
+
+class Account:
+    """All counters of one broker; a plain object, because the hot path adds to it once per chunk."""
+
+    __slots__ = (
+        "bytes_in",
+        "bytes_out",
+        "closed",
+        "connections",
+        "drops",
+        "events",
+        "last_drops",
+        "lost_events",
+        "packets_in",
+        "publishes_in",
+        "publishes_out",
+        "sessions_expired",
+        "sessions_most",
+    )
+
+    #: How many records of each kind are kept.
+    RING = 1_000
+
+    def __init__(self) -> None:
+        self.bytes_in = 0
+        self.bytes_out = 0
+        #: Control packets received, and PUBLISH packets in both directions.
+        self.packets_in = 0
+        self.publishes_in = 0
+        self.publishes_out = 0
+        #: Connections accepted since the start.
+        self.connections = 0
+        self.sessions_expired = 0
+        self.sessions_most = 0
+        #: Messages discarded, by name.
+        self.drops: Counter[Drop] = Counter()
+        self.last_drops: deque[Dropped] = deque(maxlen=self.RING)
+        #: Connections ended, by name.
+        self.closed: Counter[str] = Counter()
+        #: Not yet taken by the shell; a shell that never takes them loses the oldest, counted.
+        self.events: deque[Event] = deque(maxlen=self.RING)
+        self.lost_events = 0
+
+    def drop(self, now: float, why: Drop, client: str, topic: bytes, messages: int = 1, queued: int = 0) -> None:
+        """Name what was discarded."""
+        self.drops[why] += messages
+        self.last_drops.append(Dropped(now, why, client, topic.decode(), messages, queued))
+
+    def tell(self, event: Event) -> None:
+        """Add a line to the story."""
+        if len(self.events) == self.RING:
+            self.lost_events += 1
+        self.events.append(event)

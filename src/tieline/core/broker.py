@@ -1,0 +1,269 @@
+"""One broker without I/O: the state, and the few doors through which a shell drives it.
+
+A shell opens a connection, feeds it what it reads, writes what :meth:`Broker.fill` returns, and says when the network
+connection is gone.  ``dirty`` lists the connections on which something changed: bytes to write, a hold begun or
+ended, or the connection is to be closed.  Time comes in as an argument; :meth:`timer` says when :meth:`tick` is due.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tieline.conf.schema import Settings, bound
+from tieline.core import connect, egress, will
+from tieline.core.account import Account, Event
+from tieline.core.connection import Connection, Hold, State
+from tieline.core.errors import Again
+from tieline.core.ingress import ingest
+from tieline.core.journal import Journal
+from tieline.core.ports import Access, Allowed, Everyone, Memory, Pending, Refused, Store, Verdict
+from tieline.core.retain import Retained
+from tieline.core.routes import Routes
+from tieline.core.system import System
+from tieline.core.timers import Timers
+from tieline.wire.codec import encode
+from tieline.wire.errors import ProtocolError
+from tieline.wire.packets import Disconnect
+from tieline.wire.properties import Properties
+from tieline.wire.reason import Reason
+from tieline.wire.topics import split_share
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tieline.core.session import Session
+
+
+class Broker:
+    """Sessions, subscriptions and connections of one broker."""
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        access: Access | None = None,
+        store: Store | None = None,
+        name_client: Callable[[], str] | None = None,
+        now: float = 0.0,
+    ) -> None:
+        self.settings = settings or Settings()
+        limits = self.settings.limits
+        self.access: Access = access or Everyone()
+        self.journal = Journal(store or Memory())
+        self.account = Account()
+        self.timers = Timers()
+        self.routes = Routes(limits.route_cache)
+        self.retained = Retained(bound(limits.retained_messages), bound(limits.retained_bytes))
+        #: Every session, by client id, whether its client is connected or not.
+        self.sessions: dict[str, Session] = {}
+        #: Every connection that the shell has opened and not yet reported closed.
+        self.connections: set[Connection] = set()
+        #: Connections that the shell should look at; each is in it once and knows so.
+        self.dirty: list[Connection] = []
+        #: The sum of the bytes in all queues.
+        self.queued_bytes = 0
+        self.max_queued_bytes = bound(limits.queue_bytes_total)
+        self.max_packet = limits.packet_bytes
+        self.refuses_when_full = self.settings.mqtt.full == "refuse"
+        self._name_client = name_client
+        self._named = 0
+        #: Pending access questions: token to connection.
+        self._asked: dict[int, Connection] = {}
+        self.system = System(self, now)
+
+    # -- what a shell calls
+
+    def open(self, now: float, *, listener: str = "", peer: str = "") -> Connection:
+        """A network connection was accepted."""
+        conn = Connection(now, listener, peer)
+        self.connections.add(conn)
+        self.account.connections += 1
+        conn.timer = self.timers.at(
+            now + self.settings.limits.connect_timeout_s,
+            lambda due: self.shut(conn, "connect_timeout", due, text="no complete CONNECT in time"),
+        )
+        return conn
+
+    def receive(self, conn: Connection, data: bytes, now: float) -> None:
+        """Bytes arrived."""
+        if conn.state is State.CLOSING or not data:
+            return
+        self.account.bytes_in += len(data)
+        self._ingest(conn, data, now)
+
+    def _ingest(self, conn: Connection, data: bytes, now: float) -> None:
+        try:
+            ingest(self, conn, data, now)
+        except ProtocolError as error:
+            self._answer_violation(conn, error, now)
+        for released in self.journal.seal():
+            self.mark(released)
+
+    def fill(self, conn: Connection, limit: int, now: float) -> bytes:
+        """What to write next, about ``limit`` bytes; empty when nothing is due."""
+        data = egress.fill(self, conn, limit, now)
+        if conn.hold is Hold.NOT_READING and not conn.control_bytes:
+            self.timers.at(now, lambda due: self.resume(conn, due))
+        return data
+
+    def closed(self, conn: Connection, now: float) -> None:
+        """The network connection is gone."""
+        if conn in self.connections:
+            if conn.state is not State.CLOSING:
+                self._end(conn, "connection_lost", now, "")
+            self.connections.discard(conn)
+
+    def timer(self) -> float | None:
+        """When :meth:`tick` should be called at the latest."""
+        return self.timers.next()
+
+    def tick(self, now: float) -> None:
+        """Do what is due."""
+        self.timers.fire(now)
+        for released in self.journal.seal():
+            self.mark(released)
+
+    def committed(self, token: int) -> None:
+        """The store has made everything up to this token permanent."""
+        for conn in self.journal.committed(token):
+            self.mark(conn)
+
+    def decided(self, token: int, verdict: Allowed | Refused, now: float) -> None:
+        """A pending access question was answered."""
+        conn = self._asked.pop(token, None)
+        if conn is None or conn.state is State.CLOSING:
+            return
+        conn.verdicts[conn.asked.pop(token)] = verdict
+        if conn.hold is Hold.VERDICT:
+            self.resume(conn, now)
+
+    def stop(self, now: float) -> None:
+        """The server shuts down: wills are published while their receivers are still connected, then all are told.
+
+        Nothing of this broker outlives the process yet, so a will cannot be deferred to a restart (3.1.2.5 allows
+        that only to a server that keeps it), and a delay cannot be waited for.
+        """
+        for session in list(self.sessions.values()):
+            will.publish(self, session, now)
+        for conn in list(self.connections):
+            self.shut(conn, "server_shutdown", now, reason=Reason.SERVER_SHUTTING_DOWN)
+
+    # -- what the core's own parts call
+
+    def mark(self, conn: Connection) -> None:
+        """The shell should look at this connection."""
+        if not conn.is_dirty:
+            conn.is_dirty = True
+            self.dirty.append(conn)
+
+    def shut(
+        self, conn: Connection, name: str, now: float, *, reason: Reason = Reason.SUCCESS, text: str = ""
+    ) -> None:
+        """Close a connection from our side; an MQTT 5 client is told why."""
+        if conn.state is State.CLOSING:
+            return
+        if conn.state is State.CONNECTED and conn.version == 5 and reason >= Reason.UNSPECIFIED_ERROR:
+            conn.say(_farewell(conn, reason, text))
+        self._end(conn, name, now, text)
+        self.mark(conn)
+
+    def _end(self, conn: Connection, name: str, now: float, text: str) -> None:
+        was_connected = conn.state is State.CONNECTED
+        conn.state = State.CLOSING
+        self.account.closed[name] += 1
+        is_trouble = name not in ("disconnect", "server_shutdown")
+        self.account.tell(Event("closed", conn.client_id, conn.peer, f"{name}{': ' if text else ''}{text}", is_trouble))
+        for token in conn.asked:
+            self._asked.pop(token, None)
+        if was_connected or conn.timer:
+            connect.detach(self, conn, now)
+
+    def _answer_violation(self, conn: Connection, error: ProtocolError, now: float) -> None:
+        """[MQTT-4.13.1-1], [MQTT-4.8.0-1]: close with the reason; before CONNACK the reason goes into CONNACK."""
+        if conn.state is State.OPENED and (
+            conn.version >= 5 or (conn.version and error.reason is Reason.UNSUPPORTED_PROTOCOL_VERSION)
+        ):
+            connect.refuse(self, conn, error.reason, str(error), now)
+        elif conn.state is State.OPENED and error.reason is Reason.UNSUPPORTED_PROTOCOL_VERSION:
+            # an older protocol name, such as MQIsdp: the answer of its time
+            connect.refuse(self, conn, error.reason, str(error), now)
+        else:
+            self.shut(conn, error.reason.name.lower(), now, reason=error.reason, text=str(error))
+
+    def suspend(self, conn: Connection, why: Hold, waits_for: Session | None = None) -> None:
+        """Stop reading from a connection until :meth:`resume`."""
+        conn.hold = why
+        if waits_for is not None:
+            if conn not in waits_for.blocked_publishers:
+                waits_for.blocked_publishers.append(conn)
+            if conn.hold_timer is None:
+                conn.hold_timer = self.timers.at(
+                    conn.last_in + self.settings.mqtt.pause_max_s,
+                    lambda due: self.shut(
+                        conn, "paused_too_long", due, text=f"the queue of {waits_for.client_id} stayed full"
+                    ),
+                )
+        self.mark(conn)
+
+    def resume(self, conn: Connection, now: float) -> None:
+        """Go on with a connection that was held: what it had sent is parsed now."""
+        if conn.hold is None or conn.state is State.CLOSING:
+            return
+        conn.hold = None
+        conn.need = 0
+        data, conn.partial = bytes(conn.partial), bytearray()
+        if data:
+            self._ingest(conn, data, now)
+        if conn.hold is not Hold.QUEUE_FULL:
+            self.timers.cancel(conn.hold_timer)
+            conn.hold_timer = None
+        self.mark(conn)
+
+    def release_publishers(self, session: Session, now: float) -> None:
+        """There is room in a queue again: its waiting publishers go on, from the timer, not from inside a write."""
+        waiting, session.blocked_publishers = session.blocked_publishers, []
+        for conn in waiting:
+            if conn.hold is Hold.QUEUE_FULL:
+                self.timers.at(now, lambda due, conn=conn: self.resume(conn, due))  # type: ignore[misc]
+
+    def ask(self, conn: Connection, what: str, subject: str) -> Allowed | Refused:
+        """The verdict on what a client wants; raises Again, with the connection held, while it is pending."""
+        login = conn.login
+        assert login is not None  # noqa: S101 - CONNECT comes first
+        verdict: Verdict | None = conn.verdicts.get((what, subject))
+        if verdict is None:
+            if what == "connect":
+                verdict = self.access.connect(login)
+            elif what == "publish":
+                verdict = self.access.publish(login, subject)
+            else:
+                verdict = self.access.subscribe(login, subject)
+        if isinstance(verdict, Pending):
+            conn.asked[verdict.token] = (what, subject)
+            self._asked[verdict.token] = conn
+            self.suspend(conn, Hold.VERDICT)
+            raise Again
+        return verdict
+
+    def new_client_id(self) -> str:
+        """A client id for a client that brought none."""
+        while True:
+            self._named += 1
+            name = self._name_client() if self._name_client else f"auto-{self._named}"
+            if name not in self.sessions:
+                return name
+
+    @staticmethod
+    def split(filter_: str) -> tuple[str | None, str]:
+        """Share name and bare filter of a subscription that was granted."""
+        return split_share(filter_)
+
+
+def _farewell(conn: Connection, reason: Reason, text: str) -> bytes:
+    """DISCONNECT with a reason, and the reason in words if there is room for it."""
+    properties: Properties = {"reason_string": text[:1_024]} if text else {}
+    data = encode(Disconnect(reason=reason, properties=properties), 5)
+    if len(data) > conn.max_packet:
+        # [MQTT-3.14.2-3]
+        data = encode(Disconnect(reason=reason), 5)
+    return data

@@ -1,0 +1,269 @@
+"""How a connection begins and ends: CONNECT, take-over, keep-alive, DISCONNECT, and the end of sessions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tieline.conf.schema import UNLIMITED, bound
+from tieline.core import will as wills
+from tieline.core.account import Drop, Event
+from tieline.core.connection import State
+from tieline.core.deliver import discard, offer
+from tieline.core.ports import Login, Refused
+from tieline.core.session import NEVER, Session
+from tieline.wire.codec import encode
+from tieline.wire.errors import Violation
+from tieline.wire.packets import Connack, Connect, Disconnect
+from tieline.wire.properties import Properties
+from tieline.wire.reason import Reason
+from tieline.wire.topics import check_name
+
+if TYPE_CHECKING:
+    from tieline.core.broker import Broker
+    from tieline.core.connection import Connection
+
+
+def peek_version(data: bytes, start: int, end: int) -> int:
+    """The protocol level of a CONNECT, readable even when the rest of it is not; 0 when there is none."""
+    if data[start : start + 6] == b"\x00\x04MQTT" and start + 6 < end:
+        return data[start + 6]
+    return 0
+
+
+def on_connect(broker: Broker, conn: Connection, packet: Connect, now: float) -> None:
+    """Admit a client, or refuse it with a reason."""
+    conn.version = packet.version
+    conn.max_packet = packet.properties.get("maximum_packet_size", UNLIMITED)
+    client_id = packet.client_id
+    if not client_id:
+        if packet.version == 4 and not packet.clean_start:
+            # [MQTT311-3.1.3-8]
+            refuse(broker, conn, Reason.CLIENT_IDENTIFIER_NOT_VALID, "an empty client id needs a clean session", now)
+            return
+        # [MQTT-3.1.3-6], [MQTT-3.1.3-7]
+        client_id = broker.new_client_id()
+    conn.login = Login(
+        client_id=client_id,
+        username=packet.username,
+        password=packet.password,
+        listener=conn.listener,
+        peer=conn.peer,
+    )
+    refusal = _why_not(broker, conn, packet)
+    if refusal is not None:
+        refuse(broker, conn, refusal.reason, refusal.rule, now)
+        return
+    session, was_present = _take_session(broker, client_id, packet, now)
+    _attach(broker, conn, session, packet, now)
+    conn.say(_connack(broker, conn, packet, session, was_present))
+    broker.mark(conn)
+    version = "5" if packet.version == 5 else "3.1.1"
+    text = f"MQTT {version}, {'session resumed' if was_present else 'new session'}"
+    broker.account.tell(Event("connected", client_id, conn.peer, text))
+
+
+def _why_not(broker: Broker, conn: Connection, packet: Connect) -> Refused | None:
+    """Why a well-formed CONNECT is refused; None when it is not."""
+    assert conn.login is not None  # noqa: S101 - set by the caller
+    settings = broker.settings
+    if "authentication_method" in packet.properties:
+        # [MQTT-4.12.0-1]
+        return Refused("no enhanced authentication is configured", Reason.BAD_AUTHENTICATION_METHOD)
+    verdict = broker.ask(conn, "connect", "")
+    if isinstance(verdict, Refused):
+        return verdict
+    if len(broker.sessions) >= bound(settings.limits.sessions) and conn.login.client_id not in broker.sessions:
+        return Refused(f"the broker keeps {settings.limits.sessions} sessions", Reason.QUOTA_EXCEEDED)
+    will = packet.will
+    if will is not None:
+        if will.qos > settings.mqtt.maximum_qos:
+            # [MQTT-3.2.2-12]
+            return Refused(f"will QoS {will.qos} is not supported", Reason.QOS_NOT_SUPPORTED)
+        if will.retain and not settings.mqtt.retain_available:
+            # [MQTT-3.2.2-13]
+            return Refused("retained messages are not supported", Reason.RETAIN_NOT_SUPPORTED)
+        check_name(will.topic, settings.limits.topic_levels)
+        if will.topic.startswith("$SYS/"):
+            return Refused("a will cannot be published to $SYS")
+        verdict = broker.ask(conn, "publish", will.topic)
+        if isinstance(verdict, Refused):
+            return Refused(f"will: {verdict.rule}", verdict.reason)
+    return None
+
+
+def _take_session(broker: Broker, client_id: str, packet: Connect, now: float) -> tuple[Session, bool]:
+    """The session this connection continues or begins, and whether it was there before."""
+    old = broker.sessions.get(client_id)
+    if old is not None:
+        if old.connection is not None:
+            # [MQTT-3.1.4-3]; the old connection's will is sent unless it is delayed and the session goes on
+            broker.shut(old.connection, "taken_over", now, reason=Reason.SESSION_TAKEN_OVER)
+            old = broker.sessions.get(client_id)
+        if old is not None:
+            if not packet.clean_start:
+                broker.timers.cancel(old.ends)
+                old.ends = None
+                # [MQTT-3.1.3-9] back in time: the delayed will is not sent
+                wills.forget(broker, old)
+                # [MQTT-3.1.2-5]
+                return old, True
+            # [MQTT-3.1.2-4]
+            end_session(broker, old, now)
+    limits = broker.settings.limits
+    session = Session(client_id, bound(limits.queue_messages), bound(limits.queue_bytes))
+    broker.sessions[client_id] = session
+    broker.account.sessions_most = max(broker.account.sessions_most, len(broker.sessions))
+    # [MQTT-3.1.2-6]
+    return session, False
+
+
+def _attach(broker: Broker, conn: Connection, session: Session, packet: Connect, now: float) -> None:
+    """Tie connection and session together."""
+    settings = broker.settings
+    properties = packet.properties
+    session.connection = conn
+    session.will = packet.will
+    longest = bound(settings.mqtt.session_expiry_max_s)
+    if packet.version == 5:
+        wish = properties.get("session_expiry_interval", 0)
+        session.expiry_s = wish if longest >= NEVER else min(wish, longest)
+    else:
+        session.expiry_s = 0 if packet.clean_start else min(NEVER, longest)
+    conn.session = session
+    conn.state = State.CONNECTED
+    conn.window = min(settings.limits.inflight, properties.get("receive_maximum", 65_535))
+    conn.quota = conn.window
+    conn.problem_information = properties.get("request_problem_information", 1) == 1
+    # [MQTT-3.1.2-26], [MQTT-3.1.2-27]
+    conn.alias_out_max = min(settings.limits.topic_alias_outgoing, properties.get("topic_alias_maximum", 0))
+    conn.raw_version = 0 if conn.alias_out_max else conn.version
+    conn.resend.extend(session.inflight)
+    conn.keep_alive_s = packet.keep_alive
+    if settings.mqtt.keep_alive_max_s != "none":
+        longest = settings.mqtt.keep_alive_max_s
+        conn.keep_alive_s = min(packet.keep_alive, longest) if packet.keep_alive else longest
+    broker.timers.cancel(conn.timer)
+    conn.timer = None
+    if conn.keep_alive_s:
+        _watch(broker, conn, now)
+    if not broker.journal.is_volatile:
+        broker.journal.note("session", session.client_id, session.expiry_s)
+
+
+def _watch(broker: Broker, conn: Connection, now: float) -> None:
+    """[MQTT-3.1.2-22]: silence for one and a half keep-alive intervals ends the connection."""
+    deadline = conn.last_in + conn.keep_alive_s * 1.5
+    if deadline <= now:
+        text = f"nothing received for {now - conn.last_in:.1f} s, keep-alive is {conn.keep_alive_s} s"
+        broker.shut(conn, "keep_alive_timeout", now, reason=Reason.KEEP_ALIVE_TIMEOUT, text=text)
+    else:
+        conn.timer = broker.timers.at(deadline, lambda due: _watch(broker, conn, due))
+
+
+def _connack(broker: Broker, conn: Connection, packet: Connect, session: Session, was_present: bool) -> bytes:
+    """The answer, with everything the client needs to know about this server."""
+    properties: Properties = {}
+    if conn.version == 5:
+        settings = broker.settings
+        mqtt = settings.mqtt
+        if session.expiry_s != packet.properties.get("session_expiry_interval", 0):
+            properties["session_expiry_interval"] = session.expiry_s
+        properties["receive_maximum"] = settings.limits.receive_maximum
+        if mqtt.maximum_qos < 2:
+            properties["maximum_qos"] = mqtt.maximum_qos
+        if not mqtt.retain_available:
+            properties["retain_available"] = 0
+        properties["maximum_packet_size"] = settings.limits.packet_bytes
+        if not packet.client_id:
+            properties["assigned_client_identifier"] = session.client_id
+        properties["topic_alias_maximum"] = settings.limits.topic_alias_maximum
+        if not mqtt.wildcard_available:
+            properties["wildcard_subscription_available"] = 0
+        if not mqtt.shared_available:
+            properties["shared_subscription_available"] = 0
+        if conn.keep_alive_s != packet.keep_alive:
+            # [MQTT-3.1.2-21], [MQTT-3.2.2-21]
+            properties["server_keep_alive"] = conn.keep_alive_s
+    # [MQTT-3.2.2-2], [MQTT-3.2.2-3]
+    return encode(Connack(session_present=was_present, properties=properties), conn.version)
+
+
+def refuse(broker: Broker, conn: Connection, reason: Reason, text: str, now: float) -> None:
+    """[MQTT-3.1.4-2]: CONNACK with a reason, then close ([MQTT-3.2.2-7])."""
+    version = 4 if conn.version < 5 else 5
+    properties: Properties = {"reason_string": text[:1_024]} if text else {}
+    data = encode(Connack(reason=reason, properties=properties), version)
+    if len(data) > conn.max_packet:
+        # [MQTT-3.2.2-19]
+        data = encode(Connack(reason=reason), version)
+    conn.say(data)
+    broker.shut(conn, f"refused_{reason.name.lower()}", now, text=text)
+
+
+def on_disconnect(broker: Broker, conn: Connection, packet: Disconnect, now: float) -> None:
+    """The client says goodbye."""
+    session = conn.session
+    assert session is not None  # noqa: S101 - the connection is established
+    expiry = packet.properties.get("session_expiry_interval")
+    if expiry is not None:
+        if expiry and not session.expiry_s:
+            raise Violation("a session that ends with its connection cannot be kept by DISCONNECT", "3.14.2.2.2")
+        longest = bound(broker.settings.mqtt.session_expiry_max_s)
+        session.expiry_s = expiry if longest >= NEVER else min(expiry, longest)
+    if packet.reason is Reason.SUCCESS:
+        # [MQTT-3.14.4-3]
+        wills.forget(broker, session)
+    broker.shut(conn, "disconnect", now)
+
+
+def detach(broker: Broker, conn: Connection, now: float) -> None:
+    """The session loses its connection: it waits, or ends with it."""
+    broker.timers.cancel(conn.timer)
+    broker.timers.cancel(conn.hold_timer)
+    conn.timer = conn.hold_timer = None
+    conn.partial = bytearray()
+    session = conn.session
+    if session is None or session.connection is not conn:
+        return
+    session.connection = None
+    session.replays.clear()
+    wills.schedule(broker, session, now)
+    if not session.expiry_s:
+        # [MQTT-4.1.0-2]
+        end_session(broker, session, now)
+    elif session.expiry_s != NEVER:
+        session.ends = broker.timers.at(now + session.expiry_s, lambda due: _expire(broker, session, due))
+
+
+def _expire(broker: Broker, session: Session, now: float) -> None:
+    broker.account.sessions_expired += 1
+    end_session(broker, session, now)
+
+
+def end_session(broker: Broker, session: Session, now: float) -> None:
+    """Forget everything about a client; what still waited for it is named, or goes to others of its group."""
+    broker.timers.cancel(session.ends)
+    wills.publish(broker, session, now)
+    for filter_ in session.subscriptions:
+        broker.routes.unsubscribe(session, *broker.split(filter_))
+    session.subscriptions.clear()
+    queue = session.queue
+    # 4.8.2: a QoS 1 message of a shared subscription goes to another member; one of QoS 2 in flight must not
+    stranded = [flight[:2] for flight in session.inflight.values() if flight is not None and flight[2] == 1]
+    session.inflight.clear()
+    for item, grant in stranded:
+        if grant.group is not None and (other := grant.group.pick(item, besides=session)) is not None:
+            offer(broker, item, other, now)
+    for item, grant in [*queue.blocked, *queue.entries]:
+        if grant.group is not None and (other := grant.group.pick(item, besides=session)) is not None:
+            queue.taken(item.messages, item.size)
+            broker.queued_bytes -= item.size
+            offer(broker, item, other, now)
+        else:
+            discard(broker, session, item, Drop.SESSION_ENDED, now)
+    queue.clear()
+    if broker.sessions.get(session.client_id) is session:
+        del broker.sessions[session.client_id]
+    broker.release_publishers(session, now)
+    if not broker.journal.is_volatile:
+        broker.journal.note("forget", session.client_id)

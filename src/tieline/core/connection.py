@@ -1,0 +1,135 @@
+"""One network connection, as the core sees it."""
+
+from __future__ import annotations
+
+from collections import deque
+from enum import Enum, StrEnum
+from typing import TYPE_CHECKING
+
+from tieline.conf.schema import UNLIMITED
+
+if TYPE_CHECKING:
+    from tieline.core.ports import Login, Verdict
+    from tieline.core.session import Session
+    from tieline.core.timers import Timer
+
+
+class State(Enum):
+    """How far a connection has come."""
+
+    OPENED = "opened"  # nothing but CONNECT is legal
+    CONNECTED = "connected"  # everything but CONNECT is legal
+    CLOSING = "closing"  # nothing is read any more; what is queued for writing goes out first
+
+
+class Hold(StrEnum):
+    """Why a connection is not read at the moment."""
+
+    VERDICT = "verdict"  # an access decision is pending
+    QUEUE_FULL = "queue_full"  # a subscriber's QoS 1 or 2 queue is full (MQTT 3.1.1: we cannot say so)
+    NOT_READING = "not_reading"  # the client does not read our answers
+
+
+class Connection:
+    """Parsing state, limits and aliases of one connection, and the answers that wait to be written."""
+
+    __slots__ = (
+        "alias_in",
+        "alias_out",
+        "alias_out_max",
+        "asked",
+        "control",
+        "control_bytes",
+        "hold",
+        "hold_timer",
+        "is_dirty",
+        "keep_alive_s",
+        "last_in",
+        "link",
+        "listener",
+        "login",
+        "max_packet",
+        "need",
+        "partial",
+        "peer",
+        "problem_information",
+        "publishable",
+        "quota",
+        "raw_version",
+        "resend",
+        "session",
+        "state",
+        "timer",
+        "unacknowledged",
+        "verdicts",
+        "version",
+        "window",
+    )
+
+    def __init__(self, now: float, listener: str, peer: str) -> None:
+        self.listener = listener
+        self.peer = peer
+        self.state = State.OPENED
+        #: 4 or 5 after CONNECT; 0 before.
+        self.version = 0
+        #: The version whose PUBLISH packets can be passed on unchanged; 0 when aliases must be bound.
+        self.raw_version = 0
+        self.session: Session | None = None
+        self.login: Login | None = None
+        #: When bytes last arrived.
+        self.last_in = now
+        #: Connect timeout first, keep-alive afterwards.
+        self.timer: Timer | None = None
+        self.keep_alive_s = 0
+        #: The beginning of a packet whose end has not arrived, and how many bytes are needed to go on.
+        self.partial = bytearray()
+        self.need = 0
+        #: Why reading is suspended; None while it is not.
+        self.hold: Hold | None = None
+        self.hold_timer: Timer | None = None
+        #: Verdicts that were pending, by what was asked; used when the held packet is parsed again.
+        self.verdicts: dict[tuple[str, str], Verdict] = {}
+        #: Which question each pending token answers.
+        self.asked: dict[int, tuple[str, str]] = {}
+        #: Topics this client is known to be allowed to publish to.
+        self.publishable: set[bytes] = set()
+        #: Answers ready to be written, before any queued message.
+        self.control: list[bytes] = []
+        self.control_bytes = 0
+        #: Acknowledgements that wait for the store.
+        self.unacknowledged = 0
+        #: Packet ids to send again after a reconnection, oldest first.
+        self.resend: deque[int] = deque()
+        #: Unacknowledged messages the client takes at once, and how many of those are free now.
+        self.window = 0
+        self.quota = 0
+        #: Largest packet the client takes.
+        self.max_packet = UNLIMITED
+        #: Request Problem Information: whether reason strings may be sent on acknowledgements.
+        self.problem_information = True
+        #: Topic aliases set by the client, and those we set towards it.
+        self.alias_in: dict[int, bytes] = {}
+        self.alias_out: dict[bytes, int] = {}
+        self.alias_out_max = 0
+        #: Whether the connection is in the broker's list of changed connections.
+        self.is_dirty = False
+        #: The shell's own object.
+        self.link: object = None
+
+    @property
+    def closing(self) -> bool:
+        """The shell closes the network connection once there is nothing left to write."""
+        return self.state is State.CLOSING
+
+    @property
+    def client_id(self) -> str:
+        """For the log; empty before CONNECT."""
+        return self.session.client_id if self.session else self.login.client_id if self.login else ""
+
+    def say(self, data: bytes) -> None:
+        """Queue an answer."""
+        self.control.append(data)
+        self.control_bytes += len(data)
+
+    def __repr__(self) -> str:
+        return f"<Connection {self.peer} {self.client_id or '?'} {self.state.value}>"

@@ -1,0 +1,110 @@
+"""One message to its receivers' queues; nothing is encoded here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tieline.core.account import Drop
+
+if TYPE_CHECKING:
+    from tieline.core.broker import Broker
+    from tieline.core.message import Item
+    from tieline.core.routes import Route
+    from tieline.core.session import Grant, Session
+
+#: A session that holds no more than this keeps up, and is served even when the broker's memory is full.
+KEEPS_UP = 65_536
+
+
+def deliver(broker: Broker, item: Item, route: Route, now: float) -> int:
+    """Queue a message for everyone on its route; the number of receivers."""
+    if route.is_simple:
+        for grant in route.grants:
+            offer(broker, item, grant, now)
+        return len(route.grants)
+    receivers = 0
+    publisher = item.publisher
+    for grant in route.grants:
+        if grant.no_local and grant.session is publisher:
+            # [MQTT-3.8.3-3] not back to its publisher, unless another of its subscriptions asks for it
+            if grant.others is None:
+                continue
+            offer(broker, item, grant.others, now)
+        else:
+            offer(broker, item, grant, now)
+        receivers += 1
+    for group in route.groups:
+        chosen = group.pick(item)
+        if chosen is None:
+            broker.account.drop(now, Drop.NO_MEMBER, f"$share/{group.name}/{group.filter}", item.topic, item.messages)
+        else:
+            offer(broker, item, chosen, now)
+            receivers += 1
+    return receivers
+
+
+def offer(broker: Broker, item: Item, grant: Grant, now: float) -> None:
+    """Queue a message for one session; a full queue names its victim."""
+    session = grant.session
+    conn = session.connection
+    if conn is None and not (item.qos and grant.qos):
+        broker.account.drop(now, Drop.OFFLINE, session.client_id, item.topic, item.messages)
+        session.dropped += item.messages
+        return
+    queue = session.queue
+    size = item.size
+    if broker.queued_bytes > broker.max_queued_bytes and queue.bytes > KEEPS_UP:
+        broker.account.drop(now, Drop.MEMORY_FULL, session.client_id, item.topic, item.messages, len(queue))
+        session.dropped += item.messages
+        return
+    broker.queued_bytes += size
+    if not queue.push((item, grant), item.messages, size):
+        make_room(broker, session, now)
+    if conn is not None and not conn.is_dirty:
+        conn.is_dirty = True
+        broker.dirty.append(conn)
+    if grant.qos and item.qos and not broker.journal.is_volatile and session.expiry_s:
+        broker.journal.note("queue", session.client_id, item)
+
+
+def make_room(broker: Broker, session: Session, now: float) -> None:
+    """Drop from a queue until it is within its bounds: the oldest QoS 0 message, else the newest, else the oldest."""
+    queue = session.queue
+    keep_oldest = broker.settings.mqtt.full == "refuse"
+    while queue.is_over:
+        if queue.entries and not _is_assured(queue.entries[0]):
+            item, _ = queue.entries.popleft()
+        elif queue.entries and (keep_oldest or not _is_assured(queue.entries[-1])):
+            item, _ = queue.entries.pop()
+        elif queue.blocked:
+            item, _ = queue.blocked.popleft()
+        else:
+            item, _ = queue.entries.popleft()
+        discard(broker, session, item, Drop.QUEUE_FULL, now)
+
+
+def discard(broker: Broker, session: Session, item: Item, why: Drop, now: float) -> None:
+    """Account for an entry that left a queue without being sent."""
+    queue = session.queue
+    queue.taken(item.messages, item.size)
+    broker.queued_bytes -= item.size
+    session.dropped += item.messages
+    broker.account.drop(now, why, session.client_id, item.topic, item.messages, len(queue))
+
+
+def _is_assured(entry: tuple[Item, Grant]) -> bool:
+    """Whether the entry will be sent with QoS 1 or 2."""
+    item, grant = entry
+    return bool(item.qos and grant.qos)
+
+
+def find_full(broker: Broker, item: Item, route: Route) -> Session | None:
+    """A session on the route that would have to drop this QoS 1 or 2 message; None when all have room."""
+    for grant in route.grants:
+        if grant.qos:
+            queue = grant.session.queue
+            if not queue.has_room(item.size) or (
+                broker.queued_bytes > broker.max_queued_bytes and queue.bytes > KEEPS_UP
+            ):
+                return grant.session
+    return None

@@ -1,0 +1,232 @@
+"""From a queue to bytes: what one connection writes next.
+
+This is where everything is bound that must be bound late: packet ids, topic aliases, subscription identifiers, what
+is left of the expiry.  The shell calls :func:`fill` only when the connection can take bytes.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import TYPE_CHECKING
+
+from tieline.core.account import Drop
+from tieline.core.connection import State
+from tieline.core.deliver import discard
+from tieline.core.message import Burst, Message, publish_bytes
+from tieline.core.replay import refill
+from tieline.core.session import Grant
+
+if TYPE_CHECKING:
+    from tieline.core.broker import Broker
+    from tieline.core.connection import Connection
+    from tieline.core.session import Session
+
+#: The first byte of each PUBLISH, by flags.
+_FIRST = [bytes((0x30 | flags,)) for flags in range(16)]
+_DUP = 0x08
+_PACKET_IDS = 65_535
+
+
+def fill(broker: Broker, conn: Connection, limit: int, now: float) -> bytes:
+    """The next bytes to write, about ``limit`` of them; empty when nothing is due."""
+    out, conn.control = conn.control, []
+    size, conn.control_bytes = conn.control_bytes, 0
+    session = conn.session
+    if session is not None and conn.state is State.CONNECTED:
+        if conn.resend:
+            size = _resend(broker, conn, session, out, size, limit, now)
+        queue = session.queue
+        if session.replays and not queue.entries:
+            refill(broker, session, now)
+        if size < limit and (queue.entries or queue.blocked):
+            size = _drain(broker, conn, session, out, size, limit, now)
+            _drained(broker, session, now)
+    if not out:
+        return b""
+    broker.account.bytes_out += size
+    return out[0] if len(out) == 1 else b"".join(out)
+
+
+def _drain(  # the loop's whole state, passed once
+    broker: Broker, conn: Connection, session: Session, out: list[bytes], size: int, limit: int, now: float
+) -> int:
+    """Pop entries until the limit is reached or nothing more may be sent."""
+    queue = session.queue
+    entries = queue.entries
+    blocked = queue.blocked
+    raw_version = conn.raw_version
+    max_packet = conn.max_packet
+    sent = messages = taken = 0
+    while blocked and size < limit and conn.quota and len(session.inflight) < _PACKET_IDS:
+        item, grant = blocked.popleft()
+        messages += 1
+        taken += item.size
+        done = _send(broker, conn, session, item, grant, out, now)
+        sent += done > 0
+        size += done
+    while entries and size < limit:
+        entry = entries.popleft()
+        item, grant = entry
+        if item.__class__ is Burst and item.version == raw_version and not grant.identifiers:
+            if item.stride <= max_packet:
+                # the common case: the bytes go out as they came in
+                out.append(item.packets)
+                taken += item.size
+                size += item.size
+                messages += item.messages
+                sent += item.messages
+                continue
+        elif (
+            item.qos and grant.qos and (blocked or not conn.quota or len(session.inflight) >= _PACKET_IDS)
+        ):
+            blocked.append(entry)
+            continue
+        messages += item.messages
+        taken += item.size
+        if item.__class__ is Message:
+            done = _send(broker, conn, session, item, grant, out, now)
+            sent += done > 0
+            size += done
+        else:
+            for payload in item.payloads():
+                done = _send_general(broker, conn, item, grant, payload, 0, 0, out, now)
+                sent += done > 0
+                size += done
+    queue.messages -= messages
+    queue.bytes -= taken
+    broker.queued_bytes -= taken
+    broker.account.publishes_out += sent
+    return size
+
+
+def _send(  # as above
+    broker: Broker, conn: Connection, session: Session, item: Message, grant: Grant, out: list[bytes], now: float
+) -> int:
+    """Encode one message; 0 when it was discarded instead."""
+    if item.expires is not None and item.expires <= now:
+        # [MQTT-3.3.2-5] its time is over and nothing of it was sent yet
+        _give_up(broker, session, item, Drop.EXPIRED, now)
+        return 0
+    qos = item.qos if item.qos < grant.qos else grant.qos
+    flags = qos << 1
+    if grant.set_retain or (item.retain and grant.keep_retain):
+        flags |= 1
+    if not qos:
+        return _encode(broker, conn, item, grant, flags, 0, out, now)
+    packet_id = session.next_id()
+    done = _encode(broker, conn, item, grant, flags, packet_id, out, now)
+    if done:
+        session.inflight[packet_id] = (item, grant, qos)
+        conn.quota -= 1
+        if not broker.journal.is_volatile and session.expiry_s:
+            broker.journal.note("sent", session.client_id, (packet_id, item))
+    return done
+
+
+def _encode(  # as above
+    broker: Broker, conn: Connection, item: Message, grant: Grant, flags: int, packet_id: int, out: list[bytes], now: float
+) -> int:
+    """Encode a message for this connection: from its ready-made parts where nothing else has to be bound."""
+    version = conn.version
+    if version == 5 and (item.expires is not None or grant.identifiers or not conn.raw_version):
+        return _send_general(broker, conn, item, grant, item.payload, flags, packet_id, out, now)
+    head, head_with_id, tail = item.parts(version)
+    if packet_id:
+        size = len(head_with_id) + len(tail) + 3
+        if size > conn.max_packet:
+            _give_up(broker, grant.session, item, Drop.TOO_LARGE, now)
+            return 0
+        out += (_FIRST[flags], head_with_id, packet_id.to_bytes(2, "big"), tail)
+    else:
+        size = len(head) + len(tail) + 1
+        if size > conn.max_packet:
+            _give_up(broker, grant.session, item, Drop.TOO_LARGE, now)
+            return 0
+        out += (_FIRST[flags], head, tail)
+    return size
+
+
+def _send_general(  # as above
+    broker: Broker,
+    conn: Connection,
+    item: Message | Burst,
+    grant: Grant,
+    payload: bytes,
+    flags: int,
+    packet_id: int,
+    out: list[bytes],
+    now: float,
+) -> int:
+    """Encode a message with everything a receiver may need bound; 0 when it was discarded instead."""
+    topic = item.topic
+    properties: bytes | None = None
+    new_alias = 0
+    if conn.version == 5:
+        properties = item.properties + grant.identifiers
+        if item.expires is not None:
+            # [MQTT-3.3.2-6] what is left of the interval; an unacknowledged message may be sent again after its end
+            left = max(0, ceil(item.expires - now))
+            properties += b"\x02" + left.to_bytes(4, "big")
+        alias = conn.alias_out.get(topic)
+        if alias is not None:
+            topic = b""
+            properties += b"\x23" + alias.to_bytes(2, "big")
+        elif len(conn.alias_out) < conn.alias_out_max:
+            new_alias = len(conn.alias_out) + 1
+            properties += b"\x23" + new_alias.to_bytes(2, "big")
+    data = publish_bytes(0x30 | flags, topic, packet_id, properties, payload)
+    if len(data) > conn.max_packet:
+        # [MQTT-3.1.2-24], [MQTT-3.1.2-25] discarded as if it had been sent
+        _give_up(broker, grant.session, item, Drop.TOO_LARGE, now)
+        return 0
+    if new_alias:
+        conn.alias_out[item.topic] = new_alias
+    out.append(data)
+    return len(data)
+
+
+def _give_up(broker: Broker, session: Session, item: Message | Burst, why: Drop, now: float) -> None:
+    """Name a message that was popped and cannot be sent."""
+    session.dropped += 1
+    broker.account.drop(now, why, session.client_id, item.topic, 1, len(session.queue))
+
+
+def _resend(  # as above
+    broker: Broker, conn: Connection, session: Session, out: list[bytes], size: int, limit: int, now: float
+) -> int:
+    """After a reconnection: what was in flight goes again, in its original order ([MQTT-4.4.0-1], [MQTT-4.6.0-1])."""
+    while conn.resend and size < limit:
+        packet_id = conn.resend[0]
+        if packet_id not in session.inflight:
+            conn.resend.popleft()
+            continue
+        flight = session.inflight[packet_id]
+        if flight is None:
+            data = b"\x62\x02" + packet_id.to_bytes(2, "big")
+            out.append(data)
+            size += len(data)
+        else:
+            if not conn.quota:
+                break
+            item, grant, qos = flight
+            flags = _DUP | qos << 1 | (grant.set_retain or (item.retain and grant.keep_retain))
+            done = _encode(broker, conn, item, grant, flags, packet_id, out, now)
+            if done:
+                conn.quota -= 1
+                size += done
+                broker.account.publishes_out += 1
+            else:
+                del session.inflight[packet_id]
+        conn.resend.popleft()
+    return size
+
+
+def _drained(broker: Broker, session: Session, now: float) -> None:
+    """Keep the age of the head, and let waiting publishers go on once there is room again."""
+    queue = session.queue
+    if not queue.messages:
+        session.oldest = 0.0
+    elif not session.oldest:
+        session.oldest = now
+    if session.blocked_publishers and queue.messages * 2 <= queue.max_messages and queue.bytes * 2 <= queue.max_bytes:
+        broker.release_publishers(session, now)

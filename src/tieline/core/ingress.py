@@ -1,0 +1,256 @@
+"""From bytes to handlers: parse everything in a chunk, the common packets without building an object.
+
+Theory of operation
+-------------------
+:func:`ingest` walks over the packets of one chunk.  Three of them are recognised by their first byte and handled from
+the bytes themselves: PUBLISH with QoS 0 and with QoS 1 (no retain, no properties, a topic whose route is remembered)
+and PUBACK.  Consecutive QoS 0 packets that agree in every byte before the payload, and therefore in topic and length,
+become one :class:`~tieline.core.message.Burst`: recognising the next one is a single ``startswith``.  Everything else
+is decoded and handed to the handler of its type; the outcome does not depend on which path a packet took.
+
+A chunk that ends inside a packet leaves its beginning in ``conn.partial``; nothing is parsed again until the whole
+packet is there, so a sender of single bytes costs no more than the bytes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tieline.core import connect, flow, foreign, publish, subscribe
+from tieline.core.connection import Connection, Hold, State
+from tieline.core.deliver import deliver
+from tieline.core.errors import Again
+from tieline.core.message import Burst, Message
+from tieline.wire.codec import decode
+from tieline.wire.errors import Violation
+from tieline.wire.frames import measure
+from tieline.wire.packets import (
+    Auth,
+    Connect,
+    Disconnect,
+    Pingreq,
+    Puback,
+    Pubcomp,
+    Publish,
+    Pubrec,
+    Pubrel,
+    Subscribe,
+    Unsubscribe,
+)
+from tieline.wire.reason import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from tieline.core.broker import Broker
+
+_PUBLISH_QOS_0 = 0x30
+_PUBLISH_QOS_1 = 0x32
+_PUBACK = 0x40
+_SUBSCRIBE = 0x82
+_UNSUBSCRIBE = 0xA2
+_PINGRESP = b"\xd0\x00"
+
+#: Answers that a client leaves unread before it is no longer read itself.
+MAX_UNREAD = 65_536
+#: SUBSCRIBE and UNSUBSCRIBE above this are refused: each filter costs, and one packet must not stop the broker.
+MAX_FILTER_BYTES = 65_536
+
+
+def ingest(broker: Broker, conn: Connection, data: bytes, now: float) -> None:
+    """Handle every complete packet in a chunk; raises ProtocolError for the first one that is wrong."""
+    conn.last_in = now
+    if conn.hold is not None:
+        conn.partial += data
+        return
+    if conn.partial:
+        conn.partial += data
+        if len(conn.partial) < conn.need:
+            return
+        data = bytes(conn.partial)
+        conn.partial = bytearray()
+    pos = 0
+    if conn.state is State.OPENED:
+        pos = _introduce(broker, conn, data, now)
+    if conn.state is State.CONNECTED and conn.hold is None:
+        pos = _converse(broker, conn, data, pos, now)
+        if conn.control_bytes > MAX_UNREAD and conn.hold is None:
+            broker.suspend(conn, Hold.NOT_READING)
+    if pos < len(data) and conn.state is not State.CLOSING:
+        conn.partial = bytearray(memoryview(data)[pos:])
+        if conn.hold is None:
+            conn.need = _needed(data, pos, broker.max_packet, conn.version)
+
+
+def _needed(data: bytes, pos: int, limit: int, version: int) -> int:
+    """How many bytes the packet at ``pos`` takes, as far as that is known."""
+    found = measure(data, pos, limit, version)
+    return 0 if found is None else found[1] - pos
+
+
+def _introduce(broker: Broker, conn: Connection, data: bytes, now: float) -> int:
+    """Handle the first packet; where the next one begins."""
+    if data[0] != 0x10:  # CONNECT
+        sentence = foreign.sentence(data)
+        if sentence:
+            conn.say(sentence)
+            broker.shut(conn, "foreign_protocol", now, text=foreign.describe(data))
+            return 0
+        # [MQTT-3.1.0-1] the first packet is CONNECT
+        raise Violation("the first packet of a connection is not CONNECT", "MQTT-3.1.0-1")
+    found = measure(data, 0, broker.max_packet)
+    if found is None or found[1] > len(data):
+        return 0
+    start, end = found
+    conn.version = connect.peek_version(data, start, end)
+    packet = decode(data[0], data[start:end], 0)
+    broker.account.packets_in += 1
+    try:
+        connect.on_connect(broker, conn, packet, now)  # type: ignore[arg-type]  # 0x10 decodes to nothing else
+    except Again:
+        return 0
+    conn.verdicts.clear()
+    return end
+
+
+def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: float) -> int:
+    """Handle the packets of an established connection; where the first unhandled one begins."""
+    session = conn.session
+    assert session is not None  # noqa: S101 - CONNECTED means that there is one
+    size = len(data)
+    version = conn.version
+    is_v5 = version == 5
+    known = broker.routes.known
+    limit = broker.max_packet
+    publishable = None if broker.access.is_open else conn.publishable
+    allows_qos_1 = broker.settings.mqtt.maximum_qos > 0
+    inflight = session.inflight
+    packets = publishes = 0
+    while pos < size:
+        first = data[pos]
+        if (first == _PUBLISH_QOS_0 or first == _PUBLISH_QOS_1) and pos + 4 <= size:  # noqa: PLR1714 - beats a tuple
+            # -- the fixed header, one or two bytes of length; rarer shapes take the general path below
+            body = pos + 2
+            length = data[pos + 1]
+            if length > 127:
+                more = data[body]
+                length = (length & 127) | more << 7 if 0 < more < 128 else 0
+                body += 1
+            end = body + length
+            if 4 < length <= limit - 3:
+                if end > size:
+                    break
+                top = body + 2 + (data[body] << 8 | data[body + 1])
+                topic = data[body + 2 : top]
+                route = known.get(topic)
+                if route is not None and (publishable is None or topic in publishable):
+                    if first == _PUBLISH_QOS_0:
+                        if is_v5:
+                            top += 1
+                        # in MQTT 5 a zero must follow the topic: no properties
+                        if top <= end and (not is_v5 or not data[top - 1]):
+                            stride = end - pos
+                            prefix = data[pos:top]
+                            messages = 1
+                            last = size - stride
+                            while end <= last and data.startswith(prefix, end):
+                                end += stride
+                                messages += 1
+                            publishes += messages
+                            if route.grants or route.groups:
+                                burst = Burst(data[pos:end], messages, top - pos, topic, version, session)
+                                deliver(broker, burst, route, now)
+                            pos = end
+                            continue
+                    elif allows_qos_1:
+                        payload = top + 3 if is_v5 else top + 2
+                        packet_id = data[top] << 8 | data[top + 1] if payload <= end else 0
+                        if packet_id and (not is_v5 or not data[top + 2]):
+                            message = Message(topic, data[payload:end], 1, publisher=session)
+                            try:
+                                publish.accept(broker, conn, message, route, packet_id, now)
+                            except Again:
+                                break
+                            publishes += 1
+                            pos = end
+                            continue
+        elif first == _PUBACK and data.startswith(b"\x40\x02", pos) and pos + 4 <= size:
+            packet_id = data[pos + 2] << 8 | data[pos + 3]
+            flight = inflight.get(packet_id)
+            if flight is not None and flight[2] == 1:
+                del inflight[packet_id]
+                if conn.quota < conn.window:
+                    conn.quota += 1
+                if not broker.journal.is_volatile:
+                    flow.settled(broker, session, packet_id)
+                packets += 1
+                pos += 4
+                continue
+        found = measure(data, pos, limit, version)
+        if found is None or found[1] > size:
+            break
+        start, end = found
+        if (first == _SUBSCRIBE or first == _UNSUBSCRIBE) and end - start > MAX_FILTER_BYTES:  # noqa: PLR1714
+            text = f"a SUBSCRIBE or UNSUBSCRIBE of {end - start} bytes; {MAX_FILTER_BYTES} are allowed"
+            raise Violation(text, "4.13", Reason.QUOTA_EXCEEDED)
+        packet = decode(first, data[start:end], version)
+        try:
+            _HANDLERS[packet.__class__](broker, conn, packet, now)
+        except Again:
+            break
+        if conn.verdicts:
+            conn.verdicts.clear()
+        packets += 1
+        pos = end
+        if conn.state is not State.CONNECTED or conn.hold is not None:
+            break
+    broker.account.packets_in += packets + publishes
+    broker.account.publishes_in += publishes
+    queue = session.queue
+    if (queue.blocked or conn.resend or conn.control) and not conn.is_dirty:
+        broker.mark(conn)
+    return pos
+
+
+def _on_connect(broker: Broker, conn: Connection, packet: Connect, now: float) -> None:  # noqa: ARG001
+    # [MQTT-3.1.0-2]
+    raise Violation("a second CONNECT on one connection", "MQTT-3.1.0-2")
+
+
+def _on_pingreq(broker: Broker, conn: Connection, packet: Pingreq, now: float) -> None:  # noqa: ARG001
+    # [MQTT-3.12.4-1]
+    conn.say(_PINGRESP)
+
+
+def _on_auth(broker: Broker, conn: Connection, packet: Auth, now: float) -> None:  # noqa: ARG001
+    # [MQTT-4.12.0-6], [MQTT-4.12.0-7]: only after a CONNECT with an authentication method, and those are refused
+    raise Violation("AUTH without an authentication method in CONNECT", "MQTT-4.12.0-6")
+
+
+def _not_for_servers(broker: Broker, conn: Connection, packet: object, now: float) -> None:  # noqa: ARG001
+    raise Violation(f"a client does not send {type(packet).__name__.upper()}", "2.1.2")
+
+
+class _Handlers(dict[type, "Callable[[Broker, Connection, Any, float], None]"]):
+    """What is legal on an established connection; anything else only a server sends."""
+
+    def __missing__(self, packet: type) -> Callable[[Broker, Connection, Any, float], None]:
+        return _not_for_servers
+
+
+_HANDLERS = _Handlers(
+    {
+        Connect: _on_connect,
+        Publish: publish.on_publish,
+        Puback: flow.on_puback,
+        Pubrec: flow.on_pubrec,
+        Pubrel: flow.on_pubrel,
+        Pubcomp: flow.on_pubcomp,
+        Subscribe: subscribe.on_subscribe,
+        Unsubscribe: subscribe.on_unsubscribe,
+        Pingreq: _on_pingreq,
+        Disconnect: connect.on_disconnect,
+        Auth: _on_auth,
+    }
+)

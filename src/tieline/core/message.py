@@ -1,0 +1,125 @@
+"""What travels: shared immutable records of published messages, and their bytes on the wire.
+
+Two kinds wait in queues.  A :class:`Message` is the general one.  A :class:`Burst` is the common case kept as it came:
+one or more QoS 0 packets of one topic and one length, back to back in the bytes they arrived in, with no properties.
+A burst reaches a subscriber of the same protocol version unchanged, so a thousand messages cost one list entry.
+
+Packet id, topic alias, subscription identifiers and remaining expiry are not part of a record: they are arguments of
+the functions here, bound when the record is popped for writing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tieline.wire.frames import encode_varint
+
+if TYPE_CHECKING:
+    from tieline.core.session import Session
+
+#: Added to payload, topic and properties when a queue counts bytes: what the record itself takes, about.
+OVERHEAD = 160
+
+
+def publish_bytes(  # one argument per field of the packet
+    first: int, topic: bytes, packet_id: int, properties: bytes | None, payload: bytes
+) -> bytes:
+    """One PUBLISH packet; ``properties`` is None in 3.1.1, where the packet has no such field."""
+    head = len(topic).to_bytes(2, "big") + topic
+    if packet_id:
+        head += packet_id.to_bytes(2, "big")
+    if properties is not None:
+        head += encode_varint(len(properties)) + properties
+    return b"".join((first.to_bytes(1, "big"), encode_varint(len(head) + len(payload)), head, payload))
+
+
+class Message:
+    """One published message, shared by every queue it waits in."""
+
+    __slots__ = ("expires", "payload", "plain4", "plain5", "properties", "publisher", "qos", "retain", "size", "topic")
+
+    messages = 1
+
+    def __init__(
+        self,
+        topic: bytes,
+        payload: bytes,
+        qos: int = 0,
+        *,
+        retain: bool = False,
+        properties: bytes = b"",
+        expires: float | None = None,
+        publisher: Session | None = None,
+    ) -> None:
+        self.topic = topic
+        self.payload = payload
+        self.qos = qos
+        self.retain = retain
+        #: MQTT 5 properties that are sent on unaltered, encoded, without their length.
+        self.properties = properties
+        #: When it may no longer be delivered, in the broker's time.
+        self.expires = expires
+        #: Who sent it; None for the broker itself.
+        self.publisher = publisher
+        self.size = len(topic) + len(payload) + len(properties) + OVERHEAD
+        #: The parts of the packet that do not depend on the receiver, per protocol version; made on first use.
+        self.plain4: tuple[bytes, bytes, bytes] | None = None
+        self.plain5: tuple[bytes, bytes, bytes] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Message {self.topic.decode()} {len(self.payload)} B QoS {self.qos}{' retain' if self.retain else ''}>"
+
+    def parts(self, version: int) -> tuple[bytes, bytes, bytes]:
+        """What surrounds first byte and packet id: (head with QoS 0, head with QoS 1 or 2, tail)."""
+        cached = self.plain4 if version == 4 else self.plain5
+        if cached is not None:
+            return cached
+        tail = self.payload
+        if version == 5:
+            tail = b"".join((encode_varint(len(self.properties)), self.properties, self.payload))
+        topic = len(self.topic).to_bytes(2, "big") + self.topic
+        length = len(topic) + len(tail)
+        cached = (encode_varint(length) + topic, encode_varint(length + 2) + topic, tail)
+        if version == 4:
+            self.plain4 = cached
+        else:
+            self.plain5 = cached
+        return cached
+
+
+class Burst:
+    """QoS 0 packets of one topic and one length, exactly as they were received."""
+
+    __slots__ = ("head", "messages", "packets", "publisher", "size", "stride", "topic", "version")
+
+    qos = 0
+    retain = False
+    expires: float | None = None
+    properties = b""
+
+    def __init__(  # made once per run of packets on the hot path: positional
+        self, packets: bytes, messages: int, head: int, topic: bytes, version: int, publisher: Session | None
+    ) -> None:
+        #: ``messages`` packets of ``stride`` bytes each.
+        self.packets = packets
+        self.messages = messages
+        self.size = len(packets)
+        self.stride = self.size // messages
+        #: Where the payload begins in each packet.
+        self.head = head
+        self.topic = topic
+        #: The protocol version in which the packets are encoded.
+        self.version = version
+        self.publisher = publisher
+
+    def __repr__(self) -> str:
+        return f"<Burst {self.topic.decode()} {self.messages} x {self.stride} B>"
+
+    def payloads(self) -> Iterator[bytes]:
+        """The payload of each packet, in order."""
+        for start in range(0, self.size, self.stride):
+            yield self.packets[start + self.head : start + self.stride]
+
+
+Item = Message | Burst

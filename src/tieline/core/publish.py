@@ -1,0 +1,196 @@
+"""A message arrives: is it allowed, where does it go, what is answered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tieline.core.account import Drop
+from tieline.core.connection import Hold
+from tieline.core.deliver import deliver, find_full
+from tieline.core.errors import Again
+from tieline.core.message import Message
+from tieline.core.ports import Refused
+from tieline.wire.codec import encode
+from tieline.wire.errors import Violation
+from tieline.wire.packets import Puback, Pubrec
+from tieline.wire.properties import Properties
+from tieline.wire.reason import Reason
+from tieline.wire.topics import check_name
+
+if TYPE_CHECKING:
+    from tieline.core.broker import Broker
+    from tieline.core.connection import Connection
+    from tieline.core.routes import Route
+    from tieline.core.session import Session
+    from tieline.wire.packets import Publish
+
+#: Topics that only the broker publishes (4.7.2).
+RESERVED = "$SYS/"
+#: Topics remembered per connection as allowed; a client that publishes to more is asked about again.
+MAX_PUBLISHABLE = 10_000
+
+
+def on_publish(broker: Broker, conn: Connection, packet: Publish, now: float) -> None:
+    """Handle a PUBLISH that the fast path left alone."""
+    session = conn.session
+    assert session is not None  # noqa: S101 - the connection is established
+    _check_abilities(broker, packet)
+    topic, key = _resolve_topic(broker, conn, packet)
+    broker.account.publishes_in += 1
+    if packet.qos == 2 and packet.packet_id in session.inbound:
+        # [MQTT-4.3.3-10]: a message we already have; only the answer is repeated
+        broker.journal.acknowledge(conn, _answer(conn, 2, packet.packet_id, Reason.SUCCESS, ""))
+        return
+    route = broker.routes.known.get(key)
+    if route is None:
+        check_name(topic, broker.settings.limits.topic_levels)
+        route = broker.routes.find(topic, key)
+    refusal = _may_publish(broker, conn, topic, key)
+    if refusal is not None:
+        broker.account.drop(now, Drop.DENIED, session.client_id, key)
+        _refuse(broker, conn, packet, refusal)
+        return
+    expiry = packet.properties.get("message_expiry_interval")
+    message = Message(
+        key,
+        packet.payload,
+        packet.qos,
+        retain=packet.retain,
+        properties=packet.forward,
+        expires=None if expiry is None else now + expiry,
+        publisher=session,
+    )
+    accept(broker, conn, message, route, packet.packet_id, now)
+
+
+def accept(  # the hot path's own arguments
+    broker: Broker, conn: Connection, message: Message, route: Route, packet_id: int, now: float
+) -> None:
+    """Take responsibility for a valid message: keep it if retained, queue it for its receivers, acknowledge it."""
+    qos = message.qos
+    session = conn.session
+    assert session is not None  # noqa: S101 - the connection is established
+    if qos:
+        if qos == 2 or conn.unacknowledged:
+            _check_receive_maximum(broker, conn, session)
+        if broker.refuses_when_full:
+            full = find_full(broker, message, route)
+            if full is not None:
+                _meet_full_queue(broker, conn, message, packet_id, full, now)
+                return
+    if message.retain:
+        keep_retained(broker, message, now)
+    receivers = deliver(broker, message, route, now) if route.grants or route.groups else 0
+    if not qos:
+        return
+    if qos == 2:
+        session.inbound.add(packet_id)
+        if not broker.journal.is_volatile:
+            broker.journal.note("hold", session.client_id, packet_id)
+    reason = Reason.SUCCESS if receivers or conn.version == 4 else Reason.NO_MATCHING_SUBSCRIBERS
+    # [MQTT-3.3.4-1]: PUBACK for QoS 1, PUBREC for QoS 2
+    broker.journal.acknowledge(conn, _answer(conn, qos, packet_id, reason, ""))
+
+
+def keep_retained(broker: Broker, message: Message, now: float) -> None:
+    """Replace the topic's retained message, or clear it with an empty payload."""
+    topic = message.topic.decode()
+    if not message.payload:
+        # [MQTT-3.3.1-6], [MQTT-3.3.1-7]
+        broker.retained.remove(topic)
+    elif not broker.retained.put(topic, message):
+        # [MQTT-3.3.1-5] replaced, or, without room, the old one goes: it is no longer the last value
+        broker.retained.remove(topic)
+        client = message.publisher.client_id if message.publisher else ""
+        broker.account.drop(now, Drop.RETAINED_FULL, client, message.topic)
+    if not broker.journal.is_volatile:
+        broker.journal.note("retain", subject=message)
+
+
+def _check_abilities(broker: Broker, packet: Publish) -> None:
+    """What the CONNACK said this server does not do."""
+    if packet.qos > broker.settings.mqtt.maximum_qos:
+        # [MQTT-3.2.2-11]
+        raise Violation(f"QoS {packet.qos} is not supported", "MQTT-3.2.2-11", Reason.QOS_NOT_SUPPORTED)
+    if packet.retain and not broker.settings.mqtt.retain_available:
+        # [MQTT-3.2.2-14]
+        raise Violation("retained messages are not supported", "MQTT-3.2.2-14", Reason.RETAIN_NOT_SUPPORTED)
+
+
+def _resolve_topic(broker: Broker, conn: Connection, packet: Publish) -> tuple[str, bytes]:
+    """The topic, from the packet or from its alias."""
+    alias = packet.properties.get("topic_alias")
+    if alias is None:
+        return packet.topic, packet.topic.encode()
+    if not 0 < alias <= broker.settings.limits.topic_alias_maximum:
+        # [MQTT-3.3.2-8], [MQTT-3.3.2-9]
+        raise Violation(f"topic alias {alias} is out of range", "MQTT-3.3.2-9", Reason.TOPIC_ALIAS_INVALID)
+    if packet.topic:
+        key = packet.topic.encode()
+        conn.alias_in[alias] = key
+        return packet.topic, key
+    known = conn.alias_in.get(alias)
+    if known is None:
+        raise Violation(f"topic alias {alias} was never set", "3.3.2.3.4", Reason.PROTOCOL_ERROR)
+    return known.decode(), known
+
+
+def _may_publish(broker: Broker, conn: Connection, topic: str, key: bytes) -> Refused | None:
+    """Why this client may not publish to a topic; None when it may."""
+    if topic.startswith(RESERVED):
+        return Refused("$SYS belongs to the broker")
+    if broker.access.is_open or key in conn.publishable:
+        return None
+    verdict = broker.ask(conn, "publish", topic)
+    if isinstance(verdict, Refused):
+        return verdict
+    if len(conn.publishable) >= MAX_PUBLISHABLE:
+        conn.publishable.clear()
+    conn.publishable.add(key)
+    return None
+
+
+def _refuse(broker: Broker, conn: Connection, packet: Publish, refusal: Refused) -> None:
+    """Tell the publisher no, where its protocol can say so; 3.1.1 gets the plain acknowledgement ([MQTT311-3.3.5-2])."""
+    if packet.qos:
+        reason = refusal.reason if conn.version == 5 else Reason.SUCCESS
+        if packet.qos == 2 and conn.version == 4:
+            assert conn.session is not None  # noqa: S101 - the connection is established
+            conn.session.inbound.add(packet.packet_id)
+        broker.journal.acknowledge(conn, _answer(conn, packet.qos, packet.packet_id, reason, refusal.rule))
+
+
+def _check_receive_maximum(broker: Broker, conn: Connection, session: Session) -> None:
+    if conn.version == 5 and len(session.inbound) + conn.unacknowledged >= broker.settings.limits.receive_maximum:
+        # [MQTT-3.3.4-7], [MQTT-3.3.4-8]
+        text = f"more than {broker.settings.limits.receive_maximum} unacknowledged messages"
+        raise Violation(text, "MQTT-3.3.4-7", Reason.RECEIVE_MAXIMUM_EXCEEDED)
+
+
+def _meet_full_queue(  # as above
+    broker: Broker, conn: Connection, message: Message, packet_id: int, full: Session, now: float
+) -> None:
+    """A receiver has no room: say so (MQTT 5), or wait for it (3.1.1 has no way to say so)."""
+    if conn.version == 5:
+        broker.account.drop(now, Drop.REFUSED, full.client_id, message.topic, 1, len(full.queue))
+        full.dropped += 1
+        text = f"the queue of {full.client_id} is full"
+        broker.journal.acknowledge(conn, _answer(conn, message.qos, packet_id, Reason.QUOTA_EXCEEDED, text))
+        return
+    broker.suspend(conn, Hold.QUEUE_FULL, full)
+    raise Again
+
+
+def _answer(conn: Connection, qos: int, packet_id: int, reason: Reason, text: str) -> bytes:
+    """PUBACK or PUBREC, the short form where nothing has to be said."""
+    if reason is Reason.SUCCESS or conn.version == 4:
+        return (b"\x40\x02" if qos == 1 else b"\x50\x02") + packet_id.to_bytes(2, "big")
+    properties: Properties = {}
+    if text and conn.problem_information:
+        properties["reason_string"] = text
+    kind = Puback if qos == 1 else Pubrec
+    data = encode(kind(packet_id=packet_id, reason=reason, properties=properties), 5)
+    if len(data) > conn.max_packet:
+        # [MQTT-3.4.2-2], [MQTT-3.5.2-2] no reason string if the packet became too large by it
+        data = encode(kind(packet_id=packet_id, reason=reason), 5)
+    return data

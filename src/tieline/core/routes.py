@@ -1,0 +1,168 @@
+"""From a topic to its receivers: all subscriptions, and a memory of what each topic matched.
+
+Theory of operation
+-------------------
+A filter's subscribers live in one :class:`Bucket`; a tree finds the buckets that match a topic.  The result, folded to
+one :class:`Grant` per session, is kept as a :class:`Route` under the topic's bytes, so that the hot path needs one
+dictionary lookup.  When the subscribers of a filter change, exactly the remembered topics that this filter matches are
+forgotten (found in a tree of names), so churn elsewhere costs nothing.  A topic whose bytes are remembered has been
+validated.
+
+Overlapping subscriptions of one client are folded: one copy, the highest QoS, every subscription identifier, the
+retain flag kept if one of them asks for it ([MQTT-3.3.4-2], [MQTT-3.3.4-3]; 3.3.4 leaves the number of copies open).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from tieline.core.session import Grant
+from tieline.core.share import Group
+from tieline.match.filters import FilterTree
+from tieline.match.names import NameTree
+from tieline.wire.frames import encode_varint
+
+if TYPE_CHECKING:
+    from tieline.core.session import Held, Session
+
+#: Property 11, Subscription Identifier.
+_IDENTIFIER = b"\x0b"
+
+
+class Route:
+    """Who gets the messages of a topic."""
+
+    __slots__ = ("grants", "groups", "is_simple")
+
+    def __init__(self, grants: tuple[Grant, ...], groups: tuple[Group, ...]) -> None:
+        self.grants = grants
+        self.groups = groups
+        #: Neither No Local nor shared subscriptions: every grant gets every message.
+        self.is_simple = not groups and not any(grant.no_local for grant in grants)
+
+
+class Bucket:
+    """The subscribers of one filter."""
+
+    __slots__ = ("groups", "members", "route")
+
+    def __init__(self) -> None:
+        self.members: dict[Session, Held] = {}
+        self.groups: dict[str, Group] = {}
+        #: The route of topics that match this filter and no other; None until it is needed.
+        self.route: Route | None = None
+
+
+def grant_for(session: Session, subscriptions: list[Held]) -> Grant:
+    """Fold the subscriptions of one session that match one topic."""
+    grant = Grant(
+        session,
+        max(held.options.qos for held in subscriptions),
+        identifiers=b"".join(_IDENTIFIER + encode_varint(held.identifier) for held in subscriptions if held.identifier),
+        keep_retain=any(held.options.retain_as_published for held in subscriptions),
+        no_local=any(held.options.no_local for held in subscriptions),
+    )
+    if grant.no_local:
+        others = [held for held in subscriptions if not held.options.no_local]
+        grant.others = grant_for(session, others) if others else None
+    return grant
+
+
+class Routes:
+    """All subscriptions of a broker."""
+
+    __slots__ = ("_buckets", "_limit", "_names", "count", "known", "resets")
+
+    def __init__(self, limit: int) -> None:
+        self._buckets: FilterTree[Bucket] = FilterTree()
+        #: Remembered routes by topic bytes; all of them are also in ``_names``.
+        self.known: dict[bytes, Route] = {}
+        self._names: NameTree[bytes] = NameTree()
+        self._limit = limit
+        #: The number of subscriptions, shared ones included.
+        self.count = 0
+        #: How often the memory was full and emptied.
+        self.resets = 0
+
+    def find(self, topic: str, key: bytes) -> Route:
+        """The route of a valid topic that is not remembered."""
+        buckets = self._buckets.match(topic)
+        if len(buckets) == 1:
+            bucket = buckets[0]
+            if bucket.route is None:
+                bucket.route = self._fold(buckets)
+            route = bucket.route
+        else:
+            route = self._fold(buckets)
+        if len(self.known) >= self._limit:
+            self.known.clear()
+            self._names.clear()
+            self.resets += 1
+        # what only the broker publishes is not remembered: a remembered topic is one that clients may publish to
+        if self._limit and not topic.startswith("$SYS/"):
+            self.known[key] = route
+            self._names.put(topic, key)
+        return route
+
+    @staticmethod
+    def _fold(buckets: Iterable[Bucket]) -> Route:
+        matched: dict[Session, list[Held]] = {}
+        groups: list[Group] = []
+        for bucket in buckets:
+            for session, held in bucket.members.items():
+                matched.setdefault(session, []).append(held)
+            groups.extend(bucket.groups.values())
+        return Route(tuple(grant_for(session, held) for session, held in matched.items()), tuple(groups))
+
+    def subscribe(self, session: Session, share: str | None, filter_: str, held: Held) -> bool:
+        """Add or replace a subscription; True when it is new."""
+        bucket = self._buckets.get(filter_)
+        if bucket is None:
+            bucket = Bucket()
+            self._buckets.put(filter_, bucket)
+        if share is None:
+            is_new = session not in bucket.members
+            bucket.members[session] = held
+        else:
+            group = bucket.groups.get(share)
+            if group is None:
+                group = bucket.groups[share] = Group(share, filter_)
+            is_new = session not in group.members
+            grant = grant_for(session, [held])
+            grant.group = group
+            group.members[session] = grant
+        self.count += is_new
+        self._forget(filter_, bucket)
+        return is_new
+
+    def unsubscribe(self, session: Session, share: str | None, filter_: str) -> bool:
+        """Remove a subscription; False when there was none."""
+        bucket = self._buckets.get(filter_)
+        if bucket is None:
+            return False
+        if share is None:
+            if bucket.members.pop(session, None) is None:
+                return False
+        else:
+            group = bucket.groups.get(share)
+            if group is None or group.members.pop(session, None) is None:
+                return False
+            if not group.members:
+                del bucket.groups[share]
+        self.count -= 1
+        if not bucket.members and not bucket.groups:
+            self._buckets.remove(filter_)
+        self._forget(filter_, bucket)
+        return True
+
+    def _forget(self, filter_: str, bucket: Bucket) -> None:
+        """Drop the remembered routes that this filter takes part in."""
+        bucket.route = None
+        if "+" in filter_ or "#" in filter_:
+            for key in list(self._names.match(filter_)):
+                del self.known[key]
+                self._names.remove(key.decode())
+        else:
+            if self.known.pop(filter_.encode(), None) is not None:
+                self._names.remove(filter_)

@@ -1,0 +1,135 @@
+"""What the broker keeps for one client, across its connections."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tieline.sched.queue import Queue
+
+if TYPE_CHECKING:
+    from tieline.core.connection import Connection
+    from tieline.core.message import Item, Message
+    from tieline.core.share import Group
+    from tieline.core.timers import Timer
+    from tieline.wire.packets import Subscription, Will
+
+#: Session Expiry Interval that means "never" (3.1.2.11.2).
+NEVER = 0xFFFF_FFFF
+
+
+class Grant:
+    """How one session gets the messages of one topic: its matching subscriptions, folded into one."""
+
+    __slots__ = ("group", "identifiers", "keep_retain", "no_local", "others", "qos", "session", "set_retain")
+
+    def __init__(  # one argument per subscription option
+        self,
+        session: Session,
+        qos: int,
+        *,
+        identifiers: bytes = b"",
+        keep_retain: bool = False,
+        set_retain: bool = False,
+        no_local: bool = False,
+        group: Group | None = None,
+    ) -> None:
+        self.session = session
+        self.qos = qos
+        #: Subscription Identifier properties, encoded; empty in 3.1.1.
+        self.identifiers = identifiers
+        #: Retain As Published.
+        self.keep_retain = keep_retain
+        #: The message is sent because it was retained when the client subscribed.
+        self.set_retain = set_retain
+        #: At least one of the subscriptions has No Local.
+        self.no_local = no_local
+        #: With ``no_local``: the grant of the remaining subscriptions, which apply to the client's own messages.
+        self.others: Grant | None = None
+        #: The shared subscription that chose this session.
+        self.group = group
+
+    def __repr__(self) -> str:
+        return f"<Grant {self.session.client_id} QoS {self.qos}>"
+
+
+#: A queue entry: the shared record and how this session gets it.
+Entry = tuple["Item", Grant]
+#: What waits for an acknowledgement: the record, its grant, the QoS it was sent with; None after PUBREC.
+Flight = tuple["Message", Grant, int] | None
+
+
+class Held:
+    """One subscription as a session holds it."""
+
+    __slots__ = ("identifier", "options")
+
+    def __init__(self, options: Subscription, identifier: int) -> None:
+        self.options = options
+        #: Subscription Identifier; 0 for none.
+        self.identifier = identifier
+
+
+class Session:
+    """One client's subscriptions, waiting messages and flow state."""
+
+    __slots__ = (
+        "blocked_publishers",
+        "client_id",
+        "connection",
+        "dropped",
+        "ends",
+        "expiry_s",
+        "inbound",
+        "inflight",
+        "last_id",
+        "oldest",
+        "queue",
+        "replays",
+        "subscriptions",
+        "will",
+        "will_timer",
+    )
+
+    def __init__(self, client_id: str, max_messages: int, max_bytes: int) -> None:
+        self.client_id = client_id
+        #: The connection that speaks for the session; None while the client is away.
+        self.connection: Connection | None = None
+        #: Seconds the session outlives its connection; ``NEVER`` for ever.
+        self.expiry_s = 0
+        #: Set while the client is away and the session will end.
+        self.ends: Timer | None = None
+        #: By filter as the client wrote it, ``$share/…`` included.
+        self.subscriptions: dict[str, Held] = {}
+        self.queue: Queue[Entry] = Queue(max_messages, max_bytes)
+        #: Retained messages still to be queued for new subscriptions, a walk each.
+        self.replays: deque[tuple[Iterator[Message], Grant]] = deque()
+        #: Our packet ids in use, in the order in which they must be sent again.
+        self.inflight: dict[int, Flight] = {}
+        self.last_id = 0
+        #: Their packet ids of QoS 2 messages that were accepted and not released yet: a separate id space.
+        self.inbound: set[int] = set()
+        #: The will of the current or last connection, while it may still be published.
+        self.will: Will | None = None
+        self.will_timer: Timer | None = None
+        #: Connections that wait for room in this queue.
+        self.blocked_publishers: list[Connection] = []
+        #: Messages discarded that this session should have got.
+        self.dropped = 0
+        #: Since when the queue has not been empty.
+        self.oldest = 0.0
+
+    def __repr__(self) -> str:
+        state = "connected" if self.connection else "away"
+        return f"<Session {self.client_id} {state}, {len(self.queue)} queued, {len(self.inflight)} in flight>"
+
+    def next_id(self) -> int:
+        """A packet id that is not in use; the caller has made sure that one is free."""
+        packet_id = self.last_id
+        inflight = self.inflight
+        while True:
+            packet_id = packet_id + 1 if packet_id < 65_535 else 1
+            if packet_id not in inflight:
+                self.last_id = packet_id
+                return packet_id

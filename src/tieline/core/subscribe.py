@@ -1,0 +1,130 @@
+"""SUBSCRIBE and UNSUBSCRIBE: each filter is granted or refused on its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tieline.conf.schema import bound
+from tieline.core.ports import Refused
+from tieline.core.replay import refill
+from tieline.core.routes import grant_for
+from tieline.core.session import Held
+from tieline.wire.codec import encode
+from tieline.wire.errors import ProtocolError
+from tieline.wire.packets import Suback, Subscription, Unsuback
+from tieline.wire.properties import Properties
+from tieline.wire.reason import Reason
+from tieline.wire.topics import check_filter, split_share
+
+if TYPE_CHECKING:
+    from tieline.core.broker import Broker
+    from tieline.core.connection import Connection
+    from tieline.core.session import Session
+    from tieline.wire.packets import Subscribe, Unsubscribe
+
+_FAILURE = 0x80
+
+
+def on_subscribe(broker: Broker, conn: Connection, packet: Subscribe, now: float) -> None:
+    """Grant what can be granted, answer with one code per filter, then send what was retained."""
+    session = conn.session
+    assert session is not None  # noqa: S101 - the connection is established
+    identifiers = packet.properties.get("subscription_identifier")
+    identifier = identifiers[0] if identifiers else 0
+    # verdicts first: a pending one stops here, before anything has changed
+    refusals = [_may_subscribe(broker, conn, wish) for wish in packet.subscriptions]
+    reasons: list[int] = []
+    texts: list[str] = []
+    for wish, verdict in zip(packet.subscriptions, refusals, strict=True):
+        refusal = verdict
+        if refusal is None and wish.filter not in session.subscriptions:
+            refusal = _has_room(broker, session)
+        if refusal is None:
+            reasons.append(_grant(broker, session, wish, identifier))
+        else:
+            reasons.append(refusal.reason)
+            texts.append(f"{wish.filter[:64]}: {refusal.rule}")
+    # [MQTT-3.8.4-1], [MQTT-3.8.4-6]: one code for each filter, in order
+    broker.journal.acknowledge(conn, _suback(conn, packet.packet_id, tuple(reasons), texts))
+    if session.replays:
+        refill(broker, session, now)
+
+
+def _grant(broker: Broker, session: Session, wish: Subscription, identifier: int) -> int:
+    """Add or replace one subscription; the QoS granted."""
+    share, filter_ = split_share(wish.filter)
+    if wish.qos > broker.settings.mqtt.maximum_qos:
+        # [MQTT-3.2.2-9] granted with what we have
+        wish.qos = broker.settings.mqtt.maximum_qos
+    held = Held(wish, identifier)
+    is_new = wish.filter not in session.subscriptions
+    broker.routes.subscribe(session, share, filter_, held)
+    # [MQTT-3.8.4-3] an existing subscription is replaced
+    session.subscriptions[wish.filter] = held
+    if not broker.journal.is_volatile and session.expiry_s:
+        broker.journal.note("subscribe", session.client_id, held)
+    # [MQTT-3.3.1-9], [MQTT-3.3.1-10], [MQTT-3.3.1-11]; nothing retained for shared ones (4.8.2)
+    if share is None and (wish.retain_handling == 0 or (wish.retain_handling == 1 and is_new)) and len(broker.retained):
+        grant = grant_for(session, [held])
+        grant.set_retain = True
+        session.replays.append((broker.retained.match(filter_), grant))
+    return wish.qos
+
+
+def _may_subscribe(broker: Broker, conn: Connection, wish: Subscription) -> Refused | None:
+    """Why a filter is refused, as far as rules and abilities go; None when it is not."""
+    mqtt = broker.settings.mqtt
+    try:
+        check_filter(wish.filter, broker.settings.limits.topic_levels)
+    except ProtocolError as error:
+        if conn.version == 4 and not error.clause.startswith("4.7.3"):
+            raise  # 3.1.1: a filter that breaks the rules is a protocol violation
+        return Refused(str(error), Reason.TOPIC_FILTER_INVALID)
+    share, filter_ = split_share(wish.filter)
+    if share is not None and not mqtt.shared_available:
+        return Refused("shared subscriptions are switched off", Reason.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED)
+    if not mqtt.wildcard_available and ("+" in filter_ or "#" in filter_):
+        return Refused("wildcards are switched off", Reason.WILDCARD_SUBSCRIPTIONS_NOT_SUPPORTED)
+    if broker.access.is_open:
+        return None
+    verdict = broker.ask(conn, "subscribe", filter_)
+    return verdict if isinstance(verdict, Refused) else None
+
+
+def _has_room(broker: Broker, session: Session) -> Refused | None:
+    limits = broker.settings.limits
+    if len(session.subscriptions) >= bound(limits.subscriptions):
+        return Refused(f"a session may have {limits.subscriptions} subscriptions", Reason.QUOTA_EXCEEDED)
+    if broker.routes.count >= bound(limits.subscriptions_total):
+        return Refused(f"the broker keeps {limits.subscriptions_total} subscriptions", Reason.QUOTA_EXCEEDED)
+    return None
+
+
+def on_unsubscribe(broker: Broker, conn: Connection, packet: Unsubscribe, now: float) -> None:  # noqa: ARG001
+    """Remove subscriptions; what is already queued is still delivered."""
+    session = conn.session
+    assert session is not None  # noqa: S101 - the connection is established
+    reasons: list[int] = []
+    for filter_ in packet.filters:
+        # [MQTT-3.10.4-1] compared character by character
+        if session.subscriptions.pop(filter_, None) is None:
+            reasons.append(Reason.NO_SUBSCRIPTION_EXISTED)
+            continue
+        broker.routes.unsubscribe(session, *split_share(filter_))
+        reasons.append(Reason.SUCCESS)
+        if not broker.journal.is_volatile and session.expiry_s:
+            broker.journal.note("unsubscribe", session.client_id, filter_)
+    # [MQTT-3.10.4-4], [MQTT-3.10.4-5]
+    answer = Unsuback(packet_id=packet.packet_id, reasons=tuple(reasons))
+    broker.journal.acknowledge(conn, encode(answer, conn.version))
+
+
+def _suback(conn: Connection, packet_id: int, reasons: tuple[int, ...], texts: list[str]) -> bytes:
+    properties: Properties = {}
+    if texts and conn.version == 5 and conn.problem_information:
+        properties["reason_string"] = "; ".join(texts)[:1_024]
+    data = encode(Suback(packet_id=packet_id, reasons=reasons, properties=properties), conn.version)
+    if properties and len(data) > conn.max_packet:
+        # [MQTT-3.9.2-1] no reason string if the packet became too large by it
+        data = encode(Suback(packet_id=packet_id, reasons=reasons), conn.version)
+    return data

@@ -1,0 +1,80 @@
+"""What is due when: one heap of deadlines for the whole broker.
+
+A cancelled timer keeps its place in the heap but lets go of what it would have called, so that a closed connection is
+freed at once; when most of the heap is dead it is rebuilt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heapify, heappop, heappush
+
+Action = Callable[[float], None]
+
+
+class Timer:
+    """One deadline, and what to do then."""
+
+    __slots__ = ("action", "order", "when")
+
+    def __init__(self, when: float, order: int, action: Action) -> None:
+        self.when = when
+        self.order = order
+        #: None once the timer has fired or was cancelled.
+        self.action: Action | None = action
+
+    def __lt__(self, other: Timer) -> bool:
+        return (self.when, self.order) < (other.when, other.order)
+
+    def __repr__(self) -> str:
+        return f"<Timer at {self.when:.3f}{'' if self.action else ' (done)'}>"
+
+
+class Timers:
+    """All deadlines; equal ones fire in the order in which they were set."""
+
+    __slots__ = ("_dead", "_heap", "_order")
+
+    def __init__(self) -> None:
+        self._heap: list[Timer] = []
+        self._order = 0
+        #: The number of cancelled timers still in the heap.
+        self._dead = 0
+
+    def __len__(self) -> int:
+        return len(self._heap) - self._dead
+
+    def at(self, when: float, action: Action) -> Timer:
+        """Call ``action(now)`` once the time has come."""
+        self._order += 1
+        timer = Timer(when, self._order, action)
+        heappush(self._heap, timer)
+        return timer
+
+    def cancel(self, timer: Timer | None) -> None:
+        """Forget a timer; one that is done or None is fine."""
+        if timer is None or timer.action is None:
+            return
+        timer.action = None
+        self._dead += 1
+        if self._dead > 1024 and self._dead * 2 > len(self._heap):
+            self._heap = [timer for timer in self._heap if timer.action is not None]
+            heapify(self._heap)
+            self._dead = 0
+
+    def next(self) -> float | None:
+        """When the earliest timer is due."""
+        heap = self._heap
+        while heap and heap[0].action is None:
+            heappop(heap)
+            self._dead -= 1
+        return heap[0].when if heap else None
+
+    def fire(self, now: float) -> None:
+        """Call everything that is due; what an action sets for now or earlier waits for the next call."""
+        newest = self._order
+        while (when := self.next()) is not None and when <= now and self._heap[0].order <= newest:
+            timer = heappop(self._heap)
+            action, timer.action = timer.action, None
+            if action is not None:
+                action(now)

@@ -1,0 +1,126 @@
+"""A tree of topic names: which of them match a topic filter.
+
+The mirror of :mod:`tieline.match.filters`.  Retained messages are looked up in it when somebody subscribes, and
+remembered routes are found in it when a subscription changes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class _Node(Generic[T]):
+    __slots__ = ("children", "value")
+
+    def __init__(self) -> None:
+        #: None instead of an empty dictionary: most nodes are leaves, and there may be a million of them.
+        self.children: dict[str, _Node[T]] | None = None
+        self.value: T | None = None
+
+
+class NameTree(Generic[T]):
+    """Values stored under topic names, found by topic filters."""
+
+    __slots__ = ("_root", "_size")
+
+    def __init__(self) -> None:
+        self._root: _Node[T] = _Node()
+        #: The number of names that hold a value.
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def get(self, name: str) -> T | None:
+        """The value stored under a name."""
+        node = self._root
+        for level in name.split("/"):
+            child = node.children.get(level) if node.children else None
+            if child is None:
+                return None
+            node = child
+        return node.value
+
+    def put(self, name: str, value: T) -> None:
+        """Store a value under a name, replacing the one that was there."""
+        node = self._root
+        for level in name.split("/"):
+            if node.children is None:
+                node.children = {}
+            child = node.children.get(level)
+            if child is None:
+                child = node.children[level] = _Node()
+            node = child
+        if node.value is None:
+            self._size += 1
+        node.value = value
+
+    def remove(self, name: str) -> T | None:
+        """Forget a name, and every node that only it needed; return its value."""
+        levels = name.split("/")
+        path = [self._root]
+        for level in levels:
+            children = path[-1].children
+            child = children.get(level) if children else None
+            if child is None:
+                return None
+            path.append(child)
+        value = path[-1].value
+        if value is None:
+            return None
+        path[-1].value = None
+        self._size -= 1
+        for depth in range(len(levels), 0, -1):
+            node, children = path[depth], path[depth - 1].children
+            if node.children or node.value is not None or children is None:
+                break
+            del children[levels[depth - 1]]
+            if not children:
+                path[depth - 1].children = None
+        return value
+
+    def clear(self) -> None:
+        """Forget every name."""
+        self._root = _Node()
+        self._size = 0
+
+    def match(self, filter_: str) -> Iterator[T]:
+        """The values of all names that a filter matches.
+
+        Lazy, and safe while the tree changes: each node's children are copied when the walk reaches it, and a value
+        is read when it is yielded.  A caller may therefore spread one walk over a long time.
+        """
+        levels = filter_.split("/")
+        last = len(levels)
+        stack: list[tuple[_Node[T], int]] = [(self._root, 0)]
+        while stack:
+            node, depth = stack.pop()
+            if depth == last:
+                if node.value is not None:
+                    yield node.value
+                continue
+            level = levels[depth]
+            if level == "#":
+                if node.value is not None:
+                    yield node.value
+                if node.children:
+                    # [MQTT-4.7.2-1] a leading wildcard does not see names that start with $
+                    stack.extend(
+                        (child, depth)
+                        for name, child in reversed(node.children.items())
+                        if node is not self._root or not name.startswith("$")
+                    )
+            elif level == "+":
+                if node.children:
+                    stack.extend(
+                        (child, depth + 1)
+                        for name, child in reversed(node.children.items())
+                        if node is not self._root or not name.startswith("$")
+                    )
+            elif node.children:
+                child = node.children.get(level)
+                if child is not None:
+                    stack.append((child, depth + 1))

@@ -1,0 +1,85 @@
+"""What may lie between a socket and MQTT: TLS and WebSocket, each a pair of buffers without a socket.
+
+A layer never writes by itself: what it wants to send (a handshake, a pong, a close frame) waits in it until the link
+asks.  So every byte that is not yet in the kernel is in our hands, and none hides in a transport.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class LayerError(Exception):
+    """The peer does not speak this layer; ``name`` is what the counters call it."""
+
+    def __init__(self, name: str, text: str) -> None:
+        super().__init__(text)
+        self.name = name
+        self.text = text
+
+
+class Layer(Protocol):
+    """One transformation between raw bytes and MQTT bytes."""
+
+    def received(self, data: bytes) -> bytes:
+        """Raw bytes arrived: what they mean to the layer above.  Raises LayerError when they mean nothing."""
+
+    def wrap(self, data: bytes) -> bytes:
+        """Bytes of the layer above, as they go out."""
+
+    def pending(self) -> bytes:
+        """What the layer itself has to say; empties it."""
+
+    def farewell(self) -> bytes:
+        """The layer's own goodbye."""
+
+    @property
+    def is_ready(self) -> bool:
+        """The handshake is done: ``wrap`` may be called."""
+
+    @property
+    def is_over(self) -> bool:
+        """The peer has ended the layer."""
+
+
+class Stack:
+    """Two layers as one: WebSocket over TLS."""
+
+    __slots__ = ("_inner", "_outer")
+
+    def __init__(self, outer: Layer, inner: Layer) -> None:
+        self._outer = outer
+        self._inner = inner
+
+    def received(self, data: bytes) -> bytes:
+        """Outside in."""
+        inside = self._outer.received(data)
+        return self._inner.received(inside) if inside else b""
+
+    def wrap(self, data: bytes) -> bytes:
+        """Inside out."""
+        return self._outer.wrap(self._inner.wrap(data))
+
+    def pending(self) -> bytes:
+        """The outer layer's words first: a handshake comes before what it protects."""
+        said = self._outer.pending()
+        if self._outer.is_ready:
+            inner = self._inner.pending()
+            if inner:
+                said += self._outer.wrap(inner)
+        return said
+
+    def farewell(self) -> bytes:
+        """Inner goodbye, wrapped, then the outer one."""
+        inner = self._inner.farewell() if self._outer.is_ready else b""
+        return (self._outer.wrap(inner) if inner else b"") + self._outer.farewell()
+
+    @property
+    def is_ready(self) -> bool:
+        """Both handshakes are done."""
+        return self._outer.is_ready and self._inner.is_ready
+
+    @property
+    def is_over(self) -> bool:
+        """Either was ended."""
+        return self._outer.is_over or self._inner.is_over

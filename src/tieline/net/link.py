@@ -1,0 +1,177 @@
+"""One socket and its connection in the core: reads a chunk, writes what is due, and closes without a reset."""
+
+from __future__ import annotations
+
+import select
+import socket
+from typing import TYPE_CHECKING
+
+from tieline.net.layer import LayerError
+
+if TYPE_CHECKING:
+    from tieline.core.connection import Connection
+    from tieline.net.layer import Layer
+    from tieline.net.loop import Loop
+
+#: Bytes read from one connection before the others get their turn.
+READ = 65_536
+#: Bytes asked of the core for one write, and how many such writes one connection gets per turn.
+WRITE = 131_072
+WRITES_PER_TURN = 4
+#: How long a closed connection is still read, so that our last words are not lost to a reset.
+LINGER_S = 2.0
+
+_IN = select.EPOLLIN
+_OUT = select.EPOLLOUT
+
+
+class Link:
+    """A socket, the layers on it, and the bytes the kernel has not taken yet."""
+
+    __slots__ = ("_events", "_is_ending", "_is_lingering", "_layer", "_loop", "_sock", "_unsent", "conn", "fd")
+
+    def __init__(self, loop: Loop, sock: socket.socket, conn: Connection, layer: Layer | None) -> None:
+        self._loop = loop
+        self._sock = sock
+        self.fd = sock.fileno()
+        self.conn = conn
+        self._layer = layer
+        #: Bytes that are encoded and not in the kernel; while there are any, the core is not asked for more.
+        self._unsent: memoryview | bytes = b""
+        self._events = _IN
+        #: The connection is over for the core; the socket only waits for the peer to close.
+        self._is_lingering = False
+        #: A deadline for the end of this link is set.
+        self._is_ending = False
+
+    def handle(self, events: int, now: float) -> None:
+        """The socket can be read or written."""
+        if events & _OUT and self._unsent:
+            self._send(self._unsent)
+            if not self._unsent:
+                self._loop.broker.mark(self.conn)
+        if events & ~_OUT:
+            self._read(now)
+
+    def _read(self, now: float) -> None:
+        try:
+            data = self._sock.recv(READ)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.abort(now)
+        elif not self._is_lingering:
+            if self._layer is not None:
+                self._read_layer(self._layer, data, now)
+            else:
+                self._loop.broker.receive(self.conn, data, now)
+
+    def _read_layer(self, layer: Layer, data: bytes, now: float) -> None:
+        broker = self._loop.broker
+        try:
+            plain = layer.received(data)
+        except LayerError as error:
+            broker.shut(self.conn, error.name, now, text=error.text)
+            return
+        if plain:
+            broker.receive(self.conn, plain, now)
+        if layer.is_over and not self.conn.closing:
+            broker.shut(self.conn, "connection_lost", now)
+        else:
+            broker.mark(self.conn)
+
+    def flush(self, now: float) -> None:
+        """Write what is due, as far as the kernel takes it."""
+        conn = self.conn
+        if self._is_lingering:
+            return
+        broker = self._loop.broker
+        layer = self._layer
+        for _ in range(WRITES_PER_TURN):
+            if self._unsent:
+                break
+            data = b""
+            if layer is not None:
+                data = layer.pending()
+            if layer is None or layer.is_ready:
+                plain = broker.fill(conn, WRITE, now)
+                if layer is None:
+                    data = plain
+                elif plain:
+                    data += layer.wrap(plain)
+            if not data:
+                if conn.closing:
+                    self._finish(now)
+                    return
+                break
+            self._send(data)
+        else:
+            # there may be more, and the kernel would take it: after the others
+            broker.mark(conn)
+        if conn.closing:
+            self._set_deadline(now)
+        self._listen()
+
+    def _set_deadline(self, now: float) -> None:
+        if not self._is_ending:
+            self._is_ending = True
+            self._loop.broker.timers.at(now + LINGER_S, self.abort)
+
+    def _send(self, data: bytes | memoryview) -> None:
+        try:
+            sent = self._sock.send(data)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            # the peer is gone; the read side will say so
+            self._unsent = b""
+            self._loop.gone(self)
+            return
+        self._unsent = memoryview(data)[sent:] if sent < len(data) else b""
+        self._listen()
+
+    def _listen(self) -> None:
+        """Ask the kernel for what this link can use now."""
+        events = _IN if self.conn.hold is None or self._is_lingering else 0
+        if self._unsent:
+            events |= _OUT
+        if events != self._events:
+            self._events = events
+            self._loop.modify(self, events)
+
+    def _finish(self, now: float) -> None:
+        """Everything is written: say goodbye, and wait for the peer to close.
+
+        Closing a socket with unread bytes in it sends a reset, and a reset may overtake what we have just said.
+        """
+        if self._layer is not None:
+            farewell = self._layer.farewell()
+            if farewell:
+                self._send(farewell)
+        self._is_lingering = True
+        try:
+            self._sock.shutdown(socket.SHUT_WR)
+        except OSError:
+            self.abort(now)
+            return
+        self._listen()
+        self._set_deadline(now)
+        self._loop.broker.closed(self.conn, now)
+
+    def abort(self, now: float) -> None:
+        """Close at once."""
+        if self.fd < 0:
+            return
+        self._loop.forget(self)
+        self.fd = -1
+        self._sock.close()
+        self._unsent = b""
+        self._loop.broker.closed(self.conn, now)
+        self.conn.link = None
+
+    @property
+    def unsent(self) -> int:
+        """Bytes encoded and not yet in the kernel."""
+        return len(self._unsent)

@@ -1,0 +1,124 @@
+"""Listening sockets: accept what fits the limits, put the right layers on it."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from typing import TYPE_CHECKING
+
+from tieline.conf import urls
+from tieline.conf.schema import bound
+from tieline.core.account import Event
+from tieline.net.layer import Layer, Stack
+from tieline.net.link import Link
+from tieline.net.tls import Tls, server_context
+
+if TYPE_CHECKING:
+    import ssl
+
+    from tieline.conf.schema import Listener
+    from tieline.net.loop import Loop
+
+#: Connections accepted in one turn before the established ones get theirs.
+ACCEPTS_PER_TURN = 64
+BACKLOG = 1_024
+#: How long to wait when the process has no descriptors left.
+PAUSE_S = 0.5
+_NO_DESCRIPTORS = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+
+
+class ListenError(Exception):
+    """An address cannot be listened on; the text is a whole sentence."""
+
+
+class ListeningSocket:
+    """One bound address."""
+
+    def __init__(self, loop: Loop, conf: Listener) -> None:
+        self._loop = loop
+        self._conf = conf
+        self._asked = urls.parse(conf.url)
+        self._context: ssl.SSLContext | None = None
+        if self._asked.is_tls:
+            try:
+                self._context = server_context(conf)
+            except (OSError, ValueError) as error:
+                raise ListenError(f"{conf.url}: the certificate or key cannot be used: {error}") from error
+        self._sock = _bind(self._asked)
+        self.fd = self._sock.fileno()
+        port: int = self._sock.getsockname()[1]
+        self.url = urls.ListenerUrl(scheme=self._asked.scheme, host=self._asked.host, port=port)
+        #: Open connections that came through this listener.
+        self._links: set[Link] = set()
+        self._max = min(bound(conf.connections), bound(loop.broker.settings.limits.connections))
+        loop.watch(self)
+
+    def handle(self, events: int, now: float) -> None:  # noqa: ARG002 - a listening socket is only ever readable
+        """Accept a batch."""
+        for _ in range(ACCEPTS_PER_TURN):
+            try:
+                sock, address = self._sock.accept()
+            except BlockingIOError:
+                return
+            except OSError as error:
+                if error.errno in _NO_DESCRIPTORS:
+                    self._pause(error, now)
+                    return
+                continue  # the peer gave up in the meantime
+            self._accept(sock, f"{address[0]}:{address[1]}", now)
+
+    def _pause(self, error: OSError, now: float) -> None:
+        """No descriptor is free: stop asking for a while, instead of spinning."""
+        broker = self._loop.broker
+        broker.account.closed["no_descriptors"] += 1
+        broker.account.tell(Event("refused", "", str(self.url), f"no_descriptors: {error}", is_trouble=True))
+        self._loop.modify(self, 0)
+        broker.timers.at(now + PAUSE_S, lambda _: self._loop.modify(self, 1))
+
+    def _accept(self, sock: socket.socket, peer: str, now: float) -> None:
+        broker = self._loop.broker
+        self._links = {link for link in self._links if link.fd >= 0} if len(self._links) >= self._max else self._links
+        if len(self._links) >= self._max or len(broker.connections) >= bound(broker.settings.limits.connections):
+            broker.account.closed["too_many_connections"] += 1
+            broker.account.tell(Event("refused", "", peer, "too_many_connections", is_trouble=True))
+            sock.close()
+            return
+        sock.setblocking(False)  # noqa: FBT003 - the standard library's own signature
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        conn = broker.open(now, listener=str(self.url), peer=peer)
+        link = Link(self._loop, sock, conn, self._layers())
+        conn.link = link
+        self._links.add(link)
+        self._loop.watch(link)
+
+    def _layers(self) -> Layer | None:
+        tls = Tls(self._context) if self._context is not None else None
+        if not self._asked.is_websocket:
+            return tls
+        # the websockets library is only loaded by brokers that use it
+        from tieline.net.ws import WebSocket
+
+        websocket = WebSocket(self._loop.broker.max_packet)
+        return websocket if tls is None else Stack(tls, websocket)
+
+    def close(self) -> None:
+        """Stop accepting; established connections go on."""
+        if self.fd >= 0:
+            self._loop.forget(self)
+            self._sock.close()
+            self.fd = -1
+
+
+def _bind(url: urls.ListenerUrl) -> socket.socket:
+    try:
+        family, _, _, _, address = socket.getaddrinfo(url.host, url.port, type=socket.SOCK_STREAM, family=0)[0]
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.setblocking(False)  # noqa: FBT003 - as above
+        sock.bind(address)
+        sock.listen(BACKLOG)
+    except OSError as error:
+        hint = " Is another broker running?" if error.errno == errno.EADDRINUSE else ""
+        raise ListenError(f"cannot listen on {url}: {error.strerror or error}.{hint}") from error
+    return sock

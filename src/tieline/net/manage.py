@@ -1,0 +1,169 @@
+"""The management channel: a unix socket that answers one JSON object per line.
+
+A request is ``{"do": "top"}``; the answer is one object, or ``{"error": "a sentence"}``.  The socket is readable and
+writable by its owner alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from contextlib import suppress
+from heapq import nlargest
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from tieline.conf.paths import management_socket, prepare_directory
+from tieline.version import __version__
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tieline.core.session import Session
+    from tieline.net.server import Server
+
+#: Longest request line, and how many sessions ``top`` lists.
+MAX_REQUEST = 65_536
+SLOWEST = 20
+
+
+class Management:
+    """Serves questions about one running broker."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self.path: Path = management_socket(server.settings.data, server.settings.name)
+        self._listening: asyncio.Server | None = None
+        self._speaking: set[asyncio.Task[None]] = set()
+        self._start = monotonic()
+        #: Counters at the last ``top`` and when that was, for rates.
+        self._then: tuple[float, dict[str, int]] = (self._start, {})
+
+    async def start(self) -> None:
+        """Listen; a socket left by a dead broker is replaced, one of a living broker is an error."""
+        prepare_directory(self.path)
+        if self.path.exists():
+            if await _answers(self.path):
+                raise OSError(f"another broker serves {self.path}: give this one another --name or --data")
+            self.path.unlink()
+        old = os.umask(0o177)
+        try:
+            self._listening = await asyncio.start_unix_server(self._serve, self.path, limit=MAX_REQUEST)
+        finally:
+            os.umask(old)
+
+    async def close(self) -> None:
+        """Stop answering and remove the socket."""
+        if self._listening is None:
+            return
+        self._listening.close()
+        for task in self._speaking:
+            task.cancel()
+        await asyncio.gather(*self._speaking, return_exceptions=True)
+        with suppress(FileNotFoundError):
+            self.path.unlink()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - a connection callback runs in a task
+        self._speaking.add(task)
+        try:
+            while line := await reader.readline():
+                writer.write(json.dumps(self._answer(line)).encode() + b"\n")
+                await writer.drain()
+        except (ConnectionError, ValueError, asyncio.CancelledError):
+            pass  # gone, or a line without end: there is nobody to tell
+        finally:
+            self._speaking.discard(task)
+            writer.close()
+
+    def _answer(self, line: bytes) -> dict[str, Any]:
+        try:
+            request = json.loads(line)
+            what = request["do"]
+        except (ValueError, KeyError, TypeError):
+            return {"error": 'a request is one line of JSON such as {"do": "top"}'}
+        if what == "top":
+            return self.top()
+        return {"error": f'this broker does not know how to do "{what}"; it knows: top'}
+
+    def top(self) -> dict[str, Any]:
+        """What an operator looks at first."""
+        core = self._server.core
+        account = core.account
+        now = monotonic()
+        totals = {
+            "received": account.publishes_in,
+            "sent": account.publishes_out,
+            "bytes_in": account.bytes_in,
+            "bytes_out": account.bytes_out,
+            "packets_in": account.packets_in,
+            "connections": account.connections,
+            "dropped": sum(account.drops.values()),
+        }
+        then, before = self._then
+        self._then = (now, totals)
+        elapsed = max(now - then, 1e-3)
+        rates = {
+            f"{name}_per_s": (totals[name] - before.get(name, 0)) / elapsed
+            for name in ("received", "sent", "bytes_in", "bytes_out")
+        }
+        connected = sum(session.connection is not None for session in core.sessions.values())
+        return {
+            "name": self._server.settings.name,
+            "version": __version__,
+            "listeners": self._server.urls,
+            "uptime_s": now - self._start,
+            "rates": rates,
+            "totals": totals,
+            "clients": {"connected": connected, "sessions": len(core.sessions)},
+            "subscriptions": core.routes.count,
+            "retained": len(core.retained),
+            "queued_bytes": core.queued_bytes,
+            "loop_lag_ms": self._server.vitals.lag_s * 1e3,
+            "longest_turn_ms": self._server.take_longest_turn() * 1e3,
+            "gc_pause_ms": self._server.vitals.longest_gc_s * 1e3,
+            "drops": {why.value: count for why, count in account.drops.items()},
+            "closed": dict(account.closed),
+            "slowest": [_describe(session, now) for session in nlargest(SLOWEST, core.sessions.values(), _slowness)],
+        }
+
+
+def _slowness(session: Session) -> tuple[int, int]:
+    return (session.queue.bytes, len(session.inflight))
+
+
+def _describe(session: Session, now: float) -> dict[str, Any]:
+    """One session, with the reason why it is not served."""
+    conn = session.connection
+    if conn is None:
+        paused = "away"
+    elif conn.hold is not None:
+        paused = conn.hold.value
+    elif not session.queue.messages:
+        paused = "caught_up"
+    elif session.queue.blocked and not conn.quota:
+        paused = "inflight_full"
+    else:
+        paused = "busy"
+    return {
+        "client": session.client_id,
+        "peer": conn.peer if conn else "",
+        "queued": session.queue.messages,
+        "queued_bytes": session.queue.bytes,
+        "inflight": len(session.inflight),
+        "oldest_s": now - session.oldest if session.oldest else 0.0,
+        "paused": paused,
+        "dropped": session.dropped,
+    }
+
+
+async def _answers(path: Path) -> bool:
+    """Whether somebody serves a socket file."""
+    try:
+        _, writer = await asyncio.wait_for(asyncio.open_unix_connection(path), 1.0)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    return True

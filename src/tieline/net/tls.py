@@ -1,0 +1,95 @@
+"""TLS over memory buffers."""
+
+from __future__ import annotations
+
+import ssl
+from typing import TYPE_CHECKING
+
+from tieline.net.layer import LayerError
+
+if TYPE_CHECKING:
+    from tieline.conf.schema import Listener
+
+_READ = 65_536
+
+
+def server_context(listener: Listener) -> ssl.SSLContext:
+    """TLS 1.2 and later, with Python's own choice of ciphers; client certificates where an authority is given."""
+    if listener.certificate is None or listener.key is None:
+        raise ValueError(f"{listener.url} needs both certificate and key")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(listener.certificate, listener.key)
+    context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
+    # each ticket costs a write and memory per connection; resumption still works with one
+    context.num_tickets = 1
+    if listener.client_ca is not None:
+        context.load_verify_locations(listener.client_ca)
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+class Tls:
+    """The server's side of one TLS connection."""
+
+    __slots__ = ("_incoming", "_object", "_outgoing", "is_over", "is_ready")
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
+        self._object = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self.is_ready = False
+        self.is_over = False
+
+    def received(self, data: bytes) -> bytes:
+        """Decrypt what can be decrypted."""
+        self._incoming.write(data)
+        plain: list[bytes] = []
+        try:
+            if not self.is_ready:
+                self._object.do_handshake()
+                self.is_ready = True
+            while True:
+                chunk = self._object.read(_READ)
+                if not chunk:
+                    self.is_over = True
+                    break
+                plain.append(chunk)
+                if not self._incoming.pending and not self._object.pending():
+                    break
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLZeroReturnError:
+            self.is_over = True
+        except ssl.SSLError as error:
+            name = "tls_error" if self.is_ready else "tls_handshake_failed"
+            raise LayerError(name, _explain(data, error, is_ready=self.is_ready)) from error
+        return plain[0] if len(plain) == 1 else b"".join(plain)
+
+    def wrap(self, data: bytes) -> bytes:
+        """Encrypt."""
+        if data:
+            self._object.write(data)
+        return self._outgoing.read()
+
+    def pending(self) -> bytes:
+        """Handshake bytes and alerts."""
+        return self._outgoing.read() if self._outgoing.pending else b""
+
+    def farewell(self) -> bytes:
+        """close_notify, without waiting for the peer's."""
+        if self.is_ready:
+            try:
+                self._object.unwrap()
+            except ssl.SSLError:
+                pass  # the peer's close_notify has not come, and need not
+        return self._outgoing.read()
+
+
+def _explain(data: bytes, error: ssl.SSLError, *, is_ready: bool) -> str:
+    """A sentence for the log."""
+    if not is_ready and data[:1] == b"\x10":
+        return "plain MQTT on a TLS port"
+    if not is_ready and data[:4] in {b"GET ", b"POST", b"HEAD"}:
+        return "plain HTTP on a TLS port"
+    return error.reason.lower().replace("_", " ") if error.reason else str(error)

@@ -1,0 +1,1 @@
+"""Which message goes next, and which one dies when there is no room."""

@@ -1,0 +1,65 @@
+"""One session's waiting line: bounded by count and by bytes, and it never forgets silently.
+
+Theory of operation
+-------------------
+Entries leave in the order in which they came.  An entry is a pair (item, grant): a shared immutable message and the
+subscription under which this session gets it.  What must be bound late (packet id, alias, identifiers, remaining
+expiry) is not in here.
+
+A QoS 1 or 2 entry that meets a full in-flight window steps aside into ``blocked`` so that QoS 0 entries behind it are
+not held up; it goes first once the window opens.  Order per QoS is kept: while anything is blocked, every later QoS 1
+or 2 entry steps aside as well.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Generic, TypeVar
+
+E = TypeVar("E")
+
+
+class Queue(Generic[E]):
+    """Entries waiting for one session, with their total size."""
+
+    __slots__ = ("blocked", "bytes", "entries", "max_bytes", "max_messages", "messages")
+
+    def __init__(self, max_messages: int, max_bytes: int) -> None:
+        self.entries: deque[E] = deque()
+        #: QoS 1 and 2 entries that met a full in-flight window; older than everything of theirs in ``entries``.
+        self.blocked: deque[E] = deque()
+        #: The sum of what was given to ``push`` for all entries still in ``entries`` or ``blocked``.
+        self.messages = 0
+        self.bytes = 0
+        self.max_messages = max_messages
+        self.max_bytes = max_bytes
+
+    def __len__(self) -> int:
+        return self.messages
+
+    def push(self, entry: E, messages: int, size: int) -> bool:
+        """Append an entry; False when the queue is now over its bounds and the caller must choose a victim."""
+        self.entries.append(entry)
+        self.messages = count = self.messages + messages
+        self.bytes = total = self.bytes + size
+        return total <= self.max_bytes and count <= self.max_messages
+
+    def has_room(self, size: int) -> bool:
+        """Whether one more message of this size stays within the bounds."""
+        return self.messages < self.max_messages and self.bytes + size <= self.max_bytes
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the queue holds more than it may."""
+        return self.messages > self.max_messages or self.bytes > self.max_bytes
+
+    def taken(self, messages: int, size: int) -> None:
+        """Account for an entry that left."""
+        self.messages -= messages
+        self.bytes -= size
+
+    def clear(self) -> None:
+        """Forget everything; the caller has named it."""
+        self.entries.clear()
+        self.blocked.clear()
+        self.messages = self.bytes = 0

@@ -1,0 +1,96 @@
+"""A stream cut into packets: where one ends, and an incremental decoder that never blocks."""
+
+from __future__ import annotations
+
+from tieline.wire.codec import decode
+from tieline.wire.errors import Malformed, ProtocolError, TooLarge, Violation
+from tieline.wire.packet_type import PacketType
+from tieline.wire.packets import Connect, Packet
+from tieline.wire.varint import decode_varint, encode_varint
+
+__all__ = ["Framer", "decode_varint", "encode_varint", "find_frame", "measure"]
+
+
+def measure(data: bytes | bytearray, pos: int, limit: int, version: int = 5) -> tuple[int, int] | None:
+    """Where the body of the packet at ``pos`` starts and ends, or ``None`` while its length is incomplete.
+
+    The end may lie beyond the data.  A packet above ``limit`` bytes, header included, is refused as soon as its
+    length is read, so nobody buffers it.  Only MQTT 5 demands the shortest form of the length [MQTT-1.5.5-1];
+    3.1.1 clients that pad it exist.
+    """
+    size = len(data)
+    index = pos + 1
+    length = shift = 0
+    while index < size:
+        byte = data[index]
+        index += 1
+        length |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if not byte and shift and version == 5:
+                raise Malformed("a remaining length is longer than its value needs", "MQTT-1.5.5-1")
+            end = index + length
+            if end - pos > limit:
+                raise TooLarge(f"a packet of {end - pos} bytes is above the limit of {limit}", "MQTT-3.2.2-15")
+            return index, end
+        shift += 7
+        if shift == 28:
+            raise Malformed("a remaining length is longer than four bytes", "2.1.4")
+    return None
+
+
+def find_frame(data: bytes | bytearray, pos: int, limit: int, version: int = 5) -> tuple[int, int] | None:
+    """Where the body of the packet at ``pos`` starts and ends, or ``None`` when more bytes must come first."""
+    found = measure(data, pos, limit, version)
+    return found if found is not None and found[1] <= len(data) else None
+
+
+class Framer:
+    """An incremental decoder for one direction of a connection, for clients, tests and fuzzers.
+
+    A ``version`` of 0 means the side that hears the client: the first packet must be a CONNECT, and the
+    version is the one that it names.
+    """
+
+    def __init__(self, limit: int, version: int = 0) -> None:
+        self.limit = limit
+        self.version = version
+        #: The refusal that ended the stream; nothing is decoded after it.
+        self.error: ProtocolError | None = None
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> list[Packet]:
+        """Every packet that is now complete.
+
+        Packets before a bad one are never lost: they are returned, and the refusal is raised by the next
+        call.  It is raised at once when no packet came before it.
+        """
+        packets: list[Packet] = []
+        if self.error is None:
+            self._buffer += data
+            try:
+                self._take(packets)
+            except ProtocolError as error:
+                self.error = error
+                self._buffer.clear()
+        if self.error is not None and not packets:
+            raise self.error
+        return packets
+
+    def _take(self, packets: list[Packet]) -> None:
+        buffer = self._buffer
+        pos = 0
+        try:
+            while (frame := find_frame(buffer, pos, self.limit, self.version)) is not None:
+                start, end = frame
+                packets.append(self._decode(buffer[pos], bytes(buffer[start:end])))
+                pos = end
+        finally:
+            del buffer[:pos]
+
+    def _decode(self, first: int, body: bytes) -> Packet:
+        if not self.version and first >> 4 != PacketType.CONNECT:
+            raise Violation("the first packet is not a CONNECT", "MQTT-3.1.0-1")
+        packet = decode(first, body, self.version)
+        if isinstance(packet, Connect):
+            self.version = packet.version
+        return packet

@@ -1,0 +1,213 @@
+"""One plain dataclass for each control packet of MQTT 3.1.1 and 5.
+
+The classes serve both versions: what a version cannot say is left at its default by the decoder and left out
+by the encoder.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tieline.wire.packet_type import PacketType
+from tieline.wire.properties import Properties
+from tieline.wire.reason import Reason
+
+__all__ = [
+    "Auth",
+    "Connack",
+    "Connect",
+    "Disconnect",
+    "Packet",
+    "PacketType",
+    "Pingreq",
+    "Pingresp",
+    "Puback",
+    "Pubcomp",
+    "Publish",
+    "Pubrec",
+    "Pubrel",
+    "Suback",
+    "Subscribe",
+    "Subscription",
+    "Unsuback",
+    "Unsubscribe",
+    "Will",
+]
+
+
+@dataclass(slots=True, kw_only=True)
+class Will:
+    """The message that a CONNECT leaves with the server."""
+
+    topic: str
+    payload: bytes
+    qos: int = 0
+    retain: bool = False
+    properties: Properties = field(default_factory=Properties)
+
+
+@dataclass(slots=True, kw_only=True)
+class Connect:
+    """A client introduces itself; ``version`` is the protocol level, 4 for MQTT 3.1.1 and 5 for MQTT 5."""
+
+    version: int
+    clean_start: bool = True
+    keep_alive: int = 0
+    client_id: str = ""
+    will: Will | None = None
+    username: str | None = None
+    password: bytes | None = None
+    properties: Properties = field(default_factory=Properties)
+
+
+@dataclass(slots=True, kw_only=True)
+class Connack:
+    """The server's answer to a CONNECT."""
+
+    session_present: bool = False
+    reason: Reason = Reason.SUCCESS
+    properties: Properties = field(default_factory=Properties)
+
+
+@dataclass(slots=True, kw_only=True)
+class Publish:
+    """An application message on its way."""
+
+    topic: str
+    payload: bytes = b""
+    qos: int = 0
+    retain: bool = False
+    dup: bool = False
+    #: 0 exactly when the QoS is 0.
+    packet_id: int = 0
+    properties: Properties = field(default_factory=Properties)
+    #: Set by the decoder for MQTT 5: the property bytes that go on to the subscribers, ready to be sent.
+    forward: bytes = b""
+
+
+@dataclass(slots=True, kw_only=True)
+class Puback:
+    """QoS 1: the receiver has the message."""
+
+    packet_id: int
+    reason: Reason = Reason.SUCCESS
+    properties: Properties = field(default_factory=Properties)
+
+
+@dataclass(slots=True, kw_only=True)
+class Pubrec:
+    """QoS 2, first answer: the receiver has the message."""
+
+    packet_id: int
+    reason: Reason = Reason.SUCCESS
+    properties: Properties = field(default_factory=Properties)
+
+
+@dataclass(slots=True, kw_only=True)
+class Pubrel:
+    """QoS 2: the sender has forgotten the message and keeps only its identifier."""
+
+    packet_id: int
+    reason: Reason = Reason.SUCCESS
+    properties: Properties = field(default_factory=Properties)
+
+
+@dataclass(slots=True, kw_only=True)
+class Pubcomp:
+    """QoS 2, last answer: the identifier is free again."""
+
+    packet_id: int
+    reason: Reason = Reason.SUCCESS
+    properties: Properties = field(default_factory=Properties)
+
+
+@dataclass(slots=True, kw_only=True)
+class Subscription:
+    """One topic filter of a SUBSCRIBE with its options; 3.1.1 has only the QoS."""
+
+    filter: str
+    qos: int = 0
+    no_local: bool = False
+    retain_as_published: bool = False
+    retain_handling: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Subscribe:
+    """A client asks for messages."""
+
+    packet_id: int
+    subscriptions: tuple[Subscription, ...]
+    properties: Properties = field(default_factory=Properties)
+
+
+@dataclass(slots=True, kw_only=True)
+class Suback:
+    """One code for each filter of the SUBSCRIBE, in its order [MQTT-3.9.3-1]."""
+
+    packet_id: int
+    reasons: tuple[int, ...]
+    properties: Properties = field(default_factory=Properties)
+
+
+@dataclass(slots=True, kw_only=True)
+class Unsubscribe:
+    """A client takes topic filters back."""
+
+    packet_id: int
+    filters: tuple[str, ...]
+    properties: Properties = field(default_factory=Properties)
+
+
+@dataclass(slots=True, kw_only=True)
+class Unsuback:
+    """One code for each filter of the UNSUBSCRIBE [MQTT-3.11.3-1]; none in 3.1.1."""
+
+    packet_id: int
+    reasons: tuple[int, ...] = ()
+    properties: Properties = field(default_factory=Properties)
+
+
+@dataclass(slots=True, kw_only=True)
+class Pingreq:
+    """A client shows that it is alive."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Pingresp:
+    """The server shows that it is alive."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Disconnect:
+    """The last packet of a connection; in 3.1.1 only a client sends it, and it says nothing more."""
+
+    reason: Reason = Reason.NORMAL_DISCONNECTION
+    properties: Properties = field(default_factory=Properties)
+
+
+@dataclass(slots=True, kw_only=True)
+class Auth:
+    """One step of extended authentication, MQTT 5 only."""
+
+    reason: Reason = Reason.SUCCESS
+    properties: Properties = field(default_factory=Properties)
+
+
+Packet = (
+    Connect
+    | Connack
+    | Publish
+    | Puback
+    | Pubrec
+    | Pubrel
+    | Pubcomp
+    | Subscribe
+    | Suback
+    | Unsubscribe
+    | Unsuback
+    | Pingreq
+    | Pingresp
+    | Disconnect
+    | Auth
+)
