@@ -1,7 +1,8 @@
 """What happened: counters, named drops and the broker's own story.
 
 Every discarded message has a :class:`Drop` name, is counted under it, and leaves one record in a bounded ring; every
-connection that is refused or closed has a name and is counted too.  The log, ``$SYS`` and ``tieline top`` all read from here.
+connection that is refused or closed has a name and is counted too.  The log, ``$SYS`` and ``tieline top`` all read
+from here.
 """
 
 from __future__ import annotations

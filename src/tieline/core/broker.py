@@ -89,18 +89,19 @@ class Broker:
         if conn.state is State.CLOSING or not data:
             return
         self.account.bytes_in += len(data)
-        self._ingest(conn, data, now)
-
-    def _ingest(self, conn: Connection, data: bytes, now: float) -> None:
         try:
             ingest(self, conn, data, now)
         except ProtocolError as error:
             self._answer_violation(conn, error, now)
+        if not self.journal.is_volatile:
+            self._seal()
+
+    def _seal(self) -> None:
         for released in self.journal.seal():
             self.mark(released)
 
     def fill(self, conn: Connection, limit: int, now: float) -> bytes:
-        """What to write next, about ``limit`` bytes; empty when nothing is due."""
+        """What to write next, about ``limit`` bytes; fewer when nothing more may be sent now."""
         data = egress.fill(self, conn, limit, now)
         if conn.hold is Hold.NOT_READING and not conn.control_bytes:
             self.timers.at(now, lambda due: self.resume(conn, due))
@@ -120,8 +121,8 @@ class Broker:
     def tick(self, now: float) -> None:
         """Do what is due."""
         self.timers.fire(now)
-        for released in self.journal.seal():
-            self.mark(released)
+        if not self.journal.is_volatile:
+            self._seal()
 
     def committed(self, token: int) -> None:
         """The store has made everything up to this token permanent."""
@@ -156,9 +157,7 @@ class Broker:
             conn.is_dirty = True
             self.dirty.append(conn)
 
-    def shut(
-        self, conn: Connection, name: str, now: float, *, reason: Reason = Reason.SUCCESS, text: str = ""
-    ) -> None:
+    def shut(self, conn: Connection, name: str, now: float, *, reason: Reason = Reason.SUCCESS, text: str = "") -> None:
         """Close a connection from our side; an MQTT 5 client is told why."""
         if conn.state is State.CLOSING:
             return
@@ -179,7 +178,7 @@ class Broker:
             connect.detach(self, conn, now)
 
     def _answer_violation(self, conn: Connection, error: ProtocolError, now: float) -> None:
-        """[MQTT-4.13.1-1], [MQTT-4.8.0-1]: close with the reason; before CONNACK the reason goes into CONNACK."""
+        """[MQTT-4.13.1-1], [MQTT311-4.8.0-1]: close with the reason; before CONNACK the reason goes into CONNACK."""
         if conn.state is State.OPENED and (
             conn.version >= 5 or (conn.version and error.reason is Reason.UNSUPPORTED_PROTOCOL_VERSION)
         ):
@@ -190,19 +189,17 @@ class Broker:
         else:
             self.shut(conn, error.reason.name.lower(), now, reason=error.reason, text=str(error))
 
-    def suspend(self, conn: Connection, why: Hold, waits_for: Session | None = None) -> None:
+    def suspend(self, conn: Connection, why: Hold, now: float, waits_for: Session | None = None) -> None:
         """Stop reading from a connection until :meth:`resume`."""
         conn.hold = why
-        if waits_for is not None:
-            if conn not in waits_for.blocked_publishers:
-                waits_for.blocked_publishers.append(conn)
-            if conn.hold_timer is None:
-                conn.hold_timer = self.timers.at(
-                    conn.last_in + self.settings.mqtt.pause_max_s,
-                    lambda due: self.shut(
-                        conn, "paused_too_long", due, text=f"the queue of {waits_for.client_id} stayed full"
-                    ),
-                )
+        if waits_for is not None and conn not in waits_for.blocked_publishers:
+            waits_for.blocked_publishers.append(conn)
+        if why is not Hold.NOT_READING and conn.hold_timer is None:
+            what = f"the queue of {waits_for.client_id} stayed full" if waits_for else "no access decision came"
+            conn.hold_timer = self.timers.at(
+                now + self.settings.mqtt.pause_max_s,
+                lambda due: self.shut(conn, "paused_too_long", due, reason=Reason.SERVER_BUSY, text=what),
+            )
         self.mark(conn)
 
     def resume(self, conn: Connection, now: float) -> None:
@@ -213,8 +210,9 @@ class Broker:
         conn.need = 0
         data, conn.partial = bytes(conn.partial), bytearray()
         if data:
-            self._ingest(conn, data, now)
-        if conn.hold is not Hold.QUEUE_FULL:
+            self.account.bytes_in -= len(data)  # counted when it arrived
+            self.receive(conn, data, now)
+        if conn.hold is None:
             self.timers.cancel(conn.hold_timer)
             conn.hold_timer = None
         self.mark(conn)
@@ -226,10 +224,10 @@ class Broker:
             if conn.hold is Hold.QUEUE_FULL:
                 self.timers.at(now, lambda due, conn=conn: self.resume(conn, due))  # type: ignore[misc]
 
-    def ask(self, conn: Connection, what: str, subject: str) -> Allowed | Refused:
+    def ask(self, conn: Connection, what: str, subject: str, now: float) -> Allowed | Refused:
         """The verdict on what a client wants; raises Again, with the connection held, while it is pending."""
         login = conn.login
-        assert login is not None  # noqa: S101 - CONNECT comes first
+        assert login is not None
         verdict: Verdict | None = conn.verdicts.get((what, subject))
         if verdict is None:
             if what == "connect":
@@ -241,7 +239,7 @@ class Broker:
         if isinstance(verdict, Pending):
             conn.asked[verdict.token] = (what, subject)
             self._asked[verdict.token] = conn
-            self.suspend(conn, Hold.VERDICT)
+            self.suspend(conn, Hold.VERDICT, now)
             raise Again
         return verdict
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tieline.conf.schema import UNLIMITED, bound
 from tieline.core import will as wills
 from tieline.core.account import Drop, Event
-from tieline.core.connection import State
+from tieline.core.connection import Hold, State
 from tieline.core.deliver import discard, offer
 from tieline.core.ports import Login, Refused
 from tieline.core.session import NEVER, Session
@@ -49,27 +49,37 @@ def on_connect(broker: Broker, conn: Connection, packet: Connect, now: float) ->
         listener=conn.listener,
         peer=conn.peer,
     )
-    refusal = _why_not(broker, conn, packet)
+    refusal = _why_not(broker, conn, packet, now)
     if refusal is not None:
         refuse(broker, conn, refusal.reason, refusal.rule, now)
         return
+    expiry_s, keep_alive_s = _terms(broker, packet)
+    answer = Connack(properties=_announce(broker, packet, client_id, expiry_s, keep_alive_s))
+    if len(encode(answer, conn.version)) > conn.max_packet:
+        # [MQTT-3.1.2-24] a client that cannot take our CONNACK cannot be told our terms
+        refuse(broker, conn, Reason.PACKET_TOO_LARGE, "the CONNACK is larger than the client allows", now)
+        return
     session, was_present = _take_session(broker, client_id, packet, now)
+    session.expiry_s = expiry_s
+    conn.keep_alive_s = keep_alive_s
     _attach(broker, conn, session, packet, now)
-    conn.say(_connack(broker, conn, packet, session, was_present))
+    # [MQTT-3.2.2-2], [MQTT-3.2.2-3]
+    answer.session_present = was_present
+    conn.say(encode(answer, conn.version))
     broker.mark(conn)
     version = "5" if packet.version == 5 else "3.1.1"
     text = f"MQTT {version}, {'session resumed' if was_present else 'new session'}"
     broker.account.tell(Event("connected", client_id, conn.peer, text))
 
 
-def _why_not(broker: Broker, conn: Connection, packet: Connect) -> Refused | None:
+def _why_not(broker: Broker, conn: Connection, packet: Connect, now: float) -> Refused | None:
     """Why a well-formed CONNECT is refused; None when it is not."""
-    assert conn.login is not None  # noqa: S101 - set by the caller
+    assert conn.login is not None
     settings = broker.settings
     if "authentication_method" in packet.properties:
         # [MQTT-4.12.0-1]
         return Refused("no enhanced authentication is configured", Reason.BAD_AUTHENTICATION_METHOD)
-    verdict = broker.ask(conn, "connect", "")
+    verdict = broker.ask(conn, "connect", "", now)
     if isinstance(verdict, Refused):
         return verdict
     if len(broker.sessions) >= bound(settings.limits.sessions) and conn.login.client_id not in broker.sessions:
@@ -85,7 +95,7 @@ def _why_not(broker: Broker, conn: Connection, packet: Connect) -> Refused | Non
         check_name(will.topic, settings.limits.topic_levels)
         if will.topic.startswith("$SYS/"):
             return Refused("a will cannot be published to $SYS")
-        verdict = broker.ask(conn, "publish", will.topic)
+        verdict = broker.ask(conn, "publish", will.topic, now)
         if isinstance(verdict, Refused):
             return Refused(f"will: {verdict.rule}", verdict.reason)
     return None
@@ -117,18 +127,26 @@ def _take_session(broker: Broker, client_id: str, packet: Connect, now: float) -
     return session, False
 
 
+def _terms(broker: Broker, packet: Connect) -> tuple[int, int]:
+    """Session expiry and keep-alive as this server grants them, in seconds."""
+    mqtt = broker.settings.mqtt
+    longest = min(NEVER, bound(mqtt.session_expiry_max_s))
+    if packet.version == 5:
+        expiry_s = min(packet.properties.get("session_expiry_interval", 0), longest)
+    else:
+        expiry_s = 0 if packet.clean_start else longest
+    keep_alive_s = packet.keep_alive
+    if mqtt.keep_alive_max_s != "none":
+        keep_alive_s = min(keep_alive_s, mqtt.keep_alive_max_s) if keep_alive_s else mqtt.keep_alive_max_s
+    return expiry_s, keep_alive_s
+
+
 def _attach(broker: Broker, conn: Connection, session: Session, packet: Connect, now: float) -> None:
     """Tie connection and session together."""
     settings = broker.settings
     properties = packet.properties
     session.connection = conn
     session.will = packet.will
-    longest = bound(settings.mqtt.session_expiry_max_s)
-    if packet.version == 5:
-        wish = properties.get("session_expiry_interval", 0)
-        session.expiry_s = wish if longest >= NEVER else min(wish, longest)
-    else:
-        session.expiry_s = 0 if packet.clean_start else min(NEVER, longest)
     conn.session = session
     conn.state = State.CONNECTED
     conn.window = min(settings.limits.inflight, properties.get("receive_maximum", 65_535))
@@ -138,12 +156,9 @@ def _attach(broker: Broker, conn: Connection, session: Session, packet: Connect,
     conn.alias_out_max = min(settings.limits.topic_alias_outgoing, properties.get("topic_alias_maximum", 0))
     conn.raw_version = 0 if conn.alias_out_max else conn.version
     conn.resend.extend(session.inflight)
-    conn.keep_alive_s = packet.keep_alive
-    if settings.mqtt.keep_alive_max_s != "none":
-        longest = settings.mqtt.keep_alive_max_s
-        conn.keep_alive_s = min(packet.keep_alive, longest) if packet.keep_alive else longest
     broker.timers.cancel(conn.timer)
     conn.timer = None
+    conn.last_in = now
     if conn.keep_alive_s:
         _watch(broker, conn, now)
     if not broker.journal.is_volatile:
@@ -153,6 +168,9 @@ def _attach(broker: Broker, conn: Connection, session: Session, packet: Connect,
 def _watch(broker: Broker, conn: Connection, now: float) -> None:
     """[MQTT-3.1.2-22]: silence for one and a half keep-alive intervals ends the connection."""
     deadline = conn.last_in + conn.keep_alive_s * 1.5
+    if conn.hold is Hold.QUEUE_FULL or conn.hold is Hold.VERDICT:
+        # it is us who do not read; that has a limit of its own
+        deadline = max(deadline, now + 1.0)
     if deadline <= now:
         text = f"nothing received for {now - conn.last_in:.1f} s, keep-alive is {conn.keep_alive_s} s"
         broker.shut(conn, "keep_alive_timeout", now, reason=Reason.KEEP_ALIVE_TIMEOUT, text=text)
@@ -160,56 +178,57 @@ def _watch(broker: Broker, conn: Connection, now: float) -> None:
         conn.timer = broker.timers.at(deadline, lambda due: _watch(broker, conn, due))
 
 
-def _connack(broker: Broker, conn: Connection, packet: Connect, session: Session, was_present: bool) -> bytes:
-    """The answer, with everything the client needs to know about this server."""
+def _announce(broker: Broker, packet: Connect, client_id: str, expiry_s: int, keep_alive_s: int) -> Properties:
+    """Everything a client needs to know about this server; nothing in 3.1.1."""
     properties: Properties = {}
-    if conn.version == 5:
-        settings = broker.settings
-        mqtt = settings.mqtt
-        if session.expiry_s != packet.properties.get("session_expiry_interval", 0):
-            properties["session_expiry_interval"] = session.expiry_s
-        properties["receive_maximum"] = settings.limits.receive_maximum
-        if mqtt.maximum_qos < 2:
-            properties["maximum_qos"] = mqtt.maximum_qos
-        if not mqtt.retain_available:
-            properties["retain_available"] = 0
-        properties["maximum_packet_size"] = settings.limits.packet_bytes
-        if not packet.client_id:
-            properties["assigned_client_identifier"] = session.client_id
-        properties["topic_alias_maximum"] = settings.limits.topic_alias_maximum
-        if not mqtt.wildcard_available:
-            properties["wildcard_subscription_available"] = 0
-        if not mqtt.shared_available:
-            properties["shared_subscription_available"] = 0
-        if conn.keep_alive_s != packet.keep_alive:
-            # [MQTT-3.1.2-21], [MQTT-3.2.2-21]
-            properties["server_keep_alive"] = conn.keep_alive_s
-    # [MQTT-3.2.2-2], [MQTT-3.2.2-3]
-    return encode(Connack(session_present=was_present, properties=properties), conn.version)
+    if packet.version == 4:
+        return properties
+    settings = broker.settings
+    mqtt = settings.mqtt
+    if expiry_s != packet.properties.get("session_expiry_interval", 0):
+        properties["session_expiry_interval"] = expiry_s
+    properties["receive_maximum"] = settings.limits.receive_maximum
+    if mqtt.maximum_qos < 2:
+        properties["maximum_qos"] = mqtt.maximum_qos
+    if not mqtt.retain_available:
+        properties["retain_available"] = 0
+    properties["maximum_packet_size"] = settings.limits.packet_bytes
+    if not packet.client_id:
+        properties["assigned_client_identifier"] = client_id
+    properties["topic_alias_maximum"] = settings.limits.topic_alias_maximum
+    if not mqtt.wildcard_available:
+        properties["wildcard_subscription_available"] = 0
+    if not mqtt.shared_available:
+        properties["shared_subscription_available"] = 0
+    if keep_alive_s != packet.keep_alive:
+        # [MQTT-3.1.2-21], [MQTT-3.2.2-21]
+        properties["server_keep_alive"] = keep_alive_s
+    return properties
 
 
 def refuse(broker: Broker, conn: Connection, reason: Reason, text: str, now: float) -> None:
     """[MQTT-3.1.4-2]: CONNACK with a reason, then close ([MQTT-3.2.2-7])."""
-    version = 4 if conn.version < 5 else 5
+    # mosquitto's bridges set the top bit of the level and understand only the 3.1.1 answer
+    version = 4 if conn.version & 0x7F < 5 else 5
     properties: Properties = {"reason_string": text[:1_024]} if text else {}
     data = encode(Connack(reason=reason, properties=properties), version)
     if len(data) > conn.max_packet:
         # [MQTT-3.2.2-19]
         data = encode(Connack(reason=reason), version)
-    conn.say(data)
+    if len(data) <= conn.max_packet:
+        conn.say(data)
     broker.shut(conn, f"refused_{reason.name.lower()}", now, text=text)
 
 
 def on_disconnect(broker: Broker, conn: Connection, packet: Disconnect, now: float) -> None:
     """The client says goodbye."""
     session = conn.session
-    assert session is not None  # noqa: S101 - the connection is established
+    assert session is not None
     expiry = packet.properties.get("session_expiry_interval")
     if expiry is not None:
         if expiry and not session.expiry_s:
             raise Violation("a session that ends with its connection cannot be kept by DISCONNECT", "3.14.2.2.2")
-        longest = bound(broker.settings.mqtt.session_expiry_max_s)
-        session.expiry_s = expiry if longest >= NEVER else min(expiry, longest)
+        session.expiry_s = min(expiry, bound(broker.settings.mqtt.session_expiry_max_s))
     if packet.reason is Reason.SUCCESS:
         # [MQTT-3.14.4-3]
         wills.forget(broker, session)
@@ -251,9 +270,9 @@ def end_session(broker: Broker, session: Session, now: float) -> None:
     # 4.8.2: a QoS 1 message of a shared subscription goes to another member; one of QoS 2 in flight must not
     stranded = [flight[:2] for flight in session.inflight.values() if flight is not None and flight[2] == 1]
     session.inflight.clear()
-    for item, grant in stranded:
-        if grant.group is not None and (other := grant.group.pick(item, besides=session)) is not None:
-            offer(broker, item, other, now)
+    for message, grant in stranded:
+        if grant.group is not None and (other := grant.group.pick(message, besides=session)) is not None:
+            offer(broker, message, other, now)
     for item, grant in [*queue.blocked, *queue.entries]:
         if grant.group is not None and (other := grant.group.pick(item, besides=session)) is not None:
             queue.taken(item.messages, item.size)

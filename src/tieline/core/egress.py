@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from tieline.core.account import Drop
 from tieline.core.connection import State
-from tieline.core.deliver import discard
 from tieline.core.message import Burst, Message, publish_bytes
 from tieline.core.replay import refill
 from tieline.core.session import Grant
@@ -28,7 +27,7 @@ _PACKET_IDS = 65_535
 
 
 def fill(broker: Broker, conn: Connection, limit: int, now: float) -> bytes:
-    """The next bytes to write, about ``limit`` of them; empty when nothing is due."""
+    """The next bytes to write, about ``limit`` of them; fewer when nothing more may be sent now."""
     out, conn.control = conn.control, []
     size, conn.control_bytes = conn.control_bytes, 0
     session = conn.session
@@ -36,11 +35,14 @@ def fill(broker: Broker, conn: Connection, limit: int, now: float) -> bytes:
         if conn.resend:
             size = _resend(broker, conn, session, out, size, limit, now)
         queue = session.queue
-        if session.replays and not queue.entries:
-            refill(broker, session, now)
-        if size < limit and (queue.entries or queue.blocked):
-            size = _drain(broker, conn, session, out, size, limit, now)
-            _drained(broker, session, now)
+        if queue.messages or session.replays:
+            if size < limit:
+                size = _drain(broker, conn, session, out, size, limit, now)
+            while session.replays and size < limit and not queue.entries and not queue.blocked:
+                refill(broker, session, now)
+                size = _drain(broker, conn, session, out, size, limit, now)
+            if queue.messages or session.oldest or session.blocked_publishers:
+                _drained(broker, session, now)
     if not out:
         return b""
     broker.account.bytes_out += size
@@ -61,37 +63,34 @@ def _drain(  # the loop's whole state, passed once
         item, grant = blocked.popleft()
         messages += 1
         taken += item.size
-        done = _send(broker, conn, session, item, grant, out, now)
-        sent += done > 0
-        size += done
-    while entries and size < limit:
-        entry = entries.popleft()
-        item, grant = entry
-        if item.__class__ is Burst and item.version == raw_version and not grant.identifiers:
-            if item.stride <= max_packet:
-                # the common case: the bytes go out as they came in
-                out.append(item.packets)
-                taken += item.size
-                size += item.size
-                messages += item.messages
-                sent += item.messages
-                continue
-        elif (
-            item.qos and grant.qos and (blocked or not conn.quota or len(session.inflight) >= _PACKET_IDS)
-        ):
-            blocked.append(entry)
-            continue
-        messages += item.messages
-        taken += item.size
-        if item.__class__ is Message:
+        if isinstance(item, Message):  # always: a burst has QoS 0 and never steps aside
             done = _send(broker, conn, session, item, grant, out, now)
             sent += done > 0
             size += done
-        else:
+    while entries and size < limit:
+        entry = entries.popleft()
+        item, grant = entry
+        if isinstance(item, Burst):
+            messages += item.messages
+            taken += item.size
+            if item.version == raw_version and not grant.identifiers and item.stride <= max_packet:
+                # the common case: the bytes go out as they came in
+                out.append(item.packets)
+                size += item.size
+                sent += item.messages
+                continue
             for payload in item.payloads():
                 done = _send_general(broker, conn, item, grant, payload, 0, 0, out, now)
                 sent += done > 0
                 size += done
+        elif item.qos and grant.qos and (blocked or not conn.quota or len(session.inflight) >= _PACKET_IDS):
+            blocked.append(entry)
+        else:
+            messages += 1
+            taken += item.size
+            done = _send(broker, conn, session, item, grant, out, now)
+            sent += done > 0
+            size += done
     queue.messages -= messages
     queue.bytes -= taken
     broker.queued_bytes -= taken
@@ -124,7 +123,14 @@ def _send(  # as above
 
 
 def _encode(  # as above
-    broker: Broker, conn: Connection, item: Message, grant: Grant, flags: int, packet_id: int, out: list[bytes], now: float
+    broker: Broker,
+    conn: Connection,
+    item: Message,
+    grant: Grant,
+    flags: int,
+    packet_id: int,
+    out: list[bytes],
+    now: float,
 ) -> int:
     """Encode a message for this connection: from its ready-made parts where nothing else has to be bound."""
     version = conn.version

@@ -3,5 +3,5 @@
 from __future__ import annotations
 
 
-class Again(Exception):  # noqa: N818 - not an error
+class Again(Exception):
     """The packet cannot be decided yet; the connection is held, and the packet is parsed again when it is released."""

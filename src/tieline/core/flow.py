@@ -23,7 +23,7 @@ _FAILURE = 0x80
 
 
 def _session(conn: Connection) -> Session:
-    assert conn.session is not None  # noqa: S101 - the connection is established
+    assert conn.session is not None
     return conn.session
 
 

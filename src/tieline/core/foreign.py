@@ -16,6 +16,11 @@ _TLS_TEXT = (
 )
 
 
+def is_undecided(data: bytes) -> bool:
+    """Whether the first bytes are too few to tell a foreign protocol from nonsense."""
+    return any(len(data) < len(start) and start.startswith(data) for start in (*_HTTP, _TLS))
+
+
 def sentence(data: bytes) -> bytes:
     """The answer to the first bytes of a foreign protocol; empty when they are not recognised."""
     if data.startswith(_HTTP):

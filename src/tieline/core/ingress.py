@@ -46,21 +46,22 @@ if TYPE_CHECKING:
     from tieline.core.broker import Broker
 
 _PUBLISH_QOS_0 = 0x30
-_PUBLISH_QOS_1 = 0x32
+#: Clears the one bit in which the first bytes of PUBLISH with QoS 0 and with QoS 1 differ.
+_NOT_QOS_1 = 0xFD
 _PUBACK = 0x40
-_SUBSCRIBE = 0x82
-_UNSUBSCRIBE = 0xA2
+#: SUBSCRIBE and UNSUBSCRIBE.
+_FILTER_PACKETS = frozenset((0x82, 0xA2))
 _PINGRESP = b"\xd0\x00"
 
 #: Answers that a client leaves unread before it is no longer read itself.
 MAX_UNREAD = 65_536
 #: SUBSCRIBE and UNSUBSCRIBE above this are refused: each filter costs, and one packet must not stop the broker.
-MAX_FILTER_BYTES = 65_536
+#: One filter of the greatest legal length fits, with properties.
+MAX_FILTER_BYTES = 65_535 + 1_024
 
 
 def ingest(broker: Broker, conn: Connection, data: bytes, now: float) -> None:
     """Handle every complete packet in a chunk; raises ProtocolError for the first one that is wrong."""
-    conn.last_in = now
     if conn.hold is not None:
         conn.partial += data
         return
@@ -72,11 +73,17 @@ def ingest(broker: Broker, conn: Connection, data: bytes, now: float) -> None:
         conn.partial = bytearray()
     pos = 0
     if conn.state is State.OPENED:
+        if foreign.is_undecided(data):
+            conn.partial = bytearray(data)
+            return
         pos = _introduce(broker, conn, data, now)
     if conn.state is State.CONNECTED and conn.hold is None:
         pos = _converse(broker, conn, data, pos, now)
         if conn.control_bytes > MAX_UNREAD and conn.hold is None:
-            broker.suspend(conn, Hold.NOT_READING)
+            broker.suspend(conn, Hold.NOT_READING, now)
+    if pos:
+        # a whole packet, not just bytes: [MQTT-3.1.2-22]
+        conn.last_in = now
     if pos < len(data) and conn.state is not State.CLOSING:
         conn.partial = bytearray(memoryview(data)[pos:])
         if conn.hold is None:
@@ -99,11 +106,12 @@ def _introduce(broker: Broker, conn: Connection, data: bytes, now: float) -> int
             return 0
         # [MQTT-3.1.0-1] the first packet is CONNECT
         raise Violation("the first packet of a connection is not CONNECT", "MQTT-3.1.0-1")
-    found = measure(data, 0, broker.max_packet)
+    found = measure(data, 0, broker.max_packet, 0)
     if found is None or found[1] > len(data):
         return 0
     start, end = found
     conn.version = connect.peek_version(data, start, end)
+    measure(data, 0, broker.max_packet, conn.version)  # now that it is known, by the version's own rule
     packet = decode(data[0], data[start:end], 0)
     broker.account.packets_in += 1
     try:
@@ -117,7 +125,7 @@ def _introduce(broker: Broker, conn: Connection, data: bytes, now: float) -> int
 def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: float) -> int:
     """Handle the packets of an established connection; where the first unhandled one begins."""
     session = conn.session
-    assert session is not None  # noqa: S101 - CONNECTED means that there is one
+    assert session is not None
     size = len(data)
     version = conn.version
     is_v5 = version == 5
@@ -129,7 +137,7 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
     packets = publishes = 0
     while pos < size:
         first = data[pos]
-        if (first == _PUBLISH_QOS_0 or first == _PUBLISH_QOS_1) and pos + 4 <= size:  # noqa: PLR1714 - beats a tuple
+        if first & _NOT_QOS_1 == _PUBLISH_QOS_0 and pos + 4 <= size:
             # -- the fixed header, one or two bytes of length; rarer shapes take the general path below
             body = pos + 2
             length = data[pos + 1]
@@ -191,7 +199,7 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
         if found is None or found[1] > size:
             break
         start, end = found
-        if (first == _SUBSCRIBE or first == _UNSUBSCRIBE) and end - start > MAX_FILTER_BYTES:  # noqa: PLR1714
+        if first in _FILTER_PACKETS and end - start > MAX_FILTER_BYTES:
             text = f"a SUBSCRIBE or UNSUBSCRIBE of {end - start} bytes; {MAX_FILTER_BYTES} are allowed"
             raise Violation(text, "4.13", Reason.QUOTA_EXCEEDED)
         packet = decode(first, data[start:end], version)

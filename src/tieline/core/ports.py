@@ -71,15 +71,15 @@ class Everyone:
 
     is_open = True
 
-    def connect(self, login: Login) -> Verdict:  # noqa: ARG002 - the protocol's signature
+    def connect(self, login: Login) -> Verdict:
         """Yes."""
         return Allowed()
 
-    def publish(self, login: Login, topic: str) -> Verdict:  # noqa: ARG002
+    def publish(self, login: Login, topic: str) -> Verdict:
         """Yes."""
         return Allowed()
 
-    def subscribe(self, login: Login, filter_: str) -> Verdict:  # noqa: ARG002
+    def subscribe(self, login: Login, filter_: str) -> Verdict:
         """Yes."""
         return Allowed()
 
@@ -120,7 +120,7 @@ class Memory:
     def __init__(self) -> None:
         self._token = 0
 
-    def submit(self, facts: Sequence[Fact]) -> int:  # noqa: ARG002 - the protocol's signature
+    def submit(self, facts: Sequence[Fact]) -> int:
         """Done."""
         self._token += 1
         return self._token

@@ -33,7 +33,7 @@ MAX_PUBLISHABLE = 10_000
 def on_publish(broker: Broker, conn: Connection, packet: Publish, now: float) -> None:
     """Handle a PUBLISH that the fast path left alone."""
     session = conn.session
-    assert session is not None  # noqa: S101 - the connection is established
+    assert session is not None
     _check_abilities(broker, packet)
     topic, key = _resolve_topic(broker, conn, packet)
     broker.account.publishes_in += 1
@@ -45,7 +45,7 @@ def on_publish(broker: Broker, conn: Connection, packet: Publish, now: float) ->
     if route is None:
         check_name(topic, broker.settings.limits.topic_levels)
         route = broker.routes.find(topic, key)
-    refusal = _may_publish(broker, conn, topic, key)
+    refusal = _may_publish(broker, conn, topic, key, now)
     if refusal is not None:
         broker.account.drop(now, Drop.DENIED, session.client_id, key)
         _refuse(broker, conn, packet, refusal)
@@ -69,7 +69,7 @@ def accept(  # the hot path's own arguments
     """Take responsibility for a valid message: keep it if retained, queue it for its receivers, acknowledge it."""
     qos = message.qos
     session = conn.session
-    assert session is not None  # noqa: S101 - the connection is established
+    assert session is not None
     if qos:
         if qos == 2 or conn.unacknowledged:
             _check_receive_maximum(broker, conn, session)
@@ -108,7 +108,10 @@ def keep_retained(broker: Broker, message: Message, now: float) -> None:
 
 
 def _check_abilities(broker: Broker, packet: Publish) -> None:
-    """What the CONNACK said this server does not do."""
+    """What a client must not send, and what the CONNACK said this server does not do."""
+    if "subscription_identifier" in packet.properties:
+        # [MQTT-3.3.4-6]
+        raise Violation("a client's PUBLISH has a subscription identifier", "MQTT-3.3.4-6")
     if packet.qos > broker.settings.mqtt.maximum_qos:
         # [MQTT-3.2.2-11]
         raise Violation(f"QoS {packet.qos} is not supported", "MQTT-3.2.2-11", Reason.QOS_NOT_SUPPORTED)
@@ -135,13 +138,13 @@ def _resolve_topic(broker: Broker, conn: Connection, packet: Publish) -> tuple[s
     return known.decode(), known
 
 
-def _may_publish(broker: Broker, conn: Connection, topic: str, key: bytes) -> Refused | None:
+def _may_publish(broker: Broker, conn: Connection, topic: str, key: bytes, now: float) -> Refused | None:
     """Why this client may not publish to a topic; None when it may."""
     if topic.startswith(RESERVED):
         return Refused("$SYS belongs to the broker")
     if broker.access.is_open or key in conn.publishable:
         return None
-    verdict = broker.ask(conn, "publish", topic)
+    verdict = broker.ask(conn, "publish", topic, now)
     if isinstance(verdict, Refused):
         return verdict
     if len(conn.publishable) >= MAX_PUBLISHABLE:
@@ -151,11 +154,11 @@ def _may_publish(broker: Broker, conn: Connection, topic: str, key: bytes) -> Re
 
 
 def _refuse(broker: Broker, conn: Connection, packet: Publish, refusal: Refused) -> None:
-    """Tell the publisher no, where its protocol can say so; 3.1.1 gets the plain acknowledgement ([MQTT311-3.3.5-2])."""
+    """Tell the publisher no, where its protocol can say so; 3.1.1 gets the usual answer ([MQTT311-3.3.5-2])."""
     if packet.qos:
         reason = refusal.reason if conn.version == 5 else Reason.SUCCESS
         if packet.qos == 2 and conn.version == 4:
-            assert conn.session is not None  # noqa: S101 - the connection is established
+            assert conn.session is not None
             conn.session.inbound.add(packet.packet_id)
         broker.journal.acknowledge(conn, _answer(conn, packet.qos, packet.packet_id, reason, refusal.rule))
 
@@ -177,7 +180,7 @@ def _meet_full_queue(  # as above
         text = f"the queue of {full.client_id} is full"
         broker.journal.acknowledge(conn, _answer(conn, message.qos, packet_id, Reason.QUOTA_EXCEEDED, text))
         return
-    broker.suspend(conn, Hold.QUEUE_FULL, full)
+    broker.suspend(conn, Hold.QUEUE_FULL, now, full)
     raise Again
 
 

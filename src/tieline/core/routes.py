@@ -163,6 +163,5 @@ class Routes:
             for key in list(self._names.match(filter_)):
                 del self.known[key]
                 self._names.remove(key.decode())
-        else:
-            if self.known.pop(filter_.encode(), None) is not None:
-                self._names.remove(filter_)
+        elif self.known.pop(filter_.encode(), None) is not None:
+            self._names.remove(filter_)

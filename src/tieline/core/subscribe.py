@@ -10,7 +10,7 @@ from tieline.core.replay import refill
 from tieline.core.routes import grant_for
 from tieline.core.session import Held
 from tieline.wire.codec import encode
-from tieline.wire.errors import ProtocolError
+from tieline.wire.errors import ProtocolError, Violation
 from tieline.wire.packets import Suback, Subscription, Unsuback
 from tieline.wire.properties import Properties
 from tieline.wire.reason import Reason
@@ -22,17 +22,16 @@ if TYPE_CHECKING:
     from tieline.core.session import Session
     from tieline.wire.packets import Subscribe, Unsubscribe
 
-_FAILURE = 0x80
-
 
 def on_subscribe(broker: Broker, conn: Connection, packet: Subscribe, now: float) -> None:
     """Grant what can be granted, answer with one code per filter, then send what was retained."""
     session = conn.session
-    assert session is not None  # noqa: S101 - the connection is established
+    assert session is not None
+    _check_answer_fits(conn, len(packet.subscriptions))
     identifiers = packet.properties.get("subscription_identifier")
     identifier = identifiers[0] if identifiers else 0
     # verdicts first: a pending one stops here, before anything has changed
-    refusals = [_may_subscribe(broker, conn, wish) for wish in packet.subscriptions]
+    refusals = [_may_subscribe(broker, conn, wish, now) for wish in packet.subscriptions]
     reasons: list[int] = []
     texts: list[str] = []
     for wish, verdict in zip(packet.subscriptions, refusals, strict=True):
@@ -48,6 +47,13 @@ def on_subscribe(broker: Broker, conn: Connection, packet: Subscribe, now: float
     broker.journal.acknowledge(conn, _suback(conn, packet.packet_id, tuple(reasons), texts))
     if session.replays:
         refill(broker, session, now)
+
+
+def _check_answer_fits(conn: Connection, filters: int) -> None:
+    """[MQTT-3.1.2-24]: a client whose maximum packet size is below one code per filter cannot be answered."""
+    # type, up to four bytes of length, packet id, no properties, one code per filter
+    if filters + 8 > conn.max_packet:
+        raise Violation("the answer is larger than the client allows", "MQTT-3.1.2-24", Reason.PACKET_TOO_LARGE)
 
 
 def _grant(broker: Broker, session: Session, wish: Subscription, identifier: int) -> int:
@@ -71,7 +77,7 @@ def _grant(broker: Broker, session: Session, wish: Subscription, identifier: int
     return wish.qos
 
 
-def _may_subscribe(broker: Broker, conn: Connection, wish: Subscription) -> Refused | None:
+def _may_subscribe(broker: Broker, conn: Connection, wish: Subscription, now: float) -> Refused | None:
     """Why a filter is refused, as far as rules and abilities go; None when it is not."""
     mqtt = broker.settings.mqtt
     try:
@@ -87,7 +93,7 @@ def _may_subscribe(broker: Broker, conn: Connection, wish: Subscription) -> Refu
         return Refused("wildcards are switched off", Reason.WILDCARD_SUBSCRIPTIONS_NOT_SUPPORTED)
     if broker.access.is_open:
         return None
-    verdict = broker.ask(conn, "subscribe", filter_)
+    verdict = broker.ask(conn, "subscribe", filter_, now)
     return verdict if isinstance(verdict, Refused) else None
 
 
@@ -103,7 +109,8 @@ def _has_room(broker: Broker, session: Session) -> Refused | None:
 def on_unsubscribe(broker: Broker, conn: Connection, packet: Unsubscribe, now: float) -> None:  # noqa: ARG001
     """Remove subscriptions; what is already queued is still delivered."""
     session = conn.session
-    assert session is not None  # noqa: S101 - the connection is established
+    assert session is not None
+    _check_answer_fits(conn, len(packet.filters))
     reasons: list[int] = []
     for filter_ in packet.filters:
         # [MQTT-3.10.4-1] compared character by character

@@ -84,35 +84,37 @@ class Link:
 
     def flush(self, now: float) -> None:
         """Write what is due, as far as the kernel takes it."""
-        conn = self.conn
-        if self._is_lingering:
+        if self._is_lingering or self._unsent:
             return
+        conn = self.conn
         broker = self._loop.broker
         layer = self._layer
         for _ in range(WRITES_PER_TURN):
-            if self._unsent:
-                break
-            data = b""
-            if layer is not None:
+            if layer is None:
+                data = broker.fill(conn, WRITE, now)
+                is_last = len(data) < WRITE
+            else:
                 data = layer.pending()
-            if layer is None or layer.is_ready:
-                plain = broker.fill(conn, WRITE, now)
-                if layer is None:
-                    data = plain
-                elif plain:
-                    data += layer.wrap(plain)
-            if not data:
-                if conn.closing:
-                    self._finish(now)
-                    return
+                is_last = True
+                if layer.is_ready:
+                    plain = broker.fill(conn, WRITE, now)
+                    is_last = len(plain) < WRITE
+                    if plain:
+                        data += layer.wrap(plain)
+            if data:
+                self._send(data)
+            if is_last or self._unsent:
                 break
-            self._send(data)
         else:
-            # there may be more, and the kernel would take it: after the others
+            # there is more, and the kernel would take it: after the others
             broker.mark(conn)
         if conn.closing:
-            self._set_deadline(now)
-        self._listen()
+            if self._unsent or conn.is_dirty:
+                self._set_deadline(now)
+            else:
+                self._finish(now)
+        elif conn.hold is not None or self._events != _IN:
+            self._listen()
 
     def _set_deadline(self, now: float) -> None:
         if not self._is_ending:
@@ -129,8 +131,12 @@ class Link:
             self._unsent = b""
             self._loop.gone(self)
             return
-        self._unsent = memoryview(data)[sent:] if sent < len(data) else b""
-        self._listen()
+        if sent < len(data):
+            self._unsent = memoryview(data)[sent:]
+            self._listen()
+        elif self._unsent:
+            self._unsent = b""
+            self._listen()
 
     def _listen(self) -> None:
         """Ask the kernel for what this link can use now."""

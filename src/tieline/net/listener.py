@@ -53,7 +53,7 @@ class ListeningSocket:
         self._max = min(bound(conf.connections), bound(loop.broker.settings.limits.connections))
         loop.watch(self)
 
-    def handle(self, events: int, now: float) -> None:  # noqa: ARG002 - a listening socket is only ever readable
+    def handle(self, events: int, now: float) -> None:
         """Accept a batch."""
         for _ in range(ACCEPTS_PER_TURN):
             try:
@@ -83,7 +83,7 @@ class ListeningSocket:
             broker.account.tell(Event("refused", "", peer, "too_many_connections", is_trouble=True))
             sock.close()
             return
-        sock.setblocking(False)  # noqa: FBT003 - the standard library's own signature
+        sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         conn = broker.open(now, listener=str(self.url), peer=peer)
@@ -115,7 +115,7 @@ def _bind(url: urls.ListenerUrl) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(url.host, url.port, type=socket.SOCK_STREAM, family=0)[0]
         sock = socket.socket(family, socket.SOCK_STREAM)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.setblocking(False)  # noqa: FBT003 - as above
+        sock.setblocking(False)
         sock.bind(address)
         sock.listen(BACKLOG)
     except OSError as error:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
-import queue
 import sys
 import time
 from logging.handlers import QueueHandler, QueueListener
+from queue import Full, Queue
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class _Waiting(QueueHandler):
     """Puts records in a bounded queue; a full one loses them, and the next line says how many."""
 
     lost = 0
+    queue: Queue[logging.LogRecord]
 
     def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
         return record  # same process: nothing to pickle
@@ -52,7 +53,7 @@ class _Waiting(QueueHandler):
     def enqueue(self, record: logging.LogRecord) -> None:
         try:
             self.queue.put_nowait(record)
-        except queue.Full:
+        except Full:
             self.lost += 1
         else:
             if self.lost and self.queue.qsize() < _WAITING // 2:
@@ -64,8 +65,9 @@ def start(level: str, style: str) -> QueueListener:
     """Write the log to standard error; the caller stops the returned listener at the end."""
     output = logging.StreamHandler(sys.stderr)
     output.setFormatter(_Json() if style == "json" else _Human())
-    listener = QueueListener(queue.Queue(_WAITING), output)
-    handler = _Waiting(listener.queue)
+    waiting: Queue[logging.LogRecord] = Queue(_WAITING)
+    listener = QueueListener(waiting, output)
+    handler = _Waiting(waiting)
     log.handlers = [handler]
     log.setLevel(level.upper())
     log.propagate = False

@@ -51,6 +51,8 @@ class Loop:
         self._is_due = False
         #: Longest time one turn took since this was last read, in seconds.
         self.longest_turn_s = 0.0
+        #: Set once the last descriptor was removed.
+        self.emptied = asyncio.Event()
         self.after_turn: Callable[[], None] | None = None
 
     # -- the set
@@ -69,13 +71,12 @@ class Loop:
         """Remove a descriptor, before it is closed."""
         if self._watched.pop(watched.fd, None) is not None:
             self._epoll.unregister(watched.fd)
+            if not self._watched:
+                self.emptied.set()
 
     def gone(self, link: Link) -> None:
         """A write found that the peer is gone: closed after this turn."""
         self._gone.append(link)
-
-    def __len__(self) -> int:
-        return len(self._watched)
 
     # -- one turn
 

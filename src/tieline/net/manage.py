@@ -66,7 +66,7 @@ class Management:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - a connection callback runs in a task
+        assert task is not None
         self._speaking.add(task)
         try:
             while line := await reader.readline():

@@ -131,9 +131,9 @@ class Server:
             listener.close()
         core.stop(monotonic())
         loop.poke()
-        deadline = monotonic() + _STOP_S
-        while len(loop) and monotonic() < deadline:
-            await asyncio.sleep(0.01)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_STOP_S):
+                await loop.emptied.wait()
         logs.tell_events(core.account)
         logs.tell_drops(core.account, self._told)
         await self._close()
@@ -239,7 +239,7 @@ def _raise_descriptor_limit() -> None:
 
 
 def _loop_factory() -> type[asyncio.AbstractEventLoop] | None:
-    """uvloop where it is installed; plain asyncio serves as well."""
+    """Uvloop where it is installed; plain asyncio serves as well."""
     try:
         import uvloop
     except ImportError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tieline.net.layer import LayerError
@@ -79,10 +80,9 @@ class Tls:
     def farewell(self) -> bytes:
         """close_notify, without waiting for the peer's."""
         if self.is_ready:
-            try:
+            # the peer's close_notify has not come, and need not
+            with suppress(ssl.SSLError):
                 self._object.unwrap()
-            except ssl.SSLError:
-                pass  # the peer's close_notify has not come, and need not
         return self._outgoing.read()
 
 

@@ -41,7 +41,7 @@ class Vitals:
         self.lag_s = max(0.0, monotonic() - self._due)
         self._again()
 
-    def _on_gc(self, phase: str, info: dict[str, int]) -> None:  # noqa: ARG002 - the standard library's signature
+    def _on_gc(self, phase: str, info: dict[str, int]) -> None:
         if phase == "start":
             self._gc_began = monotonic()
         else:

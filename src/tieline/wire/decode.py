@@ -308,7 +308,7 @@ def decode(first: int, body: bytes, version: int) -> Packet:
     ``version`` is 4 or 5 and does not matter for a CONNECT.  Whatever the bytes are, the result is a packet
     or a ``ProtocolError``.
     """
-    if first >> 4 == PacketType.PUBLISH:
+    if 0x30 <= first < 0x40:  # PUBLISH, with any flags
         return _publish(first & 15, body, version)
     decoder = _BY_FIRST_BYTE[first]
     if decoder is None:

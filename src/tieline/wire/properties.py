@@ -182,6 +182,8 @@ def _block(data: bytes, pos: int, end: int) -> tuple[int, int]:
 
 def decode_properties(data: bytes, pos: int, end: int, packet: int) -> tuple[Properties, int]:
     """The property block at ``pos``, checked for the packet type (or ``WILL``), and the position after it."""
+    if pos < end and not data[pos]:  # Most packets carry none.
+        return Properties(), pos + 1
     pos, stop = _block(data, pos, end)
     found: dict[str, Any] = {}
     carrier = 1 << packet

@@ -1,0 +1,5 @@
+"""``python -m tieline`` is the ``tieline`` command."""
+
+from tieline.cli.main import main
+
+main()

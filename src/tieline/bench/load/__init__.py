@@ -1,0 +1,1 @@
+"""The load generator: raw sockets, packets encoded beforehand, bytes counted; one process of its own."""

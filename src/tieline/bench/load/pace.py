@@ -1,0 +1,132 @@
+"""Paced load: many clients that each send now and then, so that a broker hardly ever finds two messages at once.
+
+The clients form a ring: each publishes to the topic of the next.  Sends are spread evenly over time, one message to a
+segment, and every message carries the time at which it was due.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import ssl
+import struct
+import time
+from dataclasses import dataclass, field
+
+from tieline.bench.load.clients import clients, subscribe
+from tieline.bench.load.endpoint import Endpoint
+from tieline.bench.load.failure import Garbled, Lost, Refused
+from tieline.bench.load.job import Metrics
+from tieline.bench.load.quantile import quantile
+from tieline.bench.load.stream import Layout, layout_of
+from tieline.bench.measure import Meter
+
+_STAMP = struct.Struct("!Q")
+_DRAIN_S = 3.0
+_WARM_UP_S = 0.3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """``clients`` connections that publish ``per_second`` messages each."""
+
+    clients: int
+    per_second: float
+    seconds: float
+    tls: bool = False
+    payload: int = 64
+
+    @property
+    def patience_s(self) -> float:
+        """TLS handshakes come first: some milliseconds each."""
+        return 30.0 + 3 * self.seconds + 0.02 * self.clients
+
+    def run(self, at: Endpoint) -> Metrics:
+        """CPU of the broker over the spell, per message and as a share of a core, and the delivery times."""
+        names = [f"paced{number}" for number in range(self.clients)]
+        # select() takes descriptors below 1024 only: the poller gets its number before the clients do.
+        with select.epoll() as poller, clients(at, names, tls=self.tls) as socks:
+            for number, sock in enumerate(socks):
+                subscribe(sock, [_topic(number)])
+                poller.register(sock, select.EPOLLIN)
+            ring = _Ring(socks, poller, self.payload)
+            rate = self.clients * self.per_second
+            ring.turn(rate, _WARM_UP_S)
+            ring.took.clear()
+            meter = Meter(at.pid)
+            sent = ring.turn(rate, self.seconds)
+            reading = meter.read()
+        took = sorted(ring.took)
+        return {
+            "rate": sent / reading.wall_s,
+            "offered_rate": rate,
+            "cpu_us_delivered": reading.broker_s * 1e6 / sent,
+            "p50_us": quantile(took, 0.5) / 1e3,
+            "p99_us": quantile(took, 0.99) / 1e3,
+            "delivered": len(took),
+            **reading.shares(),
+        }
+
+
+def _topic(number: int) -> str:
+    return f"paced/{number:05d}"
+
+
+@dataclass(slots=True)
+class _Ring:
+    socks: list[socket.socket]
+    poller: select.epoll
+    payload: int
+    #: Nanoseconds from due to received, one for each message.
+    took: list[int] = field(default_factory=list)
+
+    def turn(self, rate: float, seconds: float) -> int:
+        """Send at this total rate for a while and see everything arrive; returns the number of messages."""
+        layout = layout_of(topic_bytes=len(_topic(0)), payload=self.payload, qos=0, version=4)
+        count = len(self.socks)
+        heads = [layout.head + _topic((number + 1) % count).encode() for number in range(count)]
+        filler = bytes(self.payload - _STAMP.size)
+        clients = {sock.fileno(): sock for sock in self.socks}
+        wanted = int(rate * seconds)
+        arrived = len(self.took) + wanted
+        gap = 1e9 / rate
+        clock = time.perf_counter_ns
+        began = clock()
+        latest = began + int((2 * seconds + _DRAIN_S) * 1e9)
+        sent = 0
+        while len(self.took) < arrived:
+            now = clock()
+            while sent < wanted and began + sent * gap <= now:
+                number = sent % count
+                self._send(self.socks[number], heads[number] + _STAMP.pack(clock()) + filler)
+                sent += 1
+            pause = (began + sent * gap - clock()) / 1e9 if sent < wanted else 0.1
+            ready, _, _ = select.select([self.poller], [], [], max(0.0, pause))
+            if ready:
+                for fd, _ in self.poller.poll(0):
+                    self._receive(clients[fd], layout)
+            if now > latest:
+                raise Lost(f"{arrived - len(self.took)} of {wanted} paced messages did not arrive in time")
+        return wanted
+
+    def _send(self, sock: socket.socket, packet: bytes) -> None:
+        try:
+            if sock.send(packet) != len(packet):
+                raise Lost("a paced client's socket is full")
+        except (BlockingIOError, ssl.SSLWantWriteError) as error:
+            raise Lost("a paced client's socket is full: the broker does not read") from error
+
+    def _receive(self, sock: socket.socket, layout: Layout) -> None:
+        try:
+            data = sock.recv(65_536)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            return
+        now = time.perf_counter_ns()
+        if not data:
+            raise Refused("the broker closed a paced client's connection")
+        if len(data) % layout.packet or not data.startswith(layout.head):
+            raise Garbled(f"a paced client received {data[:16].hex(' ')}")
+        for start in range(layout.payload.start, len(data), layout.packet):
+            self.took.append(now - _STAMP.unpack_from(data, start)[0])
+        if isinstance(sock, ssl.SSLSocket) and sock.pending():
+            self._receive(sock, layout)

@@ -1,0 +1,107 @@
+"""Throughput: as much as the broker takes, everything delivered, and what that cost it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tieline.bench.load.clients import clients, subscribe
+from tieline.bench.load.endpoint import Endpoint
+from tieline.bench.load.flow import Flow
+from tieline.bench.load.job import Metrics
+from tieline.bench.load.stream import Stream, encode
+from tieline.bench.measure import Meter
+
+_STREAM_BYTES = 2 << 20
+_FEWEST_MESSAGES = 512
+_WARM_UP_S = 0.15
+_WARM_UP_AT_MOST_S = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topics:
+    """The topics of each publisher: a pattern over the publisher's number and the position in its round."""
+
+    #: Fields: ``p`` publisher, ``i`` position, and its ``ones``, ``tens`` and ``rest`` in decimal.
+    pattern: str
+    each: int = 1
+
+    def of(self, publisher: int) -> list[str]:
+        """The topics one publisher takes in turn."""
+        return [
+            self.pattern.format(p=publisher, i=i, ones=i % 10, tens=i // 10 % 10, rest=i // 100)
+            for i in range(self.each)
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saturate:
+    """Publishers that never pause, and subscribers that together receive each message ``fan`` times."""
+
+    publishers: int
+    filters: tuple[str, ...]
+    topics: Topics
+    payload: int
+    qos: int
+    seconds: float
+    fan: int = 1
+    version: int = 4
+
+    @property
+    def patience_s(self) -> float:
+        """Connecting, warming up, working and draining, with room for a slow machine."""
+        return 30.0 + 4 * self.seconds
+
+    def run(self, at: Endpoint) -> Metrics:
+        """Warm up and compare contents, then measure."""
+        with self.flow(at) as flow:
+            meter = Meter(at.pid)
+            volume = flow.spell(_WARM_UP_S, rounds=self.topics.each > 1, at_most_s=_WARM_UP_AT_MOST_S)
+            cold_us = meter.read().broker_s * 1e6 / max(1, volume.delivered)
+            checked = flow.check()
+            meter = Meter(at.pid)
+            volume = flow.spell(self.seconds)
+            reading = meter.read()
+        return {
+            "rate": volume.delivered / reading.wall_s,
+            "inbound_rate": volume.published / reading.wall_s,
+            "cpu_us_delivered": reading.broker_s * 1e6 / volume.delivered,
+            "cpu_us_inbound": reading.broker_s * 1e6 / volume.published,
+            "cpu_us_cold": cold_us,
+            "delivered": volume.delivered,
+            "checked": checked,
+            **reading.shares(),
+        }
+
+    @contextlib.contextmanager
+    def flow(self, at: Endpoint) -> Iterator[Flow]:
+        """The connected clients, ready to work."""
+        streams = [self._stream(publisher) for publisher in range(self.publishers)]
+        receivers = [f"sub{number}" for number in range(len(self.filters))]
+        senders = [f"pub{number}" for number in range(self.publishers)]
+        with (
+            clients(at, receivers, version=self.version) as subscribing,
+            clients(at, senders, version=self.version) as publishing,
+        ):
+            for sock, topic_filter in zip(subscribing, self.filters, strict=True):
+                subscribe(sock, [topic_filter], qos=self.qos, version=self.version)
+            flow = Flow(
+                publishers=list(zip(publishing, streams, strict=True)),
+                subscribers=list(zip(subscribing, self.filters, strict=True)),
+                fan=self.fan,
+                qos=self.qos,
+            )
+            with contextlib.closing(flow):
+                yield flow
+
+    def _stream(self, publisher: int) -> Stream:
+        count = max(_FEWEST_MESSAGES, _STREAM_BYTES // self.publishers // (self.payload + 20))
+        return encode(
+            publisher,
+            self.topics.of(publisher),
+            payload=self.payload,
+            qos=self.qos,
+            version=self.version,
+            count=count,
+        )

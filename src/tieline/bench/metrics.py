@@ -1,0 +1,54 @@
+"""The numbers a measurement yields: what each means, and which direction is better."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One kind of number."""
+
+    meaning: str
+    unit: str
+    more_is_better: bool = False
+
+
+METRICS = {
+    "rate": Metric("messages delivered (or connections accepted) per second", "/s", more_is_better=True),
+    "inbound_rate": Metric("messages published per second", "/s", more_is_better=True),
+    "offered_rate": Metric("messages per second that the paced clients were to send", "/s"),
+    "cpu_us_delivered": Metric("CPU time of the broker for each delivered message", "µs"),
+    "cpu_us_inbound": Metric("CPU time of the broker for each published message", "µs"),
+    "cpu_us_cold": Metric("CPU time for each delivered message while topics are new to the broker", "µs"),
+    "cpu_us_connection": Metric("CPU time of the broker for each accepted connection", "µs"),
+    "p50_us": Metric("median time from send to receive", "µs"),
+    "p99_us": Metric("time from send to receive that 1 % of the messages exceed", "µs"),
+    "bytes_connection": Metric("growth of the broker's memory for each idle connection", "B"),
+    "bytes_subscribed": Metric("the same when each connection holds one subscription", "B"),
+    "base_bytes": Metric("memory of the broker without connections", "B"),
+    "ratio_one_topic": Metric("CPU for each PUBLISH with the other filters : without, one topic", "x"),
+    "ratio_many_topics": Metric("the same, topics that change with every message", "x"),
+    "ratio_cold": Metric("the same, every topic seen for the first time", "x"),
+    "broker_cores": Metric("cores that the broker kept busy", "cores"),
+    "generator_cores": Metric("cores that the load generator kept busy", "cores"),
+    "other_cores": Metric("cores that everything else on the machine kept busy", "cores"),
+    "startup_s": Metric("time from starting the process to its first accepted connection", "s"),
+    "delivered": Metric("messages delivered, all that were owed", ""),
+    "checked": Metric("packets compared with what was sent, byte for byte", ""),
+    "messages": Metric("round trips measured", ""),
+    "connections": Metric("connections held", ""),
+    "filters": Metric("subscriptions that do not match", ""),
+}
+
+
+def readable(value: float, unit: str) -> str:
+    """Three significant digits and a unit."""
+    if unit == "/s" and value >= 1e6:
+        return f"{value / 1e6:.2f} M/s"
+    if unit == "/s" and value >= 1e3:
+        return f"{value / 1e3:.{0 if value >= 1e5 else 1}f} k/s"
+    if unit == "B" and value >= 1e3:
+        return f"{value / 1e3:.1f} kB"
+    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
+    return f"{value:.{digits}f} {unit}".rstrip()

@@ -1,0 +1,40 @@
+"""Tieline itself, as ``python -m tieline serve`` from the environment that runs the benchmark."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import sys
+from typing import ClassVar
+
+from tieline.bench.peers.peer import Peer, Place
+from tieline.version import __version__
+
+
+class Tieline(Peer):
+    """The broker under test, with its default limits."""
+
+    name: ClassVar[str] = "tieline"
+    install: ClassVar[str] = "pip install tieline"
+    has_tls: ClassVar[bool] = True
+
+    def version(self) -> str | None:
+        """Version, and what it runs on: both decide the speed."""
+        return f"{__version__} on Python {platform.python_version()}, {_loop()}"
+
+    def command(self, place: Place) -> list[str]:
+        """Default settings, a listener for each port."""
+        lines = ["[[listener]]", f'url = "tcp://127.0.0.1:{place.port}"']
+        if place.certificate is not None:
+            lines += ["[[listener]]", f'url = "tls://127.0.0.1:{place.tls_port}"']
+            lines += [f'certificate = "{place.certificate.certificate}"', f'key = "{place.certificate.key}"']
+        config = place.directory / "tieline.toml"
+        config.write_text("\n".join(lines) + "\n")
+        return [sys.executable, "-m", "tieline", "serve", "--config", str(config), "--data", str(place.directory)]
+
+
+def _loop() -> str:
+    try:
+        return f"uvloop {importlib.metadata.version('uvloop')}"
+    except importlib.metadata.PackageNotFoundError:
+        return "asyncio"

@@ -1,0 +1,81 @@
+"""A workload: a job for the generator, what it requires of a broker, and which of its numbers are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tieline.bench.load.job import Job
+from tieline.bench.peers.peer import Peer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """How much is done: enough for stable numbers within ten minutes, or a first impression within one."""
+
+    repetitions: int
+    #: Length of a saturated spell and of a paced one.
+    seconds: float
+    paced_s: float
+    round_trips: int
+    connects: int
+    idle: int
+    idle_tls: int
+    filters: int
+
+
+FULL = Effort(
+    repetitions=3,
+    seconds=0.6,
+    paced_s=1.5,
+    round_trips=6_000,
+    connects=3_000,
+    idle=10_000,
+    idle_tls=10_000,
+    filters=100_000,
+)
+QUICK = Effort(
+    repetitions=3,
+    seconds=0.2,
+    paced_s=0.6,
+    round_trips=5_000,
+    connects=1_000,
+    idle=2_000,
+    idle_tls=500,
+    filters=100_000,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """One row of the comparison."""
+
+    name: str
+    title: str
+    group: str
+    job: Callable[[Effort], Job]
+    #: The metrics shown in the table, most important first.
+    shown: tuple[str, ...]
+    #: Only Tieline and the broker it is held against: keeps the full run within its time.
+    pair_only: bool = True
+    #: Part of ``--quick``.
+    quick: bool = False
+    qos: int = 0
+    version: int = 4
+    tls: bool = False
+    #: A broker that has not worked yet: memory it once used would hide what the connections take.
+    fresh: bool = False
+    #: Repetitions when the number does not vary from one to the next.
+    repetitions: int | None = None
+
+    def objection(self, peer: Peer, *, has_certificate: bool) -> str | None:
+        """Why this peer cannot do it, or nothing."""
+        if self.qos > peer.max_qos:
+            return f"QoS {self.qos} is not offered"
+        if self.version == 5 and not peer.has_v5:
+            return "MQTT 5 is not offered"
+        if self.tls and not has_certificate:
+            return "no certificate: the openssl command is missing"
+        if self.tls and not peer.has_tls:
+            return "TLS is not set up for this peer"
+        return None

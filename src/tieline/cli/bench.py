@@ -1,0 +1,154 @@
+"""``tieline bench``: the broker beside other brokers, and the installer of those others."""
+
+from __future__ import annotations
+
+import signal
+import tempfile
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from tieline.bench.certificate import make_certificate
+from tieline.bench.load.failure import Failure
+from tieline.bench.measure import raise_open_files
+from tieline.bench.peers import known_peers
+from tieline.bench.peers.install import INSTALLERS
+from tieline.bench.peers.peer import Peer, peers_directory
+from tieline.bench.picture import draw
+from tieline.bench.progress import Display
+from tieline.bench.report import markdown, show
+from tieline.bench.run import Plan, run
+from tieline.bench.workloads import WORKLOADS
+from tieline.bench.workloads.workload import Workload
+from tieline.cli.trouble import MISUSED, Trouble
+
+app = typer.Typer(
+    add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, help="Measure Tieline beside others."
+)
+
+
+@app.command()
+def broker(
+    *,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer and shorter workloads: about a minute.")] = False,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="PEER", help="Run only this broker; repeatable, or separated by commas.")
+    ] = None,
+    workload: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Run only this workload, or those that begin so; repeatable."),
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory for the results.")] = Path("bench-results"),
+    list_: Annotated[bool, typer.Option("--list", help="List workloads and brokers, and run nothing.")] = False,
+) -> None:
+    """Compare the broker with others on this machine: throughput, CPU, latency, memory.
+
+    Starts every broker itself on a free loopback port, lets them take turns, verifies that everything was
+    delivered, and writes broker.json, broker.md and broker.png.  Ends within ten minutes, --quick within one.
+    """
+    console = Console()
+    if list_:
+        _list(console)
+        return
+    present, absent = _choose_peers(only or [])
+    plan = Plan(peers=present, workloads=_choose_workloads(workload or [], quick=quick), quick=quick)
+    raise_open_files()
+    signal.signal(signal.SIGTERM, _interrupt)
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="tieline-bench-") as directory, Display(console) as display:
+        certificate = make_certificate(Path(directory))
+        record = run(plan, absent=absent, certificate=certificate, watcher=display)
+    show(record, console)
+    record.write(out / "broker.json")
+    (out / "broker.md").write_text(markdown(record))
+    written = ["broker.json", "broker.md"]
+    if draw(record, out / "broker.png"):
+        written.append("broker.png")
+    else:
+        console.print("no picture: it needs two brokers and matplotlib (pip install 'tieline[bench]')", markup=False)
+    console.print(f"written to {out}: {', '.join(written)}", highlight=False, markup=False)
+
+
+@app.command()
+def peers(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Which to install; all that can be, if none is named.")
+    ] = None,
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show which are installed.")] = False,
+) -> None:
+    """Install the brokers to compare with, each in its own environment ($TIELINE_PEERS, or .peers here)."""
+    console = Console()
+    known = known_peers()
+    failed = False
+    for name in [] if dry_run else names or list(INSTALLERS):
+        if name not in known:
+            raise Trouble(f"no peer is called {name}; there are {', '.join(known)}", code=MISUSED)
+        if known[name].version() is not None:
+            continue
+        if name not in INSTALLERS:
+            console.print(f"{name} is a system package: {known[name].install}", highlight=False)
+            continue
+        console.print(f"installing {name} in {peers_directory() / name} …", highlight=False)
+        try:
+            INSTALLERS[name]()
+        except Failure as failure:
+            failed = True
+            console.print(f"{name}: {failure}", highlight=False, markup=False)
+    console.print(_peers_table())
+    if failed:
+        raise typer.Exit(1)
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    # SIGTERM ends the run as Ctrl-C does: the brokers are ended first.
+    raise KeyboardInterrupt
+
+
+def _choose_peers(only: list[str]) -> tuple[list[Peer], dict[str, str]]:
+    known = known_peers()
+    wanted = [name for text in only for name in text.split(",") if name] or list(known)
+    for name in wanted:
+        if name not in known:
+            raise Trouble(f"no broker is called {name}; there are {', '.join(known)}", code=MISUSED)
+    present = [peer for name, peer in known.items() if name in wanted and peer.version() is not None]
+    absent = {name: known[name].install for name in wanted if known[name] not in present}
+    if not present:
+        raise Trouble(f"none of the brokers is installed: {', '.join(absent)}")
+    return present, absent
+
+
+def _choose_workloads(names: list[str], *, quick: bool) -> list[Workload]:
+    if not names:
+        return [one for one in WORKLOADS if one.quick or not quick]
+    wanted = [name for text in names for name in text.split(",") if name]
+    for name in wanted:
+        if not any(one.name.startswith(name) for one in WORKLOADS):
+            raise Trouble(f"no workload is called {name}; see --list", code=MISUSED)
+    exact = {one.name for one in WORKLOADS} & set(wanted)
+    prefixes = tuple(name for name in wanted if name not in exact)
+    return [one for one in WORKLOADS if one.name in exact or (prefixes and one.name.startswith(prefixes))]
+
+
+def _list(console: Console) -> None:
+    table = Table(title="Workloads", title_justify="left")
+    for heading in ("name", "what", "brokers", "--quick"):
+        table.add_column(heading)
+    for one in WORKLOADS:
+        table.add_row(one.name, one.title, "two" if one.pair_only else "all", "yes" if one.quick else "")
+    console.print(table)
+    console.print(_peers_table())
+
+
+def _peers_table() -> Table:
+    table = Table(title="Brokers", title_justify="left")
+    for heading in ("name", "version", "to install it"):
+        table.add_column(heading)
+    for peer in known_peers().values():
+        version = peer.version()
+        table.add_row(peer.name, version or "absent", "" if version else peer.install)
+    return table

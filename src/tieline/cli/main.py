@@ -1,0 +1,88 @@
+"""The ``tieline`` command: a list of verbs, each loaded when it is called.
+
+Importing everything for ``tieline serve`` would cost more time than the broker needs to start, so this module knows
+only the names and one line of help for each verb.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Annotated
+
+import typer
+
+from tieline.cli.raw import Raw
+from tieline.cli.trouble import FAILED, Trouble
+from tieline.version import __version__
+
+#: Verb, module of this package with a Typer ``app``, help.
+VERBS = (
+    ("serve", "serve", "Run the broker."),
+    ("check", "check", "Show what a configuration file means, without acting on it."),
+    ("conf", "conf", "Print the default configuration, its JSON Schema or its reference page."),
+    ("pub", "pub", "Publish messages, with the flags of mosquitto_pub."),
+    ("sub", "sub", "Subscribe and print messages, with the flags of mosquitto_sub."),
+    ("top", "top", "Watch a running broker: rates, slow clients, drops."),
+    ("demo", "demo", "Start a broker, let real clients talk, show what happened."),
+    ("bench", "bench", "Measure the broker beside other brokers."),
+)
+
+app = typer.Typer(
+    name="tieline",
+    help="Tieline: an MQTT 3.1.1 and 5 broker.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _loader(verb: str, module: str) -> Callable[[typer.Context], None]:
+    def run(ctx: typer.Context) -> None:
+        import_module(f"tieline.cli.{module}").app(args=ctx.args, prog_name=f"tieline {verb}")
+
+    return run
+
+
+for _verb, _module, _help in VERBS:
+    app.command(_verb, cls=Raw, help=_help, add_help_option=False, options_metavar="[OPTIONS]")(_loader(_verb, _module))
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    print(__version__)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"tieline {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    *,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line; ends the process."""
+    try:
+        app(prog_name="tieline")
+    except Trouble as trouble:
+        print(f"tieline: {trouble}", file=sys.stderr)
+        sys.exit(trouble.code)
+    except BrokenPipeError:
+        # Whoever read our output has gone (`tieline sub … | head`): that is no error worth a sentence.  Python would
+        # still complain when it flushes at exit, so standard output leads nowhere from here on.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(FAILED)
+    except KeyboardInterrupt:
+        sys.exit(130)

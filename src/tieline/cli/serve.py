@@ -1,0 +1,86 @@
+"""``tieline serve``: settings from a file and the command line, then the broker until it is told to stop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+import typer
+
+from tieline.cli.trouble import MISUSED, Trouble
+from tieline.conf import rules, urls
+from tieline.conf.error import ConfError
+from tieline.conf.load import load
+from tieline.conf.schema import Listener, Settings
+
+Level = Literal["debug", "info", "warning", "error"]
+Format = Literal["human", "json"]
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+_LISTEN = "tcp://, tls://, ws:// or wss:// and host:port; replaces the file's listeners. Repeatable."
+
+
+@app.command()
+def serve(
+    *,
+    config: Annotated[Path | None, typer.Option(help="TOML file; see `tieline conf default`.")] = None,
+    listen: Annotated[list[str] | None, typer.Option(metavar="URL", help=_LISTEN)] = None,
+    certificate: Annotated[Path | None, typer.Option(help="PEM certificate chain, for tls:// and wss://.")] = None,
+    key: Annotated[Path | None, typer.Option(help="PEM private key, for tls:// and wss://.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Directory for the management socket.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of this broker in logs, $SYS and its socket.")] = None,
+    log_level: Annotated[Level, typer.Option(help="Least level written.")] = "info",
+    log_format: Annotated[Format, typer.Option(help="Log lines for people or for programs.")] = "human",
+) -> None:
+    """Run the broker until SIGTERM or SIGINT.
+
+    Without any option it listens on tcp://127.0.0.1:1883, which only programs on this machine can reach.
+    One line on standard output says when it is ready and where; the log goes to standard error.
+    """
+    settings = combine(config=config, listen=listen or [], certificate=certificate, key=key, data=data, name=name)
+    from tieline.net.server import run
+
+    raise typer.Exit(run(settings, log_level=log_level, log_format=log_format))
+
+
+def combine(
+    *,
+    config: Path | None,
+    listen: list[str],
+    certificate: Path | None = None,
+    key: Path | None = None,
+    data: Path | None = None,
+    name: str | None = None,
+) -> Settings:
+    """The file's settings with the command line's on top, checked as a whole."""
+    try:
+        settings = Settings() if config is None else load(config)
+    except ConfError as problem:
+        raise Trouble(str(problem), code=MISUSED) from None
+    if listen:
+        listeners = tuple(_listener(url, certificate, key) for url in listen)
+        settings = msgspec.structs.replace(settings, listener=listeners)
+    elif certificate or key:
+        raise Trouble("--certificate and --key go with --listen tls://… or wss://…", code=MISUSED)
+    if data is not None:
+        settings = msgspec.structs.replace(settings, data=str(data))
+    if name is not None:
+        settings = msgspec.structs.replace(settings, name=name)
+    for _path, sentence in rules.broken(settings):
+        raise Trouble(sentence, code=MISUSED)
+    return settings
+
+
+def _listener(text: str, certificate: Path | None, key: Path | None) -> Listener:
+    try:
+        url = urls.parse(text)
+    except urls.UrlError as problem:
+        raise Trouble(str(problem), code=MISUSED) from None
+    if not url.is_tls:
+        return Listener(url=str(url))
+    if certificate is None or key is None:
+        raise Trouble(f"{url} encrypts: give --certificate and --key, or a [[listener]] in --config.", code=MISUSED)
+    return Listener(url=str(url), certificate=str(certificate), key=str(key))

@@ -1,0 +1,152 @@
+"""The schema as rows: each key with its table, its kind in words, its default and its description.
+
+The loader's error messages and every generated page read these rows, so they cannot tell different stories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import msgspec
+from msgspec import inspect
+
+from tieline.conf.schema import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """One setting."""
+
+    name: str
+    #: What it takes, as the end of the sentence "it takes …".
+    kind: str
+    description: str
+    #: msgspec.NODEFAULT when the key must be written.
+    default: Any
+
+    @property
+    def is_required(self) -> bool:
+        return self.default is msgspec.NODEFAULT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """One table of settings: the top level has an empty name, ``[[name]]`` may be written several times."""
+
+    name: str
+    description: str
+    is_repeated: bool
+    keys: tuple[Key, ...]
+
+    @property
+    def heading(self) -> str:
+        return f"[[{self.name}]]" if self.is_repeated else f"[{self.name}]"
+
+
+@cache
+def tables() -> tuple[Table, ...]:
+    """Every table of the schema, the top level first, then in the order of the schema."""
+    top: list[Key] = []
+    inner: list[Table] = []
+    for field in _fields(Settings):
+        kind, description = _unwrap(field.type)
+        if isinstance(kind, inspect.StructType):
+            inner.append(_table(field.name, kind, description, repeated=False))
+        elif isinstance(kind, inspect.VarTupleType) and isinstance(kind.item_type, inspect.StructType):
+            inner.append(_table(field.name, kind.item_type, description, repeated=True))
+        else:
+            top.append(_key(field))
+    return (Table(name="", description=_docstring(Settings), is_repeated=False, keys=tuple(top)), *inner)
+
+
+def entries() -> Iterator[tuple[Table, Key]]:
+    """Every key together with its table."""
+    for table in tables():
+        for key in table.keys:
+            yield table, key
+
+
+def find(path: tuple[str | int, ...]) -> Key | None:
+    """The key at a path such as ``("listener", 0, "url")``; None when the schema has none there."""
+    names = tuple(part for part in path if isinstance(part, str))
+    for table, key in entries():
+        if names == ((table.name, key.name) if table.name else (key.name,)):
+            return key
+    return None
+
+
+def dotted(path: tuple[str | int, ...]) -> str:
+    """A path as a user would say it: ``limits.inflight``, ``listener[2].url`` (counting from 1)."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part + 1}]"
+        else:
+            text += f".{part}" if text else part
+    return text
+
+
+def _table(name: str, kind: inspect.StructType, description: str, *, repeated: bool) -> Table:
+    rows = tuple(_key(field) for field in kind.fields)
+    return Table(name=name, description=description or _docstring(kind.cls), is_repeated=repeated, keys=rows)
+
+
+def _key(field: inspect.Field) -> Key:
+    kind, description = _unwrap(field.type)
+    default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+    return Key(name=field.name, kind=_words(kind), description=description, default=default)
+
+
+def _fields(struct: type[msgspec.Struct]) -> tuple[inspect.Field, ...]:
+    info = inspect.type_info(struct)
+    assert isinstance(info, inspect.StructType)
+    return info.fields
+
+
+def _unwrap(kind: inspect.Type) -> tuple[inspect.Type, str]:
+    if isinstance(kind, inspect.Metadata):
+        return kind.type, (kind.extra_json_schema or {}).get("description", "")
+    return kind, ""
+
+
+def _docstring(struct: type) -> str:
+    return (struct.__doc__ or "").strip().splitlines()[0]
+
+
+def _words(kind: inspect.Type) -> str:
+    match kind:
+        case inspect.Metadata():
+            return _words(kind.type)
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.StrType():
+            return "a text"
+        case inspect.IntType():
+            return _range("a whole number", kind.ge, kind.le)
+        case inspect.FloatType():
+            return _range("a number", kind.ge, kind.le)
+        case inspect.LiteralType():
+            return _either([_literal(value) for value in kind.values])
+        case inspect.UnionType():
+            return _either([_words(each) for each in kind.types if not isinstance(each, inspect.NoneType)])
+    raise TypeError(f"the schema uses {kind!r}, which has no words yet")
+
+
+def _range(noun: str, low: float | None, high: float | None) -> str:
+    # msgspec keeps the bounds of a float as floats; "at least 0" reads better than "at least 0.0".
+    if low is not None and high is not None:
+        return f"{noun} from {low:,g} to {high:,}" if isinstance(high, int) else f"{noun} from {low:g} to {high:g}"
+    if low is not None:
+        return f"{noun} from {low:g} up"
+    return noun if high is None else f"{noun}, at most {high:g}"
+
+
+def _either(choices: list[str]) -> str:
+    return choices[0] if len(choices) == 1 else f"{', '.join(choices[:-1])} or {choices[-1]}"
+
+
+def _literal(value: str | int | None) -> str:
+    return f'"{value}"' if isinstance(value, str) else str(value)

@@ -1,0 +1,91 @@
+"""Settings as they will act: in words an operator can check, with a mark on everything that is not the default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from tieline.conf import urls
+from tieline.conf.describe import tables
+from tieline.conf.paths import management_socket
+from tieline.conf.render import toml_value
+from tieline.conf.schema import Listener, Settings
+
+
+def effective(settings: Settings) -> str:
+    """The whole configuration as one aligned text; ``*`` marks what differs from the default."""
+    rows = list(_rows(settings))
+    widths = [max(len(row[column]) for row in rows) for column in (1, 2)]
+    return "\n".join(
+        f"{mark} {key:<{widths[0]}}  {value:<{widths[1]}}  {meaning}".rstrip() for mark, key, value, meaning in rows
+    )
+
+
+def _rows(settings: Settings) -> Iterator[tuple[str, str, str, str]]:
+    default = Settings()
+    for table in tables():
+        if table.is_repeated:
+            continue
+        here = getattr(settings, table.name) if table.name else settings
+        there = getattr(default, table.name) if table.name else default
+        for key in table.keys:
+            value = getattr(here, key.name)
+            mark = " " if value == getattr(there, key.name) else "*"
+            name = f"{table.name}.{key.name}" if table.name else key.name
+            yield mark, name, _shown(value), _meaning(key.name, value)
+        if not table.name:
+            yield " ", "(management)", str(management_socket(settings.data, settings.name)), "unix socket"
+            for number, listener in enumerate(settings.listener, 1):
+                mark = " " if settings.listener == default.listener else "*"
+                yield mark, f"listener[{number}]", str(urls.parse(listener.url)), ", ".join(_listener(listener))
+
+
+def _listener(listener: Listener) -> Iterator[str]:
+    url = urls.parse(listener.url)
+    yield "this machine only" if url.is_loopback() else "OPEN to the network"
+    if url.port == 0:
+        yield "any free port"
+    if url.is_tls:
+        yield f"certificate {listener.certificate}"
+        yield f"key {listener.key}"
+        yield f"clients need a certificate from {listener.client_ca}" if listener.client_ca else "any client"
+    else:
+        yield "not encrypted"
+    if listener.connections != "none":
+        yield f"at most {listener.connections:,} connections"
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "not set"
+    if isinstance(value, msgspec.Struct):
+        return repr(value)
+    return value if isinstance(value, str) else toml_value(value)
+
+
+def _meaning(name: str, value: Any) -> str:
+    if value == "none":
+        return "no limit"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return ""
+    if "bytes" in name:
+        return _size(int(value))
+    if name.endswith("_s"):
+        return _duration(value)
+    return ""
+
+
+def _size(count: int) -> str:
+    for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if count >= 1 << power:
+            return f"{count / (1 << power):.4g} {unit}"
+    return f"{count} bytes"
+
+
+def _duration(seconds: float) -> str:
+    for length, unit in ((86_400, "days"), (3_600, "hours"), (60, "minutes")):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.3g} {unit}"
+    return f"{seconds:g} seconds"

@@ -1,0 +1,54 @@
+"""Rules that join several settings, beyond what the type of one key can say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tieline.conf import urls
+from tieline.conf.schema import Listener, Settings
+
+KeyPath = tuple[str | int, ...]
+
+#: The name becomes a file name (the socket) and a topic level ($SYS), so it holds nothing special to either.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def broken(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
+    """Each broken rule: the path of the key to blame and a sentence."""
+    if not _NAME.fullmatch(settings.name):
+        allowed = "1 to 64 letters, digits, dots, dashes and underscores, beginning with a letter or digit"
+        yield ("name",), f'name = "{settings.name}" is refused: it takes {allowed}.'
+    if settings.data == "":
+        yield ("data",), "data is empty: name a directory, or leave the key out."
+    if not settings.listener:
+        yield ("listener",), "there is no listener: write at least one [[listener]] with a url."
+    seen: set[tuple[str, int]] = set()
+    for number, listener in enumerate(settings.listener):
+        yield from _broken_listener(listener, ("listener", number), seen)
+
+
+def _broken_listener(listener: Listener, path: KeyPath, seen: set[tuple[str, int]]) -> Iterator[tuple[KeyPath, str]]:
+    try:
+        url = urls.parse(listener.url)
+    except urls.UrlError as problem:
+        yield (*path, "url"), str(problem)
+        return
+    if (url.host, url.port) in seen and url.port:
+        yield (*path, "url"), f"{url} is at an address that another listener already has."
+    seen.add((url.host, url.port))
+    given = {"certificate": listener.certificate, "key": listener.key, "client_ca": listener.client_ca}
+    if url.is_tls:
+        for name in ("certificate", "key"):
+            if not given[name]:
+                yield path, f'{url} encrypts and so needs "certificate" and "key"; "{name}" is missing.'
+        if listener.client_ca == "":
+            yield (*path, "client_ca"), "client_ca is empty: name a file, or leave the key out."
+        return
+    for name, value in given.items():
+        if value is not None:
+            secure = "wss" if url.is_websocket else "tls"
+            yield (
+                (*path, name),
+                f"{url} does not encrypt, so its {name} would never be used: write {secure}:// instead.",
+            )

@@ -1,0 +1,23 @@
+"""Waiting for something that another thread or process does, without guessing how long it takes."""
+
+from __future__ import annotations
+
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Final, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+#: Far beyond what anything in the tests takes on a slow machine, and far below a test's time limit.
+PATIENCE_S: Final = 15.0
+
+
+def until(ask: Callable[[], T], what: str, *, within_s: float = PATIENCE_S) -> T:
+    """The first answer that is true; an AssertionError that names ``what`` when there is none in time."""
+    deadline = monotonic() + within_s
+    while not (answer := ask()):
+        assert monotonic() < deadline, f"waited {within_s:g} s in vain: {what}"
+        sleep(0.002)
+    return answer
