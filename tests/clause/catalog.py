@@ -50,7 +50,8 @@ class Specification:
 
 def _statement(id_: str, fields: dict[str, str], prefix: str) -> Statement:
     binds = fields.get("binds", "")
-    if not id_.startswith(prefix) or binds not in get_args(Binds) or not fields.get("summary") or fields.keys() - _FIELDS:
+    is_known = id_.startswith(prefix) and binds in get_args(Binds) and not fields.keys() - _FIELDS
+    if not is_known or not fields.get("summary"):
         raise ValueError(f"{id_}: not a statement of this list: {fields}")
     return Statement(
         id=id_,

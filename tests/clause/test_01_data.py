@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.clause import raw
@@ -13,13 +15,13 @@ from tieline.wire.reason import Reason
 BOTH = pytest.mark.parametrize("version", [5, 4], ids=["v5", "v311"])
 
 #: Text of every kind that a client can send after CONNECT, as a function of the version and the text's bytes.
-FIELDS = {
-    "topic name": lambda version, data: raw.publish(version, data),
+FIELDS: dict[str, Callable[[int, bytes], bytes]] = {
+    "topic name": raw.publish,
     "filter in SUBSCRIBE": lambda version, data: raw.subscribe(version, raw.text(data), b"\0"),
     "filter in UNSUBSCRIBE": lambda version, data: raw.unsubscribe(version, raw.text(data)),
 }
 #: Text in MQTT 5 properties of a PUBLISH.
-PROPERTIES = {
+PROPERTIES: dict[str, Callable[[bytes], bytes]] = {
     "content type": lambda data: bytes([raw.CONTENT_TYPE]) + raw.text(data),
     "response topic": lambda data: bytes([raw.RESPONSE_TOPIC]) + raw.text(data),
     "name of a user property": lambda data: bytes([raw.USER_PROPERTY]) + raw.text(data) + raw.text("value"),
@@ -93,7 +95,7 @@ def test_1_5_5_1_the_broker_writes_the_shortest_encoding(world: World, number: i
     sent = client.raw[before:]
     length = len(sent) - 1
     expected = 1 + (length > 128) + (length > 16_385)
-    assert [index for index, byte in enumerate(sent[1:5]) if byte < 0x80][0] + 1 == expected
+    assert next(index for index, byte in enumerate(sent[1:5], start=1) if byte < 0x80) == expected
 
 
 @clause("MQTT-1.5.5-1")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.clause import raw
@@ -336,7 +338,7 @@ def test_3_1_2_22_half_a_packet_is_not_a_packet() -> None:
 
 @clause("MQTT-3.1.2-28")
 @pytest.mark.parametrize("request_", [{}, {"request_response_information": 0}], ids=["absent", "0"])
-def test_3_1_2_28_no_response_information_unless_asked_for(world: World, request_: dict[str, int]) -> None:
+def test_3_1_2_28_no_response_information_unless_asked_for(world: World, request_: dict[str, Any]) -> None:
     client = world.client(**request_)
     assert "response_information" not in client.connack.properties
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from typing import Any
 
 import pytest
 
@@ -110,7 +111,7 @@ def test_3_1_2_23_a_session_lasts_as_long_as_its_expiry(world: World, away: floa
 
 @clause("MQTT-3.1.2-23", "MQTT-4.1.0-2")
 @pytest.mark.parametrize("expiry", [{}, {"session_expiry_interval": 0}], ids=["absent", "0"])
-def test_4_1_0_2_without_an_expiry_the_session_ends_with_the_connection(world: World, expiry: dict[str, int]) -> None:
+def test_4_1_0_2_without_an_expiry_the_session_ends_with_the_connection(world: World, expiry: dict[str, Any]) -> None:
     client = world.client(clean_start=False, **expiry)
     client.subscribe("a", qos=1)
     client.drop()

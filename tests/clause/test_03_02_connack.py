@@ -9,8 +9,8 @@ from tests.clause.conftest import NewWorld
 from tests.clause.marker import clause
 from tests.kits.world import World
 from tieline.core.ports import Allowed, Login, Refused, Verdict
-from tieline.wire.packets import Connack, Pingreq, Pingresp, Publish, Pubrec, Will
 from tieline.wire.packet_type import PacketType
+from tieline.wire.packets import Connack, Pingreq, Pingresp, Publish, Pubrec, Will
 from tieline.wire.reason import ALLOWED, Reason
 
 BOTH = pytest.mark.parametrize("version", [5, 4], ids=["v5", "v311"])
@@ -79,9 +79,7 @@ def test_3_2_2_2_a_clean_start_has_no_session_present(world: World, version: int
 
 @clause("MQTT-3.2.2-6", "MQTT-3.2.2-7", "MQTT311-3.2.2-4", "MQTT311-3.2.2-5")
 @BOTH
-@pytest.mark.parametrize(
-    "reason", [Reason.BAD_USER_NAME_OR_PASSWORD, Reason.NOT_AUTHORIZED, Reason.SERVER_UNAVAILABLE]
-)
+@pytest.mark.parametrize("reason", [Reason.BAD_USER_NAME_OR_PASSWORD, Reason.NOT_AUTHORIZED, Reason.SERVER_UNAVAILABLE])
 def test_3_2_2_6_a_refusal_has_no_session_present(new_world: NewWorld, version: int, reason: Reason) -> None:
     world = new_world()
     world.durable(version=version).drop()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.clause import raw
@@ -109,8 +111,7 @@ def test_3_3_2_2_a_topic_with_a_wildcard_is_refused(world: World, version: int, 
     client.put(topic, qos=qos)
     watcher.expect_nothing()
     assert client.closed
-    for told in client.take():
-        assert told.reason in (Reason.TOPIC_NAME_INVALID, Reason.PROTOCOL_ERROR)  # type: ignore[union-attr]
+    assert set(client.told()) <= {Reason.TOPIC_NAME_INVALID, Reason.PROTOCOL_ERROR}
 
 
 @clause("MQTT-3.3.2-3", "MQTT311-3.3.2-3")
@@ -140,9 +141,7 @@ def test_3_3_2_3_subscribers_get_what_matches_and_nothing_else(world: World, ver
         pytest.param("correlation_data", b"\x00\xff\x80", marks=clause("MQTT-3.3.2-16")),
         pytest.param("correlation_data", b"", marks=clause("MQTT-3.3.2-16")),
         pytest.param("user_property", [("k", "v")], marks=clause("MQTT-3.3.2-17")),
-        pytest.param(
-            "user_property", [("b", "2"), ("a", "1"), ("b", "2"), ("", "")], marks=clause("MQTT-3.3.2-18")
-        ),
+        pytest.param("user_property", [("b", "2"), ("a", "1"), ("b", "2"), ("", "")], marks=clause("MQTT-3.3.2-18")),
         pytest.param("content_type", "text/plain; charset=utf-8", marks=clause("MQTT-3.3.2-20", "MQTT-3.3.2-19")),
     ],
 )
@@ -167,7 +166,7 @@ def test_properties_are_passed_on_unchanged(world: World, name: str, value: obje
 
 @clause("MQTT-3.3.2-4", "MQTT-3.3.2-15", "MQTT-3.3.2-16", "MQTT-3.3.2-17", "MQTT-3.3.2-20")
 def test_3_3_2_4_all_properties_together_reach_every_subscriber(world: World) -> None:
-    everything = {
+    everything: dict[str, Any] = {
         "payload_format_indicator": 1,
         "content_type": "t",
         "response_topic": "r",
@@ -320,7 +319,7 @@ def test_3_3_2_11_the_broker_stays_within_the_clients_maximum(world: World, maxi
 
 @clause("MQTT-3.1.2-27")
 @pytest.mark.parametrize("asked", [{}, {"topic_alias_maximum": 0}], ids=["absent", "0"])
-def test_3_1_2_27_no_alias_is_sent_to_a_client_that_allows_none(world: World, asked: dict[str, int]) -> None:
+def test_3_1_2_27_no_alias_is_sent_to_a_client_that_allows_none(world: World, asked: dict[str, Any]) -> None:
     client = world.client(**asked)
     client.subscribe("#")
     other = world.client("other")

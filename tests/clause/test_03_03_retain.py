@@ -137,9 +137,7 @@ def test_3_3_1_11_retain_handling_2_sends_none(world: World, publisher: Client) 
 
 @clause("MQTT-3.3.1-12", "MQTT311-3.3.1-9")
 @BOTH
-def test_3_3_1_12_an_existing_subscription_gets_the_flag_cleared(
-    world: World, version: int, publisher: Client
-) -> None:
+def test_3_3_1_12_an_existing_subscription_gets_the_flag_cleared(world: World, version: int, publisher: Client) -> None:
     client = world.client(version=version)
     client.subscribe("a", retain_as_published=False)
     for retain in (True, False):

@@ -246,4 +246,4 @@ def test_4_13_1_1_a_wrong_subscription_identifier_ends_the_connection(world: Wor
     props = bytes([raw.SUBSCRIPTION_IDENTIFIER]) + identifier
     client.send(raw.subscribe(5, raw.text("a"), b"\0", props=props))
     assert client.closed
-    assert client.take()[-1].reason in (Reason.MALFORMED_PACKET, Reason.PROTOCOL_ERROR)  # type: ignore[union-attr]
+    assert client.told()[-1] in (Reason.MALFORMED_PACKET, Reason.PROTOCOL_ERROR)

@@ -286,9 +286,7 @@ def test_4_5_0_1_every_matching_session_gets_the_message(world: World, version: 
 
 @clause("MQTT-4.5.0-2", "MQTT311-4.5.0-2")
 @BOTH
-def test_4_5_0_2_a_client_that_never_acknowledges_keeps_its_message(
-    world: World, version: int, other: Client
-) -> None:
+def test_4_5_0_2_a_client_that_never_acknowledges_keeps_its_message(world: World, version: int, other: Client) -> None:
     client = world.durable(version=version)
     client.subscribe("a", qos=1)
     other.publish("a", b"x", qos=1)

@@ -102,9 +102,7 @@ def test_6_0_0_2_several_packets_may_share_a_frame(stream: ClientConnection, ver
 def test_6_0_0_2_a_packet_may_be_spread_over_frames(stream: ClientConnection, version: int, size: int) -> None:
     payload = bytes(range(256)) * (1 if size < 1_000 else 200)
     topic = f"ws/spread/{version}/{size}"
-    data = b"".join(
-        (hello(version), subscribe(version, topic), encode(Publish(topic=topic, payload=payload), version))
-    )
+    data = b"".join((hello(version), subscribe(version, topic), encode(Publish(topic=topic, payload=payload), version)))
     for at in range(0, len(data), size):
         stream.send(data[at : at + size])
     message = packets(stream, version, 3)[2]

@@ -11,7 +11,7 @@ from tests.clause.catalog import Specification, Statement, load
 from tests.clause.harvest import Harvest, read_source, read_tests
 from tests.clause.report import Coverage, faults, main
 
-MODULE = '''
+MODULE = """
 @clause("MQTT-1.5.4-1", "MQTT311-1.5.3-1")
 def test_1_5_4_1_both(): ...
 
@@ -32,7 +32,7 @@ def test_expected_to_fail(): ...
 
 @clause("MQTT-2.2.2-1")
 def not_a_test(): ...
-'''
+"""
 SOURCE = '''
 # [MQTT-1.5.4-1] and ![MQTT-3.3.1-2]
 raise Violation("no", "MQTT-3.3.1-4")
@@ -118,6 +118,6 @@ def test_the_lists_are_complete_and_in_order(index: int, count: int, pattern: st
     sections: dict[tuple[int, ...], list[int]] = {}
     for *section, number in numbers:
         sections.setdefault(tuple(section), []).append(number)
-    for section, found in sections.items():
-        first = 2 if index == 0 and section == (2, 2, 1) else 1
+    for where, found in sections.items():
+        first = 2 if index == 0 and where == (2, 2, 1) else 1
         assert found == list(range(first, first + len(found)))

@@ -10,7 +10,8 @@ Suback(...)
 Publish(...)
 
 Everything a call causes has happened when it returns: each step ends with every connection written out, except those
-of clients that have stalled.  ``World(split=True)`` hands the same bytes over one at a time, in both directions.
+of clients that have stalled, and the broker's invariants hold after each.  ``World(split=True)`` hands the same bytes
+over one at a time, in both directions.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 
 import msgspec
 
+from tests.kits.invariants import check
 from tieline.conf.schema import Limits, Mqtt, Settings
 from tieline.core.broker import Broker
 from tieline.wire.codec import encode
@@ -156,6 +158,7 @@ class World:
         for piece in (data[at : at + 1] for at in range(len(data))) if self.split else (data,):
             self.broker.receive(connection, piece, self.now)
             self.settle()
+        check(self.broker)
 
     def settle(self) -> None:
         """Write out whatever the broker wants written, and do what is due at once, until it wants nothing more."""
@@ -167,6 +170,7 @@ class World:
                     connection.is_dirty = False
                 for connection in changed:
                     cast("Client", connection.link).collect()
+                check(self.broker)
             due = self.broker.timer()
             if due is None or due > self.now:
                 return
@@ -242,6 +246,7 @@ class Client:
             self._dropped = True
             self.world.broker.closed(self.connection, self.world.now)
             self.world.settle()
+            check(self.world.broker)
 
     def subscribe(  # one argument per subscription option
         self,
@@ -363,6 +368,10 @@ class Client:
         others = [packet for packet in taken if not isinstance(packet, Publish)]
         assert not others, f"expected only PUBLISH, received {taken}"
         return cast("list[Publish]", taken)
+
+    def told(self) -> list[Reason]:
+        """The reason code of every packet received since the last look; it must all be packets that have one."""
+        return [packet.reason for packet in self.take()]  # type: ignore[union-attr]  # the test says so
 
     def expect(self, kind: type[P], /, **fields: object) -> P:
         """The next packet; it has this type and these fields or properties."""

@@ -44,11 +44,14 @@ METRICS = {
 
 def readable(value: float, unit: str) -> str:
     """Three significant digits and a unit."""
-    if unit == "/s" and value >= 1e6:
-        return f"{value / 1e6:.2f} M/s"
-    if unit == "/s" and value >= 1e3:
-        return f"{value / 1e3:.{0 if value >= 1e5 else 1}f} k/s"
-    if unit == "B" and value >= 1e3:
-        return f"{value / 1e3:.1f} kB"
-    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
-    return f"{value:.{digits}f} {unit}".rstrip()
+    for prefix, factor in (("M", 1e6), ("k", 1e3)):
+        if unit in ("/s", "B") and value >= factor:
+            return f"{three_digits(value / factor)} {prefix}{unit}"
+    return f"{three_digits(value)} {unit}".rstrip()
+
+
+def three_digits(value: float) -> str:
+    """Three significant digits, never in scientific notation."""
+    size = abs(value)
+    digits = 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 1 else 3 if size >= 0.1 else 4
+    return f"{value:.{digits}f}"

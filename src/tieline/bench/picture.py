@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tieline.bench.metrics import three_digits
 from tieline.bench.peers import BASELINE, SUBJECT
 from tieline.bench.record import Record
 
@@ -13,8 +14,8 @@ if TYPE_CHECKING:
 
 _COLOURS = {"tieline": "#0b6e4f", "nats": "#7a9cc6", "aedes": "#c9a227", "amqtt": "#b07aa1"}
 _PANELS = (
-    ("rate", ("throughput",), "throughput, times mosquitto's (longer is better)"),
-    ("cpu_us_delivered", ("throughput", "paced"), "broker CPU per message, times mosquitto's (shorter is better)"),
+    ("rate", ("throughput",), "throughput, times mosquitto's (right of 1x is better)"),
+    ("cpu_us_delivered", ("throughput", "paced"), "broker CPU per message, times mosquitto's (left of 1x is better)"),
 )
 
 
@@ -78,22 +79,30 @@ def _panel(axis: Axes, record: Record, metric: str, groups: tuple[str, ...]) -> 
             continue
         axis.barh(
             [place for place, _ in bars],
-            [ratio for _, ratio in bars],
+            [ratio - 1 for _, ratio in bars],
+            left=1,  # bars leave the baseline to the right or to the left: on a logarithmic axis nothing begins at zero
             height=thickness * 0.92,
             color=_COLOURS.get(peer, "#888888"),
             label=peer,
         )
         for place, ratio in bars:
+            side, anchor = (3, "left") if ratio >= 1 else (-3, "right")
             axis.annotate(
-                f"{ratio:.2f}x", (ratio, place), xytext=(3, 0), textcoords="offset points", va="center", fontsize=7
+                f"{three_digits(ratio)}x",
+                (ratio, place),
+                xytext=(side, 0),
+                textcoords="offset points",
+                va="center",
+                ha=anchor,
+                fontsize=7,
             )
     axis.axvline(1.0, color="#444444", linewidth=1, linestyle="--")
     axis.set_xscale("log")
-    axis.margins(x=0.12)
+    axis.margins(x=0.15)
     axis.set_yticks(range(len(titles)), list(titles.values()), fontsize=8)
     axis.invert_yaxis()
     axis.grid(axis="x", which="major", alpha=0.3)
     axis.tick_params(axis="x", labelsize=8)
     axis.xaxis.set_major_formatter(lambda value, _position: f"{value:g}x")
     axis.spines[["top", "right"]].set_visible(False)
-    axis.legend(fontsize=8, loc="lower right", frameon=False)
+    axis.legend(fontsize=8, loc="best", framealpha=0.9)

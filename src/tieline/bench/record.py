@@ -85,5 +85,6 @@ class Record:
     def write(self, path: Path) -> None:
         """The record as JSON."""
         rows = [{**asdict(row), "metrics": row.metrics, "flags": row.flags} for row in self.rows]
-        data = {"format": FORMAT, **asdict(self), "rows": rows, "targets": [asdict(one) for one in self.targets]}
+        targets = [{**asdict(one), "verdict": one.verdict} for one in self.targets]
+        data = {"format": FORMAT, **asdict(self), "rows": rows, "targets": targets}
         path.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from tieline.bench.metrics import METRICS, readable
+from tieline.bench.metrics import METRICS, readable, three_digits
 from tieline.bench.peers import BASELINE, SUBJECT
 from tieline.bench.record import Record, Row
 from tieline.bench.targets import Verdict
@@ -51,14 +51,17 @@ def preamble(record: Record) -> Iterator[str]:
 
 def remarks(record: Record) -> Iterator[str]:
     """Rows without numbers, and rows to be read with care."""
+    flagged: dict[str, list[str]] = {}
     for row in record.rows:
         if row.status != "measured":
             yield f"{row.title}: {row.peer}: {row.status}: {row.note}"
         for flag in row.flags:
-            yield f"{row.title}: {row.peer}: note: {flag}"
+            flagged.setdefault(flag, []).append(f"{row.workload} ({row.peer})")
+    for flag, rows in flagged.items():
+        yield f"* {flag}: {', '.join(rows)}"
 
 
-def cell(row: Row | None, workload: Workload) -> str:
+def cell(row: Row | None, workload: Workload, *, separator: str = ", ") -> str:
     """The shown numbers of a row, or why there are none."""
     if row is None:
         return ""
@@ -66,34 +69,35 @@ def cell(row: Row | None, workload: Workload) -> str:
     if not metrics:
         return row.status
     mark = " *" if row.flags else ""
-    return " · ".join(readable(metrics[name], METRICS[name].unit) for name in workload.shown) + mark
+    return separator.join(readable(metrics[name], METRICS[name].unit) for name in workload.shown) + mark
 
 
-def against_baseline(record: Record, workload: Workload) -> str:
+def against_baseline(record: Record, workload: Workload, *, separator: str = ", ") -> str:
     """Ratios of the subject to the baseline for the shown numbers."""
     if workload.group == "filters":
         return ""  # these numbers are ratios already
     ratios = [record.ratio(workload.name, metric, SUBJECT, BASELINE) for metric in workload.shown]
-    return "" if None in ratios else " · ".join(f"{ratio:.2f}x" for ratio in ratios)
+    return separator.join("-" if ratio is None else f"{three_digits(ratio)}x" for ratio in ratios)
 
 
 def shown_value(value: float | None, unit: str) -> str:
     """A target's number."""
     if value is None:
         return "-"
-    return readable(value, "B") if unit == "B" else f"{value:.2f}x"
+    return readable(value, "B") if unit == "B" else f"{three_digits(value)}x"
 
 
 def _table(title: str, record: Record, rows: Sequence[Row]) -> Table:
     peers = [name for name in record.versions if any(row.peer == name for row in rows)]
-    table = Table(title=title, title_justify="left")
-    table.add_column("workload")
+    # The numbers of a cell stand one below the other, in the order of the title: five brokers fit a terminal.
+    table = Table(title=title, title_justify="left", show_lines=True)
+    table.add_column("workload", overflow="fold")
     for peer in peers:
-        table.add_column(peer, justify="right")
-    table.add_column(f"{SUBJECT} : {BASELINE}", justify="right")
+        table.add_column(peer, justify="right", no_wrap=True)
+    table.add_column(f"{SUBJECT} :\n{BASELINE}", justify="right", no_wrap=True)
     for workload in _workloads_of(rows):
-        cells = [cell(record.row(workload.name, peer), workload) for peer in peers]
-        table.add_row(workload.title, *cells, against_baseline(record, workload))
+        cells = [cell(record.row(workload.name, peer), workload, separator="\n") for peer in peers]
+        table.add_row(workload.title, *cells, against_baseline(record, workload, separator="\n"))
     return table
 
 

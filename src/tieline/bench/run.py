@@ -47,8 +47,11 @@ class Plan:
     peers: Sequence[Peer]
     workloads: Sequence[Workload]
     quick: bool = False
-    #: No workload begins later than this; those left out are reported as not run.
-    budget_s: float = 540.0
+
+    @property
+    def budget_s(self) -> float:
+        """No workload begins later than this; those left out are reported as not run."""
+        return 50.0 if self.quick else 520.0
 
     @property
     def effort(self) -> Effort:
@@ -65,7 +68,12 @@ class Plan:
 
     def repetitions(self, workload: Workload) -> int:
         """How often it is measured."""
-        return workload.repetitions or self.effort.repetitions
+        once = workload.once or (self.quick and workload.once_if_quick)
+        return 1 if once else self.effort.repetitions
+
+    def involves(self, peer: Peer) -> bool:
+        """Whether this broker does any workload."""
+        return any(peer in self.participants(workload) for workload in self.workloads)
 
     @property
     def steps(self) -> int:
@@ -120,7 +128,7 @@ def run(plan: Plan, *, absent: dict[str, str], certificate: Certificate | None, 
         started=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         commit=describe_commit(),
         machine=describe_machine(),
-        versions={peer.name: peer.version() or "unknown" for peer in plan.peers},
+        versions={peer.name: peer.version() or "unknown" for peer in plan.peers if plan.involves(peer)},
         absent=absent,
     )
     watcher.planned(plan.steps)

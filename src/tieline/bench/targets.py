@@ -59,12 +59,14 @@ def _own(workload: str, *metrics: str) -> Callable[[Numbers], float | None]:
 
 
 _SHAPES = (("1:1", "1to1"), ("fan-in", "fanin"), ("fan-out", "fanout"))
+#: The same targets where no two consecutive messages share a topic, so that nothing can be handled by the run.
+_ALL_SHAPES = _SHAPES + tuple((f"{title}, topics change", f"{name}-topics") for title, name in _SHAPES)
 _PACED = ("200x1", "200x50", "1000x1", "1000x10", "200x50-tls", "1000x10-tls")
 
 TARGETS = (
     *(
         _Target(f"QoS 0 {title}: throughput, times mosquitto's", 3.0, _against_baseline(f"qos0-{name}", "rate"), True)
-        for title, name in _SHAPES
+        for title, name in _ALL_SHAPES
     ),
     *(
         _Target(
@@ -72,7 +74,7 @@ TARGETS = (
             1 / 3,
             _against_baseline(f"qos0-{name}", "cpu_us_delivered"),
         )
-        for title, name in _SHAPES
+        for title, name in _ALL_SHAPES
     ),
     *(
         _Target(f"QoS 1 {title}: throughput, times mosquitto's", 2.0, _against_baseline(f"qos1-{name}", "rate"), True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -50,16 +52,19 @@ def broker(
     Starts every broker itself on a free loopback port, lets them take turns, verifies that everything was
     delivered, and writes broker.json, broker.md and broker.png.  Ends within ten minutes, --quick within one.
     """
-    console = Console()
+    console = _console()
     if list_:
         _list(console)
         return
     present, absent = _choose_peers(only or [])
     plan = Plan(peers=present, workloads=_choose_workloads(workload or [], quick=quick), quick=quick)
     raise_open_files()
-    signal.signal(signal.SIGTERM, _interrupt)
     out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="tieline-bench-") as directory, Display(console) as display:
+    with (
+        _orderly_end(),
+        tempfile.TemporaryDirectory(prefix="tieline-bench-") as directory,
+        Display(console) as display,
+    ):
         certificate = make_certificate(Path(directory))
         record = run(plan, absent=absent, certificate=certificate, watcher=display)
     show(record, console)
@@ -82,7 +87,7 @@ def peers(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show which are installed.")] = False,
 ) -> None:
     """Install the brokers to compare with, each in its own environment ($TIELINE_PEERS, or .peers here)."""
-    console = Console()
+    console = _console()
     known = known_peers()
     failed = False
     for name in [] if dry_run else names or list(INSTALLERS):
@@ -104,8 +109,25 @@ def peers(
         raise typer.Exit(1)
 
 
+def _console() -> Console:
+    console = Console()
+    # Into a file or a pipe the tables go unbroken: nobody's terminal is known.
+    return console if console.is_terminal else Console(width=140)
+
+
+@contextlib.contextmanager
+def _orderly_end() -> Iterator[None]:
+    """SIGTERM, too, ends the run like Ctrl-C: the brokers first."""
+    endings = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(ending, _interrupt) for ending in endings]
+    try:
+        yield
+    finally:
+        for ending, handler in zip(endings, before, strict=True):
+            signal.signal(ending, handler)
+
+
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    # SIGTERM ends the run as Ctrl-C does: the brokers are ended first.
     raise KeyboardInterrupt
 
 

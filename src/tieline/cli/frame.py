@@ -26,14 +26,15 @@ class Clients(Struct, frozen=True, kw_only=True):
 
 
 class Slow(Struct, frozen=True, kw_only=True):
-    """One session with messages waiting."""
+    """One session, and the reason why it is not being served at the moment."""
 
     client: str
-    peer: str | None = None
+    peer: str = ""
     queued: int = 0
     queued_bytes: int = 0
-    oldest_s: float | None = None
-    paused: bool | str | None = None
+    inflight: int = 0
+    oldest_s: float = 0.0
+    paused: str = ""
     dropped: int = 0
 
 
@@ -42,69 +43,93 @@ class Snapshot(Struct, frozen=True, kw_only=True):
 
     name: str
     version: str = ""
+    listeners: list[str] = field(default_factory=list)
     uptime_s: float = 0.0
     rates: Rates = field(default_factory=Rates)
     clients: Clients = field(default_factory=Clients)
     subscriptions: int = 0
     retained: int = 0
     queued_bytes: int = 0
-    loop_lag_ms: float | None = None
+    loop_lag_ms: float = 0.0
+    longest_turn_ms: float = 0.0
+    gc_pause_ms: float = 0.0
     drops: dict[str, int] = field(default_factory=dict)
+    closed: dict[str, int] = field(default_factory=dict)
     slowest: list[Slow] = field(default_factory=list)
 
 
 def render(snapshot: Snapshot) -> RenderableType:
     """The whole frame."""
     title = f"[bold]{snapshot.name}[/] {snapshot.version}  up {duration(snapshot.uptime_s)}"
-    return Panel(Group(_summary(snapshot), Text(), _drops(snapshot), Text(), _slowest(snapshot)), title=title)
+    parts: list[RenderableType] = [
+        _summary(snapshot),
+        Text(),
+        _counted("messages dropped because", snapshot.drops, otherwise="Nothing was dropped."),
+        Text(),
+        _counted("connections closed because", snapshot.closed, otherwise="No connection was closed by the broker."),
+        Text(),
+        _slowest(snapshot),
+    ]
+    return Panel(Group(*parts), title=title, subtitle=" ".join(snapshot.listeners), subtitle_align="left")
 
 
 def _summary(snapshot: Snapshot) -> Table:
     rates = snapshot.rates
-    lag = "–" if snapshot.loop_lag_ms is None else f"{snapshot.loop_lag_ms:.1f} ms"
     rows = (
         ("received", f"{rates.received_per_s:,.0f} msg/s", "clients", f"{snapshot.clients.connected:,}"),
         ("sent", f"{rates.sent_per_s:,.0f} msg/s", "sessions", f"{snapshot.clients.sessions:,}"),
         ("in", f"{size(rates.bytes_in_per_s)}/s", "subscriptions", f"{snapshot.subscriptions:,}"),
         ("out", f"{size(rates.bytes_out_per_s)}/s", "retained", f"{snapshot.retained:,}"),
-        ("loop lag", lag, "queued", size(snapshot.queued_bytes)),
+        ("loop lag", f"{snapshot.loop_lag_ms:.1f} ms", "queued", size(snapshot.queued_bytes)),
+        ("longest turn", f"{snapshot.longest_turn_ms:.1f} ms", "longest GC pause", f"{snapshot.gc_pause_ms:.1f} ms"),
     )
     table = Table.grid(padding=(0, 2))
-    for justify, style in (("left", "dim"), ("right", "bold"), ("left", "dim"), ("right", "bold")):
-        table.add_column(justify=justify, style=style, min_width=10)  # type: ignore[arg-type]  # a plain str here
+    table.add_column(style="dim")
+    table.add_column(style="bold", justify="right", min_width=14)
+    table.add_column(style="dim")
+    table.add_column(style="bold", justify="right", min_width=10)
     for row in rows:
         table.add_row(*row)
     return table
 
 
-def _drops(snapshot: Snapshot) -> RenderableType:
-    dropped = {reason: count for reason, count in snapshot.drops.items() if count}
-    if not dropped:
-        return Text("Nothing was dropped.", style="green")
-    table = Table("dropped because", "messages", box=None, header_style="dim", pad_edge=False)
+def _counted(heading: str, counts: dict[str, int], *, otherwise: str) -> RenderableType:
+    some = {reason: count for reason, count in counts.items() if count}
+    if not some:
+        return Text(otherwise, style="green")
+    table = Table(heading, "", box=None, header_style="dim", pad_edge=False)
     table.columns[1].justify = "right"
-    for reason, count in sorted(dropped.items(), key=lambda item: -item[1]):
-        table.add_row(reason.replace("_", " "), f"[red]{count:,}[/]")
+    for reason, count in sorted(some.items(), key=lambda item: -item[1]):
+        table.add_row(_spaced(reason), f"[yellow]{count:,}[/]")
     return table
 
 
 def _slowest(snapshot: Snapshot) -> RenderableType:
-    if not snapshot.slowest:
+    behind = [slow for slow in snapshot.slowest if slow.queued or slow.dropped or slow.inflight]
+    if not behind:
         return Text("Every client keeps up.", style="green")
     table = Table(box=None, header_style="dim", pad_edge=False)
     table.add_column("slowest clients", overflow="ellipsis", no_wrap=True)
-    table.add_column("from")
-    for heading in ("waiting", "bytes", "oldest", "dropped"):
-        table.add_column(heading, justify="right")
-    table.add_column("")
-    for slow in snapshot.slowest:
-        oldest = "–" if slow.oldest_s is None else duration(slow.oldest_s)
-        paused = f"[yellow]paused{f': {slow.paused}' if isinstance(slow.paused, str) else ''}[/]" if slow.paused else ""
-        peer = slow.peer or "[dim]away[/]"
+    table.add_column("from", overflow="ellipsis", no_wrap=True)
+    for heading in ("waiting", "bytes", "in flight", "oldest", "dropped"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("why", style="yellow", no_wrap=True)
+    for slow in behind:
         table.add_row(
-            Text(_printable(slow.client)), peer, f"{slow.queued:,}", size(slow.queued_bytes), oldest, f"{slow.dropped:,}", paused
+            Text(_printable(slow.client)),
+            slow.peer or "–",
+            f"{slow.queued:,}",
+            size(slow.queued_bytes),
+            f"{slow.inflight:,}",
+            duration(slow.oldest_s),
+            f"{slow.dropped:,}",
+            _spaced(slow.paused),
         )
     return table
+
+
+def _spaced(word: str) -> str:
+    return word.replace("_", " ")
 
 
 def _printable(text: str) -> str:

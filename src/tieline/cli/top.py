@@ -37,7 +37,9 @@ def top(
         if as_json:
             _print_json(broker, once=once, every_s=every)
         elif once:
-            Console().print(_frame(broker.ask("top")))
+            console = Console()
+            # A pipe has no width; a pager or a log has room for a whole row.
+            console.print(_frame(broker.ask("top")), width=None if console.is_terminal else 120)
         else:
             _watch(broker, every_s=every)
 

@@ -11,6 +11,8 @@ from collections import Counter, deque
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tieline.core.connection import Hold
+
 
 class Drop(StrEnum):
     """Why a message was discarded."""
@@ -61,6 +63,7 @@ class Account:
         "connections",
         "drops",
         "events",
+        "holds",
         "last_drops",
         "lost_events",
         "packets_in",
@@ -89,6 +92,8 @@ class Account:
         self.last_drops: deque[Dropped] = deque(maxlen=self.RING)
         #: Connections ended, by name.
         self.closed: Counter[str] = Counter()
+        #: How often a connection was not read for a while, by name.
+        self.holds: Counter[Hold] = Counter()
         #: Not yet taken by the shell; a shell that never takes them loses the oldest, counted.
         self.events: deque[Event] = deque(maxlen=self.RING)
         self.lost_events = 0

@@ -64,6 +64,7 @@ class Broker:
         self.queued_bytes = 0
         self.max_queued_bytes = bound(limits.queue_bytes_total)
         self.max_packet = limits.packet_bytes
+        self.allows_qos_1 = self.settings.mqtt.maximum_qos > 0
         self.refuses_when_full = self.settings.mqtt.full == "refuse"
         self._name_client = name_client
         self._named = 0
@@ -192,6 +193,10 @@ class Broker:
     def suspend(self, conn: Connection, why: Hold, now: float, waits_for: Session | None = None) -> None:
         """Stop reading from a connection until :meth:`resume`."""
         conn.hold = why
+        self.account.holds[why] += 1
+        if now >= conn.told_hold + 1.0:
+            conn.told_hold = now
+            self.account.tell(Event("held", conn.client_id, conn.peer, why.value))
         if waits_for is not None and conn not in waits_for.blocked_publishers:
             waits_for.blocked_publishers.append(conn)
         if why is not Hold.NOT_READING and conn.hold_timer is None:
@@ -206,15 +211,16 @@ class Broker:
         """Go on with a connection that was held: what it had sent is parsed now."""
         if conn.hold is None or conn.state is State.CLOSING:
             return
-        conn.hold = None
-        conn.need = 0
-        data, conn.partial = bytes(conn.partial), bytearray()
+        data, patience = conn.release()
         if data:
             self.account.bytes_in -= len(data)  # counted when it arrived
             self.receive(conn, data, now)
-        if conn.hold is None:
+        if conn.hold_timer is not None and len(conn.partial) == len(data):
+            # held again, without any progress: the first deadline stands
             self.timers.cancel(conn.hold_timer)
-            conn.hold_timer = None
+            conn.hold_timer = patience
+        else:
+            self.timers.cancel(patience)
         self.mark(conn)
 
     def release_publishers(self, session: Session, now: float) -> None:

@@ -9,6 +9,7 @@ from tieline.core import will as wills
 from tieline.core.account import Drop, Event
 from tieline.core.connection import Hold, State
 from tieline.core.deliver import discard, offer
+from tieline.core.flow import landed
 from tieline.core.ports import Login, Refused
 from tieline.core.session import NEVER, Session
 from tieline.wire.codec import encode
@@ -41,7 +42,7 @@ def on_connect(broker: Broker, conn: Connection, packet: Connect, now: float) ->
             refuse(broker, conn, Reason.CLIENT_IDENTIFIER_NOT_VALID, "an empty client id needs a clean session", now)
             return
         # [MQTT-3.1.3-6], [MQTT-3.1.3-7]
-        client_id = broker.new_client_id()
+        client_id = conn.login.client_id if conn.login else broker.new_client_id()
     conn.login = Login(
         client_id=client_id,
         username=packet.username,
@@ -245,7 +246,6 @@ def detach(broker: Broker, conn: Connection, now: float) -> None:
     if session is None or session.connection is not conn:
         return
     session.connection = None
-    session.replays.clear()
     wills.schedule(broker, session, now)
     if not session.expiry_s:
         # [MQTT-4.1.0-2]
@@ -269,7 +269,11 @@ def end_session(broker: Broker, session: Session, now: float) -> None:
     queue = session.queue
     # 4.8.2: a QoS 1 message of a shared subscription goes to another member; one of QoS 2 in flight must not
     stranded = [flight[:2] for flight in session.inflight.values() if flight is not None and flight[2] == 1]
+    for flight in session.inflight.values():
+        if flight is not None:
+            landed(broker, session, flight[0])
     session.inflight.clear()
+    session.replays.clear()
     for message, grant in stranded:
         if grant.group is not None and (other := grant.group.pick(message, besides=session)) is not None:
             offer(broker, message, other, now)

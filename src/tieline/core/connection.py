@@ -60,6 +60,7 @@ class Connection:
         "session",
         "state",
         "timer",
+        "told_hold",
         "unacknowledged",
         "verdicts",
         "version",
@@ -87,6 +88,8 @@ class Connection:
         #: Why reading is suspended; None while it is not.
         self.hold: Hold | None = None
         self.hold_timer: Timer | None = None
+        #: When the log was last told of a hold.
+        self.told_hold = -10.0
         #: Verdicts that were pending, by what was asked; used when the held packet is parsed again.
         self.verdicts: dict[tuple[str, str], Verdict] = {}
         #: Which question each pending token answers.
@@ -96,7 +99,7 @@ class Connection:
         #: Answers ready to be written, before any queued message.
         self.control: list[bytes] = []
         self.control_bytes = 0
-        #: Acknowledgements that wait for the store.
+        #: PUBACKs that wait for the store.
         self.unacknowledged = 0
         #: Packet ids to send again after a reconnection, oldest first.
         self.resend: deque[int] = deque()
@@ -125,6 +128,14 @@ class Connection:
     def client_id(self) -> str:
         """For the log; empty before CONNECT."""
         return self.session.client_id if self.session else self.login.client_id if self.login else ""
+
+    def release(self) -> tuple[bytes, Timer | None]:
+        """End the hold: what arrived and was not parsed, and the deadline that the hold had."""
+        data, self.partial = bytes(self.partial), bytearray()
+        deadline, self.hold_timer = self.hold_timer, None
+        self.hold = None
+        self.need = 0
+        return data, deadline
 
     def say(self, data: bytes) -> None:
         """Queue an answer."""

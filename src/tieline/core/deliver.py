@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tieline.core.account import Drop
+from tieline.core.message import Burst
 
 if TYPE_CHECKING:
     from tieline.core.broker import Broker
@@ -19,8 +20,20 @@ KEEPS_UP = 65_536
 def deliver(broker: Broker, item: Item, route: Route, now: float) -> int:
     """Queue a message for everyone on its route; the number of receivers."""
     if route.is_simple:
+        messages, size = item.messages, item.size
         for grant in route.grants:
-            offer(broker, item, grant, now)
+            session = grant.session
+            conn = session.connection
+            if conn is None or broker.queued_bytes > broker.max_queued_bytes or not broker.journal.is_volatile:
+                offer(broker, item, grant, now)
+                continue
+            # what offer() comes to for a connected client; this loop is the hot path of every fan-out
+            broker.queued_bytes += size
+            if not session.queue.push((item, grant), messages, size):
+                make_room(broker, session, now)
+            if not conn.is_dirty:
+                conn.is_dirty = True
+                broker.dirty.append(conn)
         return len(route.grants)
     receivers = 0
     publisher = item.publisher
@@ -71,9 +84,15 @@ def make_room(broker: Broker, session: Session, now: float) -> None:
     """Drop from a queue until it is within its bounds: the oldest QoS 0 message, else the newest, else the oldest."""
     queue = session.queue
     keep_oldest = broker.settings.mqtt.full == "refuse"
-    while queue.is_over:
+    while queue.is_over and queue.messages:
         if queue.entries and not _is_assured(queue.entries[0]):
-            item, _ = queue.entries.popleft()
+            item, grant = queue.entries.popleft()
+            if isinstance(item, Burst):
+                excess = max(queue.messages - queue.max_messages, -((queue.max_bytes - queue.bytes) // item.stride))
+                if excess < item.messages:
+                    # only a part of it has to go: the older part
+                    item, rest = item.cut(excess)
+                    queue.entries.appendleft((rest, grant))
         elif queue.entries and (keep_oldest or not _is_assured(queue.entries[-1])):
             item, _ = queue.entries.pop()
         elif queue.blocked:
@@ -107,4 +126,8 @@ def find_full(broker: Broker, item: Item, route: Route) -> Session | None:
                 broker.queued_bytes > broker.max_queued_bytes and queue.bytes > KEEPS_UP
             ):
                 return grant.session
+    for group in route.groups:
+        assured = [grant for grant in group.members.values() if grant.qos]
+        if assured and not any(grant.session.queue.has_room(item.size) for grant in group.members.values()):
+            return assured[0].session
     return None

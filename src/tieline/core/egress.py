@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tieline.core.account import Drop
 from tieline.core.connection import State
+from tieline.core.flow import landed
 from tieline.core.message import Burst, Message, publish_bytes
 from tieline.core.replay import refill
 from tieline.core.session import Grant
@@ -28,21 +29,48 @@ _PACKET_IDS = 65_535
 
 def fill(broker: Broker, conn: Connection, limit: int, now: float) -> bytes:
     """The next bytes to write, about ``limit`` of them; fewer when nothing more may be sent now."""
+    session = conn.session
+    if conn.state is not State.CONNECTED or session is None:
+        return _join(broker, *_take_control(conn))
+    queue = session.queue
+    if queue.messages and not conn.control and not conn.resend and len(queue.entries) == 1:
+        # one thing to send, as it came: what a paced client gets most of the time
+        item, grant = queue.entries[0]
+        if (
+            isinstance(item, Burst)
+            and item.version == conn.raw_version
+            and not (grant.identifiers or queue.blocked or session.replays or session.oldest)
+            and item.stride <= conn.max_packet
+        ):
+            queue.entries.clear()
+            queue.messages -= item.messages
+            queue.bytes -= item.size
+            broker.queued_bytes -= item.size
+            broker.account.publishes_out += item.messages
+            broker.account.bytes_out += item.size
+            return item.packets
+    out, size = _take_control(conn)
+    if conn.resend:
+        size = _resend(broker, conn, session, out, size, limit, now)
+    if queue.messages or session.replays:
+        if size < limit:
+            size = _drain(broker, conn, session, out, size, limit, now)
+        while session.replays and size < limit and not queue.entries and not queue.blocked:
+            refill(broker, session, now)
+            size = _drain(broker, conn, session, out, size, limit, now)
+        if queue.messages or session.oldest or session.blocked_publishers:
+            _drained(broker, session, now)
+    return _join(broker, out, size)
+
+
+def _take_control(conn: Connection) -> tuple[list[bytes], int]:
+    """The answers that wait, which go before any message."""
     out, conn.control = conn.control, []
     size, conn.control_bytes = conn.control_bytes, 0
-    session = conn.session
-    if session is not None and conn.state is State.CONNECTED:
-        if conn.resend:
-            size = _resend(broker, conn, session, out, size, limit, now)
-        queue = session.queue
-        if queue.messages or session.replays:
-            if size < limit:
-                size = _drain(broker, conn, session, out, size, limit, now)
-            while session.replays and size < limit and not queue.entries and not queue.blocked:
-                refill(broker, session, now)
-                size = _drain(broker, conn, session, out, size, limit, now)
-            if queue.messages or session.oldest or session.blocked_publishers:
-                _drained(broker, session, now)
+    return out, size
+
+
+def _join(broker: Broker, out: list[bytes], size: int) -> bytes:
     if not out:
         return b""
     broker.account.bytes_out += size
@@ -62,11 +90,11 @@ def _drain(  # the loop's whole state, passed once
     while blocked and size < limit and conn.quota and len(session.inflight) < _PACKET_IDS:
         item, grant = blocked.popleft()
         messages += 1
-        taken += item.size
         if isinstance(item, Message):  # always: a burst has QoS 0 and never steps aside
             done = _send(broker, conn, session, item, grant, out, now)
             sent += done > 0
             size += done
+            taken += item.size
     while entries and size < limit:
         entry = entries.popleft()
         item, grant = entry
@@ -87,10 +115,10 @@ def _drain(  # the loop's whole state, passed once
             blocked.append(entry)
         else:
             messages += 1
-            taken += item.size
             done = _send(broker, conn, session, item, grant, out, now)
             sent += done > 0
             size += done
+            taken += item.size
     queue.messages -= messages
     queue.bytes -= taken
     broker.queued_bytes -= taken
@@ -117,6 +145,9 @@ def _send(  # as above
     if done:
         session.inflight[packet_id] = (item, grant, qos)
         conn.quota -= 1
+        # on the account until it is acknowledged: flow.landed()
+        session.queue.sent_bytes += item.size
+        broker.queued_bytes += item.size
         if not broker.journal.is_volatile and session.expiry_s:
             broker.journal.note("sent", session.client_id, (packet_id, item))
     return done
@@ -223,6 +254,7 @@ def _resend(  # as above
                 broker.account.publishes_out += 1
             else:
                 del session.inflight[packet_id]
+                landed(broker, session, item)
         conn.resend.popleft()
     return size
 

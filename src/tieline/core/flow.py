@@ -16,6 +16,7 @@ from tieline.wire.reason import Reason
 if TYPE_CHECKING:
     from tieline.core.broker import Broker
     from tieline.core.connection import Connection
+    from tieline.core.message import Message
     from tieline.core.session import Session
     from tieline.wire.packets import Puback, Pubrec
 
@@ -29,11 +30,19 @@ def _session(conn: Connection) -> Session:
 
 def _settle(broker: Broker, conn: Connection, session: Session, packet_id: int) -> None:
     """An exchange of ours is over: its id and its place in the window are free."""
-    del session.inflight[packet_id]
+    flight = session.inflight.pop(packet_id)
+    if flight is not None:
+        landed(broker, session, flight[0])
     if conn.quota < conn.window:
         # [MQTT-4.9.0-2] the quota never exceeds what CONNECT granted
         conn.quota += 1
     settled(broker, session, packet_id)
+
+
+def landed(broker: Broker, session: Session, message: Message) -> None:
+    """A message is no longer kept for sending it again: its bytes are free."""
+    session.queue.sent_bytes -= message.size
+    broker.queued_bytes -= message.size
 
 
 def settled(broker: Broker, session: Session, packet_id: int) -> None:
@@ -76,6 +85,8 @@ def on_pubrec(broker: Broker, conn: Connection, packet: Pubrec, now: float) -> N
     # moved to the end: PUBREL is sent again in the order in which PUBREC came ([MQTT-4.6.0-4])
     del session.inflight[packet_id]
     session.inflight[packet_id] = None
+    if flight is not None:
+        landed(broker, session, flight[0])
     if not broker.journal.is_volatile and session.expiry_s:
         broker.journal.note("sent", session.client_id, (packet_id, None))
     conn.say(_release(conn, packet_id, Reason.SUCCESS))

@@ -131,9 +131,7 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
     is_v5 = version == 5
     known = broker.routes.known
     limit = broker.max_packet
-    publishable = None if broker.access.is_open else conn.publishable
-    allows_qos_1 = broker.settings.mqtt.maximum_qos > 0
-    inflight = session.inflight
+    is_guarded = not broker.access.is_open
     packets = publishes = 0
     while pos < size:
         first = data[pos]
@@ -152,7 +150,7 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
                 top = body + 2 + (data[body] << 8 | data[body + 1])
                 topic = data[body + 2 : top]
                 route = known.get(topic)
-                if route is not None and (publishable is None or topic in publishable):
+                if route is not None and not (is_guarded and topic not in conn.publishable):
                     if first == _PUBLISH_QOS_0:
                         if is_v5:
                             top += 1
@@ -171,7 +169,7 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
                                 deliver(broker, burst, route, now)
                             pos = end
                             continue
-                    elif allows_qos_1:
+                    elif broker.allows_qos_1:
                         payload = top + 3 if is_v5 else top + 2
                         packet_id = data[top] << 8 | data[top + 1] if payload <= end else 0
                         if packet_id and (not is_v5 or not data[top + 2]):
@@ -185,9 +183,10 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
                             continue
         elif first == _PUBACK and data.startswith(b"\x40\x02", pos) and pos + 4 <= size:
             packet_id = data[pos + 2] << 8 | data[pos + 3]
-            flight = inflight.get(packet_id)
+            flight = session.inflight.get(packet_id)
             if flight is not None and flight[2] == 1:
-                del inflight[packet_id]
+                del session.inflight[packet_id]
+                flow.landed(broker, session, flight[0])
                 if conn.quota < conn.window:
                     conn.quota += 1
                 if not broker.journal.is_volatile:
@@ -213,10 +212,10 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
         pos = end
         if conn.state is not State.CONNECTED or conn.hold is not None:
             break
-    broker.account.packets_in += packets + publishes
-    broker.account.publishes_in += publishes
-    queue = session.queue
-    if (queue.blocked or conn.resend or conn.control) and not conn.is_dirty:
+    account = broker.account
+    account.packets_in += packets + publishes
+    account.publishes_in += publishes
+    if (conn.control or session.queue.blocked or conn.resend or session.blocked_publishers) and not conn.is_dirty:
         broker.mark(conn)
     return pos
 

@@ -27,22 +27,22 @@ class Journal:
         self.is_volatile = store.is_volatile
         self._facts: list[Fact] = []
         #: Acknowledgements of the current chunk.
-        self._acks: list[tuple[Connection, bytes]] = []
+        self._acks: list[tuple[Connection, bytes, bool]] = []
         #: Sealed acknowledgements, oldest first, with the token they wait for.
-        self._waiting: deque[tuple[int, Connection, bytes]] = deque()
+        self._waiting: deque[tuple[int, Connection, bytes, bool]] = deque()
         self._last = 0
 
     def note(self, kind: str, session: str = "", subject: object = None) -> None:
         """Add a fact to the batch; callers skip this when the journal is volatile."""
         self._facts.append(Fact(kind=kind, session=session, subject=subject))
 
-    def acknowledge(self, conn: Connection, data: bytes) -> None:
-        """Send ``data`` when everything noted so far is permanent."""
+    def acknowledge(self, conn: Connection, data: bytes, *, counts: bool = False) -> None:
+        """Send ``data`` when everything noted so far is permanent; until then it ``counts`` as unacknowledged."""
         if self.is_volatile:
             conn.say(data)
         else:
-            conn.unacknowledged += 1
-            self._acks.append((conn, data))
+            conn.unacknowledged += counts
+            self._acks.append((conn, data, counts))
 
     def seal(self) -> list[Connection]:
         """Hand the batch over; the connections whose acknowledgements may leave."""
@@ -51,7 +51,7 @@ class Journal:
             self._facts = []
         if not self._acks:
             return []
-        self._waiting.extend((self._last, conn, data) for conn, data in self._acks)
+        self._waiting.extend((self._last, *ack) for ack in self._acks)
         self._acks = []
         return self.committed(self._store.committed)
 
@@ -60,8 +60,8 @@ class Journal:
         released: list[Connection] = []
         waiting = self._waiting
         while waiting and waiting[0][0] <= token:
-            _, conn, data = waiting.popleft()
-            conn.unacknowledged -= 1
+            _, conn, data, counts = waiting.popleft()
+            conn.unacknowledged -= counts
             if not conn.closing:
                 conn.say(data)
                 released.append(conn)

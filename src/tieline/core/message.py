@@ -116,6 +116,14 @@ class Burst:
     def __repr__(self) -> str:
         return f"<Burst {self.topic.decode()} {self.messages} x {self.stride} B>"
 
+    def cut(self, messages: int) -> tuple[Burst, Burst]:
+        """The first ``messages`` packets, and the rest."""
+        at = messages * self.stride
+        return (
+            Burst(self.packets[:at], messages, self.head, self.topic, self.version, self.publisher),
+            Burst(self.packets[at:], self.messages - messages, self.head, self.topic, self.version, self.publisher),
+        )
+
     def payloads(self) -> Iterator[bytes]:
         """The payload of each packet, in order."""
         for start in range(0, self.size, self.stride):

@@ -36,10 +36,10 @@ def on_publish(broker: Broker, conn: Connection, packet: Publish, now: float) ->
     assert session is not None
     _check_abilities(broker, packet)
     topic, key = _resolve_topic(broker, conn, packet)
-    broker.account.publishes_in += 1
     if packet.qos == 2 and packet.packet_id in session.inbound:
         # [MQTT-4.3.3-10]: a message we already have; only the answer is repeated
         broker.journal.acknowledge(conn, _answer(conn, 2, packet.packet_id, Reason.SUCCESS, ""))
+        broker.account.publishes_in += 1
         return
     route = broker.routes.known.get(key)
     if route is None:
@@ -49,6 +49,7 @@ def on_publish(broker: Broker, conn: Connection, packet: Publish, now: float) ->
     if refusal is not None:
         broker.account.drop(now, Drop.DENIED, session.client_id, key)
         _refuse(broker, conn, packet, refusal)
+        broker.account.publishes_in += 1
         return
     expiry = packet.properties.get("message_expiry_interval")
     message = Message(
@@ -61,6 +62,8 @@ def on_publish(broker: Broker, conn: Connection, packet: Publish, now: float) ->
         publisher=session,
     )
     accept(broker, conn, message, route, packet.packet_id, now)
+    # last: a packet that has to wait is parsed again, and counts once
+    broker.account.publishes_in += 1
 
 
 def accept(  # the hot path's own arguments
@@ -88,8 +91,8 @@ def accept(  # the hot path's own arguments
         if not broker.journal.is_volatile:
             broker.journal.note("hold", session.client_id, packet_id)
     reason = Reason.SUCCESS if receivers or conn.version == 4 else Reason.NO_MATCHING_SUBSCRIBERS
-    # [MQTT-3.3.4-1]: PUBACK for QoS 1, PUBREC for QoS 2
-    broker.journal.acknowledge(conn, _answer(conn, qos, packet_id, reason, ""))
+    # [MQTT-3.3.4-1]: PUBACK for QoS 1, PUBREC for QoS 2; a QoS 2 message is counted in ``inbound`` until it is released
+    broker.journal.acknowledge(conn, _answer(conn, qos, packet_id, reason, ""), counts=qos == 1)
 
 
 def keep_retained(broker: Broker, message: Message, now: float) -> None:
@@ -98,7 +101,7 @@ def keep_retained(broker: Broker, message: Message, now: float) -> None:
     if not message.payload:
         # [MQTT-3.3.1-6], [MQTT-3.3.1-7]
         broker.retained.remove(topic)
-    elif not broker.retained.put(topic, message):
+    elif not broker.retained.put(topic, message, now):
         # [MQTT-3.3.1-5] replaced, or, without room, the old one goes: it is no longer the last value
         broker.retained.remove(topic)
         client = message.publisher.client_id if message.publisher else ""

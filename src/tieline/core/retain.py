@@ -3,46 +3,79 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from heapq import heapify, heappop, heappush
 
 from tieline.core.message import Message
-from tieline.match.names import NameTree
+from tieline.match.names import NameTree, tree_bytes
 
 
 class Retained:
     """The retained message of each topic that has one."""
 
-    __slots__ = ("_max_bytes", "_max_messages", "_tree", "bytes")
+    __slots__ = ("_expiries", "_max_bytes", "_max_messages", "_tree", "bytes")
 
     def __init__(self, max_messages: int, max_bytes: int) -> None:
         self._tree: NameTree[Message] = NameTree()
         self._max_messages = max_messages
         self._max_bytes = max_bytes
-        #: The sum of the sizes of all retained messages.
+        #: The sum of the costs of all retained messages.
         self.bytes = 0
+        #: When messages expire, by topic; entries of messages that were replaced stay until they are due.
+        self._expiries: list[tuple[float, str]] = []
 
     def __len__(self) -> int:
         return len(self._tree)
 
-    def put(self, topic: str, message: Message) -> bool:
+    def put(self, topic: str, message: Message, now: float) -> bool:
         """Keep a message as the topic's retained one; False, and nothing changed, when there is no room."""
+        self.expire(now)
         old = self._tree.get(topic)
-        size = self.bytes + message.size - (old.size if old else 0)
+        size = self.bytes + _cost(topic, message) - (_cost(topic, old) if old else 0)
         if size > self._max_bytes or (old is None and len(self._tree) >= self._max_messages):
             return False
         self._tree.put(topic, message)
         self.bytes = size
+        if message.expires is not None:
+            heappush(self._expiries, (message.expires, topic))
+            if len(self._expiries) > 2 * len(self._tree) + 1_000:
+                self._forget_replaced()
         return True
 
     def get(self, topic: str) -> Message | None:
-        """The retained message of one topic, expired or not."""
+        """The retained message of one topic."""
         return self._tree.get(topic)
 
     def remove(self, topic: str) -> None:
         """Forget the retained message of a topic, if there is one."""
         old = self._tree.remove(topic)
         if old is not None:
-            self.bytes -= old.size
+            self.bytes -= _cost(topic, old)
 
     def match(self, filter_: str) -> Iterator[Message]:
         """The retained messages that a filter matches; lazy, each read when it is yielded."""
         return self._tree.match(filter_)
+
+    def expire(self, now: float) -> None:
+        """Forget the messages whose expiry interval is over."""
+        expiries = self._expiries
+        while expiries and expiries[0][0] <= now:
+            when, topic = heappop(expiries)
+            message = self._tree.get(topic)
+            if message is not None and message.expires == when:
+                self.remove(topic)
+
+    def _forget_replaced(self) -> None:
+        """Drop the entries of messages that are no longer retained."""
+        current = {topic: when for when, topic in self._expiries}
+        for when, topic in self._expiries:
+            message = self._tree.get(topic)
+            if message is None or message.expires is None:
+                current.pop(topic, None)
+            elif message.expires == when:
+                current[topic] = when
+        self._expiries = [(when, topic) for topic, when in current.items()]
+        heapify(self._expiries)
+
+
+def _cost(topic: str, message: Message) -> int:
+    return message.size + tree_bytes(topic)

@@ -15,12 +15,13 @@ retain flag kept if one of them asks for it ([MQTT-3.3.4-2], [MQTT-3.3.4-3]; 3.3
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from tieline.core.session import Grant
 from tieline.core.share import Group
 from tieline.match.filters import FilterTree
-from tieline.match.names import NameTree
+from tieline.match.names import NameTree, tree_bytes
 from tieline.wire.frames import encode_varint
 
 if TYPE_CHECKING:
@@ -28,6 +29,17 @@ if TYPE_CHECKING:
 
 #: Property 11, Subscription Identifier.
 _IDENTIFIER = b"\x0b"
+#: Bytes that one remembered topic may cost on average; most take less.
+MEAN_COST = 1_024
+#: More changed topics than this are forgotten by forgetting all: quicker, and they are found again when they are used.
+MANY = 2_000
+#: Levels of a filter that weigh as much as one plain subscription.
+LEVELS_PER_WEIGHT = 8
+
+
+def weight_of(filter_: str) -> int:
+    """How much a subscription counts towards the limits: deep filters take more memory than plain ones."""
+    return 1 + filter_.count("/") // LEVELS_PER_WEIGHT + len(filter_) // 1_024
 
 
 class Route:
@@ -72,7 +84,7 @@ def grant_for(session: Session, subscriptions: list[Held]) -> Grant:
 class Routes:
     """All subscriptions of a broker."""
 
-    __slots__ = ("_buckets", "_limit", "_names", "count", "known", "resets")
+    __slots__ = ("_buckets", "_cost", "_limit", "_max_cost", "_names", "count", "known", "resets", "weight")
 
     def __init__(self, limit: int) -> None:
         self._buckets: FilterTree[Bucket] = FilterTree()
@@ -80,6 +92,11 @@ class Routes:
         self.known: dict[bytes, Route] = {}
         self._names: NameTree[bytes] = NameTree()
         self._limit = limit
+        #: The cost of all remembered topics, bounded like their number: deep or long ones count for more.
+        self._cost = 0
+        self._max_cost = limit * MEAN_COST
+        #: The sum of the weights of all subscriptions.
+        self.weight = 0
         #: The number of subscriptions, shared ones included.
         self.count = 0
         #: How often the memory was full and emptied.
@@ -95,15 +112,20 @@ class Routes:
             route = bucket.route
         else:
             route = self._fold(buckets)
-        if len(self.known) >= self._limit:
-            self.known.clear()
-            self._names.clear()
-            self.resets += 1
         # what only the broker publishes is not remembered: a remembered topic is one that clients may publish to
         if self._limit and not topic.startswith("$SYS/"):
+            if len(self.known) >= self._limit or self._cost > self._max_cost:
+                self._reset()
+                self.resets += 1
             self.known[key] = route
             self._names.put(topic, key)
+            self._cost += tree_bytes(topic)
         return route
+
+    def _reset(self) -> None:
+        self.known.clear()
+        self._names.clear()
+        self._cost = 0
 
     @staticmethod
     def _fold(buckets: Iterable[Bucket]) -> Route:
@@ -132,7 +154,9 @@ class Routes:
             grant = grant_for(session, [held])
             grant.group = group
             group.members[session] = grant
-        self.count += is_new
+        if is_new:
+            self.count += 1
+            self.weight += weight_of(filter_)
         self._forget(filter_, bucket)
         return is_new
 
@@ -151,6 +175,7 @@ class Routes:
             if not group.members:
                 del bucket.groups[share]
         self.count -= 1
+        self.weight -= weight_of(filter_)
         if not bucket.members and not bucket.groups:
             self._buckets.remove(filter_)
         self._forget(filter_, bucket)
@@ -160,8 +185,16 @@ class Routes:
         """Drop the remembered routes that this filter takes part in."""
         bucket.route = None
         if "+" in filter_ or "#" in filter_:
-            for key in list(self._names.match(filter_)):
-                del self.known[key]
-                self._names.remove(key.decode())
-        elif self.known.pop(filter_.encode(), None) is not None:
-            self._names.remove(filter_)
+            keys = list(islice(self._names.match(filter_), MANY))
+            if len(keys) == MANY:
+                self._reset()
+            for key in keys:
+                self._forget_one(key)
+        else:
+            self._forget_one(filter_.encode())
+
+    def _forget_one(self, key: bytes) -> None:
+        if self.known.pop(key, None) is not None:
+            topic = key.decode()
+            self._names.remove(topic)
+            self._cost -= tree_bytes(topic)

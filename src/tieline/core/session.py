@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tieline.sched.queue import Queue
@@ -11,6 +9,7 @@ from tieline.sched.queue import Queue
 if TYPE_CHECKING:
     from tieline.core.connection import Connection
     from tieline.core.message import Item, Message
+    from tieline.core.replay import Replay
     from tieline.core.share import Group
     from tieline.core.timers import Timer
     from tieline.wire.packets import Subscription, Will
@@ -88,6 +87,7 @@ class Session:
         "queue",
         "replays",
         "subscriptions",
+        "weight",
         "will",
         "will_timer",
     )
@@ -102,9 +102,11 @@ class Session:
         self.ends: Timer | None = None
         #: By filter as the client wrote it, ``$share/…`` included.
         self.subscriptions: dict[str, Held] = {}
+        #: What the subscriptions count towards their limit.
+        self.weight = 0
         self.queue: Queue[Entry] = Queue(max_messages, max_bytes)
-        #: Retained messages still to be queued for new subscriptions, a walk each.
-        self.replays: deque[tuple[Iterator[Message], Grant]] = deque()
+        #: Retained messages still to be queued for new subscriptions, by filter.
+        self.replays: dict[str, Replay] = {}
         #: Our packet ids in use, in the order in which they must be sent again.
         self.inflight: dict[int, Flight] = {}
         self.last_id = 0

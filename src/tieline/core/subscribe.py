@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from tieline.conf.schema import bound
 from tieline.core.ports import Refused
-from tieline.core.replay import refill
-from tieline.core.routes import grant_for
+from tieline.core.replay import Replay, refill
+from tieline.core.routes import grant_for, weight_of
 from tieline.core.session import Held
 from tieline.wire.codec import encode
 from tieline.wire.errors import ProtocolError, Violation
@@ -37,7 +37,7 @@ def on_subscribe(broker: Broker, conn: Connection, packet: Subscribe, now: float
     for wish, verdict in zip(packet.subscriptions, refusals, strict=True):
         refusal = verdict
         if refusal is None and wish.filter not in session.subscriptions:
-            refusal = _has_room(broker, session)
+            refusal = _has_room(broker, session, wish)
         if refusal is None:
             reasons.append(_grant(broker, session, wish, identifier))
         else:
@@ -45,6 +45,7 @@ def on_subscribe(broker: Broker, conn: Connection, packet: Subscribe, now: float
             texts.append(f"{wish.filter[:64]}: {refusal.rule}")
     # [MQTT-3.8.4-1], [MQTT-3.8.4-6]: one code for each filter, in order
     broker.journal.acknowledge(conn, _suback(conn, packet.packet_id, tuple(reasons), texts))
+    broker.retained.expire(now)
     if session.replays:
         refill(broker, session, now)
 
@@ -64,16 +65,19 @@ def _grant(broker: Broker, session: Session, wish: Subscription, identifier: int
         wish.qos = broker.settings.mqtt.maximum_qos
     held = Held(wish, identifier)
     is_new = wish.filter not in session.subscriptions
+    if is_new:
+        session.weight += weight_of(wish.filter)
     broker.routes.subscribe(session, share, filter_, held)
     # [MQTT-3.8.4-3] an existing subscription is replaced
     session.subscriptions[wish.filter] = held
     if not broker.journal.is_volatile and session.expiry_s:
         broker.journal.note("subscribe", session.client_id, held)
     # [MQTT-3.3.1-9], [MQTT-3.3.1-10], [MQTT-3.3.1-11]; nothing retained for shared ones (4.8.2)
+    session.replays.pop(wish.filter, None)
     if share is None and (wish.retain_handling == 0 or (wish.retain_handling == 1 and is_new)) and len(broker.retained):
         grant = grant_for(session, [held])
         grant.set_retain = True
-        session.replays.append((broker.retained.match(filter_), grant))
+        session.replays[wish.filter] = Replay(broker.retained.match(filter_), grant)
     return wish.qos
 
 
@@ -97,11 +101,12 @@ def _may_subscribe(broker: Broker, conn: Connection, wish: Subscription, now: fl
     return verdict if isinstance(verdict, Refused) else None
 
 
-def _has_room(broker: Broker, session: Session) -> Refused | None:
+def _has_room(broker: Broker, session: Session, wish: Subscription) -> Refused | None:
     limits = broker.settings.limits
-    if len(session.subscriptions) >= bound(limits.subscriptions):
+    weight = weight_of(wish.filter)
+    if session.weight + weight > bound(limits.subscriptions):
         return Refused(f"a session may have {limits.subscriptions} subscriptions", Reason.QUOTA_EXCEEDED)
-    if broker.routes.count >= bound(limits.subscriptions_total):
+    if broker.routes.weight + weight > bound(limits.subscriptions_total):
         return Refused(f"the broker keeps {limits.subscriptions_total} subscriptions", Reason.QUOTA_EXCEEDED)
     return None
 
@@ -118,6 +123,9 @@ def on_unsubscribe(broker: Broker, conn: Connection, packet: Unsubscribe, now: f
             reasons.append(Reason.NO_SUBSCRIPTION_EXISTED)
             continue
         broker.routes.unsubscribe(session, *split_share(filter_))
+        session.weight -= weight_of(filter_)
+        # [MQTT-3.10.4-2] nothing new is added; what is queued is still delivered
+        session.replays.pop(filter_, None)
         reasons.append(Reason.SUCCESS)
         if not broker.journal.is_volatile and session.expiry_s:
             broker.journal.note("unsubscribe", session.client_id, filter_)

@@ -69,6 +69,7 @@ class System:
         }
         numbers.update({f"tieline/dropped/{why}": count for why, count in account.drops.items()})
         numbers.update({f"tieline/closed/{why}": count for why, count in account.closed.items()})
+        numbers.update({f"tieline/held/{why}": count for why, count in account.holds.items()})
         values = {f"$SYS/broker/{name}": str(number) for name, number in numbers.items()}
         values["$SYS/broker/version"] = f"tieline version {__version__}"
         values["$SYS/broker/uptime"] = f"{int(now - self._start)} seconds"
@@ -86,7 +87,7 @@ class System:
             self._published[topic] = value
             message = Message(topic.encode(), value.encode(), retain=True)
             if broker.settings.mqtt.retain_available:
-                broker.retained.put(topic, message)
+                broker.retained.put(topic, message, now)
             route = broker.routes.find(topic, message.topic)
             if route.grants or route.groups:
                 deliver(broker, message, route, now)

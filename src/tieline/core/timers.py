@@ -73,8 +73,14 @@ class Timers:
     def fire(self, now: float) -> None:
         """Call everything that is due; what an action sets for now or earlier waits for the next call."""
         newest = self._order
-        while (when := self.next()) is not None and when <= now and self._heap[0].order <= newest:
+        later: list[Timer] = []
+        while (when := self.next()) is not None and when <= now:
             timer = heappop(self._heap)
+            if timer.order > newest:
+                later.append(timer)
+                continue
             action, timer.action = timer.action, None
             if action is not None:
                 action(now)
+        for timer in later:
+            heappush(self._heap, timer)

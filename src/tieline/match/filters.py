@@ -18,7 +18,8 @@ class _Node(Generic[T]):
     __slots__ = ("children", "value")
 
     def __init__(self) -> None:
-        self.children: dict[str, _Node[T]] = {}
+        #: None instead of an empty dictionary: most nodes are leaves, and there may be a million of them.
+        self.children: dict[str, _Node[T]] | None = None
         self.value: T | None = None
 
 
@@ -39,13 +40,15 @@ class FilterTree(Generic[T]):
         """The value stored under exactly this filter."""
         node: _Node[T] | None = self._root
         for level in filter_.split("/"):
-            node = node.children.get(level) if node is not None else None
+            node = node.children.get(level) if node is not None and node.children else None
         return None if node is None else node.value
 
     def put(self, filter_: str, value: T) -> None:
         """Store a value under a filter, replacing the one that was there."""
         node = self._root
         for level in filter_.split("/"):
+            if node.children is None:
+                node.children = {}
             child = node.children.get(level)
             if child is None:
                 child = node.children[level] = _Node()
@@ -59,7 +62,8 @@ class FilterTree(Generic[T]):
         levels = filter_.split("/")
         path = [self._root]
         for level in levels:
-            child = path[-1].children.get(level)
+            children = path[-1].children
+            child = children.get(level) if children else None
             if child is None:
                 return
             path.append(child)
@@ -68,10 +72,12 @@ class FilterTree(Generic[T]):
         path[-1].value = None
         self._size -= 1
         for depth in range(len(levels), 0, -1):
-            node = path[depth]
-            if node.children or node.value is not None:
+            node, children = path[depth], path[depth - 1].children
+            if node.children or node.value is not None or children is None:
                 break
-            del path[depth - 1].children[levels[depth - 1]]
+            del children[levels[depth - 1]]
+            if not children:
+                path[depth - 1].children = None
 
     def match(self, topic: str) -> list[T]:
         """The values of all filters that match a topic name."""
@@ -84,6 +90,8 @@ class FilterTree(Generic[T]):
             deeper: list[_Node[T]] = []
             for node in nodes:
                 children = node.children
+                if children is None:
+                    continue
                 if wild:
                     child = children.get("#")
                     if child is not None and child.value is not None:
@@ -102,7 +110,7 @@ class FilterTree(Generic[T]):
             if node.value is not None:
                 found.append(node.value)
             # "sport/#" also matches "sport": the multi-level wildcard includes the parent level
-            child = node.children.get("#")
+            child = node.children.get("#") if node.children else None
             if child is not None and child.value is not None:
                 found.append(child.value)
         return found

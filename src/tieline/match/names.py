@@ -11,6 +11,14 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
+#: What one level of a topic costs in a tree, about: a node, a dictionary and its share of the key.
+LEVEL_BYTES = 320
+
+
+def tree_bytes(topic: str) -> int:
+    """What a topic costs in a tree at most, about; limits count this, not only the characters."""
+    return (topic.count("/") + 1) * LEVEL_BYTES + 2 * len(topic)
+
 
 class _Node(Generic[T]):
     __slots__ = ("children", "value")

@@ -10,12 +10,16 @@ from typing import Protocol
 
 
 class LayerError(Exception):
-    """The peer does not speak this layer; ``name`` is what the counters call it."""
+    """The peer does not speak this layer; ``name`` is what the counters call it.
 
-    def __init__(self, name: str, text: str) -> None:
+    ``before`` holds what still made sense: how the bytes were cut into chunks must not decide what is lost.
+    """
+
+    def __init__(self, name: str, text: str, before: bytes = b"") -> None:
         super().__init__(text)
         self.name = name
         self.text = text
+        self.before = before
 
 
 class Layer(Protocol):
@@ -53,7 +57,11 @@ class Stack:
 
     def received(self, data: bytes) -> bytes:
         """Outside in."""
-        inside = self._outer.received(data)
+        try:
+            inside = self._outer.received(data)
+        except LayerError as error:
+            error.before = self._inner.received(error.before) if error.before else b""
+            raise
         return self._inner.received(inside) if inside else b""
 
     def wrap(self, data: bytes) -> bytes:

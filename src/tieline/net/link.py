@@ -50,10 +50,8 @@ class Link:
             self._send(self._unsent)
             if not self._unsent:
                 self._loop.broker.mark(self.conn)
-        if events & ~_OUT:
-            self._read(now)
-
-    def _read(self, now: float) -> None:
+        if not events & ~_OUT:
+            return
         try:
             data = self._sock.recv(READ)
         except BlockingIOError:
@@ -62,17 +60,19 @@ class Link:
             data = b""
         if not data:
             self.abort(now)
+        elif self._layer is None:
+            # the core ignores what comes after the end
+            self._loop.broker.receive(self.conn, data, now)
         elif not self._is_lingering:
-            if self._layer is not None:
-                self._read_layer(self._layer, data, now)
-            else:
-                self._loop.broker.receive(self.conn, data, now)
+            self._read_layer(self._layer, data, now)
 
     def _read_layer(self, layer: Layer, data: bytes, now: float) -> None:
         broker = self._loop.broker
         try:
             plain = layer.received(data)
         except LayerError as error:
+            if error.before:
+                broker.receive(self.conn, error.before, now)
             broker.shut(self.conn, error.name, now, text=error.text)
             return
         if plain:
@@ -87,27 +87,15 @@ class Link:
         if self._is_lingering or self._unsent:
             return
         conn = self.conn
-        broker = self._loop.broker
-        layer = self._layer
         for _ in range(WRITES_PER_TURN):
-            if layer is None:
-                data = broker.fill(conn, WRITE, now)
-                is_last = len(data) < WRITE
-            else:
-                data = layer.pending()
-                is_last = True
-                if layer.is_ready:
-                    plain = broker.fill(conn, WRITE, now)
-                    is_last = len(plain) < WRITE
-                    if plain:
-                        data += layer.wrap(plain)
+            data, is_last = self._next(now)
             if data:
                 self._send(data)
             if is_last or self._unsent:
                 break
         else:
             # there is more, and the kernel would take it: after the others
-            broker.mark(conn)
+            self._loop.broker.mark(conn)
         if conn.closing:
             if self._unsent or conn.is_dirty:
                 self._set_deadline(now)
@@ -115,6 +103,17 @@ class Link:
                 self._finish(now)
         elif conn.hold is not None or self._events != _IN:
             self._listen()
+
+    def _next(self, now: float) -> tuple[bytes, bool]:
+        """The next bytes for the socket, and whether they are the last for this time."""
+        layer = self._layer
+        if layer is not None and not layer.is_ready:
+            return layer.pending(), True
+        data = self._loop.broker.fill(self.conn, WRITE, now)
+        is_last = len(data) < WRITE
+        if layer is not None:
+            data = layer.pending() + layer.wrap(data) if data else layer.pending()
+        return data, is_last
 
     def _set_deadline(self, now: float) -> None:
         if not self._is_ending:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 EVENTS_PER_TURN = 256
 #: Bytes read in one turn before what they caused is written: keeps latency and memory down under load.
 FLUSH_AFTER = 65_536
+#: How long one turn goes on while there is always something ready, before the asyncio loop gets control back.
+STAY_S = 0.005
 
 
 class Watched(Protocol):
@@ -36,8 +38,12 @@ class Watched(Protocol):
 class Loop:
     """Drives a broker from sockets and a clock."""
 
-    def __init__(self, broker: Broker, on_fault: Callable[[Watched, Exception], None]) -> None:
+    def __init__(
+        self, broker: Broker, on_fault: Callable[[Watched, Exception], None], *, patience_s: float = 0.0
+    ) -> None:
+        """``patience_s``: how long a turn may wait for more, when the asyncio loop has nothing urgent to do."""
         self.broker = broker
+        self._patience_s = patience_s
         self._epoll = select.epoll()
         self._watched: dict[int, Watched] = {}
         #: Links whose socket failed while it was written.
@@ -81,26 +87,36 @@ class Loop:
     # -- one turn
 
     def _turn(self) -> None:
-        now = monotonic()
+        """Handle what is ready, and go on for as long as more comes at once, up to a bound."""
+        ready = self._epoll.poll(0, EVENTS_PER_TURN)
+        until = monotonic() + STAY_S
+        while ready:
+            now = monotonic()
+            self._handle(ready, now)
+            spent = monotonic() - now
+            if spent > self.longest_turn_s:
+                self.longest_turn_s = spent
+            if now > until or self._is_due or not self._patience_s:
+                break
+            ready = self._epoll.poll(self._patience_s, EVENTS_PER_TURN)
+
+    def _handle(self, ready: list[tuple[int, int]], now: float) -> None:
         watched = self._watched
         account = self.broker.account
         flush_at = account.bytes_in + FLUSH_AFTER
-        for fd, events in self._epoll.poll(0, EVENTS_PER_TURN):
-            ready = watched.get(fd)
-            if ready is None:
+        for fd, events in ready:
+            link = watched.get(fd)
+            if link is None:
                 continue
             try:
-                ready.handle(events, now)
+                link.handle(events, now)
             except Exception as error:  # noqa: BLE001 - one connection's trouble must not stop the others
-                self._on_fault(ready, error)
+                self._on_fault(link, error)
             if account.bytes_in > flush_at:
                 self._flush(now)
                 flush_at = account.bytes_in + FLUSH_AFTER
         self._flush(now)
         self._settle()
-        spent = monotonic() - now
-        if spent > self.longest_turn_s:
-            self.longest_turn_s = spent
 
     def _flush(self, now: float) -> None:
         """Write to every changed connection, once."""

@@ -64,7 +64,7 @@ class Tls:
             self.is_over = True
         except ssl.SSLError as error:
             name = "tls_error" if self.is_ready else "tls_handshake_failed"
-            raise LayerError(name, _explain(data, error, is_ready=self.is_ready)) from error
+            raise LayerError(name, _explain(data, error, is_ready=self.is_ready), b"".join(plain)) from error
         return plain[0] if len(plain) == 1 else b"".join(plain)
 
     def wrap(self, data: bytes) -> bytes:

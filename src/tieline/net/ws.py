@@ -43,27 +43,46 @@ class WebSocket:
 
     def received(self, data: bytes) -> bytes:
         """The payload of all binary frames in the data."""
+        if not self.is_ready:
+            data = self._shake_hands(data)
+            if not data:
+                return b""
         protocol = self._protocol
-        if not self.is_ready and data[:1] == b"\x10":
-            raise LayerError("ws_handshake_failed", "plain MQTT on a WebSocket port")
         protocol.receive_data(data)
         payload: list[bytes] = []
         for event in protocol.events_received():
-            if isinstance(event, Request):
-                self._greet(event)
-            elif isinstance(event, Frame):
-                if event.opcode is Opcode.TEXT:
-                    # [MQTT-6.0.0-1]
-                    protocol.fail(CloseCode.UNSUPPORTED_DATA, "MQTT travels in binary frames")
-                    raise LayerError("ws_text_frame", "a text frame; MQTT travels in binary frames [MQTT-6.0.0-1]")
-                if event.opcode in {Opcode.BINARY, Opcode.CONT}:
-                    payload.append(bytes(event.data))
+            assert isinstance(event, Frame)
+            if event.opcode is Opcode.TEXT:
+                # [MQTT-6.0.0-1]
+                protocol.fail(CloseCode.UNSUPPORTED_DATA, "MQTT travels in binary frames")
+                text = "a text frame; MQTT travels in binary frames [MQTT-6.0.0-1]"
+                raise LayerError("ws_text_frame", text, b"".join(payload))
+            if event.opcode in {Opcode.BINARY, Opcode.CONT}:
+                payload.append(bytes(event.data))
         if protocol.parser_exc is not None:
-            name = "ws_error" if self.is_ready else "ws_handshake_failed"
-            raise LayerError(name, str(protocol.parser_exc))
-        if self.is_ready and protocol.state is not State.OPEN:
+            raise LayerError("ws_error", str(protocol.parser_exc), b"".join(payload))
+        if protocol.state is not State.OPEN:
             self.is_over = True
         return payload[0] if len(payload) == 1 else b"".join(payload)
+
+    def _shake_hands(self, data: bytes) -> bytes:
+        """Feed the handshake; what follows it.
+
+        The library would parse frames behind the request before the request is answered, so it gets single lines.
+        """
+        if data[:1] == b"\x10":
+            raise LayerError("ws_handshake_failed", "plain MQTT on a WebSocket port")
+        protocol = self._protocol
+        while data and not self.is_ready:
+            end = data.find(b"\n") + 1 or len(data)
+            protocol.receive_data(data[:end])
+            data = data[end:]
+            for event in protocol.events_received():
+                if isinstance(event, Request):
+                    self._greet(event)
+            if protocol.handshake_exc is not None:
+                raise LayerError("ws_handshake_failed", str(protocol.handshake_exc))
+        return data
 
     def _greet(self, request: Request) -> None:
         response = self._protocol.accept(request)

@@ -22,7 +22,7 @@ E = TypeVar("E")
 class Queue(Generic[E]):
     """Entries waiting for one session, with their total size."""
 
-    __slots__ = ("blocked", "bytes", "entries", "max_bytes", "max_messages", "messages")
+    __slots__ = ("blocked", "bytes", "entries", "max_bytes", "max_messages", "messages", "sent_bytes")
 
     def __init__(self, max_messages: int, max_bytes: int) -> None:
         self.entries: deque[E] = deque()
@@ -31,6 +31,8 @@ class Queue(Generic[E]):
         #: The sum of what was given to ``push`` for all entries still in ``entries`` or ``blocked``.
         self.messages = 0
         self.bytes = 0
+        #: The bytes of messages that were sent and are kept because they may have to be sent again.
+        self.sent_bytes = 0
         self.max_messages = max_messages
         self.max_bytes = max_bytes
 
@@ -46,7 +48,7 @@ class Queue(Generic[E]):
 
     def has_room(self, size: int) -> bool:
         """Whether one more message of this size stays within the bounds."""
-        return self.messages < self.max_messages and self.bytes + size <= self.max_bytes
+        return self.messages < self.max_messages and self.bytes + self.sent_bytes + size <= self.max_bytes
 
     @property
     def is_over(self) -> bool:
@@ -59,7 +61,7 @@ class Queue(Generic[E]):
         self.bytes -= size
 
     def clear(self) -> None:
-        """Forget everything; the caller has named it."""
+        """Forget every entry; the caller has accounted for each."""
         self.entries.clear()
         self.blocked.clear()
         self.messages = self.bytes = 0

@@ -38,9 +38,8 @@ class Opening:
         if tls is None:
             self.sock = sock
             sock.send(greeting)
-        else:  # a TLS client speaks first: its hello leaves with the first attempt
+        else:
             self.sock = tls.wrap_socket(sock, do_handshake_on_connect=False, server_hostname=at.host)
-            self.advance()
 
     def advance(self) -> bool:
         """Go as far as the received bytes allow; true once connected."""
@@ -90,6 +89,10 @@ def open_clients(
                     exhausted = True
                     break
                 opening = Opening(at, packets.connect(name, version=version), context)
+                # A TLS client speaks first: its hello leaves with the first attempt, and may be answered within it.
+                if tls and opening.advance():
+                    done[name] = opening.sock
+                    continue
                 waiting[opening.sock.fileno()] = (name, opening)
                 poller.register(opening.sock, select.EPOLLIN)
             for fd, _ in poller.poll(PATIENCE_S if waiting else 0):

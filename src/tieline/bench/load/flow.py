@@ -19,188 +19,21 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tieline.bench.load import acks, packets
 from tieline.bench.load.check import check_deliveries
-from tieline.bench.load.failure import Garbled, Lost, Refused
-from tieline.bench.load.stream import Layout, Stream
+from tieline.bench.load.ends import Sink, Source
+from tieline.bench.load.failure import Lost
+from tieline.bench.load.stream import Stream
 
-#: Unacknowledged QoS 1 and 2 messages of one publisher; the brokers allow at least as many.
-UNACKNOWLEDGED = 256
 #: Most outstanding messages for each subscriber by QoS, and bytes: below every broker's queue limits.
 _WINDOW_MESSAGES = (16_384, 1_024, 1_024)
 _WINDOW_BYTES = 4 << 20
 _FIRST_WINDOW_MESSAGES = 64
 _GROW_WITHIN_S = 0.02
 _LARGEST_SEND = 65_536
-_RECEIVE = 262_144
 _LONGEST_REST_S = 0.005
 #: No delivery for so long means that none will come.
 _SILENCE_S = 4.0
 _KEPT_PACKETS = 6_000
-
-
-class Client:
-    """One connection with its unsent bytes."""
-
-    def __init__(self, sock: socket.socket, poller: select.epoll) -> None:
-        self.sock = sock
-        self.fd = sock.fileno()
-        self._poller = poller
-        self._unsent = b""
-        self.blocked = False
-        poller.register(self.fd, select.EPOLLIN)
-
-    def write(self, data: bytes) -> None:
-        """Send small answers; what the kernel does not take leaves when it can."""
-        self._unsent += data
-        self._unsent = self._unsent[self.send(self._unsent) :]
-
-    def send(self, data: bytes | memoryview) -> int:
-        """How many bytes the kernel took; asks to be woken if it was not all of them."""
-        try:
-            taken = self.sock.send(data)
-        except BlockingIOError:
-            taken = 0
-        if taken < len(data) and not self.blocked:
-            self.blocked = True
-            self._poller.modify(self.fd, select.EPOLLIN | select.EPOLLOUT)
-        return taken
-
-    def writable(self) -> None:
-        """The kernel has room again."""
-        self.blocked = False
-        self._poller.modify(self.fd, select.EPOLLIN)
-        if self._unsent:
-            self.write(b"")
-
-    def receive(self) -> bytes:
-        """What has arrived; a closed connection is a failure."""
-        try:
-            data = self.sock.recv(_RECEIVE)
-        except BlockingIOError:
-            return b""
-        if not data:
-            raise Refused("the broker closed a connection under load")
-        return data
-
-
-class Source(Client):
-    """A publisher going round and round its stream."""
-
-    def __init__(self, sock: socket.socket, poller: select.epoll, stream: Stream, qos: int) -> None:
-        super().__init__(sock, poller)
-        self._stream = stream
-        self._qos = qos
-        self._rest = b""
-        #: Bytes handed to the kernel since the beginning, and QoS 1/2 exchanges completed.
-        self.sent = 0
-        self.acknowledged = 0
-
-    @property
-    def unfinished(self) -> bool:
-        """A message is half sent, or an acknowledgement is due."""
-        whole, part = divmod(self.sent, self._stream.layout.packet)
-        return bool(part) or (self._qos > 0 and self.acknowledged < whole)
-
-    def room(self) -> int:
-        """Bytes that may be sent now; QoS 1 and 2 wait until a quarter of their window is free."""
-        if self._qos == 0:
-            return _WINDOW_BYTES
-        packet = self._stream.layout.packet
-        free = UNACKNOWLEDGED * packet - (self.sent - self.acknowledged * packet)
-        return free if free >= UNACKNOWLEDGED * packet // 4 else 0
-
-    def publish(self, most: int) -> int:
-        """Send up to so many bytes of the stream; returns how many are under way."""
-        data, packet = self._stream.data, self._stream.layout.packet
-        start = self.sent % len(data)
-        taken = self.send(data[start : start + most])
-        cut = -taken % packet
-        if cut and self._qos:
-            # The rest of a QoS 1 or 2 message stands first in line: no PUBREL may get into its middle.
-            self.write(bytes(data[start + taken : start + taken + cut]))
-            taken += cut
-        self.sent += taken
-        return taken
-
-    def complete(self) -> int:
-        """Send what is missing of the message last begun."""
-        part = self.sent % self._stream.layout.packet
-        return self.publish(self._stream.layout.packet - part) if part else 0
-
-    def readable(self) -> None:
-        """Count acknowledgements; answer PUBREC with PUBREL."""
-        data = self._rest + self.receive()
-        whole = len(data) // acks.ACK * acks.ACK
-        self._rest, data = data[whole:], data[:whole]
-        if self._qos == 1:
-            acks.check_acks(data, bytes([packets.PUBACK]))
-            self.acknowledged += len(data) // acks.ACK
-        elif self._qos == 2:
-            for kind, run in acks.runs_of_acks(data):
-                if kind == packets.PUBREC:
-                    self.write(acks.retyped(run, packets.PUBREL))
-                else:
-                    self.acknowledged += len(run) // acks.ACK
-        elif data:
-            raise Garbled(f"a QoS 0 publisher received {data[:16].hex(' ')}")
-
-
-class Sink(Client):
-    """A subscriber that counts, acknowledges and, at the beginning, keeps what it receives."""
-
-    def __init__(self, sock: socket.socket, poller: select.epoll, layout: Layout, qos: int, keep: int) -> None:
-        super().__init__(sock, poller)
-        self._layout = layout
-        self._qos = qos
-        self._keep = keep * layout.packet
-        self._rest = b""
-        self._cut = acks.Deliveries(layout.packet)
-        self.kept = bytearray()
-        #: Bytes of PUBLISH packets received, and QoS 2 exchanges completed.
-        self.delivered = 0
-        self.released = 0
-
-    @property
-    def unfinished(self) -> bool:
-        """A QoS 2 exchange waits for its PUBREL."""
-        return self._qos == 2 and self.released < self.delivered // self._layout.packet
-
-    def readable(self) -> int:
-        """Take what has arrived; returns the bytes of messages in it."""
-        before = self.delivered
-        data = self.receive()
-        if self._qos == 0:
-            self._count(data)
-        elif self._qos == 1:
-            data = self._rest + data
-            whole = len(data) // self._layout.packet * self._layout.packet
-            self._rest = data[whole:]
-            self._take(data[:whole], packets.PUBACK)
-        else:
-            for first, run in self._cut.feed(data):
-                if first == packets.PUBREL:
-                    self.released += len(run) // acks.ACK
-                    self.write(acks.retyped(run, packets.PUBCOMP))
-                else:
-                    self._take(run, packets.PUBREC)
-        return self.delivered - before
-
-    def _take(self, publishes: bytes, kind: int) -> None:
-        self._count(publishes)
-        layout = self._layout
-        self.write(acks.answer(publishes, packet=layout.packet, identifier=layout.identifier, kind=kind))
-
-    def _count(self, data: bytes) -> None:
-        layout = self._layout
-        # One packet of every chunk must begin where counting says: bytes of anything else would shift it.
-        at = -self.delivered % layout.packet
-        head = data[at : at + len(layout.head)]
-        if not layout.head.startswith(head):
-            raise Garbled(f"expected a PUBLISH beginning {layout.head.hex(' ')}, got {head.hex(' ')}")
-        if len(self.kept) < self._keep:
-            self.kept += data
-        self.delivered += len(data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,12 +79,12 @@ class Flow:
         self._poller.close()
 
     def spell(self, seconds: float, *, rounds: int = 0, at_most_s: float = 0.0) -> Volume:
-        """Send for a while (and until the first stream has gone round so often), then see everything arrive."""
+        """Send for a while (and until the first publisher has gone round its topics), then see everything arrive."""
         published, delivered = self._totals()
         began = last = time.perf_counter()
         until = began + seconds
         latest = max(until, began + at_most_s)
-        one_round = len(self._streams[0].data) * rounds + self._sources[0].sent
+        one_round = len(self._streams[0].topics) * self._packet * rounds + self._sources[0].sent
         sending = True
         while True:
             now = time.perf_counter()

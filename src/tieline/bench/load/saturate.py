@@ -57,7 +57,7 @@ class Saturate:
         """Warm up and compare contents, then measure."""
         with self.flow(at) as flow:
             meter = Meter(at.pid)
-            volume = flow.spell(_WARM_UP_S, rounds=self.topics.each > 1, at_most_s=_WARM_UP_AT_MOST_S)
+            volume = flow.spell(_WARM_UP_S, rounds=1 if self.topics.each > 1 else 0, at_most_s=_WARM_UP_AT_MOST_S)
             cold_us = meter.read().broker_s * 1e6 / max(1, volume.delivered)
             checked = flow.check()
             meter = Meter(at.pid)

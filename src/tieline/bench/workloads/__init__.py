@@ -9,4 +9,4 @@ from tieline.bench.workloads.paced import PACED
 from tieline.bench.workloads.throughput import THROUGHPUT
 from tieline.bench.workloads.workload import Workload
 
-WORKLOADS: tuple[Workload, ...] = (*THROUGHPUT, *LATENCY, *PACED, *FILTERS, *CONNECTIONS)
+WORKLOADS: tuple[Workload, ...] = (*THROUGHPUT, *LATENCY, *PACED, *CONNECTIONS, *FILTERS)

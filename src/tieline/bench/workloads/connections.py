@@ -37,7 +37,7 @@ CONNECTIONS = (
         shown=_IDLE,
         quick=True,
         fresh=True,
-        repetitions=1,
+        once=True,
     ),
     Workload(
         name="idle-tls",
@@ -48,6 +48,6 @@ CONNECTIONS = (
         quick=True,
         tls=True,
         fresh=True,
-        repetitions=1,
+        once=True,
     ),
 )

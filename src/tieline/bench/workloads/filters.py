@@ -19,5 +19,6 @@ FILTERS = (
         shown=("ratio_one_topic", "ratio_many_topics"),
         quick=True,
         fresh=True,
+        once_if_quick=True,
     ),
 )

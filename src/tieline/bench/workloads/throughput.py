@@ -123,6 +123,13 @@ THROUGHPUT = (
         quick=True,
     ),
     _fan_in("qos0-fanin", everyone=True),
+    _saturated(
+        "qos0-fanin-topics",
+        "fan-in 100:1, topics change (10 each)",
+        publishers=100,
+        filters=("fan/in/#",),
+        topics=Topics(pattern="fan/in/{p:03d}/{i}", each=10),
+    ),
     _fan_out("qos0-fanout", everyone=True, quick=True),
     _saturated(
         "qos0-fanout-topics",

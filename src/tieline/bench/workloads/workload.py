@@ -65,8 +65,9 @@ class Workload:
     tls: bool = False
     #: A broker that has not worked yet: memory it once used would hide what the connections take.
     fresh: bool = False
-    #: Repetitions when the number does not vary from one to the next.
-    repetitions: int | None = None
+    #: Measured once because the number hardly varies; or, if it takes long, once in a quick run.
+    once: bool = False
+    once_if_quick: bool = False
 
     def objection(self, peer: Peer, *, has_certificate: bool) -> str | None:
         """Why this peer cannot do it, or nothing."""

@@ -1,0 +1,83 @@
+# One word per job; `make` alone prints them.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3 || echo python3)
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+LOCKS := requirements/base.txt requirements/bench.txt requirements/test.txt
+PYTEST := $(BIN)/python -m pytest
+
+.PHONY: help install demo test test-core check format bench docs spec fuzz lock peers clean
+
+help: ## print this list
+	@printf '\n  \033[1mTieline\033[0m: make …\n\n'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[36m%-11s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@printf '\n'
+
+install: $(STAMP) ## make .venv with the tieline command and every tool in it
+
+# The stamp is touched last, so an interrupted installation is repeated.
+$(STAMP): $(LOCKS) pyproject.toml src/tieline/version.py
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Tieline needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) --version 2>&1). Try: make PYTHON=python3.12"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { \
+	  echo "Python's venv module is missing; on Debian: apt-get install python3-venv"; exit 1; }
+	@echo "Installing into $(VENV) …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes $(addprefix -r ,$(LOCKS))
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
+	@touch $@
+	@echo "Ready: $(BIN)/tieline"
+
+demo: $(STAMP) ## start a broker, let real clients talk, show what happened
+	@$(BIN)/tieline demo
+
+test: $(STAMP) ## the whole test suite
+	@$(PYTEST)
+
+test-core: $(STAMP) ## the fast part: no live brokers, no other people's clients
+	@$(PYTEST) -m "not slow and not interop and not robust"
+
+check: $(STAMP) ## style, types and the direction of imports
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: $(STAMP) ## let ruff tidy the code
+	@$(BIN)/ruff check --fix-only --quiet
+	@$(BIN)/ruff format
+
+bench: $(STAMP) ## measure the broker beside those that are installed
+	@$(BIN)/tieline bench broker $(ARGS)
+
+docs: $(STAMP) ## write the generated pages again; with CI=true only see that they are current
+	@$(BIN)/python docs/reference/generate.py $(if $(filter true,$(CI)),--check)
+
+spec: $(STAMP) ## which statements of the specifications are claimed, tested, missing
+	@$(BIN)/python -m tests.clause.report
+
+fuzz: $(STAMP) ## feed the decoder bytes that nobody meant
+	@for target in fuzz_wire fuzz_broker; do $(BIN)/python -m fuzz.$$target $(ARGS); done
+
+lock: ## pin every dependency again, with hashes
+	@test -x .lock/bin/pip-compile || { $(PYTHON) -m venv .lock && .lock/bin/pip install --quiet "pip-tools>=7.4"; }
+	@for set in "test --extra=bench --extra=test" "base --constraint=requirements/test.txt" \
+	  "bench --extra=bench --constraint=requirements/test.txt"; do \
+	  echo "requirements/$${set%% *}.txt"; \
+	  .lock/bin/pip-compile --quiet --upgrade --strip-extras --generate-hashes --allow-unsafe --no-header \
+	    --no-emit-options --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+	    --build-deps-for=editable $$([[ $$set == *" "* ]] && echo "$${set#* }") \
+	    --output-file="requirements/$${set%% *}.txt" pyproject.toml; \
+	done
+
+peers: $(STAMP) ## install the brokers that the benchmark compares with, beside the project
+	@$(BIN)/tieline bench peers
+
+clean: ## remove what make and the tools made
+	@rm -rf $(VENV) .lock .peers dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

@@ -1,0 +1,56 @@
+"""What the kernel says of processes is read correctly."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tieline.bench.load.quantile import quantile
+from tieline.bench.measure import Meter, Reading, busy_s, cpu_ns, family, memory_bytes
+
+
+def test_own_cpu_time_agrees_with_the_interpreter() -> None:
+    before, own = cpu_ns([os.getpid()]), time.process_time_ns()
+    assert 0 <= own - before < 1_000_000_000
+    assert cpu_ns([os.getpid()]) >= own
+
+
+def test_the_family_of_a_process_includes_its_children() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        found = family(os.getpid())
+        assert found[0] == os.getpid()
+        assert child.pid in found
+        assert memory_bytes([child.pid]) > 100_000
+    finally:
+        child.communicate(b"\n")
+    assert child.pid not in family(os.getpid())
+    assert memory_bytes([child.pid]) == 0
+    assert cpu_ns([child.pid]) == 0
+
+
+def test_a_meter_sees_work() -> None:
+    meter = Meter(os.getpid())
+    sum(range(200_000))
+    reading = meter.read()
+    assert reading.broker_s > 0
+    assert reading.wall_s > 0
+    assert busy_s() > 0
+
+
+def test_shares_are_of_the_wall_time() -> None:
+    shares = Reading(broker_s=1.0, generator_s=0.5, machine_s=3.5, wall_s=2.0).shares()
+    assert shares == {"broker_cores": 0.5, "generator_cores": 0.25, "other_cores": 1.0}
+
+
+@given(st.lists(st.integers(), min_size=1), st.sampled_from([0.5, 0.99]))
+def test_a_quantile_has_its_share_of_the_sample_below(sample: list[int], q: float) -> None:
+    ordered = sorted(sample)
+    value = quantile(ordered, q)
+    assert sum(one <= value for one in ordered) >= q * len(ordered)
+    assert sum(one < value for one in ordered) < q * len(ordered)

@@ -1,0 +1,51 @@
+"""Tables, page and picture show the record and hide nothing of it."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from tests.bench.records import made_up
+from tieline.bench.picture import draw
+from tieline.bench.record import Record
+from tieline.bench.report import markdown, show
+
+
+def printed(record: Record) -> str:
+    out = io.StringIO()
+    show(record, Console(file=out, width=140))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("text", [printed(made_up()), markdown(made_up())], ids=["tables", "page"])
+def test_everything_is_said(text: str) -> None:
+    for part in (
+        "Abacus",
+        "absent: amqtt",
+        "tieline bench peers amqtt",
+        "1:1, QoS 0, 64 B",
+        "400 k/s",
+        "4.00x",
+        "0.250x",
+        "failed: the broker died (exit code 1)",
+        "25.0 kB",
+        "not met",
+        "not measured",
+    ):
+        assert part in text
+
+
+def test_the_picture_is_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "broker.png"
+    assert draw(made_up(), path)
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_there_is_no_picture_without_a_comparison(tmp_path: Path) -> None:
+    record = made_up()
+    record.rows = record.rows[:1]
+    assert not draw(record, tmp_path / "broker.png")

@@ -1,0 +1,156 @@
+"""The run goes on past brokers that fail, and leaves no process behind."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from tieline.bench.certificate import make_certificate
+from tieline.bench.load.failure import Failure
+from tieline.bench.load.hold import ConnectMany, HoldIdle
+from tieline.bench.load.job import Job
+from tieline.bench.load.pace import Pace
+from tieline.bench.load.pingpong import PingPong
+from tieline.bench.load.saturate import Saturate, Topics
+from tieline.bench.peers import known_peers
+from tieline.bench.peers.instance import Instance
+from tieline.bench.peers.mosquitto import Mosquitto
+from tieline.bench.peers.peer import Peer, Place
+from tieline.bench.record import Row
+from tieline.bench.run import Plan, run
+from tieline.bench.workloads import WORKLOADS
+from tieline.bench.workloads.workload import QUICK, Effort, Workload
+
+
+class Quiet:
+    """A watcher that remembers."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.order: list[tuple[str, int]] = []
+
+    def planned(self, steps: int) -> None:
+        self.steps = steps
+
+    def measuring(self, workload: Workload, peer: str, repetition: int) -> None:
+        self.order.append((peer, repetition))
+
+    def finished(self, workload: Workload, rows: Sequence[Row]) -> None:
+        pass
+
+
+class Dying(Peer):
+    """A broker that ends at once."""
+
+    name: ClassVar[str] = "dying"
+    install: ClassVar[str] = "nothing"
+
+    def version(self) -> str | None:
+        return "0"
+
+    def command(self, place: Place) -> list[str]:
+        return [sys.executable, "-c", "import sys; sys.exit('no licence')"]
+
+
+def workload(job: Callable[[Effort], Job], **options: object) -> Workload:
+    named = {"name": "qos0-1to1", "title": "tiny", "group": "throughput", "shown": ("rate",), "pair_only": False}
+    return Workload(job=job, **{**named, **options})  # type: ignore[arg-type]
+
+
+def tiny(_effort: Effort) -> Job:
+    return saturate(0)
+
+
+def saturate(qos: int, *, version: int = 4) -> Saturate:
+    return Saturate(
+        publishers=2,
+        filters=("pair/0", "pair/1"),
+        topics=Topics(pattern="pair/{p}"),
+        payload=32,
+        qos=qos,
+        version=version,
+        seconds=0.05,
+    )
+
+
+def test_a_broker_that_dies_becomes_a_row_with_its_last_words() -> None:
+    record = run(
+        Plan(peers=[Dying()], workloads=[workload(tiny), workload(tiny, name="latency")]),
+        absent={},
+        certificate=None,
+        watcher=Quiet(),
+    )
+    assert [row.status for row in record.rows] == ["failed", "failed"]
+    assert "exit code 1" in record.rows[0].note
+    assert "no licence" in record.rows[0].note
+
+
+def test_brokers_take_turns_and_a_failed_one_is_not_asked_again(need: Callable[[str], str]) -> None:
+    need("mosquitto")
+    quiet = Quiet()
+    plan = Plan(peers=[Mosquitto(), Dying()], workloads=[workload(tiny)], quick=False)
+    record = run(plan, absent={}, certificate=None, watcher=quiet)
+    assert quiet.steps == 6
+    assert quiet.order == [("mosquitto", 0), ("dying", 0), ("mosquitto", 1), ("mosquitto", 2)]
+    row = record.row("qos0-1to1", "mosquitto")
+    assert row is not None
+    assert row.status == "measured"
+    assert len(row.repetitions) == 3
+    assert row.metrics["delivered"] > 0
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        saturate(0),
+        saturate(0, version=5),
+        saturate(1),
+        saturate(2),
+        PingPong(messages=50),
+        Pace(clients=5, per_second=40, seconds=0.1),
+        Pace(clients=5, per_second=40, seconds=0.1, tls=True),
+        ConnectMany(connections=20),
+        HoldIdle(connections=10),
+    ],
+    ids=lambda job: type(job).__name__,
+)
+def test_every_job_gets_its_numbers_from_a_real_broker(
+    job: Job, need: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need("mosquitto")
+    need("openssl")
+    monkeypatch.setattr("tieline.bench.load.hold._SETTLE_S", 0.0)
+    instance = Instance(Mosquitto(), make_certificate(tmp_path))
+    try:
+        metrics = job.run(instance.start())
+    finally:
+        instance.stop()
+    assert all(value >= 0 for name, value in metrics.items() if not name.startswith("bytes"))
+    assert "broker_cores" in metrics
+
+
+def test_a_broker_that_cannot_start_leaves_no_directory() -> None:
+    instance = Instance(Dying(), None)
+    with pytest.raises(Failure, match="died"):
+        instance.start()
+    instance.stop()
+    assert not instance._directory.exists()
+
+
+def test_workloads_are_distinct_and_can_be_made() -> None:
+    assert len({one.name for one in WORKLOADS}) == len(WORKLOADS)
+    for one in WORKLOADS:
+        assert one.job(QUICK).patience_s > 0
+
+
+def test_what_a_peer_does_not_offer_is_said() -> None:
+    nats = known_peers()["nats"]
+    by_name = {one.name: one for one in WORKLOADS}
+    assert by_name["qos2-1to1"].objection(nats, has_certificate=True) == "QoS 2 is not offered"
+    assert by_name["qos0-1to1-v5"].objection(nats, has_certificate=True) == "MQTT 5 is not offered"
+    assert by_name["idle-tls"].objection(Mosquitto(), has_certificate=False) is not None
+    assert by_name["idle-tls"].objection(Mosquitto(), has_certificate=True) is None

@@ -1,0 +1,180 @@
+"""`tieline pub` and `tieline sub` talk to a live broker with the flags people know."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Served, Tieline
+
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+def subscribed(start: Start, served: Served, *words: str) -> subprocess.Popen[str]:
+    """A running `tieline sub`, once the broker has confirmed the subscription."""
+    process = start("sub", "-p", served.port, "-d", *words)
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "SUBACK" in line:
+            return process
+    raise AssertionError("never subscribed")
+
+
+def output(process: subprocess.Popen[str]) -> str:
+    printed, _log = process.communicate(timeout=10)
+    assert process.returncode == 0
+    return printed
+
+
+@pytest.mark.parametrize("version", ["311", "5"])
+@pytest.mark.parametrize("qos", ["0", "1", "2"])
+def test_a_message_arrives(tieline: Tieline, start: Start, served: Served, version: str, qos: str) -> None:
+    topic = f"arrive/{version}/{qos}"
+    listener = subscribed(start, served, "-V", version, "-q", qos, "-t", topic, "-C", "1", "-F", "%t %p %q %r")
+    assert tieline("pub", "-p", served.port, "-V", version, "-q", qos, "-t", topic, "-m", "-é").returncode == 0
+    assert output(listener) == f"{topic} -é {qos} 0\n"
+
+
+def test_sources_of_messages(tieline: Tieline, start: Start, served: Served, tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("from a file")
+    listener = subscribed(start, served, "-q", "1", "-t", "source/#", "-v", "-C", "7")
+    to = ("pub", "-p", served.port, "-q", "1", "-t")
+    tieline(*to, "source/f", "-f", str(tmp_path / "f"))
+    tieline(*to, "source/l", "-l", stdin="one\ntwo\n")
+    tieline(*to, "source/s", "-s", stdin="one two")
+    tieline(*to, "source/n", "-n")
+    tieline(*to, "source/r", "-m", "again", "--repeat", "2", "--repeat-delay", "0.01")
+    assert output(listener).splitlines() == [
+        "source/f from a file", "source/l one", "source/l two", "source/s one two", "source/n (null)",
+        "source/r again", "source/r again",
+    ]  # fmt: skip
+
+
+def test_retained_messages(tieline: Tieline, served: Served) -> None:
+    at = ("-p", served.port)
+    tieline("pub", *at, "-t", "keep/a", "-m", "kept", "-r")
+    assert tieline("sub", *at, "-t", "keep/#", "-C", "1", "-F", "%p %r").stdout == "kept 1\n"
+    assert tieline("sub", *at, "-t", "keep/#", "-C", "1", "--retained-only").stdout == "kept\n"
+    assert tieline("sub", *at, "-t", "keep/#", "-R", "-W", "0.3").stdout == ""
+    assert tieline("sub", *at, "-V", "5", "-t", "keep/#", "--retain-handling", "never", "-W", "0.3").stdout == ""
+    assert tieline("sub", *at, "-t", "keep/#", "--remove-retained", "-C", "1", "-N").stdout == "kept"
+    shown = tieline("sub", *at, "-t", "keep/#", "-W", "0.3")
+    assert (shown.returncode, shown.stdout) == (27, "")
+
+
+def test_properties_arrive(tieline: Tieline, start: Start, served: Served) -> None:
+    listener = subscribed(start, served, "-V", "5", "-t", "props", "-C", "1", "-F", "%J")
+    sent = tieline(
+        *("pub", "-p", served.port, "-V", "5", "-t", "props", "-m", "[1]", "-D", "publish", "user-property", "k", "v"),
+        *("-D", "publish", "user-property", "k", "w", "-D", "publish", "content-type", "json"),
+        *("-D", "publish", "correlation-data", "id", "-D", "connect", "receive-maximum", "5"),
+    )  # fmt: skip
+    assert (sent.returncode, sent.stderr) == (0, "")
+    shown = json.loads(output(listener))
+    assert shown["payload"] == [1]
+    assert shown["properties"]["UserProperty"] == [["k", "v"], ["k", "w"]]
+    assert shown["properties"]["ContentType"] == "json"
+
+
+def test_a_kept_session_collects(tieline: Tieline, served: Served) -> None:
+    for version in ("311", "5"):
+        me = (
+            "sub",
+            "-p",
+            served.port,
+            "-V",
+            version,
+            "-i",
+            f"keeper{version}",
+            "-c",
+            "-q",
+            "1",
+            "-t",
+            f"later/{version}",
+        )
+        assert tieline(*me, "-E").returncode == 0
+        tieline("pub", "-p", served.port, "-q", "1", "-t", f"later/{version}", "-m", "waited")
+        assert tieline(*me, "-C", "1").stdout == "waited\n"
+
+
+def test_websocket(tieline: Tieline, start: Start, served: Served) -> None:
+    listener = subscribed(start, served, "-t", "web", "-C", "1")
+    assert tieline("pub", "-p", served.ws_port, "--ws", "-t", "web", "-m", "over ws").returncode == 0
+    assert output(listener) == "over ws\n"
+
+
+def test_filter_out(tieline: Tieline, start: Start, served: Served) -> None:
+    listener = subscribed(start, served, "-t", "f/#", "-T", "f/+/noise", "-C", "1", "-v")
+    tieline("pub", "-p", served.port, "-t", "f/a/noise", "-m", "x")
+    tieline("pub", "-p", served.port, "-t", "f/a/signal", "-m", "y")
+    assert output(listener) == "f/a/signal y\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_politely(tieline: Tieline, start: Start, served: Served, number: signal.Signals) -> None:
+    wills = subscribed(start, served, "-t", "will", "-W", "3")
+    leaving = subscribed(start, served, "-t", "x", "--will-topic", "will", "--will-payload", "died")
+    leaving.send_signal(number)
+    _printed, log = leaving.communicate(timeout=10)
+    assert leaving.returncode == (0 if number == signal.SIGTERM else 130)
+    assert "Traceback" not in log and "DISCONNECT" in log
+    wills.terminate()
+    assert output(wills) == ""
+
+
+def test_a_killed_client_leaves_its_will(start: Start, served: Served) -> None:
+    wills = subscribed(start, served, "-t", "will/k", "-C", "1")
+    dying = subscribed(start, served, "-t", "x", "--will-topic", "will/k", "--will-payload", "died")
+    dying.kill()
+    assert output(wills) == "died\n"
+
+
+def test_a_reader_that_leaves_is_no_error(tieline: Tieline, served: Served) -> None:
+    tieline("pub", "-p", served.port, "-t", "pipe", "-m", "x", "-r")
+    command = f"{sys.executable} -m tieline sub -p {served.port} -t pipe -W 5 | true"
+    shown = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=20, check=False)
+    assert shown.stderr == ""
+
+
+def test_no_broker_is_one_sentence(tieline: Tieline) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = str(unused.getsockname()[1])
+    shown = tieline("pub", "-h", "127.0.0.1", "-p", port, "-t", "a", "-m", "x")
+    assert shown.returncode == 1
+    assert shown.stderr == f"tieline: cannot connect to 127.0.0.1:{port}: connection refused.\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (b"\x20\x02\x00\x05", "refused the connection: not authorized."),
+        (b"", "was lost"),
+        (b"\x20\x02\x00\x00", "was lost"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "was lost"),
+    ],
+)
+def test_what_other_servers_answer(tieline: Tieline, answer: bytes, said: str) -> None:
+    def serve(listening: socket.socket) -> None:
+        connection, _address = listening.accept()
+        with connection:
+            connection.recv(1000)
+            connection.sendall(answer)
+            if answer.endswith(b"\0\0"):
+                connection.recv(1000)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve, args=(listening,), daemon=True)
+        thread.start()
+        port = str(listening.getsockname()[1])
+        shown = tieline("sub", "-h", "127.0.0.1", "-p", port, "-t", "a", "-W", "5")
+        thread.join(5)
+    assert shown.returncode == 1
+    assert said in shown.stderr and shown.stderr.count("\n") == 1

@@ -1,0 +1,38 @@
+"""What every test may ask for: tools that are not Python, and Hypothesis settings that suit slow machines."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# A deadline measures the machine, not the code; the same examples in every run of a build make failures repeatable.
+settings.register_profile("here", deadline=None)
+settings.register_profile(
+    "ci", deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("ci" if os.environ.get("CI") == "true" else "here")
+
+
+def need(tool: str) -> str:
+    """The path of a program that the test cannot do without.
+
+    On a developer's machine its absence skips the test with a sentence; where CI=true nothing may stay untested, so the
+    test fails.
+    """
+    # Debian keeps daemons where an ordinary user's PATH does not look.
+    path = shutil.which(tool) or shutil.which(tool, path="/usr/sbin:/sbin:/usr/local/sbin")
+    if path is not None:
+        return path
+    sentence = f"{tool} is not installed, so what it would say is unknown"
+    if os.environ.get("CI") == "true":
+        pytest.fail(sentence)
+    pytest.skip(sentence)
+
+
+@pytest.fixture(name="need")
+def _need() -> Callable[[str], str]:
+    return need

@@ -1,0 +1,59 @@
+"""What is always true of a broker between two steps, whatever its clients did."""
+
+from __future__ import annotations
+
+from tieline.core.broker import Broker
+from tieline.core.connection import Connection, State
+from tieline.core.session import NEVER, Session
+
+
+def check(broker: Broker) -> None:
+    """Every counter is the sum of what it counts, and sessions and connections agree about each other."""
+    sessions = broker.sessions.values()
+    assert broker.queued_bytes == sum(session.queue.bytes + session.queue.sent_bytes for session in sessions)
+    assert broker.routes.count == sum(len(session.subscriptions) for session in sessions)
+    for client_id, session in broker.sessions.items():
+        assert session.client_id == client_id
+        _check_queue(session)
+        _check_flow(session)
+        _check_presence(broker, session)
+    for connection in broker.connections:
+        _check_connection(broker, connection)
+
+
+def _check_queue(session: Session) -> None:
+    queue = session.queue
+    waiting = [item for item, _ in (*queue.entries, *queue.blocked)]
+    assert queue.messages == sum(item.messages for item in waiting)
+    assert queue.bytes == sum(item.size for item in waiting)
+    assert not queue.is_over
+    assert all(item.qos and grant.qos for item, grant in queue.blocked), "only QoS 1 and 2 wait for the window"
+
+
+def _check_flow(session: Session) -> None:
+    assert all(0 < packet_id <= 65_535 for packet_id in (*session.inflight, *session.inbound))
+    for flight in session.inflight.values():
+        assert flight is None or flight[2] in (1, 2)
+
+
+def _check_presence(broker: Broker, session: Session) -> None:
+    connection = session.connection
+    if connection is None:
+        assert session.expiry_s, "a session without expiry ends with its connection"
+        assert (session.ends is None) == (session.expiry_s == NEVER)
+    else:
+        assert connection.session is session and connection.state is State.CONNECTED
+        assert connection in broker.connections
+        assert session.ends is None
+
+
+def _check_connection(broker: Broker, connection: Connection) -> None:
+    assert 0 <= connection.quota <= connection.window
+    assert connection.control_bytes == sum(map(len, connection.control))
+    assert connection.is_dirty == (connection in broker.dirty)
+    if connection.state is State.CONNECTED:
+        session = connection.session
+        assert session is not None and session.connection is connection
+        assert broker.sessions[session.client_id] is session
+        assert len(connection.alias_in) <= broker.settings.limits.topic_alias_maximum
+        assert len(connection.alias_out) <= connection.alias_out_max

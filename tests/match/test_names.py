@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from tests.match.topics import filters, names
+from tieline.match.names import NameTree
+from tieline.wire.topics import matches
+
+
+class Walk:
+    """One lazy walk, and what it may and must still yield."""
+
+    def __init__(self, filter_: str, values: Iterator[int]) -> None:
+        self.filter = filter_
+        self.values = values
+        #: Names that match and have been there, whatever their value, since the walk began.
+        self.must: set[str] = set()
+        self.seen: Counter[str] = Counter()
+
+
+class Names(RuleBasedStateMachine):
+    """A tree beside a dictionary that is searched by brute force, with walks that go on while the tree changes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tree: NameTree[int] = NameTree()
+        self.model: dict[str, int] = {}
+        #: Under which name each value was stored.
+        self.named: list[str] = []
+        self.walks: list[Walk] = []
+
+    @rule(name=names)
+    def put(self, name: str) -> None:
+        value = len(self.named)
+        self.named.append(name)
+        self.tree.put(name, value)
+        self.model[name] = value
+
+    @rule(name=names)
+    def remove(self, name: str) -> None:
+        assert self.tree.remove(name) == self.model.pop(name, None)
+        for walk in self.walks:
+            walk.must.discard(name)
+
+    @rule(data=st.data())
+    def remove_one_that_is_there(self, data: st.DataObject) -> None:
+        if self.model:
+            self.remove(data.draw(st.sampled_from(sorted(self.model))))
+
+    @rule(name=names)
+    def get(self, name: str) -> None:
+        assert self.tree.get(name) == self.model.get(name)
+
+    @rule(filter_=filters)
+    def match(self, filter_: str) -> None:
+        wanted = sorted(value for name, value in self.model.items() if matches(filter_, name))
+        assert sorted(self.tree.match(filter_)) == wanted
+
+    @rule()
+    def clear(self) -> None:
+        self.tree.clear()
+        self.model.clear()
+        # nobody promises anything about a walk through a tree that was cut down
+        self.walks.clear()
+
+    @rule(filter_=filters)
+    def begin_a_walk(self, filter_: str) -> None:
+        walk = Walk(filter_, self.tree.match(filter_))
+        walk.must.update(name for name in self.model if matches(filter_, name))
+        self.walks.append(walk)
+
+    @rule(data=st.data(), steps=st.integers(1, 5))
+    def go_on_with_a_walk(self, data: st.DataObject, steps: int) -> None:
+        if not self.walks:
+            return
+        walk = data.draw(st.sampled_from(self.walks))
+        for _ in range(steps):
+            value = next(walk.values, None)
+            if value is None:
+                self.end(walk)
+                return
+            self.look_at(walk, value)
+
+    def look_at(self, walk: Walk, value: int) -> None:
+        name = self.named[value]
+        assert matches(walk.filter, name)
+        assert self.model.get(name) == value, "a value that was replaced or removed is not read any more"
+        walk.seen[name] += 1
+
+    def end(self, walk: Walk) -> None:
+        self.walks.remove(walk)
+        assert walk.must <= walk.seen.keys(), "what was there all the time was left out"
+
+    @invariant()
+    def it_knows_its_size(self) -> None:
+        assert len(self.tree) == len(self.model)
+
+    def teardown(self) -> None:
+        for walk in list(self.walks):
+            for value in walk.values:
+                self.look_at(walk, value)
+            self.end(walk)
+        for name in self.model:
+            self.tree.remove(name)
+        assert not self.tree._root.children, "nodes were left behind"
+
+
+TestNames = Names.TestCase
+
+
+@given(st.lists(names, max_size=20), filters)
+def test_every_name_is_found_once(stored: list[str], filter_: str) -> None:
+    tree: NameTree[str] = NameTree()
+    for name in stored:
+        tree.put(name, name)
+    assert sorted(tree.match(filter_)) == sorted(name for name in set(stored) if matches(filter_, name))
+
+
+def test_a_walk_reads_values_when_it_yields_them() -> None:
+    tree: NameTree[str] = NameTree()
+    for name in ("a", "b", "c"):
+        tree.put(name, "old")
+    walk = tree.match("+")
+    assert next(walk) == "old"
+    tree.put("b", "new")
+    tree.put("c", "new")
+    assert list(walk) == ["new", "new"]
+
+
+def test_what_is_removed_is_not_yielded_any_more() -> None:
+    tree: NameTree[str] = NameTree()
+    for name in ("a/b", "a/c", "a"):
+        tree.put(name, name)
+    walk = tree.match("#")
+    first = next(walk)
+    for name in {"a/b", "a/c", "a"} - {first}:
+        tree.remove(name)
+    assert list(walk) == []
+
+
+def test_names_come_in_the_order_in_which_they_were_stored() -> None:
+    tree: NameTree[str] = NameTree()
+    stored = ["b", "a/z", "a/y", "c"]
+    for name in stored:
+        tree.put(name, name)
+    assert list(tree.match("#")) == ["b", "a/z", "a/y", "c"]

@@ -1,0 +1,371 @@
+"""The running broker: embedded with ``async with``, and as the process that ``tieline serve`` is."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+import tieline
+from tests.kits.dial import Dial, dial, open_socket
+from tests.kits.patience import PATIENCE_S, until
+from tieline.net import server as servers
+from tieline.pytest_plugin import BrokerThread
+from tieline.wire.codec import encode
+from tieline.wire.packets import Connack, Connect, Disconnect, Puback, Publish, Will
+from tieline.wire.reason import Reason
+
+_FREE = "tcp://127.0.0.1:0"
+
+
+# --- embedded -------------------------------------------------------------------------------------------------------
+
+
+async def _converse(port: int) -> bytes:
+    """CONNECT and hear the first bytes of the answer, from inside the broker's own event loop."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(encode(Connect(version=4, client_id="inside"), 4))
+    answer = await reader.readexactly(4)
+    writer.close()
+    await writer.wait_closed()
+    return answer
+
+
+def test_async_with() -> None:
+    async def program() -> None:
+        async with tieline.Broker(listen=[_FREE], name="embedded") as broker:
+            assert broker.urls == [f"tcp://127.0.0.1:{broker.port}"]
+            assert repr(broker) == f"<Broker embedded {broker.urls[0]}>"
+            assert await _converse(broker.port) == b"\x20\x02\x00\x00"
+        assert broker.urls == []
+        assert repr(broker) == "<Broker embedded not running>"
+
+    asyncio.run(program())
+
+
+def test_it_listens_on_a_free_loopback_port_by_default() -> None:
+    async def program() -> None:
+        async with tieline.Broker() as broker:
+            assert re.fullmatch(r"tcp://127\.0\.0\.1:[1-9]\d+", broker.urls[0])
+
+    asyncio.run(program())
+
+
+def test_two_brokers_in_one_loop_are_strangers() -> None:
+    async def program() -> None:
+        async with tieline.Broker() as one, tieline.Broker() as two:
+            await asyncio.gather(_converse(one.port), _converse(two.port))
+            assert one.core.account.connections == two.core.account.connections == 1
+
+    asyncio.run(program())
+
+
+def test_it_can_be_started_again() -> None:
+    async def program() -> None:
+        broker = tieline.Broker()
+        for _ in range(3):
+            async with broker:
+                assert await _converse(broker.port) == b"\x20\x02\x00\x00"
+
+    asyncio.run(program())
+
+
+def test_it_stops_when_the_block_fails_and_the_failure_is_the_programs() -> None:
+    async def program() -> None:
+        broker = tieline.Broker()
+        with pytest.raises(ZeroDivisionError):
+            async with broker:
+                raise ZeroDivisionError
+        assert broker.urls == []
+
+    asyncio.run(program())
+
+
+def test_stop_without_start_is_nothing() -> None:
+    async def program() -> None:
+        await tieline.Broker().stop()
+
+    asyncio.run(program())
+
+
+def test_the_core_is_there_only_while_it_runs() -> None:
+    with pytest.raises(RuntimeError, match="not running"):
+        _ = tieline.Broker().core
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_it_runs_under_either_loop(loop: str) -> None:
+    factory = pytest.importorskip("uvloop").new_event_loop if loop == "uvloop" else asyncio.new_event_loop
+
+    async def program() -> None:
+        async with tieline.Broker() as broker:
+            assert await _converse(broker.port) == b"\x20\x02\x00\x00"
+
+    with asyncio.Runner(loop_factory=factory) as runner:
+        runner.run(program())
+
+
+# --- the end of a broker --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def broker() -> Iterator[BrokerThread]:
+    """A broker that the test may stop by itself."""
+    running = BrokerThread().__enter__()
+    yield running
+    with suppress(RuntimeError):  # its loop is closed already
+        _stop(running)
+    running._thread.join(PATIENCE_S)
+    assert not running._thread.is_alive()
+
+
+def _stop(broker: BrokerThread) -> None:
+    """Tell the broker to stop, without waiting for it."""
+    assert broker._loop is not None and broker._stopping is not None
+    broker._loop.call_soon_threadsafe(broker._stopping.set)
+
+
+def test_mqtt_5_clients_are_told_others_see_an_orderly_end(broker: BrokerThread) -> None:
+    (url,) = broker.urls
+    with dial(url, "five") as five, dial(url, "four", version=4) as four, Dial(url) as nobody:
+        until(lambda: broker.ask(lambda core: len(core.connections)) == 3, "all are there")
+        _stop(broker)
+        five.expect(Disconnect, reason=Reason.SERVER_SHUTTING_DOWN)
+        five.expect_end()
+        four.expect_end()
+        nobody.expect_end()
+
+
+def test_wills_are_published_before_the_goodbye(broker: BrokerThread) -> None:
+    (url,) = broker.urls
+    delayed = Will(topic="wills/b", payload=b"delayed", properties={"will_delay_interval": 600})
+    with (
+        dial(url, "watcher") as watcher,
+        dial(url, "a", will=Will(topic="wills/a", payload=b"at once")),
+        dial(url, "b", will=delayed, properties={"session_expiry_interval": 600}),
+    ):
+        watcher.subscribe("wills/#", 1)
+        _stop(broker)
+        *messages, farewell = watcher.rest()
+    assert isinstance(farewell, Disconnect)
+    found = {packet.topic: packet.payload for packet in messages if isinstance(packet, Publish)}
+    assert found == {"wills/a": b"at once", "wills/b": b"delayed"}
+
+
+def test_what_was_published_before_the_end_is_delivered_before_the_end(broker: BrokerThread) -> None:
+    (url,) = broker.urls
+    numbers = [number.to_bytes(2, "big") for number in range(500)]
+    with dial(url, "reader") as reader, dial(url, "writer") as writer:
+        reader.subscribe("a")
+        for number in numbers:
+            writer.send(Publish(topic="a", payload=number * 500))
+        writer.send(Publish(topic="end", qos=1, packet_id=1))
+        writer.expect(Puback)
+        _stop(broker)
+        found = [packet.payload[:2] for packet in reader.rest() if isinstance(packet, Publish)]
+    assert found == numbers
+
+
+def test_nobody_can_delay_the_end_for_ever(broker: BrokerThread, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(servers, "_STOP_S", 0.2)
+    (url,) = broker.urls
+    with dial(url, "stubborn") as stubborn:
+        stubborn.subscribe("a")
+        with dial(url, "writer") as writer:
+            for _ in range(100):
+                writer.send(Publish(topic="a", payload=bytes(100_000)))
+        _stop(broker)
+        until(lambda: not broker._thread.is_alive(), "the broker has ended")
+
+
+def test_nobody_is_let_in_after_the_end_began(broker: BrokerThread) -> None:
+    (url,) = broker.urls
+    with dial(url, "last") as last:
+        _stop(broker)
+        last.expect(Disconnect)
+        with pytest.raises((ConnectionRefusedError, ConnectionResetError)):
+            open_socket(url).close()
+
+
+# --- tieline serve --------------------------------------------------------------------------------------------------
+
+
+class _Process:
+    """A broker in a process of its own."""
+
+    def __init__(self, *arguments: str) -> None:
+        command = [sys.executable, "-m", "tieline", "serve", *arguments]
+        self.popen = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert self.popen.stdout is not None
+        #: The first line of standard output; empty when the process ended without one.
+        self.ready = self.popen.stdout.readline().rstrip("\n")
+
+    @property
+    def url(self) -> str:
+        return self.ready.split()[3]
+
+    def end(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
+        """Signal it; its exit code, the rest of its output, and its standard error."""
+        self.popen.send_signal(number)
+        return self.wait()
+
+    def wait(self) -> tuple[int, str, str]:
+        output, errors = self.popen.communicate(timeout=PATIENCE_S)
+        return self.popen.returncode, output, errors
+
+    def close(self) -> None:
+        if self.popen.poll() is None:
+            self.popen.kill()
+        with suppress(ValueError):  # communicate() has closed the pipes
+            self.popen.communicate()
+
+
+class _Serve:
+    """Starts brokers and sees that none survives the test."""
+
+    def __init__(self, data: Path) -> None:
+        self._data = data
+        self._started: list[_Process] = []
+
+    def __call__(self, *arguments: str) -> _Process:
+        process = _Process("--data", str(self._data), *arguments)
+        self._started.append(process)
+        return process
+
+    def close(self) -> None:
+        for process in self._started:
+            process.close()
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[_Serve]:
+    starter = _Serve(tmp_path / "data")
+    yield starter
+    starter.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_one_ready_line_then_a_clean_end(serve: _Serve, number: int) -> None:
+    process = serve("--listen", _FREE, "--listen", _FREE, "--name", "first", "--log-level", "warning")
+    assert re.fullmatch(r"tieline first ready: tcp://127\.0\.0\.1:\d+ tcp://127\.0\.0\.1:\d+", process.ready)
+    with dial(process.url, "five") as five:
+        process.popen.send_signal(number)
+        five.expect(Disconnect, reason=Reason.SERVER_SHUTTING_DOWN)
+        five.expect_end()
+    assert process.wait() == (0, "", "")
+
+
+def test_the_log_goes_to_standard_error_and_tells_the_story(serve: _Serve) -> None:
+    process = serve("--listen", _FREE, "--log-format", "json")
+    with dial(process.url, "told") as client:
+        client.send(Disconnect())
+        client.expect_end()
+    code, output, errors = process.end()
+    assert (code, output) == (0, "")
+    lines = [json.loads(line) for line in errors.splitlines()]
+    told = [(line.get("event"), line.get("client")) for line in lines]
+    assert ("connected", "told") in told and ("closed", "told") in told
+    assert "stopping" in [line["text"] for line in lines]
+    assert {line["level"] for line in lines} == {"info"}
+
+
+def test_the_same_port_can_be_used_again_at_once(serve: _Serve) -> None:
+    first = serve("--listen", _FREE)
+    url = first.url
+    # the broker closes first, so its side of this connection stays in TIME_WAIT
+    with dial(url, "before") as client:
+        first.popen.send_signal(signal.SIGTERM)
+        client.expect(Disconnect)
+        client.expect_end()
+    assert first.wait()[0] == 0
+    second = serve("--listen", url)
+    assert second.url == url
+    with dial(url, "after"):
+        pass
+    assert second.end()[0] == 0
+
+
+def test_an_address_in_use_is_one_sentence_and_exit_code_1(serve: _Serve) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        url = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
+        process = serve("--listen", url)
+        assert process.ready == ""
+        code, output, errors = process.wait()
+    assert (code, output) == (1, "")
+    assert errors.startswith(f"tieline: cannot listen on {url}: ") and errors.count("\n") == 1
+
+
+def test_a_second_broker_with_the_same_data_is_refused(serve: _Serve) -> None:
+    first = serve("--listen", _FREE)
+    second = serve("--listen", _FREE)
+    assert second.ready == ""
+    code, _, errors = second.wait()
+    assert code == 1 and "another broker serves" in errors and errors.count("\n") == 1
+    with dial(first.url, "unharmed"):
+        pass
+    assert first.end()[0] == 0
+
+
+def test_after_a_kill_the_next_broker_takes_its_place(serve: _Serve) -> None:
+    first = serve("--listen", _FREE)
+    url = first.url
+    assert first.end(signal.SIGKILL)[0] == -signal.SIGKILL
+    second = serve("--listen", url)
+    assert second.url == url
+    assert second.end()[0] == 0
+
+
+def test_an_impatient_second_signal_changes_nothing(serve: _Serve) -> None:
+    process = serve("--listen", _FREE, "--log-level", "warning")
+    with dial(process.url, "slow") as slow:
+        process.popen.send_signal(signal.SIGTERM)
+        slow.expect(Disconnect)
+        process.popen.send_signal(signal.SIGTERM)
+        process.popen.send_signal(signal.SIGINT)
+        slow.expect_end()
+    assert process.wait() == (0, "", "")
+
+
+def test_an_open_listener_is_warned_about(serve: _Serve) -> None:
+    process = serve("--listen", "tcp://0.0.0.0:0")
+    _, _, errors = process.end()
+    assert "can be reached from other machines" in errors
+
+
+def test_top_reads_a_running_broker(serve: _Serve, tmp_path: Path) -> None:
+    process = serve("--listen", _FREE, "--name", "watched")
+    with dial(process.url, "client"):
+        command = [sys.executable, "-m", "tieline", "top", "--once", "--json", "--data", str(tmp_path / "data")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=True)
+    answer = json.loads(done.stdout)
+    assert answer["name"] == "watched" and answer["clients"]["connected"] == 1
+    assert process.end()[0] == 0
+
+
+def test_a_closed_standard_output_does_not_stop_the_broker(tmp_path: Path) -> None:
+    # `tieline serve | head -1`: the reader of the ready line goes away
+    read, write = os.pipe()
+    command = [sys.executable, "-m", "tieline", "serve", "--listen", _FREE, "--data", str(tmp_path)]
+    with subprocess.Popen(command, stdout=write, stderr=subprocess.DEVNULL) as process:
+        os.close(write)
+        with os.fdopen(read) as output:
+            url = output.readline().split()[3]
+        try:
+            with Dial(url) as client:
+                client.send(Connect(version=5, client_id="later"))
+                client.expect(Connack)
+        finally:
+            process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_S) == 0
