@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tieline.wire.packets import Publish, Subscription
 from tieline.wire.topics import matches, split_share
@@ -32,12 +33,20 @@ class Message:
     times: int = 0
 
 
-@dataclass
-class Debt:
-    """Copies of one message that one session must get."""
+class Terms(NamedTuple):
+    """How a session must get a message."""
 
+    payload: bytes
+    #: It is sent because it was retained when the client subscribed.
+    retained: bool
     qos: int
     identifiers: tuple[int, ...]
+
+
+@dataclass
+class Debt:
+    """Copies of one message that one session must get on the same terms."""
+
     copies: int = 0
     paid: int = 0
 
@@ -47,11 +56,27 @@ class Account:
     """The ledger of one session."""
 
     subscriptions: dict[str, tuple[Subscription, int]] = field(default_factory=dict)
-    #: By payload and by whether the copy is sent because it was retained.
-    debts: dict[tuple[bytes, bool], Debt] = field(default_factory=dict)
+    debts: dict[Terms, Debt] = field(default_factory=dict)
     #: The newest message received for the first time, by publisher, topic and QoS; ever, and on this connection.
     newest: dict[tuple[str, str, int], int] = field(default_factory=dict)
     current: dict[tuple[str, str, int], int] = field(default_factory=dict)
+
+    def owe(self, terms: Terms) -> None:
+        """One more copy."""
+        self.debts.setdefault(terms, Debt()).copies += 1
+
+    def find(self, packet: Publish, version: int) -> Debt:
+        """The debt that a packet pays."""
+        identifiers = tuple(sorted(packet.properties.get("subscription_identifier", [])))
+        found = [
+            debt
+            for terms, debt in self.debts.items()
+            if terms[:3] == (packet.payload, packet.retain, packet.qos)
+            # a session may go on in 3.1.1, which has no identifiers
+            and (version == 4 or terms.identifiers == identifiers)
+        ]
+        assert found, f"{packet} was not owed; owed was {[terms for terms in self.debts if terms.payload == packet.payload]}"
+        return next((debt for debt in found if debt.paid < debt.copies), found[0])
 
 
 @dataclass
@@ -105,18 +130,11 @@ class Oracle:
             for message in self.retained.values():
                 if matches(filter_, message.topic):
                     identifiers = (identifier,) if identifier else ()
-                    self._owe(account, message, True, min(wish.qos, message.qos), identifiers)
+                    account.owe(Terms(message.payload, True, min(wish.qos, message.qos), identifiers))
 
     def unsubscribe(self, client_id: str, filter_: str) -> bool:
         """A subscription was given back; whether there was one."""
         return self.sessions[client_id].subscriptions.pop(filter_, None) is not None
-
-    @staticmethod
-    def _owe(account: Account, message: Message, retained: bool, qos: int, identifiers: tuple[int, ...]) -> None:
-        debt = account.debts.setdefault((message.payload, retained), Debt(qos, identifiers))
-        # subscriptions may have changed between two copies of one message: the later terms are the ones checked
-        debt.qos, debt.identifiers = qos, identifiers
-        debt.copies += 1
 
     def accept(self, message: Message, connected: set[str]) -> dict[str, int]:
         """The broker has taken a message; the QoS with which each session must get it now or later."""
@@ -143,7 +161,7 @@ class Oracle:
             qos = min(message.qos, max(wish.qos for wish, _ in wanted))
             if qos or client_id in connected:
                 identifiers = tuple(sorted(identifier for _, identifier in wanted if identifier))
-                self._owe(account, message, False, qos, identifiers)
+                account.owe(Terms(message.payload, False, qos, identifiers))
                 owed[client_id] = qos
         for filter_, members in groups.items():
             takers = members if message.qos else members & connected
@@ -173,12 +191,7 @@ class Oracle:
                 break
 
     def _received_by_session(self, account: Account, version: int, packet: Publish, message: Message) -> None:
-        debt = account.debts.get((packet.payload, packet.retain))
-        assert debt is not None, f"{packet} was not owed"
-        assert packet.qos == debt.qos or debt.copies > 1, f"{packet} was owed with QoS {debt.qos}"
-        if version == 5 and debt.copies == 1:
-            identifiers = tuple(sorted(packet.properties.get("subscription_identifier", [])))
-            assert identifiers == debt.identifiers, f"{packet} was owed with {debt.identifiers}"
+        debt = account.find(packet, version)
         debt.paid += 1
         if packet.qos != 1:
             assert debt.paid <= debt.copies, f"copy {debt.paid} of {packet}"
@@ -199,9 +212,9 @@ class Oracle:
         """Everybody has read everything: nothing of QoS 1 or 2 is missing."""
         missing: Counter[str] = Counter()
         for client_id, account in self.sessions.items():
-            for (payload, retained), debt in account.debts.items():
-                if debt.qos and debt.paid < debt.copies:
-                    missing[f"{client_id} never got {payload!r} (QoS {debt.qos}, retained {retained})"] += 1
+            for terms, debt in account.debts.items():
+                if terms.qos and debt.paid < debt.copies:
+                    missing[f"{client_id} got {terms} {debt.paid} times, not {debt.copies}"] += 1
         for (filter_, payload), group in self.shared.items():
             if group.message.qos and group.is_certain and group.members and not group.paid:
                 missing[f"nobody of {filter_} got {payload!r} (QoS {group.message.qos})"] += 1

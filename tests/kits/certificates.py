@@ -26,7 +26,7 @@ class Certificates:
 
     def context(self, *, with_client: bool = False) -> ssl.SSLContext:
         """What a client needs that trusts the authority, and proves who it is if asked to."""
-        context = ssl.create_default_context(cafile=str(self.authority))
+        context = trusting(self.authority)
         if with_client:
             context.load_cert_chain(self.client)
         return context
@@ -63,3 +63,8 @@ def issue(directory: Path) -> Certificates:
         blob.write_to_path(str(made.certificate), append=True)
     client.private_key_and_cert_chain_pem.write_to_path(str(made.client))
     return made
+
+
+def trusting(authority: Path) -> ssl.SSLContext:
+    """What a client needs that trusts an authority."""
+    return ssl.create_default_context(cafile=str(authority))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -37,9 +38,9 @@ def top(
         if as_json:
             _print_json(broker, once=once, every_s=every)
         elif once:
-            console = Console()
-            # A pipe has no width; a pager or a log has room for a whole row.
-            console.print(_frame(broker.ask("top")), width=None if console.is_terminal else 120)
+            # A pipe has no width; whoever reads it has room for a whole row.
+            console = Console() if sys.stdout.isatty() else Console(width=120)
+            console.print(_frame(broker.ask("top")))
         else:
             _watch(broker, every_s=every)
 

@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from tieline.core.session import Session
 
 
+#: What a client still gets of its queue when the server shuts down.
+LAST_BYTES = 1_048_576
+
+
 class Broker:
     """Sessions, subscriptions and connections of one broker."""
 
@@ -148,6 +152,11 @@ class Broker:
         for session in list(self.sessions.values()):
             will.publish(self, session, now)
         for conn in list(self.connections):
+            if conn.state is State.CONNECTED:
+                # what waits for the client goes out before the goodbye; afterwards its session may be gone
+                last = egress.fill(self, conn, LAST_BYTES, now)
+                self.account.bytes_out -= len(last)  # counted when it is written
+                conn.say(last)
             self.shut(conn, "server_shutdown", now, reason=Reason.SERVER_SHUTTING_DOWN)
 
     # -- what the core's own parts call

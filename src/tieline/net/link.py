@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from tieline.net.layer import LayerError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tieline.core.connection import Connection
     from tieline.net.layer import Layer
     from tieline.net.loop import Loop
@@ -28,10 +30,24 @@ _OUT = select.EPOLLOUT
 class Link:
     """A socket, the layers on it, and the bytes the kernel has not taken yet."""
 
-    __slots__ = ("_events", "_is_ending", "_is_lingering", "_layer", "_loop", "_sock", "_unsent", "conn", "fd")
+    __slots__ = (
+        "_events",
+        "_is_ending",
+        "_is_lingering",
+        "_layer",
+        "_loop",
+        "_on_closed",
+        "_sock",
+        "_unsent",
+        "conn",
+        "fd",
+    )
 
-    def __init__(self, loop: Loop, sock: socket.socket, conn: Connection, layer: Layer | None) -> None:
+    def __init__(
+        self, loop: Loop, sock: socket.socket, conn: Connection, layer: Layer | None, on_closed: Callable[[], None]
+    ) -> None:
         self._loop = loop
+        self._on_closed = on_closed
         self._sock = sock
         self.fd = sock.fileno()
         self.conn = conn
@@ -172,6 +188,7 @@ class Link:
         self._loop.forget(self)
         self.fd = -1
         self._sock.close()
+        self._on_closed()
         self._unsent = b""
         self._loop.broker.closed(self.conn, now)
         self.conn.link = None

@@ -48,8 +48,8 @@ class ListeningSocket:
         self.fd = self._sock.fileno()
         port: int = self._sock.getsockname()[1]
         self.url = urls.ListenerUrl(scheme=self._asked.scheme, host=self._asked.host, port=port)
-        #: Open connections that came through this listener.
-        self._links: set[Link] = set()
+        #: The number of open connections that came through this listener.
+        self._open = 0
         self._max = min(bound(conf.connections), bound(loop.broker.settings.limits.connections))
         loop.watch(self)
 
@@ -65,7 +65,8 @@ class ListeningSocket:
                     self._pause(error, now)
                     return
                 continue  # the peer gave up in the meantime
-            self._accept(sock, f"{address[0]}:{address[1]}", now)
+            host = f"[{address[0]}]" if ":" in address[0] else address[0]
+            self._accept(sock, f"{host}:{address[1]}", now)
 
     def _pause(self, error: OSError, now: float) -> None:
         """No descriptor is free: stop asking for a while, instead of spinning."""
@@ -77,8 +78,7 @@ class ListeningSocket:
 
     def _accept(self, sock: socket.socket, peer: str, now: float) -> None:
         broker = self._loop.broker
-        self._links = {link for link in self._links if link.fd >= 0} if len(self._links) >= self._max else self._links
-        if len(self._links) >= self._max or len(broker.connections) >= bound(broker.settings.limits.connections):
+        if self._open >= self._max or len(broker.connections) >= bound(broker.settings.limits.connections):
             broker.account.closed["too_many_connections"] += 1
             broker.account.tell(Event("refused", "", peer, "too_many_connections", is_trouble=True))
             sock.close()
@@ -87,10 +87,13 @@ class ListeningSocket:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         conn = broker.open(now, listener=str(self.url), peer=peer)
-        link = Link(self._loop, sock, conn, self._layers())
+        link = Link(self._loop, sock, conn, self._layers(), self._closed)
         conn.link = link
-        self._links.add(link)
+        self._open += 1
         self._loop.watch(link)
+
+    def _closed(self) -> None:
+        self._open -= 1
 
     def _layers(self) -> Layer | None:
         tls = Tls(self._context) if self._context is not None else None
@@ -112,12 +115,16 @@ class ListeningSocket:
 
 def _bind(url: urls.ListenerUrl) -> socket.socket:
     try:
-        family, _, _, _, address = socket.getaddrinfo(url.host, url.port, type=socket.SOCK_STREAM, family=0)[0]
+        family, _, _, _, address = socket.getaddrinfo(url.host, url.port, type=socket.SOCK_STREAM)[0]
         sock = socket.socket(family, socket.SOCK_STREAM)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.setblocking(False)
-        sock.bind(address)
-        sock.listen(BACKLOG)
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.setblocking(False)
+            sock.bind(address)
+            sock.listen(BACKLOG)
+        except OSError:
+            sock.close()
+            raise
     except OSError as error:
         hint = " Is another broker running?" if error.errno == errno.EADDRINUSE else ""
         raise ListenError(f"cannot listen on {url}: {error.strerror or error}.{hint}") from error

@@ -44,6 +44,8 @@ class Management:
         """Listen; a socket left by a dead broker is replaced, one of a living broker is an error."""
         prepare_directory(self.path)
         if self.path.exists():
+            if not self.path.is_socket():
+                raise OSError(f"{self.path} is in the way: it is not a socket, and not ours to remove")
             if await _answers(self.path):
                 raise OSError(f"another broker serves {self.path}: give this one another --name or --data")
             self.path.unlink()
