@@ -56,7 +56,7 @@ bench: $(STAMP) ## measure the broker beside those that are installed
 	@$(BIN)/tieline bench broker $(ARGS)
 
 docs: $(STAMP) ## write the generated pages again; with CI=true only see that they are current
-	@$(BIN)/python docs/reference/generate.py $(if $(filter true,$(CI)),--check)
+	@$(BIN)/python -m docs.reference.generate $(if $(filter true,$(CI)),--check)
 
 spec: $(STAMP) ## which statements of the specifications are claimed, tested, missing
 	@$(BIN)/python -m tests.clause.report

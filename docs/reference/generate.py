@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from docs.reference import commands
 from tieline.conf import render
 
 HERE = Path(__file__).parent
 PAGES = {
+    "commands.md": commands.markdown,
     "configuration.md": render.reference_markdown,
-    "tieline.toml": render.default_toml,
     "tieline.schema.json": render.json_schema,
+    "tieline.toml": render.default_toml,
 }
 
 

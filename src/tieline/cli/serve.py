@@ -26,12 +26,16 @@ _LISTEN = "tcp://, tls://, ws:// or wss:// and host:port; replaces the file's li
 @app.command()
 def serve(
     *,
-    config: Annotated[Path | None, typer.Option(help="TOML file; see `tieline conf default`.")] = None,
+    config: Annotated[Path | None, typer.Option(metavar="FILE", help="TOML file; see `tieline conf default`.")] = None,
     listen: Annotated[list[str] | None, typer.Option(metavar="URL", help=_LISTEN)] = None,
-    certificate: Annotated[Path | None, typer.Option(help="PEM certificate chain, for tls:// and wss://.")] = None,
-    key: Annotated[Path | None, typer.Option(help="PEM private key, for tls:// and wss://.")] = None,
-    data: Annotated[Path | None, typer.Option(help="Directory for the management socket.")] = None,
-    name: Annotated[str | None, typer.Option(help="Name of this broker in logs, $SYS and its socket.")] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="PEM certificate chain, for tls:// and wss://.")
+    ] = None,
+    key: Annotated[Path | None, typer.Option(metavar="FILE", help="PEM private key, for tls:// and wss://.")] = None,
+    data: Annotated[Path | None, typer.Option(metavar="DIR", help="Directory for the management socket.")] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of this broker in logs, $SYS and its socket.")
+    ] = None,
     log_level: Annotated[Level, typer.Option(help="Least level written.")] = "info",
     log_format: Annotated[Format, typer.Option(help="Log lines for people or for programs.")] = "human",
 ) -> None:

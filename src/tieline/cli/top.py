@@ -25,12 +25,14 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 @app.command()
 def top(
     *,
-    data: Annotated[Path | None, typer.Option(help="The broker's --data directory.")] = None,
-    name: Annotated[str, typer.Option(help="The broker's --name, if it has no data directory.")] = Settings().name,
-    socket: Annotated[Path | None, typer.Option(help="The management socket itself.")] = None,
+    data: Annotated[Path | None, typer.Option(metavar="DIR", help="The broker's --data directory.")] = None,
+    name: Annotated[
+        str, typer.Option(metavar="NAME", help="The broker's --name, if it has no data directory.")
+    ] = Settings().name,
+    socket: Annotated[Path | None, typer.Option(metavar="PATH", help="The management socket itself.")] = None,
     once: Annotated[bool, typer.Option("--once", help="Print one frame and stop.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the broker's answer as JSON, one line each.")] = False,
-    every: Annotated[float, typer.Option(help="Seconds between frames.", min=0.1, max=3600)] = 1.0,
+    every: Annotated[float, typer.Option(metavar="SECONDS", help="Seconds between frames.", min=0.1, max=3600)] = 1.0,
 ) -> None:
     """Watch a running broker: rates, slow clients, drops. Ends with Ctrl-C."""
     path = socket or management_socket(str(data) if data is not None else None, name)

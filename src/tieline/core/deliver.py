@@ -119,12 +119,12 @@ def _is_assured(entry: tuple[Item, Grant]) -> bool:
 
 def find_full(broker: Broker, item: Item, route: Route) -> Session | None:
     """A session on the route that would have to drop this QoS 1 or 2 message; None when all have room."""
+    is_short = broker.queued_bytes > broker.max_queued_bytes
+    size = item.size
     for grant in route.grants:
         if grant.qos:
             queue = grant.session.queue
-            if not queue.has_room(item.size) or (
-                broker.queued_bytes > broker.max_queued_bytes and queue.bytes > KEEPS_UP
-            ):
+            if not queue.has_room(size) or (is_short and queue.bytes > KEEPS_UP):
                 return grant.session
     for group in route.groups:
         assured = [grant for grant in group.members.values() if grant.qos]

@@ -165,21 +165,14 @@ def _encode(  # as above
 ) -> int:
     """Encode a message for this connection: from its ready-made parts where nothing else has to be bound."""
     version = conn.version
-    if version == 5 and (item.expires is not None or grant.identifiers or not conn.raw_version):
+    if not packet_id or (version == 5 and (item.expires is not None or grant.identifiers or not conn.raw_version)):
         return _send_general(broker, conn, item, grant, item.payload, flags, packet_id, out, now)
-    head, head_with_id, tail = item.parts(version)
-    if packet_id:
-        size = len(head_with_id) + len(tail) + 3
-        if size > conn.max_packet:
-            _give_up(broker, grant.session, item, Drop.TOO_LARGE, now)
-            return 0
-        out += (_FIRST[flags], head_with_id, packet_id.to_bytes(2, "big"), tail)
-    else:
-        size = len(head) + len(tail) + 1
-        if size > conn.max_packet:
-            _give_up(broker, grant.session, item, Drop.TOO_LARGE, now)
-            return 0
-        out += (_FIRST[flags], head, tail)
+    head, tail = item.parts(version)
+    size = len(head) + len(tail) + 3
+    if size > conn.max_packet:
+        _give_up(broker, grant.session, item, Drop.TOO_LARGE, now)
+        return 0
+    out += (_FIRST[flags], head, packet_id.to_bytes(2, "big"), tail)
     return size
 
 

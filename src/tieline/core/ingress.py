@@ -173,7 +173,12 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
                         payload = top + 3 if is_v5 else top + 2
                         packet_id = data[top] << 8 | data[top + 1] if payload <= end else 0
                         if packet_id and (not is_v5 or not data[top + 2]):
-                            message = Message(topic, data[payload:end], 1, publisher=session)
+                            message = Message(topic, data[payload:end], 1, False, b"", None, session)
+                            # what goes out again stands here already: only the packet id will differ
+                            if is_v5:
+                                message.parts5 = (data[pos + 1 : top], data[top + 2 : end])
+                            else:
+                                message.parts4 = (data[pos + 1 : top], message.payload)
                             try:
                                 publish.accept(broker, conn, message, route, packet_id, now)
                             except Again:

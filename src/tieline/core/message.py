@@ -37,7 +37,7 @@ def publish_bytes(  # one argument per field of the packet
 class Message:
     """One published message, shared by every queue it waits in."""
 
-    __slots__ = ("expires", "payload", "plain4", "plain5", "properties", "publisher", "qos", "retain", "size", "topic")
+    __slots__ = ("expires", "parts4", "parts5", "payload", "properties", "publisher", "qos", "retain", "size", "topic")
 
     messages = 1
 
@@ -46,7 +46,6 @@ class Message:
         topic: bytes,
         payload: bytes,
         qos: int = 0,
-        *,
         retain: bool = False,
         properties: bytes = b"",
         expires: float | None = None,
@@ -63,28 +62,27 @@ class Message:
         #: Who sent it; None for the broker itself.
         self.publisher = publisher
         self.size = len(topic) + len(payload) + len(properties) + OVERHEAD
-        #: The parts of the packet that do not depend on the receiver, per protocol version; made on first use.
-        self.plain4: tuple[bytes, bytes, bytes] | None = None
-        self.plain5: tuple[bytes, bytes, bytes] | None = None
+        #: What surrounds the packet id on the wire, per protocol version; made on first use, or taken from the bytes
+        #: in which the message came.
+        self.parts4: tuple[bytes, bytes] | None = None
+        self.parts5: tuple[bytes, bytes] | None = None
 
     def __repr__(self) -> str:
         return f"<Message {self.topic.decode()} {len(self.payload)} B QoS {self.qos}{' retain' if self.retain else ''}>"
 
-    def parts(self, version: int) -> tuple[bytes, bytes, bytes]:
-        """What surrounds first byte and packet id: (head with QoS 0, head with QoS 1 or 2, tail)."""
-        cached = self.plain4 if version == 4 else self.plain5
-        if cached is not None:
-            return cached
-        tail = self.payload
-        if version == 5:
-            tail = b"".join((encode_varint(len(self.properties)), self.properties, self.payload))
-        topic = len(self.topic).to_bytes(2, "big") + self.topic
-        length = len(topic) + len(tail)
-        cached = (encode_varint(length) + topic, encode_varint(length + 2) + topic, tail)
-        if version == 4:
-            self.plain4 = cached
-        else:
-            self.plain5 = cached
+    def parts(self, version: int) -> tuple[bytes, bytes]:
+        """What surrounds the packet id of a QoS 1 or 2 packet: the head after its first byte, and the tail."""
+        cached = self.parts4 if version == 4 else self.parts5
+        if cached is None:
+            tail = self.payload
+            if version == 5:
+                tail = b"".join((encode_varint(len(self.properties)), self.properties, tail))
+            head = encode_varint(len(self.topic) + len(tail) + 4) + len(self.topic).to_bytes(2, "big") + self.topic
+            cached = (head, tail)
+            if version == 4:
+                self.parts4 = cached
+            else:
+                self.parts5 = cached
         return cached
 
 

@@ -86,6 +86,11 @@ def accept(  # the hot path's own arguments
     receivers = deliver(broker, message, route, now) if route.grants or route.groups else 0
     if not qos:
         return
+    if qos == 1 and (receivers or conn.version == 4) and broker.journal.is_volatile:
+        # the usual end, without a detour
+        conn.control.append(b"\x40\x02" + packet_id.to_bytes(2, "big"))
+        conn.control_bytes += 4
+        return
     if qos == 2:
         session.inbound.add(packet_id)
         if not broker.journal.is_volatile:

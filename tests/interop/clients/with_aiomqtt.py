@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any, ClassVar
 
 import aiomqtt
+from paho.mqtt.client import MQTT_CLEAN_START_FIRST_ONLY
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
@@ -40,7 +41,7 @@ class AiomqttClient(Client):
             username=options.username,
             password=options.password,
             clean_session=options.clean if options.version == 4 else None,
-            clean_start=options.clean,
+            clean_start=options.clean if options.version == 5 else MQTT_CLEAN_START_FIRST_ONLY,
             keepalive=options.keep_alive_s,
             properties=connect_properties(options),
             transport="websockets" if where.is_websocket else "tcp",
