@@ -16,7 +16,7 @@ from tests.interop.clients.client import Client, Options, Where
 from tests.interop.clients.in_thread import LoopThread
 from tests.interop.clients.with_aiomqtt import AiomqttClient
 from tests.interop.clients.with_gmqtt import GmqttClient
-from tests.interop.clients.with_mqttjs import MqttjsClient, Node, install
+from tests.interop.clients.with_mqttjs import INSTALL_S, MqttjsClient, Node, install
 from tests.interop.clients.with_paho import PahoClient
 from tests.kits.certificates import Certificates, issue
 from tieline import Settings
@@ -34,6 +34,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _HERE in item.path.parents:
             item.add_marker(pytest.mark.interop)
+            if "node" in item.nodeid or MqttjsClient.name in item.nodeid:
+                # the first of these may have to install mqtt.js
+                item.add_marker(pytest.mark.timeout(INSTALL_S))
 
 
 @pytest.fixture(scope="session")
@@ -71,7 +74,8 @@ def node() -> Iterator[Node]:
     except (subprocess.SubprocessError, OSError) as problem:
         if os.environ.get("CI") == "true":
             raise
-        pytest.skip(f"mqtt.js cannot be installed here: {problem}")
+        said = getattr(problem, "stderr", None) or problem
+        pytest.skip(f"mqtt.js cannot be installed here: {said}")
     process = Node(program, directory)
     yield process
     process.close()
@@ -115,9 +119,7 @@ class _Connector:
             client.close()
 
 
-def _connector(
-    request: pytest.FixtureRequest, kind: type[Client], version: int, scheme: str
-) -> Iterator[_Connector]:
+def _connector(request: pytest.FixtureRequest, kind: type[Client], version: int, scheme: str) -> Iterator[_Connector]:
     address = parse(request.getfixturevalue("urls")[scheme])
     authority = request.getfixturevalue("certificates").authority
     where = Where(scheme=scheme, host=address.host, port=address.port, authority=authority)
@@ -131,7 +133,8 @@ def _connector(
 )
 def connect(request: pytest.FixtureRequest) -> Iterator[Connect]:
     """Each client in both versions of the protocol, over TCP."""
-    yield from _connector(request, *request.param, "tcp")
+    kind, version = request.param
+    yield from _connector(request, kind, version, "tcp")
 
 
 @pytest.fixture(params=[pytest.param(kind, id=kind.name) for kind in _KINDS])
@@ -150,7 +153,8 @@ def connect_5(request: pytest.FixtureRequest) -> Iterator[Connect]:
 )
 def connect_over(request: pytest.FixtureRequest) -> Iterator[Connect]:
     """Each client in both versions over each kind of listener."""
-    yield from _connector(request, *request.param)
+    kind, version, scheme = request.param
+    yield from _connector(request, kind, version, scheme)
 
 
 @pytest.fixture

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.interop.conftest import Connect
 
 
 def test_everything_a_publisher_says_arrives(connect_5: Connect, topic: str) -> None:
     client = connect_5("both")
     client.subscribe(topic, 1)
-    said = {
+    said: dict[str, Any] = {
         "payload_format_indicator": 1,
         "content_type": "text/plain; charset=utf-8",
         "response_topic": f"{topic}/answers/ä",

@@ -10,15 +10,22 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import monotonic
 
 import pytest
+from websockets.frames import Frame, Opcode
 
 import tieline
+from tests.kits.certificates import Certificates
 from tests.kits.dial import Dial, dial, open_socket
 from tests.kits.patience import PATIENCE_S, until
+from tests.kits.websocket import WebSocketDial
+from tieline import Settings
+from tieline.core.broker import Broker as Core
 from tieline.net import server as servers
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.codec import encode
@@ -118,15 +125,23 @@ def test_it_runs_under_either_loop(loop: str) -> None:
 # --- the end of a broker --------------------------------------------------------------------------------------------
 
 
+@contextmanager
+def _stoppable(settings: Settings | None = None) -> Iterator[BrokerThread]:
+    """A broker that the test may stop by itself."""
+    running = BrokerThread(settings).__enter__()
+    try:
+        yield running
+    finally:
+        with suppress(RuntimeError):  # its loop is closed already
+            _stop(running)
+        running._thread.join(PATIENCE_S)
+    assert not running._thread.is_alive()
+
+
 @pytest.fixture
 def broker() -> Iterator[BrokerThread]:
-    """A broker that the test may stop by itself."""
-    running = BrokerThread().__enter__()
-    yield running
-    with suppress(RuntimeError):  # its loop is closed already
-        _stop(running)
-    running._thread.join(PATIENCE_S)
-    assert not running._thread.is_alive()
+    with _stoppable() as running:
+        yield running
 
 
 def _stop(broker: BrokerThread) -> None:
@@ -186,6 +201,40 @@ def test_nobody_can_delay_the_end_for_ever(broker: BrokerThread, monkeypatch: py
                 writer.send(Publish(topic="a", payload=bytes(100_000)))
         _stop(broker)
         until(lambda: not broker._thread.is_alive(), "the broker has ended")
+
+
+def test_the_goodbye_travels_through_every_layer(certificates: Certificates) -> None:
+    listeners = certificates.listeners(["tls://127.0.0.1:0", "wss://127.0.0.1:0"])
+    context = certificates.context()
+    with _stoppable(Settings(listener=listeners)) as broker:
+        tls, wss = broker.urls
+        with dial(tls, "tls", context=context) as client, WebSocketDial(wss, context=context) as websocket:
+            websocket.send(encode(Connect(version=5, client_id="wss"), 5))
+            assert isinstance(websocket.packet(), Connack)
+            _stop(broker)
+            client.expect(Disconnect, reason=Reason.SERVER_SHUTTING_DOWN)
+            client.expect_end()
+            farewell = websocket.packet()
+            assert isinstance(farewell, Disconnect) and farewell.reason is Reason.SERVER_SHUTTING_DOWN
+            frame = websocket.event()
+            assert isinstance(frame, Frame) and frame.opcode is Opcode.CLOSE
+
+
+def test_a_fault_in_a_timer_does_not_stop_the_others(broker: BrokerThread, caplog: pytest.LogCaptureFixture) -> None:
+    fired = threading.Event()
+
+    def fail(_now: float) -> None:
+        raise ZeroDivisionError("a fault of ours")
+
+    def set_timers(core: Core) -> None:
+        core.timers.at(monotonic(), fail)
+        core.timers.at(monotonic(), lambda _now: fired.set())
+        assert broker._server._loop is not None
+        broker._server._loop.poke()
+
+    broker.ask(set_timers)
+    assert fired.wait(PATIENCE_S)
+    assert "internal error" in caplog.text and "a fault of ours" in caplog.text
 
 
 def test_nobody_is_let_in_after_the_end_began(broker: BrokerThread) -> None:

@@ -310,6 +310,19 @@ def test_packets_before_a_bad_frame_still_count(make: _Maker) -> None:
     assert isinstance(packet, Publish) and packet.payload == b"counted"
 
 
+def test_a_reader_that_stops_does_not_harm_others(make: _Maker, broker: BrokerThread) -> None:
+    stalled, busy = make.connect("stalled"), make.connect("busy")
+    stalled.send(_subscribe("flood"))
+    busy.send(_subscribe("echo", 1))
+    assert isinstance(busy.packet(), Suback)
+    for _ in range(1_000):
+        busy.send(_bytes(Publish(topic="flood", payload=bytes(60_000))))
+    busy.send(_bytes(Publish(topic="echo", payload=b"still here", qos=1, packet_id=9)))
+    assert {type(busy.packet()), type(busy.packet())} == {Puback, Publish}
+    assert broker.ask(lambda core: core.queued_bytes) <= broker.ask(lambda core: core.settings.limits.queue_bytes)
+    until(lambda: broker.ask(lambda core: sum(core.account.drops.values())) > 0, "drops have a name")
+
+
 # --- the end --------------------------------------------------------------------------------------------------------
 
 

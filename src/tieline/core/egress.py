@@ -10,7 +10,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from tieline.core.account import Drop
-from tieline.core.connection import State
+from tieline.core.connection import CONNECTED
 from tieline.core.flow import landed
 from tieline.core.message import Burst, Message, publish_bytes
 from tieline.core.replay import refill
@@ -30,7 +30,7 @@ _PACKET_IDS = 65_535
 def fill(broker: Broker, conn: Connection, limit: int, now: float) -> bytes:
     """The next bytes to write, about ``limit`` of them; fewer when nothing more may be sent now."""
     session = conn.session
-    if conn.state is not State.CONNECTED or session is None:
+    if conn.state is not CONNECTED or session is None:
         return _join(broker, *_take_control(conn))
     queue = session.queue
     if queue.messages and not conn.control and not conn.resend and len(queue.entries) == 1:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tieline.core import connect, flow, foreign, publish, subscribe
-from tieline.core.connection import Connection, Hold, State
+from tieline.core.connection import CLOSING, CONNECTED, OPENED, Connection, Hold
 from tieline.core.deliver import deliver
 from tieline.core.errors import Again
 from tieline.core.message import Burst, Message
@@ -66,25 +66,25 @@ def ingest(broker: Broker, conn: Connection, data: bytes, now: float) -> None:
         conn.partial += data
         return
     if conn.partial:
-        conn.partial += data
-        if len(conn.partial) < conn.need:
+        if len(conn.partial) + len(data) < conn.need:
+            conn.partial += data
             return
-        data = bytes(conn.partial)
+        data = b"".join((conn.partial, data))
         conn.partial = bytearray()
     pos = 0
-    if conn.state is State.OPENED:
+    if conn.state is OPENED:
         if foreign.is_undecided(data):
             conn.partial = bytearray(data)
             return
         pos = _introduce(broker, conn, data, now)
-    if conn.state is State.CONNECTED and conn.hold is None:
+    if conn.state is CONNECTED and conn.hold is None:
         pos = _converse(broker, conn, data, pos, now)
         if conn.control_bytes > MAX_UNREAD and conn.hold is None:
             broker.suspend(conn, Hold.NOT_READING, now)
     if pos:
         # a whole packet, not just bytes: [MQTT-3.1.2-22]
         conn.last_in = now
-    if pos < len(data) and conn.state is not State.CLOSING:
+    if pos < len(data) and conn.state is not CLOSING:
         conn.partial = bytearray(memoryview(data)[pos:])
         if conn.hold is None:
             conn.need = _needed(data, pos, broker.max_packet, conn.version)
@@ -215,7 +215,7 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
             conn.verdicts.clear()
         packets += 1
         pos = end
-        if conn.state is not State.CONNECTED or conn.hold is not None:
+        if conn.state is not CONNECTED or conn.hold is not None:
             break
     account = broker.account
     account.packets_in += packets + publishes

@@ -31,8 +31,8 @@ class Watched(Protocol):
 
     fd: int
 
-    def handle(self, events: int, now: float) -> None:
-        """It is ready."""
+    def handle(self, events: int, now: float, is_alone: bool) -> None:
+        """It is ready; ``is_alone`` when nothing else is."""
 
 
 class Loop:
@@ -44,6 +44,8 @@ class Loop:
         """``patience_s``: how long a turn may wait for more, when the asyncio loop has nothing urgent to do."""
         self.broker = broker
         self._patience_s = patience_s
+        #: When the last turn ended.
+        self._last_s = 0.0
         self._epoll = select.epoll()
         self._watched: dict[int, Watched] = {}
         #: Links whose socket failed while it was written.
@@ -87,36 +89,43 @@ class Loop:
     # -- one turn
 
     def _turn(self) -> None:
-        """Handle what is ready, and go on for as long as more comes at once, up to a bound."""
+        """Handle what is ready; under traffic, go on for as long as more comes at once, up to a bound."""
         ready = self._epoll.poll(0, EVENTS_PER_TURN)
-        until = monotonic() + STAY_S
+        now = monotonic()
+        until = now + STAY_S
+        # waiting here pays only if the next message comes before the wait is over: otherwise it is one more wake-up
+        patience_s = self._patience_s if now - self._last_s < self._patience_s / 2 else 0.0
         while ready:
-            now = monotonic()
             self._handle(ready, now)
-            spent = monotonic() - now
-            if spent > self.longest_turn_s:
-                self.longest_turn_s = spent
-            if now > until or self._is_due or not self._patience_s:
+            self._last_s = done = monotonic()
+            if done - now > self.longest_turn_s:
+                self.longest_turn_s = done - now
+            if done > until or self._is_due or not patience_s:
                 break
-            ready = self._epoll.poll(self._patience_s, EVENTS_PER_TURN)
+            ready = self._epoll.poll(patience_s, EVENTS_PER_TURN)
+            now = monotonic()
 
     def _handle(self, ready: list[tuple[int, int]], now: float) -> None:
         watched = self._watched
-        account = self.broker.account
+        broker = self.broker
+        account = broker.account
+        is_alone = len(ready) == 1
         flush_at = account.bytes_in + FLUSH_AFTER
         for fd, events in ready:
             link = watched.get(fd)
             if link is None:
                 continue
             try:
-                link.handle(events, now)
+                link.handle(events, now, is_alone)
             except Exception as error:  # noqa: BLE001 - one connection's trouble must not stop the others
                 self._on_fault(link, error)
             if account.bytes_in > flush_at:
                 self._flush(now)
                 flush_at = account.bytes_in + FLUSH_AFTER
-        self._flush(now)
-        self._settle()
+        if broker.dirty or self._gone:
+            self._flush(now)
+        if broker.dirty or broker.timers.is_changed or account.events:
+            self._settle()
 
     def _flush(self, now: float) -> None:
         """Write to every changed connection, once."""
@@ -146,6 +155,7 @@ class Loop:
         if self.broker.dirty and not self._is_due:
             self._is_due = True
             self._asyncio.call_soon(self._again)
+        self.broker.timers.is_changed = False
         when = self.broker.timer()
         if when is not None and (self._timer is None or when < self._armed):
             if self._timer is not None:

@@ -111,7 +111,9 @@ class Client(ABC):
         """Returns when the broker has confirmed."""
 
     @abstractmethod
-    def publish(self, topic: str, payload: bytes = b"", qos: int = 0, *, retain: bool = False, **properties: Any) -> None:
+    def publish(
+        self, topic: str, payload: bytes = b"", qos: int = 0, *, retain: bool = False, **properties: Any
+    ) -> None:
         """Returns when the exchange that the QoS asks for is complete."""
 
     @abstractmethod
