@@ -67,7 +67,6 @@ class Outcome(NamedTuple):
     packets_in: int
     publishes_in: int
     publishes_out: int
-    bytes_in: int
     bytes_out: int
     retained: int
 
@@ -184,7 +183,6 @@ def serve(steps: Iterable[Step], cut: str, *, cache: int = 1_000, guarded: bool 
         account.packets_in,
         account.publishes_in,
         account.publishes_out,
-        account.bytes_in,
         account.bytes_out,
         len(broker.retained),
     )

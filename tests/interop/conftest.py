@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -34,7 +35,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _HERE in item.path.parents:
             item.add_marker(pytest.mark.interop)
-            if "node" in item.nodeid or MqttjsClient.name in item.nodeid:
+            if "node" in getattr(item, "fixturenames", ()) or MqttjsClient.name in item.nodeid:
                 # the first of these may have to install mqtt.js
                 item.add_marker(pytest.mark.timeout(INSTALL_S))
 
@@ -53,8 +54,26 @@ def broker(certificates: Certificates) -> Iterator[BrokerThread]:
 
 @pytest.fixture(scope="session")
 def urls(broker: BrokerThread) -> dict[str, str]:
-    """The address of each listener, by its scheme."""
+    """The address of each listener of the embedded broker, by its scheme."""
     return {parse(url).scheme: url for url in broker.urls}
+
+
+@pytest.fixture(scope="session")
+def served_urls(certificates: Certificates, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The same for ``tieline serve``, a process of its own, whose loop is driven in another way."""
+    command = [sys.executable, "-m", "tieline", "serve", "--data", str(tmp_path_factory.mktemp("data"))]
+    command += ["--certificate", str(certificates.certificate), "--key", str(certificates.key), "--log-level", "error"]
+    for scheme in _SCHEMES:
+        command += ["--listen", f"{scheme}://127.0.0.1:0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        found = process.stdout.readline().split()[3:]
+        try:
+            yield {parse(url).scheme: url for url in found}
+        finally:
+            process.terminate()
+            output, errors = process.communicate(timeout=10)
+    assert (process.returncode, output, errors) == (0, "", "")
 
 
 @pytest.fixture(scope="session")
@@ -119,8 +138,10 @@ class _Connector:
             client.close()
 
 
-def _connector(request: pytest.FixtureRequest, kind: type[Client], version: int, scheme: str) -> Iterator[_Connector]:
-    address = parse(request.getfixturevalue("urls")[scheme])
+def _connector(
+    request: pytest.FixtureRequest, kind: type[Client], version: int, scheme: str, urls: dict[str, str]
+) -> Iterator[_Connector]:
+    address = parse(urls[scheme])
     authority = request.getfixturevalue("certificates").authority
     where = Where(scheme=scheme, host=address.host, port=address.port, authority=authority)
     connector = _Connector(request, kind, version, where)
@@ -131,16 +152,16 @@ def _connector(request: pytest.FixtureRequest, kind: type[Client], version: int,
 @pytest.fixture(
     params=[pytest.param((kind, version), id=f"{kind.name}-{version}") for kind in _KINDS for version in (4, 5)]
 )
-def connect(request: pytest.FixtureRequest) -> Iterator[Connect]:
+def connect(request: pytest.FixtureRequest, urls: dict[str, str]) -> Iterator[Connect]:
     """Each client in both versions of the protocol, over TCP."""
     kind, version = request.param
-    yield from _connector(request, kind, version, "tcp")
+    yield from _connector(request, kind, version, "tcp", urls)
 
 
 @pytest.fixture(params=[pytest.param(kind, id=kind.name) for kind in _KINDS])
-def connect_5(request: pytest.FixtureRequest) -> Iterator[Connect]:
+def connect_5(request: pytest.FixtureRequest, urls: dict[str, str]) -> Iterator[Connect]:
     """Each client in MQTT 5, over TCP."""
-    yield from _connector(request, request.param, 5, "tcp")
+    yield from _connector(request, request.param, 5, "tcp", urls)
 
 
 @pytest.fixture(
@@ -151,10 +172,10 @@ def connect_5(request: pytest.FixtureRequest) -> Iterator[Connect]:
         for scheme in kind.schemes
     ]
 )
-def connect_over(request: pytest.FixtureRequest) -> Iterator[Connect]:
-    """Each client in both versions over each kind of listener."""
+def connect_over(request: pytest.FixtureRequest, served_urls: dict[str, str]) -> Iterator[Connect]:
+    """Each client in both versions over each kind of listener of ``tieline serve``."""
     kind, version, scheme = request.param
-    yield from _connector(request, kind, version, scheme)
+    yield from _connector(request, kind, version, scheme, served_urls)
 
 
 @pytest.fixture

@@ -76,9 +76,10 @@ def test_both_versions_hear_each_other(connect_5: Connect, topic: str) -> None:
     new.subscribe(topic, 2)
     for qos in (0, 1, 2):
         old.publish(topic, b"from old", qos)
-        new.publish(topic, b"from new", qos, content_type="text/plain")
         for client in (old, new):
             client.expect(topic, b"from old", qos=qos)
+        new.publish(topic, b"from new", qos, content_type="text/plain")
+        for client in (old, new):
             client.expect(topic, b"from new", qos=qos)
 
 

@@ -65,7 +65,11 @@ class _Peer:
 
 
 @pytest.fixture
-def peers(urls: dict[str, str], certificates: Certificates, topic: str) -> Iterator[Callable[[str, int], _Peer]]:
+def peers(
+    request: pytest.FixtureRequest, certificates: Certificates, topic: str
+) -> Iterator[Callable[[str, int], _Peer]]:
+    """Makes peers of the embedded broker, or of the one that a parameter names."""
+    urls: dict[str, str] = request.getfixturevalue(getattr(request, "param", "urls"))
     with ExitStack() as stack:
         made: list[_Peer] = []
 
@@ -78,6 +82,7 @@ def peers(urls: dict[str, str], certificates: Certificates, topic: str) -> Itera
         yield make
 
 
+@pytest.mark.parametrize("peers", ["urls", "served_urls"], indirect=True, ids=["embedded", "served"])
 @pytest.mark.parametrize("qos", [0, 1])
 def test_everybody_hears_everybody_in_order(peers: Callable[[str, int], _Peer], topic: str, qos: int) -> None:
     amount = 200

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 import pytest
 
 from tests.interop.clients.client import PATIENCE_S, LastWill, Options, Where
@@ -9,7 +11,6 @@ from tests.interop.clients.with_mqttjs import MqttjsClient, MqttjsError, Node
 from tests.interop.clients.with_paho import PahoClient
 from tests.interop.conftest import Connect
 from tests.kits.certificates import Certificates
-from tests.kits.patience import until
 from tieline.conf.urls import parse
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.reason import Reason
@@ -68,27 +69,34 @@ def test_nobody_publishes_to_the_brokers_own_topics(connect: Connect, broker: Br
     assert watcher.receive().payload.startswith(b"tieline version ")
 
 
-def test_mqttjs_is_told_that_its_authentication_method_is_unknown(where: Where, node: Node) -> None:
-    class Authenticating(MqttjsClient):
-        def _options(self) -> dict[str, object]:
-            return super()._options() | {"properties": {"authenticationMethod": "SCRAM-SHA-256"}}
+class _Peculiar(MqttjsClient):
+    """mqtt.js with options that nobody should use."""
 
+    peculiarities: ClassVar[dict[str, Any]]
+
+    def _options(self) -> dict[str, Any]:
+        return super()._options() | self.peculiarities
+
+
+class _Scram(_Peculiar):
+    peculiarities: ClassVar[dict[str, Any]] = {"properties": {"authenticationMethod": "SCRAM-SHA-256"}}
+
+
+class _Ancient(_Peculiar):
+    peculiarities: ClassVar[dict[str, Any]] = {"protocolId": "MQIsdp", "protocolVersion": 3}
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        (_Scram, Reason.BAD_AUTHENTICATION_METHOD),
+        (_Ancient, 1),  # "unacceptable protocol version"; MQTT 3.1 knows no other words
+    ],
+)
+def test_mqttjs_is_told_why_it_is_refused(
+    where: Where, node: Node, broker: BrokerThread, kind: type[_Peculiar], code: int
+) -> None:
     with pytest.raises(MqttjsError) as caught:
-        Authenticating(where, Options(client_id="scram"), node)
-    assert caught.value.code == Reason.BAD_AUTHENTICATION_METHOD
-
-
-def test_mqttjs_may_not_speak_3_1(where: Where, node: Node) -> None:
-    class Ancient(MqttjsClient):
-        def _options(self) -> dict[str, object]:
-            return super()._options() | {"protocolId": "MQIsdp", "protocolVersion": 3}
-
-    with pytest.raises(MqttjsError) as caught:
-        Ancient(where, Options(client_id="ancient", version=4), node)
-    assert caught.value.code == 1  # "unacceptable protocol version"
-
-
-def test_a_refused_client_leaves_no_session(broker: BrokerThread, where: Where, node: Node) -> None:
-    before = broker.ask(lambda core: set(core.sessions))
-    test_mqttjs_may_not_speak_3_1(where, node)
-    until(lambda: broker.ask(lambda core: set(core.sessions)) <= before, "nothing was left")
+        kind(where, Options(client_id="peculiar"), node)
+    assert caught.value.code == code
+    assert broker.ask(lambda core: "peculiar" not in core.sessions)

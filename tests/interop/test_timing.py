@@ -19,8 +19,10 @@ from tieline.wire.reason import Reason
 
 
 @pytest.fixture
-def url(broker: BrokerThread) -> str:
-    return broker.urls[0]
+def url(request: pytest.FixtureRequest) -> str:
+    """A plain listener of the embedded broker, or of the one that a parameter names."""
+    urls: dict[str, str] = request.getfixturevalue(getattr(request, "param", "urls"))
+    return urls["tcp"]
 
 
 @pytest.fixture
@@ -30,7 +32,7 @@ def watcher(url: str, topic: str) -> Iterator[Dial]:
         yield client
 
 
-@pytest.mark.parametrize("version", [4, 5])
+@pytest.mark.parametrize(("version", "url"), [(4, "urls"), (5, "served_urls")], indirect=["url"])
 def test_silence_ends_the_connection_and_publishes_the_will(url: str, topic: str, watcher: Dial, version: int) -> None:
     began = monotonic()
     will = Will(topic=topic, payload=b"silent")
@@ -53,6 +55,7 @@ def test_a_ping_is_a_sign_of_life(url: str, topic: str) -> None:
                 alive.receive()
 
 
+@pytest.mark.parametrize("url", ["served_urls"], indirect=True)
 def test_a_will_waits_for_its_delay(url: str, topic: str, watcher: Dial) -> None:
     will = Will(topic=topic, payload=b"late", properties={"will_delay_interval": 1})
     lost = dial(url, f"{topic}/lost", will=will, properties={"session_expiry_interval": 60})

@@ -257,9 +257,11 @@ def test_the_layer_names_an_error_after_the_handshake(certificates: Certificates
     assert server.is_ready and not server.is_over
     client.write(b"hello")
     assert server.received(outgoing.read()) == b"hello"
+    client.write(b"the last word")
     with pytest.raises(LayerError) as caught:
-        server.received(b"\x17\x03\x03\x00\x20" + bytes(32))
+        server.received(outgoing.read() + b"\x17\x03\x03\x00\x20" + bytes(32))
     assert caught.value.name == "tls_error"
+    assert caught.value.before == b"the last word"
 
 
 def test_the_answer_to_connect_is_the_first_thing_a_client_hears(

@@ -15,6 +15,7 @@ from tests.kits.dial import open_socket, read_to_end
 from tests.kits.patience import until
 from tests.kits.websocket import WebSocketDial
 from tieline import Limits, Settings
+from tieline.conf.schema import bound
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.codec import encode
 from tieline.wire.packets import (
@@ -319,7 +320,7 @@ def test_a_reader_that_stops_does_not_harm_others(make: _Maker, broker: BrokerTh
         busy.send(_bytes(Publish(topic="flood", payload=bytes(60_000))))
     busy.send(_bytes(Publish(topic="echo", payload=b"still here", qos=1, packet_id=9)))
     assert {type(busy.packet()), type(busy.packet())} == {Puback, Publish}
-    assert broker.ask(lambda core: core.queued_bytes) <= broker.ask(lambda core: core.settings.limits.queue_bytes)
+    assert broker.ask(lambda core: core.queued_bytes <= bound(core.settings.limits.queue_bytes))
     until(lambda: broker.ask(lambda core: sum(core.account.drops.values())) > 0, "drops have a name")
 
 

@@ -77,13 +77,15 @@ class Timers:
         """Call everything that is due; what an action sets for now or earlier waits for the next call."""
         newest = self._order
         later: list[Timer] = []
-        while (when := self.next()) is not None and when <= now:
-            timer = heappop(self._heap)
-            if timer.order > newest:
-                later.append(timer)
-                continue
-            action, timer.action = timer.action, None
-            if action is not None:
-                action(now)
-        for timer in later:
-            heappush(self._heap, timer)
+        try:
+            while (when := self.next()) is not None and when <= now:
+                timer = heappop(self._heap)
+                if timer.order > newest:
+                    later.append(timer)
+                    continue
+                action, timer.action = timer.action, None
+                if action is not None:
+                    action(now)
+        finally:
+            for timer in later:
+                heappush(self._heap, timer)

@@ -130,7 +130,12 @@ class Link:
             data, is_last = self._next(now)
             if data:
                 self._send(data)
-            if is_last or self._unsent:
+            if self._unsent:
+                session = conn.session
+                if session is not None and not session.oldest:
+                    session.oldest = now
+                break
+            if is_last:
                 break
         else:
             # there is more, and the kernel would take it: after the others

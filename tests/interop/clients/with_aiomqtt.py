@@ -30,7 +30,6 @@ class AiomqttClient(Client):
     """aiomqtt 2, its messages read by a task."""
 
     name: ClassVar[str] = "aiomqtt"
-    resolves_aliases: ClassVar[bool] = False
 
     def __init__(self, where: Where, options: Options, thread: LoopThread) -> None:
         super().__init__(where, options)
@@ -53,6 +52,7 @@ class AiomqttClient(Client):
             transport="websockets" if where.is_websocket else "tcp",
             tls_context=trusting(where.authority) if where.is_tls else None,
             timeout=PATIENCE_S,
+            socket_options=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)],
             will=None
             if will is None
             else aiomqtt.Will(will.topic, will.payload, will.qos, will.retain, will_properties(will, options.version)),

@@ -70,7 +70,6 @@ class PahoClient(Client):
     """paho-mqtt 2, callback API 2."""
 
     name: ClassVar[str] = "paho"
-    resolves_aliases: ClassVar[bool] = False
 
     def __init__(self, where: Where, options: Options) -> None:
         super().__init__(where, options)
@@ -107,6 +106,8 @@ class PahoClient(Client):
             properties=connect_properties(options),
             clean_start=clean_start(options),
         )
+        # without this every other message waits 40 ms for an acknowledgement of TCP
+        raw_socket(self._client).setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._client.loop_start()
         (self.code,) = self._answer()
 
