@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import pytest
@@ -54,10 +55,12 @@ class BrokerThread:
         """Run ``question(core)`` in the broker's thread and return its answer."""
         assert self._loop is not None
 
-        async def answer() -> T:
-            return question(self._server.core)
+        async def put() -> T:
+            answer = question(self._server.core)
+            self._server.poke()  # the question may have changed something
+            return answer
 
-        return asyncio.run_coroutine_threadsafe(answer(), self._loop).result(_START_S)
+        return asyncio.run_coroutine_threadsafe(put(), self._loop).result(_START_S)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -71,8 +74,12 @@ class BrokerThread:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._loop is not None and self._stopping is not None:
-            self._loop.call_soon_threadsafe(self._stopping.set)
+            # a broker that has ended by itself has closed its loop
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._stopping.set)
         self._thread.join(_START_S)
+        if self._failed is not None and kind is None:
+            raise self._failed
 
     def _run(self) -> None:
         asyncio.run(self._serve())

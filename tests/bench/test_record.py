@@ -10,7 +10,7 @@ import pytest
 from tests.bench.records import made_up, throughput
 from tieline.bench.metrics import METRICS, readable
 from tieline.bench.record import FORMAT, Row
-from tieline.bench.targets import TARGETS
+from tieline.bench.targets import TARGETS, judge
 from tieline.bench.workloads import WORKLOADS
 
 
@@ -40,24 +40,16 @@ def test_verdicts_are_computed() -> None:
     assert len(verdicts) == len(TARGETS)
 
 
-def test_every_target_names_a_workload_and_a_metric_that_exist() -> None:
-    class Asked:
-        def __init__(self) -> None:
-            self.pairs: list[tuple[str, str]] = []
+def test_a_target_whose_row_failed_is_not_met() -> None:
+    record = made_up()
+    record.rows[0].status = "failed"
+    verdicts = {one.target: one.verdict for one in judge(record)}
+    assert verdicts["QoS 0 1:1: throughput, times mosquitto's"] == "not met"
 
-        def value(self, workload: str, peer: str, metric: str) -> float | None:
-            self.pairs.append((workload, metric))
-            return None
 
-        def ratio(self, workload: str, metric: str, peer: str, baseline: str) -> float | None:
-            return self.value(workload, peer, metric)
-
-    asked = Asked()
-    for target in TARGETS:
-        assert target.measure(asked) is None
-    names = {workload.name for workload in WORKLOADS}
-    assert {workload for workload, _ in asked.pairs} <= names
-    assert {metric for _, metric in asked.pairs} <= set(METRICS)
+def test_every_target_names_a_workload_and_metrics_that_exist() -> None:
+    assert {target.workload for target in TARGETS} <= {workload.name for workload in WORKLOADS}
+    assert {metric for target in TARGETS for metric in target.metrics} <= set(METRICS)
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,6 @@ def lose(world: World, client: Client, how: str) -> None:
         client.send(raw.packet(0xF5))
     elif how == "take-over":
         world.client(version=client.version)
-    elif how == "shutdown":
-        world.stop()
 
 
 @clause("MQTT-3.1.2-7", "MQTT-3.1.2-8", "MQTT311-3.1.2-8")
@@ -50,11 +48,26 @@ def test_3_1_2_8_the_will_is_published_when_the_connection_is_lost(world: World,
     watcher.expect_nothing()
 
 
+@clause("MQTT-3.1.2-8", "MQTT311-3.1.2-8")
+@BOTH
+def test_3_1_2_8_a_stopping_server_publishes_the_wills_first(world: World, version: int) -> None:
+    watcher = watcher_of(world)
+    world.client(version=version, will=will())
+    world.durable("away", will=will(properties={"will_delay_interval": 100})).drop()
+    world.stop()
+    watcher.expect(Publish, payload=b"gone")
+    watcher.expect(Publish, payload=b"gone")
+    watcher.expect_end(Reason.SERVER_SHUTTING_DOWN)
+
+
 @clause("MQTT-3.1.2-8")
-def test_3_1_2_8_disconnect_with_will_publishes_it(world: World) -> None:
+@pytest.mark.parametrize(
+    "reason", [Reason.DISCONNECT_WITH_WILL_MESSAGE, Reason.UNSPECIFIED_ERROR, Reason.QUOTA_EXCEEDED], ids=hex
+)
+def test_3_1_2_8_a_disconnect_that_is_not_normal_publishes_it(world: World, reason: Reason) -> None:
     watcher = watcher_of(world)
     client = world.client(will=will())
-    client.disconnect(Reason.DISCONNECT_WITH_WILL_MESSAGE)
+    client.disconnect(reason)
     watcher.expect(Publish, payload=b"gone")
 
 

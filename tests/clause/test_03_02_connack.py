@@ -8,7 +8,7 @@ from tests.clause import raw
 from tests.clause.conftest import NewWorld
 from tests.clause.marker import clause
 from tests.kits.world import World
-from tieline.core.ports import Allowed, Login, Refused, Verdict
+from tieline.core.ports import Allowed, Login, Pending, Refused, Verdict
 from tieline.wire.packet_type import PacketType
 from tieline.wire.packets import Connack, Pingreq, Pingresp, Publish, Pubrec, Will
 from tieline.wire.reason import ALLOWED, Reason
@@ -47,6 +47,51 @@ def test_3_2_0_1_connack_comes_first(world: World, version: int) -> None:
     client.send(raw.connect(version, raw.text("a"), flags=clean, props=expiry), raw.packet(raw.PINGREQ))
     client.expect(Connack, reason=Reason.SUCCESS, session_present=True)
     assert {type(packet) for packet in client.take()} == {Publish, Pingresp}
+
+
+class Slow:
+    """Decides about every client later."""
+
+    is_open = False
+
+    def connect(self, login: Login) -> Verdict:
+        return Pending(1)
+
+    def publish(self, login: Login, topic: str) -> Verdict:
+        return Allowed()
+
+    def subscribe(self, login: Login, filter_: str) -> Verdict:
+        return Allowed()
+
+
+@clause("MQTT-3.2.0-1", "MQTT-3.1.4-6", "MQTT311-3.2.0-1", "MQTT311-3.1.4-5")
+@BOTH
+@pytest.mark.parametrize("verdict", [Allowed(), Refused("no")], ids=["allowed", "refused"])
+def test_3_2_0_1_nothing_is_handled_before_the_client_is_accepted(
+    new_world: NewWorld, version: int, verdict: Allowed | Refused
+) -> None:
+    world = new_world(access=Slow())
+    client = world.open(version)
+    client.send(raw.connect(version, raw.text("a")), raw.packet(raw.PINGREQ))
+    client.expect_nothing()
+    world.broker.decided(1, verdict, world.now)
+    world.settle()
+    if isinstance(verdict, Allowed):
+        client.expect(Connack, reason=Reason.SUCCESS)
+        client.expect(Pingresp)
+    else:
+        client.expect(Connack, reason=Reason.NOT_AUTHORIZED)
+        assert client.take() == [] and client.closed
+
+
+@clause("MQTT-3.14.0-1")
+@BOTH
+def test_3_14_0_1_a_server_that_stops_before_it_decided_sends_no_disconnect(new_world: NewWorld, version: int) -> None:
+    world = new_world(access=Slow())
+    client = world.open(version)
+    client.send(raw.connect(version, raw.text("a")))
+    world.stop()
+    assert client.closed and client.raw == b""
 
 
 @clause("MQTT-3.2.0-2")

@@ -81,6 +81,19 @@ def test_3_8_3_3_another_subscription_may_still_want_them(world: World) -> None:
     client.expect_nothing()
 
 
+@clause("MQTT-3.8.3-3")
+@pytest.mark.parametrize("way", ["same connection", "new session"])
+def test_3_8_3_3_retained_messages_of_its_own_are_kept_away_too(world: World, way: str) -> None:
+    client = world.client()
+    client.publish("a/own", retain=True)
+    world.client("other").publish("a/other", retain=True)
+    if way == "new session":
+        client.disconnect()
+        client = world.client()
+    client.subscribe("a/#", no_local=True)
+    assert [message.topic for message in client.messages()] == ["a/other"]
+
+
 @clause("MQTT-3.8.3-4")
 def test_3_8_3_4_no_local_on_a_shared_subscription_is_a_violation(world: World) -> None:
     client = world.client()

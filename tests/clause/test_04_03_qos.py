@@ -56,6 +56,21 @@ def test_v311_4_1_0_1_a_persistent_session_waits_for_its_client(world: World, ot
     world.durable(version=4).expect(Publish, payload=b"kept")
 
 
+@clause("MQTT-4.1.0-1", "MQTT311-4.1.0-1")
+@BOTH
+@pytest.mark.parametrize(("published", "granted"), [(0, 2), (1, 0), (2, 0)])
+def test_4_1_0_1_messages_of_qos_0_are_not_kept_for_a_client_that_is_away(
+    world: World, version: int, other: Client, published: int, granted: int
+) -> None:
+    client = world.durable(version=version)
+    client.subscribe("a", qos=granted)
+    client.drop()
+    other.publish("a", b"missed", qos=published)
+    client = world.durable(version=version)
+    other.publish("a", b"live", qos=published)
+    assert payloads(client.messages()) == [b"live"]
+
+
 # --- 4.3.1, 4.3.2: QoS 0 and QoS 1 ----------------------------------------------------------------------------------
 
 

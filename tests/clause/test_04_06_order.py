@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from tests.clause import raw
 from tests.clause.conftest import NewWorld
 from tests.clause.marker import clause
 from tests.kits.world import World, payloads
+from tieline.core.ports import Fact
 from tieline.wire.packets import Packet, Pingreq, Pingresp, Puback, Pubcomp, Publish, Pubrec, Pubrel, Suback
 from tieline.wire.reason import Reason
 
@@ -233,3 +236,58 @@ def test_4_9_0_3_completed_exchanges_free_the_clients_quota(new_world: NewWorld,
     for _ in range(10):
         assert client.publish("a", qos=qos) is Reason.NO_MATCHING_SUBSCRIBERS
     client.expect_nothing()
+
+
+class Slow:
+    """A store that makes nothing permanent before the test says so."""
+
+    is_volatile = False
+
+    def __init__(self) -> None:
+        self.submitted = 0
+        self.committed = 0
+
+    def submit(self, facts: Sequence[Fact]) -> int:
+        self.submitted += 1
+        return self.submitted
+
+
+def commit(world: World, store: Slow) -> None:
+    store.committed = store.submitted
+    world.broker.committed(store.committed)
+    world.settle()
+
+
+@clause("MQTT-4.3.2-4", "MQTT-4.3.3-8", "MQTT-4.6.0-2", "MQTT-4.6.0-3", "MQTT311-4.3.2-2", "MQTT311-4.6.0-2")
+@BOTH
+@pytest.mark.parametrize("qos", [1, 2])
+def test_4_3_2_4_a_message_is_acknowledged_once_it_is_safe(new_world: NewWorld, version: int, qos: int) -> None:
+    store = Slow()
+    world = new_world(store=store)
+    reader = world.durable("reader", version=version)
+    reader.send(raw.subscribe(version, raw.text("a"), bytes([qos])))
+    client = world.client(version=version)
+    commit(world, store)
+    reader.expect(Suback)
+    for packet_id in (5, 9, 7):
+        client.put("a", qos=qos, packet_id=packet_id)
+    client.expect_nothing()
+    commit(world, store)
+    assert [packet.packet_id for packet in client.take()] == [5, 9, 7]  # type: ignore[union-attr]
+
+
+@clause("MQTT-3.3.4-7", "MQTT-4.9.0-2")
+@pytest.mark.parametrize("qos", [1, 2])
+def test_3_3_4_7_messages_that_are_not_safe_yet_count(new_world: NewWorld, qos: int) -> None:
+    store = Slow()
+    world = new_world(store=store, receive_maximum=3)
+    reader = world.durable("reader")
+    reader.send(raw.subscribe(5, raw.text("a"), b"\x02"))
+    commit(world, store)
+    client = world.client()
+    commit(world, store)
+    for packet_id in (1, 2, 3):
+        client.put("a", qos=qos, packet_id=packet_id)
+    client.expect_nothing()
+    client.put("a", qos=qos, packet_id=4)
+    client.expect_end(Reason.RECEIVE_MAXIMUM_EXCEEDED)

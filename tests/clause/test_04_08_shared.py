@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from tests.clause import raw
 from tests.clause.marker import clause
 from tests.clause.test_04_07_topics import expect_bad_filter
 from tests.kits.world import Client, World, payloads
@@ -78,6 +79,18 @@ def test_4_8_2_3_each_message_goes_to_one_member_in_turn(world: World, version: 
     shares = [payloads(client.messages()) for client in group]
     assert [len(share) for share in shares] == [10, 10, 10]
     assert sorted(payload for share in shares for payload in share) == [bytes([number]) for number in range(30)]
+
+
+@clause("MQTT-4.8.2-3")
+@pytest.mark.parametrize("qos", [0, 1])
+def test_4_8_2_3_messages_that_arrive_together_are_shared_too(world: World, other: Client, qos: int) -> None:
+    group = members(world)
+    other.publish("a/b", qos=qos)
+    stream = [
+        raw.publish(5, "a/b", bytes([number]), flags=qos << 1, packet_id=1 if qos else None) for number in range(29)
+    ]
+    other.send(b"".join(stream))
+    assert [len(client.messages()) for client in group] == [10, 10, 10]
 
 
 @clause("MQTT-4.8.2-3")

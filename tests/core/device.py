@@ -129,11 +129,12 @@ class Device:
             self._handle(client.inbox.pop(0), client.version)
         return True
 
-    def acknowledge(self) -> None:
-        """Send the acknowledgements that are due, in order."""
+    def acknowledge(self) -> bool:
+        """Send the acknowledgements that are due, in order; whether there were any."""
         acks, self.acks = self.acks, []
         if self.client is not None and acks:
             self.client.send(*acks)
+        return bool(acks)
 
     def _handle(self, packet: Packet, version: int) -> None:
         if isinstance(packet, Publish):
@@ -205,7 +206,7 @@ class Fleet:
             busy = False
             for device in self.devices:
                 busy |= device.process(1_000_000)
-                device.acknowledge()
+                busy |= device.acknowledge()
         self.oracle.check_paid()
         for device in self.devices:
             if device.client is not None:

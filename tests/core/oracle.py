@@ -128,7 +128,8 @@ class Oracle:
         share, filter_ = split_share(wish.filter)
         if share is None and (wish.retain_handling == 0 or (wish.retain_handling == 1 and is_new)):
             for message in self.retained.values():
-                if matches(filter_, message.topic):
+                # [MQTT-3.8.3-3] holds for its own retained messages, too
+                if matches(filter_, message.topic) and not (wish.no_local and message.publisher == client_id):
                     identifiers = (identifier,) if identifier else ()
                     account.owe(Terms(message.payload, True, min(wish.qos, message.qos), identifiers))
 

@@ -22,7 +22,7 @@ _TOPICS: Final = ("a", "a/b", "b/c", "/", "$d/a")
 _FILTERS: Final = ("a", "a/b", "a/#", "+/b", "+", "#", "b/+", "/#", "$d/#")
 #: Nobody sees these but the members of groups: leading wildcards do not match them.
 _SHARED_TOPICS: Final = ("$q/a", "$q/b")
-_SHARED_FILTERS: Final = ("$share/g/$q/a", "$share/h/$q/+")
+_SHARED_FILTERS: Final = ("$share/g/$q/a", "$share/h/$q/b")
 _WINDOWS: Final = (1, 2, 100)
 
 

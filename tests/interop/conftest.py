@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -16,7 +17,7 @@ from tests.interop.clients.client import Client, Options, Where
 from tests.interop.clients.in_thread import LoopThread
 from tests.interop.clients.with_aiomqtt import AiomqttClient
 from tests.interop.clients.with_gmqtt import GmqttClient
-from tests.interop.clients.with_mqttjs import MqttjsClient, Node, install
+from tests.interop.clients.with_mqttjs import INSTALL_S, MqttjsClient, Node, install
 from tests.interop.clients.with_paho import PahoClient
 from tests.kits.certificates import Certificates, issue
 from tieline import Settings
@@ -34,6 +35,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _HERE in item.path.parents:
             item.add_marker(pytest.mark.interop)
+            if "node" in getattr(item, "fixturenames", ()) or MqttjsClient.name in item.nodeid:
+                # the first of these may have to install mqtt.js
+                item.add_marker(pytest.mark.timeout(INSTALL_S))
 
 
 @pytest.fixture(scope="session")
@@ -50,8 +54,26 @@ def broker(certificates: Certificates) -> Iterator[BrokerThread]:
 
 @pytest.fixture(scope="session")
 def urls(broker: BrokerThread) -> dict[str, str]:
-    """The address of each listener, by its scheme."""
+    """The address of each listener of the embedded broker, by its scheme."""
     return {parse(url).scheme: url for url in broker.urls}
+
+
+@pytest.fixture(scope="session")
+def served_urls(certificates: Certificates, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The same for ``tieline serve``, a process of its own, whose loop is driven in another way."""
+    command = [sys.executable, "-m", "tieline", "serve", "--data", str(tmp_path_factory.mktemp("data"))]
+    command += ["--certificate", str(certificates.certificate), "--key", str(certificates.key), "--log-level", "error"]
+    for scheme in _SCHEMES:
+        command += ["--listen", f"{scheme}://127.0.0.1:0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        found = process.stdout.readline().split()[3:]
+        try:
+            yield {parse(url).scheme: url for url in found}
+        finally:
+            process.terminate()
+            output, errors = process.communicate(timeout=10)
+    assert (process.returncode, output, errors) == (0, "", "")
 
 
 @pytest.fixture(scope="session")
@@ -71,7 +93,8 @@ def node() -> Iterator[Node]:
     except (subprocess.SubprocessError, OSError) as problem:
         if os.environ.get("CI") == "true":
             raise
-        pytest.skip(f"mqtt.js cannot be installed here: {problem}")
+        said = getattr(problem, "stderr", None) or problem
+        pytest.skip(f"mqtt.js cannot be installed here: {said}")
     process = Node(program, directory)
     yield process
     process.close()
@@ -116,9 +139,9 @@ class _Connector:
 
 
 def _connector(
-    request: pytest.FixtureRequest, kind: type[Client], version: int, scheme: str
+    request: pytest.FixtureRequest, kind: type[Client], version: int, scheme: str, urls: dict[str, str]
 ) -> Iterator[_Connector]:
-    address = parse(request.getfixturevalue("urls")[scheme])
+    address = parse(urls[scheme])
     authority = request.getfixturevalue("certificates").authority
     where = Where(scheme=scheme, host=address.host, port=address.port, authority=authority)
     connector = _Connector(request, kind, version, where)
@@ -129,15 +152,16 @@ def _connector(
 @pytest.fixture(
     params=[pytest.param((kind, version), id=f"{kind.name}-{version}") for kind in _KINDS for version in (4, 5)]
 )
-def connect(request: pytest.FixtureRequest) -> Iterator[Connect]:
+def connect(request: pytest.FixtureRequest, urls: dict[str, str]) -> Iterator[Connect]:
     """Each client in both versions of the protocol, over TCP."""
-    yield from _connector(request, *request.param, "tcp")
+    kind, version = request.param
+    yield from _connector(request, kind, version, "tcp", urls)
 
 
 @pytest.fixture(params=[pytest.param(kind, id=kind.name) for kind in _KINDS])
-def connect_5(request: pytest.FixtureRequest) -> Iterator[Connect]:
+def connect_5(request: pytest.FixtureRequest, urls: dict[str, str]) -> Iterator[Connect]:
     """Each client in MQTT 5, over TCP."""
-    yield from _connector(request, request.param, 5, "tcp")
+    yield from _connector(request, request.param, 5, "tcp", urls)
 
 
 @pytest.fixture(
@@ -148,9 +172,10 @@ def connect_5(request: pytest.FixtureRequest) -> Iterator[Connect]:
         for scheme in kind.schemes
     ]
 )
-def connect_over(request: pytest.FixtureRequest) -> Iterator[Connect]:
-    """Each client in both versions over each kind of listener."""
-    yield from _connector(request, *request.param)
+def connect_over(request: pytest.FixtureRequest, served_urls: dict[str, str]) -> Iterator[Connect]:
+    """Each client in both versions over each kind of listener of ``tieline serve``."""
+    kind, version, scheme = request.param
+    yield from _connector(request, kind, version, scheme, served_urls)
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ const actions = {
     if (options.ca) options.ca = readFileSync(options.ca)
     if (options.will) options.will.payload = bytes(options.will.payload)
     const client = mqtt.connect(url, { ...options, reconnectPeriod: 0 })
+    client.stream.setNoDelay?.() // WebSocket streams have no such thing
     clients.set(name, client)
     client.on('message', (topic, payload, packet) => {
       const { qos, retain, properties } = packet

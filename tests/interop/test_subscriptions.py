@@ -120,12 +120,12 @@ def test_a_group_shares_the_work(connect_5: Connect, topic: str) -> None:
     outsider.subscribe(topic, 1)
     for member in members:
         assert member.subscribe(f"$share/group/{topic}", 1) == 1
-    payloads = [b"%d" % number for number in range(20)]
+    payloads = [b"%d" % number for number in range(10)]
     for payload in payloads:
         outsider.publish(topic, payload, 1)
-    assert [message.payload for message in outsider.take(20)] == payloads
+    assert [message.payload for message in outsider.take(10)] == payloads
     found: list[bytes] = []
-    shares = []
+    shares: list[int] = []
     for member in members:
         member.subscribe(f"{topic}/{len(shares)}", 1)
         outsider.publish(f"{topic}/{len(shares)}", b"end", 1)

@@ -232,6 +232,10 @@ class Client:
                 properties=cast("Properties", properties),
             )
         )
+        self.note_connack()
+
+    def note_connack(self) -> None:
+        """Keep the CONNACK, if it has come: later than CONNECT when the broker's verdict took its time."""
         if self.inbox and isinstance(self.inbox[0], Connack):
             self._connack = cast("Connack", self.inbox.pop(0))
 

@@ -10,6 +10,7 @@ import pytest
 
 from tests.kits.dial import Dial, dial, open_socket, read_to_end
 from tests.kits.patience import until
+from tieline import Limits, Listener, Settings
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.packets import Pingreq, Pingresp
 
@@ -63,7 +64,7 @@ def test_http_in_single_bytes_is_recognised_all_the_same(broker: BrokerThread) -
 
 
 def test_a_tls_client_fails_with_a_reason_of_its_own(broker: BrokerThread) -> None:
-    with pytest.raises(ssl.SSLError, match="(?i)alert protocol version"):
+    with pytest.raises(ssl.SSLError, match=r"(?i)alert protocol version"):
         open_socket(broker.urls[0], context=ssl.create_default_context())
 
 
@@ -106,8 +107,6 @@ def test_nobody_else_notices(broker: BrokerThread) -> None:
 
 
 def test_a_connection_without_a_word_is_ended_after_the_connect_timeout() -> None:
-    from tieline import Limits, Listener, Settings
-
     settings = Settings(listener=(Listener(url="tcp://127.0.0.1:0"),), limits=Limits(connect_timeout_s=0.05))
     with BrokerThread(settings) as broker, Dial(broker.urls[0]) as silent:
         silent.expect_end()

@@ -15,12 +15,13 @@ from tests.kits.patience import until
 from tests.kits.websocket import WebSocketDial
 from tieline import Limits, Listener, Settings
 from tieline.conf.urls import parse
+from tieline.net import link as links
 from tieline.net import listener as listeners
 from tieline.net.link import Link
 from tieline.net.listener import ListenError
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.codec import encode
-from tieline.wire.packets import Connack, Connect, Pingreq, Pingresp, Publish
+from tieline.wire.packets import Connack, Connect, Disconnect, Pingreq, Pingresp, Publish
 
 _FREE = "tcp://127.0.0.1:0"
 
@@ -169,7 +170,17 @@ def test_a_connection_that_is_over_leaves_nothing_behind() -> None:
             dial(broker.urls[0], str(number)).close()
         until(lambda: broker.ask(lambda core: not core.connections), "all are gone")
         gc.collect()
-        assert not [thing for thing in gc.get_objects() if isinstance(thing, Link)]
+        core = broker._server.core
+        assert not [thing for thing in gc.get_objects() if isinstance(thing, Link) and thing._loop.broker is core]
+
+
+def test_a_client_that_never_hangs_up_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "LINGER_S", 0.05)
+    with BrokerThread() as broker, dial(broker.urls[0], "sticky") as sticky:
+        sticky.send(Disconnect())
+        sticky.expect_end()
+        # our side is still open; the broker's descriptor is not
+        until(lambda: len(broker._server._loop._watched) == 1, "only the listener is left")  # type: ignore[union-attr]
 
 
 def test_no_descriptors_left_is_a_pause_not_a_spin(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -176,7 +176,7 @@ def test_a_file_that_is_no_socket_is_not_ours_to_remove(data: Path) -> None:
 
 
 def test_a_second_broker_at_the_same_place_is_refused(broker: BrokerThread, data: Path, channel: _Channel) -> None:
-    with pytest.raises(OSError, match="another broker serves .*: give this one another --name or --data"):
+    with pytest.raises(OSError, match=r"another broker serves .*: give this one another --name or --data"):
         BrokerThread(data=str(data), manage=True).__enter__()
     assert channel.ask(b'{"do": "top"}')["name"] == "here"
     again = _Channel(management_socket(str(data), "here"))

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import gc
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import TypeVar
 
+import msgspec
 import pytest
 
-from tests.kits.certificates import Certificates
+from tests.kits.certificates import Certificates, issue
 from tests.kits.dial import Dial, dial, hang_up, open_socket, read_to_end
 from tests.kits.patience import until
 from tieline import Limits, Settings
+from tieline.conf.urls import parse
 from tieline.net.layer import LayerError
 from tieline.net.listener import ListenError
 from tieline.net.tls import Tls, server_context
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.codec import encode
-from tieline.wire.packets import Connack, Connect, Disconnect, Pingreq, Pingresp, Puback, Publish
+from tieline.wire.packets import Connack, Connect, Disconnect, Pingreq, Pingresp, Puback, Publish, Will
 from tieline.wire.reason import Reason
+
+T = TypeVar("T")
 
 _CONNECT = encode(Connect(version=5, client_id="plain"), 5)
 
@@ -62,7 +68,7 @@ def test_no_version_below_1_2(certificates: Certificates) -> None:
 def test_an_older_version_is_refused_and_counted(broker: BrokerThread, certificates: Certificates) -> None:
     context = certificates.context()
     context.set_ciphers("DEFAULT@SECLEVEL=0")
-    with pytest.warns(DeprecationWarning):
+    with pytest.warns(DeprecationWarning, match="TLSv1_1"):
         context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_1
     with pytest.raises(ssl.SSLError):
         open_socket(broker.urls[0], context=context)
@@ -86,9 +92,7 @@ def test_whoever_does_not_speak_tls_gets_an_alert_and_an_orderly_end(broker: Bro
     _closed(broker, "tls_handshake_failed")
 
 
-def test_the_log_says_what_was_spoken_instead(
-    broker: BrokerThread, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_log_says_what_was_spoken_instead(broker: BrokerThread, caplog: pytest.LogCaptureFixture) -> None:
     with open_socket(broker.urls[0]) as sock:
         sock.sendall(_CONNECT)
         read_to_end(sock)
@@ -103,7 +107,10 @@ def test_a_client_certificate_is_asked_for(strict: BrokerThread, certificates: C
 
 def test_no_client_certificate_no_connection(strict: BrokerThread, certificates: Certificates) -> None:
     # TLS 1.3 tells the client only after its own side of the handshake is done
-    with pytest.raises((ssl.SSLError, ConnectionResetError)), Dial(strict.urls[0], context=certificates.context()) as it:
+    with (
+        pytest.raises((ssl.SSLError, ConnectionResetError)),
+        Dial(strict.urls[0], context=certificates.context()) as it,
+    ):
         it.connect("anonymous")
     _closed(strict, "tls_handshake_failed")
     assert strict.ask(lambda core: not core.sessions)
@@ -112,8 +119,6 @@ def test_no_client_certificate_no_connection(strict: BrokerThread, certificates:
 def test_a_client_certificate_of_another_authority_does_not_help(
     strict: BrokerThread, certificates: Certificates, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    from tests.kits.certificates import issue
-
     stranger = issue(tmp_path_factory.mktemp("stranger"))
     context = certificates.context()
     context.load_cert_chain(stranger.client)
@@ -138,8 +143,6 @@ def test_the_reason_of_the_end_arrives_before_the_end(broker: BrokerThread, cert
 
 
 def test_a_lost_connection_publishes_the_will(broker: BrokerThread, certificates: Certificates) -> None:
-    from tieline.wire.packets import Will
-
     context = certificates.context()
     with dial(broker.urls[0], "watcher", context=context) as watcher:
         watcher.subscribe("wills")
@@ -149,8 +152,6 @@ def test_a_lost_connection_publishes_the_will(broker: BrokerThread, certificates
 
 
 def test_close_notify_without_disconnect_is_a_lost_connection(broker: BrokerThread, certificates: Certificates) -> None:
-    from tieline.wire.packets import Will
-
     context = certificates.context()
     with dial(broker.urls[0], "watcher", context=context) as watcher:
         watcher.subscribe("wills")
@@ -160,30 +161,24 @@ def test_close_notify_without_disconnect_is_a_lost_connection(broker: BrokerThre
             watcher.expect(Publish, topic="wills", payload=b"gone")
 
 
-def test_a_record_in_single_bytes(broker: BrokerThread, certificates: Certificates) -> None:
+def test_records_in_single_bytes(broker: BrokerThread, certificates: Certificates) -> None:
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     tls = certificates.context().wrap_bio(incoming, outgoing, server_hostname="127.0.0.1")
     with open_socket(broker.urls[0]) as sock:
 
-        def push() -> None:
-            for byte in outgoing.read():
-                sock.send(bytes([byte]))
+        def insist(step: Callable[[], T]) -> T:
+            """Repeat a step of TLS, byte by byte, until the broker has sent what it needs."""
+            while True:
+                try:
+                    return step()
+                except ssl.SSLWantReadError:
+                    for byte in outgoing.read():
+                        sock.send(bytes([byte]))
+                    incoming.write(sock.recv(65_536))
 
-        while True:
-            try:
-                tls.do_handshake()
-                break
-            except ssl.SSLWantReadError:
-                push()
-                incoming.write(sock.recv(65_536))
+        insist(tls.do_handshake)
         tls.write(encode(Connect(version=5, client_id="slow"), 5))
-        push()
-        while True:
-            try:
-                answer = tls.read(65_536)
-                break
-            except ssl.SSLWantReadError:
-                incoming.write(sock.recv(65_536))
+        answer = insist(tls.read)
     assert answer[0] == 0x20 and answer[3] == 0
 
 
@@ -198,9 +193,7 @@ def test_large_messages_both_ways(broker: BrokerThread, certificates: Certificat
 
 
 def test_a_reader_that_stops_does_not_harm_others(certificates: Certificates) -> None:
-    settings = Settings(
-        listener=certificates.listeners(["tls://127.0.0.1:0"]), limits=Limits(queue_bytes=100_000)
-    )
+    settings = Settings(listener=certificates.listeners(["tls://127.0.0.1:0"]), limits=Limits(queue_bytes=100_000))
     context = certificates.context()
     with (
         BrokerThread(settings) as broker,
@@ -218,10 +211,32 @@ def test_a_reader_that_stops_does_not_harm_others(certificates: Certificates) ->
         stalled.close()
 
 
+def test_a_session_of_tls_can_be_resumed(broker: BrokerThread, certificates: Certificates) -> None:
+    context = certificates.context()
+    with dial(broker.urls[0], "first", context=context) as first:
+        assert isinstance(first.sock, ssl.SSLSocket)
+        session = first.sock.session
+    address = parse(broker.urls[0])
+    plain = open_socket(broker.urls[0])
+    with context.wrap_socket(plain, server_hostname=address.host, session=session) as again:
+        assert again.session_reused
+
+
+def test_a_handshake_that_is_never_finished(certificates: Certificates) -> None:
+    listeners = certificates.listeners(["tls://127.0.0.1:0", "wss://127.0.0.1:0"])
+    with BrokerThread(Settings(listener=listeners, limits=Limits(connect_timeout_s=0.1))) as broker:
+        for url in broker.urls:
+            with open_socket(url) as silent:
+                silent.sendall(b"\x16\x03\x01\x02\x00")
+                assert read_to_end(silent) == b""
+        with open_socket(broker.urls[1], context=certificates.context()) as half:
+            half.sendall(b"GET /mqtt HTTP/1.1\r\n")
+            assert read_to_end(half) == b""
+        assert broker.ask(lambda core: core.account.closed["connect_timeout"]) == 3
+
+
 @pytest.mark.parametrize("missing", ["certificate", "key", "client_ca"])
 def test_files_that_cannot_be_read_give_a_sentence(certificates: Certificates, missing: str) -> None:
-    import msgspec
-
     (listener,) = certificates.listeners(["tls://127.0.0.1:0"])
     listener = msgspec.structs.replace(listener, **{missing: "no-such-file.pem"})
     with pytest.raises(ListenError, match=r"tls://127\.0\.0\.1:0: the certificate or key cannot be used"):
@@ -235,18 +250,18 @@ def test_the_layer_names_an_error_after_the_handshake(certificates: Certificates
     client = certificates.context().wrap_bio(incoming, outgoing, server_hostname="localhost")
     server = Tls(server_context(listener))
     for _ in range(3):
-        try:
+        with suppress(ssl.SSLWantReadError):
             client.do_handshake()
-        except ssl.SSLWantReadError:
-            pass
         server.received(outgoing.read())
         incoming.write(server.pending())
     assert server.is_ready and not server.is_over
     client.write(b"hello")
     assert server.received(outgoing.read()) == b"hello"
+    client.write(b"the last word")
     with pytest.raises(LayerError) as caught:
-        server.received(b"\x17\x03\x03\x00\x20" + bytes(32))
+        server.received(outgoing.read() + b"\x17\x03\x03\x00\x20" + bytes(32))
     assert caught.value.name == "tls_error"
+    assert caught.value.before == b"the last word"
 
 
 def test_the_answer_to_connect_is_the_first_thing_a_client_hears(

@@ -15,6 +15,7 @@ from tests.kits.dial import open_socket, read_to_end
 from tests.kits.patience import until
 from tests.kits.websocket import WebSocketDial
 from tieline import Limits, Settings
+from tieline.conf.schema import bound
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.codec import encode
 from tieline.wire.packets import (
@@ -308,6 +309,19 @@ def test_packets_before_a_bad_frame_still_count(make: _Maker) -> None:
     client.sock.sendall(good + b"\x82\x02\xc0\x00")
     packet = watcher.packet()
     assert isinstance(packet, Publish) and packet.payload == b"counted"
+
+
+def test_a_reader_that_stops_does_not_harm_others(make: _Maker, broker: BrokerThread) -> None:
+    stalled, busy = make.connect("stalled"), make.connect("busy")
+    stalled.send(_subscribe("flood"))
+    busy.send(_subscribe("echo", 1))
+    assert isinstance(busy.packet(), Suback)
+    for _ in range(1_000):
+        busy.send(_bytes(Publish(topic="flood", payload=bytes(60_000))))
+    busy.send(_bytes(Publish(topic="echo", payload=b"still here", qos=1, packet_id=9)))
+    assert {type(busy.packet()), type(busy.packet())} == {Puback, Publish}
+    assert broker.ask(lambda core: core.queued_bytes <= bound(core.settings.limits.queue_bytes))
+    until(lambda: broker.ask(lambda core: sum(core.account.drops.values())) > 0, "drops have a name")
 
 
 # --- the end --------------------------------------------------------------------------------------------------------

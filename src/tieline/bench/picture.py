@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ from tieline.bench.record import Record
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+#: Room between two workloads, in bars.
+_GAP = 0.7
 _COLOURS = {"tieline": "#0b6e4f", "nats": "#7a9cc6", "aedes": "#c9a227", "amqtt": "#b07aa1"}
 _PANELS = (
     ("rate", ("throughput",), "throughput, times mosquitto's (right of 1x is better)"),
@@ -28,20 +31,20 @@ def draw(record: Record, path: Path) -> bool:
         from matplotlib import pyplot as plt
     except ImportError:
         return False
-    panels = [panel for panel in _PANELS if _titles(record, panel[0], panel[1])]
+    panels = [(title, bars) for metric, groups, title in _PANELS if (bars := _bars(record, metric, groups))]
     if not panels:
         return False
-    heights = [len(_titles(record, metric, groups)) for metric, groups, _ in panels]
+    heights = [bars[-1].place + _GAP for _, bars in panels]
     figure, axes = plt.subplots(
         len(panels),
         1,
-        figsize=(10, 1.6 + 0.42 * sum(heights)),
+        figsize=(11, 1.4 + 0.17 * sum(heights)),
         height_ratios=heights,
         layout="constrained",
         squeeze=False,
     )
-    for axis, (metric, groups, title) in zip(axes[:, 0], panels, strict=True):
-        _panel(axis, record, metric, groups)
+    for axis, (title, bars) in zip(axes[:, 0], panels, strict=True):
+        _panel(axis, bars)
         axis.set_title(title, loc="left", fontsize=11, fontweight="bold")
     machine = record.machine
     figure.suptitle(
@@ -51,55 +54,62 @@ def draw(record: Record, path: Path) -> bool:
         x=0.01,
         ha="left",
     )
-    figure.savefig(path, dpi=130)
+    figure.savefig(path, dpi=120)
     plt.close(figure)
     return True
 
 
-def _titles(record: Record, metric: str, groups: tuple[str, ...]) -> dict[str, str]:
-    """Workloads where at least one broker can be held against the baseline."""
-    return {
-        row.workload: row.title
-        for row in record.rows
-        if row.group in groups
-        and row.peer != BASELINE
-        and record.ratio(row.workload, metric, row.peer, BASELINE) is not None
-    }
+@dataclass(frozen=True, slots=True)
+class _Bar:
+    workload: str
+    peer: str
+    ratio: float
+    place: float
 
 
-def _panel(axis: Axes, record: Record, metric: str, groups: tuple[str, ...]) -> None:
-    titles = _titles(record, metric, groups)
-    peers = [name for name in record.versions if name != BASELINE]
-    thickness = 0.8 / len(peers)
-    for number, peer in enumerate(peers):
-        ratios = [record.ratio(workload, metric, peer, BASELINE) for workload in titles]
-        places = [at + (number - (len(peers) - 1) / 2) * thickness for at in range(len(titles))]
-        bars = [(place, ratio) for place, ratio in zip(places, ratios, strict=True) if ratio is not None]
-        if not bars:
+def _bars(record: Record, metric: str, groups: tuple[str, ...]) -> list[_Bar]:
+    """A bar for every broker that can be held against the baseline, workload by workload from top to bottom."""
+    bars: list[_Bar] = []
+    place = 0.0
+    for row in record.rows:
+        ratio = record.ratio(row.workload, metric, row.peer, BASELINE)
+        if row.group not in groups or row.peer == BASELINE or ratio is None:
             continue
+        if bars:
+            place += 1 if bars[-1].workload == row.title else 1 + _GAP
+        bars.append(_Bar(row.title, row.peer, ratio, place))
+    return bars
+
+
+def _panel(axis: Axes, bars: list[_Bar]) -> None:
+    for peer in dict.fromkeys(bar.peer for bar in bars):
+        mine = [bar for bar in bars if bar.peer == peer]
         axis.barh(
-            [place for place, _ in bars],
-            [ratio - 1 for _, ratio in bars],
+            [bar.place for bar in mine],
+            [bar.ratio - 1 for bar in mine],
             left=1,  # bars leave the baseline to the right or to the left: on a logarithmic axis nothing begins at zero
-            height=thickness * 0.92,
+            height=0.9,
             color=_COLOURS.get(peer, "#888888"),
             label=peer,
         )
-        for place, ratio in bars:
-            side, anchor = (3, "left") if ratio >= 1 else (-3, "right")
-            axis.annotate(
-                f"{three_digits(ratio)}x",
-                (ratio, place),
-                xytext=(side, 0),
-                textcoords="offset points",
-                va="center",
-                ha=anchor,
-                fontsize=7,
-            )
+    for bar in bars:
+        side, anchor = (3, "left") if bar.ratio >= 1 else (-3, "right")
+        axis.annotate(
+            f"{three_digits(bar.ratio)}x",
+            (bar.ratio, bar.place),
+            xytext=(side, 0),
+            textcoords="offset points",
+            va="center",
+            ha=anchor,
+            fontsize=7,
+        )
+    places: dict[str, list[float]] = {}
+    for bar in bars:
+        places.setdefault(bar.workload, []).append(bar.place)
+    axis.set_yticks([sum(of) / len(of) for of in places.values()], list(places), fontsize=8)
     axis.axvline(1.0, color="#444444", linewidth=1, linestyle="--")
     axis.set_xscale("log")
-    axis.margins(x=0.15)
-    axis.set_yticks(range(len(titles)), list(titles.values()), fontsize=8)
+    axis.margins(x=0.15, y=0.02)
     axis.invert_yaxis()
     axis.grid(axis="x", which="major", alpha=0.3)
     axis.tick_params(axis="x", labelsize=8)

@@ -82,6 +82,11 @@ class Record:
         above, below = self.value(workload, peer, metric), self.value(workload, baseline, metric)
         return above / below if above is not None and below else None
 
+    def failed(self, workload: str, peer: str) -> bool:
+        """Whether this broker was asked and did not do the work."""
+        row = self.row(workload, peer)
+        return row is not None and row.status == "failed"
+
     def write(self, path: Path) -> None:
         """The record as JSON."""
         rows = [{**asdict(row), "metrics": row.metrics, "flags": row.flags} for row in self.rows]

@@ -21,6 +21,8 @@ _TITLES = {
     "filters": "CPU of a PUBLISH with the other filters : without, one topic, changing topics",
     "connections": "Connections: accepted per second and CPU for each; memory when idle, idle with a subscription",
 }
+#: More rows than these are counted instead of named.
+_LISTED = 12
 
 
 def show(record: Record, console: Console) -> None:
@@ -33,7 +35,7 @@ def show(record: Record, console: Console) -> None:
             console.print(_table(title, record, rows))
     for line in remarks(record):
         console.print(line, highlight=False, markup=False)
-    if any(one.measured is not None for one in record.targets):
+    if any(one.verdict != "not measured" for one in record.targets):
         console.print(_targets(record.targets))
 
 
@@ -57,8 +59,10 @@ def remarks(record: Record) -> Iterator[str]:
             yield f"{row.title}: {row.peer}: {row.status}: {row.note}"
         for flag in row.flags:
             flagged.setdefault(flag, []).append(f"{row.workload} ({row.peer})")
+    measured = sum(row.status == "measured" for row in record.rows)
     for flag, rows in flagged.items():
-        yield f"* {flag}: {', '.join(rows)}"
+        where = ", ".join(rows) if len(rows) <= _LISTED else f"{len(rows)} of {measured} rows, marked *"
+        yield f"* {flag}: {where}"
 
 
 def cell(row: Row | None, workload: Workload, *, separator: str = ", ") -> str:

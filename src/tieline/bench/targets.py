@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -18,6 +17,9 @@ class Numbers(Protocol):
     def ratio(self, workload: str, metric: str, peer: str, baseline: str) -> float | None:
         """One measured ratio."""
 
+    def failed(self, workload: str, peer: str) -> bool:
+        """Whether this broker did not do the work."""
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -28,34 +30,43 @@ class Verdict:
     at_least: bool
     unit: Literal["x", "B"]
     measured: float | None
+    #: Messages were lost, or the broker died: no number, but an answer.
+    failed: bool = False
 
     @property
     def verdict(self) -> str:
         """``met``, ``not met`` or ``not measured``."""
+        if self.failed:
+            return "not met"
         if self.measured is None:
             return "not measured"
         return "met" if (self.measured >= self.limit if self.at_least else self.measured <= self.limit) else "not met"
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """One sentence of the requirements, with the row that decides about it."""
+
     text: str
     limit: float
-    measure: Callable[[Numbers], float | None]
+    workload: str
+    #: The worst of these counts.
+    metrics: tuple[str, ...]
     at_least: bool = False
+    #: Compared with the baseline's number, or taken as it is.
+    relative: bool = True
     unit: Literal["x", "B"] = "x"
 
-
-def _against_baseline(workload: str, metric: str) -> Callable[[Numbers], float | None]:
-    return lambda numbers: numbers.ratio(workload, metric, SUBJECT, BASELINE)
-
-
-def _own(workload: str, *metrics: str) -> Callable[[Numbers], float | None]:
-    def worst(numbers: Numbers) -> float | None:
-        found = [value for name in metrics if (value := numbers.value(workload, SUBJECT, name)) is not None]
-        return max(found, default=None)
-
-    return worst
+    def judge(self, numbers: Numbers) -> Verdict:
+        """Look the number up and hold it against the limit."""
+        if self.relative:
+            values = [numbers.ratio(self.workload, metric, SUBJECT, BASELINE) for metric in self.metrics]
+        else:
+            values = [numbers.value(self.workload, SUBJECT, metric) for metric in self.metrics]
+        found = [value for value in values if value is not None]
+        worst = min(found, default=None) if self.at_least else max(found, default=None)
+        failed = numbers.failed(self.workload, SUBJECT)
+        return Verdict(self.text, self.limit, self.at_least, self.unit, worst, failed)
 
 
 _SHAPES = (("1:1", "1to1"), ("fan-in", "fanin"), ("fan-out", "fanout"))
@@ -63,40 +74,43 @@ _SHAPES = (("1:1", "1to1"), ("fan-in", "fanin"), ("fan-out", "fanout"))
 _ALL_SHAPES = _SHAPES + tuple((f"{title}, topics change", f"{name}-topics") for title, name in _SHAPES)
 _PACED = ("200x1", "200x50", "1000x1", "1000x10", "200x50-tls", "1000x10-tls")
 
+
+def _throughput(qos: int, title: str, name: str, times: float) -> Target:
+    return Target(
+        text=f"QoS {qos} {title}: throughput, times mosquitto's",
+        limit=times,
+        workload=f"qos{qos}-{name}",
+        metrics=("rate",),
+        at_least=True,
+    )
+
+
+def _cpu(text: str, workload: str, limit: float) -> Target:
+    return Target(text=f"{text}, times mosquitto's", limit=limit, workload=workload, metrics=("cpu_us_delivered",))
+
+
+def _memory(text: str, workload: str, limit: float) -> Target:
+    return Target(text=text, limit=limit, workload=workload, metrics=("bytes_connection",), relative=False, unit="B")
+
+
 TARGETS = (
-    *(
-        _Target(f"QoS 0 {title}: throughput, times mosquitto's", 3.0, _against_baseline(f"qos0-{name}", "rate"), True)
-        for title, name in _ALL_SHAPES
-    ),
-    *(
-        _Target(
-            f"QoS 0 {title}: CPU per delivered message, times mosquitto's",
-            1 / 3,
-            _against_baseline(f"qos0-{name}", "cpu_us_delivered"),
-        )
-        for title, name in _ALL_SHAPES
-    ),
-    *(
-        _Target(f"QoS 1 {title}: throughput, times mosquitto's", 2.0, _against_baseline(f"qos1-{name}", "rate"), True)
-        for title, name in _SHAPES
-    ),
-    _Target("latency p50, times mosquitto's", 1.2, _against_baseline("latency", "p50_us")),
-    *(
-        _Target(f"paced {name}: CPU, times mosquitto's", 1.5, _against_baseline(f"paced-{name}", "cpu_us_delivered"))
-        for name in _PACED
-    ),
-    _Target("memory of an idle connection", 20_000, _own("idle", "bytes_connection"), unit="B"),
-    _Target("memory of an idle TLS connection", 45_000, _own("idle-tls", "bytes_connection"), unit="B"),
-    _Target(
-        "PUBLISH beside 100k filters that do not match : beside none",
-        1.2,
-        _own("filters", "ratio_one_topic", "ratio_many_topics"),
+    *(_throughput(0, title, name, 3.0) for title, name in _ALL_SHAPES),
+    *(_cpu(f"QoS 0 {title}: CPU per delivered message", f"qos0-{name}", 1 / 3) for title, name in _ALL_SHAPES),
+    *(_throughput(1, title, name, 2.0) for title, name in _SHAPES),
+    Target(text="latency p50, times mosquitto's", limit=1.2, workload="latency", metrics=("p50_us",)),
+    *(_cpu(f"paced {name}: CPU", f"paced-{name}", 1.5) for name in _PACED),
+    _memory("memory of an idle connection", "idle", 20_000),
+    _memory("memory of an idle TLS connection", "idle-tls", 45_000),
+    Target(
+        text="PUBLISH beside 100k filters that do not match : beside none",
+        limit=1.2,
+        workload="filters",
+        metrics=("ratio_one_topic", "ratio_many_topics"),
+        relative=False,
     ),
 )
 
 
 def judge(numbers: Numbers) -> list[Verdict]:
     """Every target with its verdict."""
-    return [
-        Verdict(target.text, target.limit, target.at_least, target.unit, target.measure(numbers)) for target in TARGETS
-    ]
+    return [target.judge(numbers) for target in TARGETS]

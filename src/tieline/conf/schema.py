@@ -71,9 +71,9 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     connect_timeout_s: Annotated[
         Seconds, Meta(description="Time from accepting a connection to a complete CONNECT.")
     ] = 10.0
-    topic_levels: Annotated[
-        Count, Meta(description="Levels in a topic name or filter (mosquitto 200, EMQX 128).")
-    ] = 128
+    topic_levels: Annotated[Count, Meta(description="Levels in a topic name or filter (mosquitto 200, EMQX 128).")] = (
+        128
+    )
     subscriptions: Annotated[Limit, Meta(description="Subscriptions of one session.")] = 10_000
     subscriptions_total: Annotated[Limit, Meta(description="Subscriptions of all sessions.")] = 2_000_000
     queue_messages: Annotated[

@@ -67,6 +67,7 @@ class Account:
         "last_drops",
         "lost_events",
         "packets_in",
+        "packets_out",
         "publishes_in",
         "publishes_out",
         "sessions_expired",
@@ -79,8 +80,9 @@ class Account:
     def __init__(self) -> None:
         self.bytes_in = 0
         self.bytes_out = 0
-        #: Control packets received, and PUBLISH packets in both directions.
+        #: Control packets received, sent without PUBLISH, and PUBLISH packets in both directions.
         self.packets_in = 0
+        self.packets_out = 0
         self.publishes_in = 0
         self.publishes_out = 0
         #: Connections accepted since the start.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tieline.conf.schema import Settings, bound
 from tieline.core import connect, egress, will
 from tieline.core.account import Account, Event
-from tieline.core.connection import Connection, Hold, State
+from tieline.core.connection import CLOSING, CONNECTED, OPENED, Connection, Hold
 from tieline.core.errors import Again
 from tieline.core.ingress import ingest
 from tieline.core.journal import Journal
@@ -91,7 +91,7 @@ class Broker:
 
     def receive(self, conn: Connection, data: bytes, now: float) -> None:
         """Bytes arrived."""
-        if conn.state is State.CLOSING or not data:
+        if conn.state is CLOSING or not data:
             return
         self.account.bytes_in += len(data)
         try:
@@ -115,7 +115,7 @@ class Broker:
     def closed(self, conn: Connection, now: float) -> None:
         """The network connection is gone."""
         if conn in self.connections:
-            if conn.state is not State.CLOSING:
+            if conn.state is not CLOSING:
                 self._end(conn, "connection_lost", now, "")
             self.connections.discard(conn)
 
@@ -137,7 +137,7 @@ class Broker:
     def decided(self, token: int, verdict: Allowed | Refused, now: float) -> None:
         """A pending access question was answered."""
         conn = self._asked.pop(token, None)
-        if conn is None or conn.state is State.CLOSING:
+        if conn is None or conn.state is CLOSING:
             return
         conn.verdicts[conn.asked.pop(token)] = verdict
         if conn.hold is Hold.VERDICT:
@@ -152,7 +152,7 @@ class Broker:
         for session in list(self.sessions.values()):
             will.publish(self, session, now)
         for conn in list(self.connections):
-            if conn.state is State.CONNECTED:
+            if conn.state is CONNECTED:
                 # what waits for the client goes out before the goodbye; afterwards its session may be gone
                 last = egress.fill(self, conn, LAST_BYTES, now)
                 self.account.bytes_out -= len(last)  # counted when it is written
@@ -169,16 +169,16 @@ class Broker:
 
     def shut(self, conn: Connection, name: str, now: float, *, reason: Reason = Reason.SUCCESS, text: str = "") -> None:
         """Close a connection from our side; an MQTT 5 client is told why."""
-        if conn.state is State.CLOSING:
+        if conn.state is CLOSING:
             return
-        if conn.state is State.CONNECTED and conn.version == 5 and reason >= Reason.UNSPECIFIED_ERROR:
+        if conn.state is CONNECTED and conn.version == 5 and reason >= Reason.UNSPECIFIED_ERROR:
             conn.say(_farewell(conn, reason, text))
         self._end(conn, name, now, text)
         self.mark(conn)
 
     def _end(self, conn: Connection, name: str, now: float, text: str) -> None:
-        was_connected = conn.state is State.CONNECTED
-        conn.state = State.CLOSING
+        was_connected = conn.state is CONNECTED
+        conn.state = CLOSING
         self.account.closed[name] += 1
         is_trouble = name not in ("disconnect", "server_shutdown")
         self.account.tell(Event("closed", conn.client_id, conn.peer, f"{name}{': ' if text else ''}{text}", is_trouble))
@@ -189,11 +189,11 @@ class Broker:
 
     def _answer_violation(self, conn: Connection, error: ProtocolError, now: float) -> None:
         """[MQTT-4.13.1-1], [MQTT311-4.8.0-1]: close with the reason; before CONNACK the reason goes into CONNACK."""
-        if conn.state is State.OPENED and (
+        if conn.state is OPENED and (
             conn.version >= 5 or (conn.version and error.reason is Reason.UNSUPPORTED_PROTOCOL_VERSION)
         ):
             connect.refuse(self, conn, error.reason, str(error), now)
-        elif conn.state is State.OPENED and error.reason is Reason.UNSUPPORTED_PROTOCOL_VERSION:
+        elif conn.state is OPENED and error.reason is Reason.UNSUPPORTED_PROTOCOL_VERSION:
             # an older protocol name, such as MQIsdp: the answer of its time
             connect.refuse(self, conn, error.reason, str(error), now)
         else:
@@ -218,7 +218,7 @@ class Broker:
 
     def resume(self, conn: Connection, now: float) -> None:
         """Go on with a connection that was held: what it had sent is parsed now."""
-        if conn.hold is None or conn.state is State.CLOSING:
+        if conn.hold is None or conn.state is CLOSING:
             return
         data, patience = conn.release()
         if data:

@@ -64,7 +64,7 @@ def on_connect(broker: Broker, conn: Connection, packet: Connect, now: float) ->
     session.expiry_s = expiry_s
     conn.keep_alive_s = keep_alive_s
     _attach(broker, conn, session, packet, now)
-    # [MQTT-3.2.2-2], [MQTT-3.2.2-3]
+    # [MQTT-3.1.4-5], [MQTT-3.2.0-2], [MQTT-3.2.2-2], [MQTT-3.2.2-3], [MQTT311-3.2.2-2], [MQTT311-3.2.2-3]
     answer.session_present = was_present
     conn.say(encode(answer, conn.version))
     broker.mark(conn)
@@ -237,7 +237,7 @@ def on_disconnect(broker: Broker, conn: Connection, packet: Disconnect, now: flo
 
 
 def detach(broker: Broker, conn: Connection, now: float) -> None:
-    """The session loses its connection: it waits, or ends with it."""
+    """The session loses its connection: it waits, or ends with it ([MQTT-3.1.2-23], [MQTT311-4.1.0-1])."""
     broker.timers.cancel(conn.timer)
     broker.timers.cancel(conn.hold_timer)
     conn.timer = conn.hold_timer = None
@@ -267,7 +267,7 @@ def end_session(broker: Broker, session: Session, now: float) -> None:
         broker.routes.unsubscribe(session, *broker.split(filter_))
     session.subscriptions.clear()
     queue = session.queue
-    # 4.8.2: a QoS 1 message of a shared subscription goes to another member; one of QoS 2 in flight must not
+    # [MQTT-4.8.2-5]: a QoS 1 message of a shared subscription goes to another member; one of QoS 2 in flight must not
     stranded = [flight[:2] for flight in session.inflight.values() if flight is not None and flight[2] == 1]
     for flight in session.inflight.values():
         if flight is not None:

@@ -22,6 +22,12 @@ class State(Enum):
     CLOSING = "closing"  # nothing is read any more; what is queued for writing goes out first
 
 
+#: Looking a member up in its class costs as much as the rest of a comparison; the hot path compares with these.
+OPENED = State.OPENED
+CONNECTED = State.CONNECTED
+CLOSING = State.CLOSING
+
+
 class Hold(StrEnum):
     """Why a connection is not read at the moment."""
 
@@ -42,6 +48,7 @@ class Connection:
         "control_bytes",
         "hold",
         "hold_timer",
+        "is_blocked",
         "is_dirty",
         "keep_alive_s",
         "last_in",
@@ -114,6 +121,8 @@ class Connection:
         self.alias_in: dict[int, bytes] = {}
         self.alias_out: dict[bytes, int] = {}
         self.alias_out_max = 0
+        #: The shell holds bytes that the network has not taken yet: nothing may be written past them.
+        self.is_blocked = False
         #: Whether the connection is in the broker's list of changed connections.
         self.is_dirty = False
         #: The shell's own object.
@@ -122,7 +131,7 @@ class Connection:
     @property
     def closing(self) -> bool:
         """The shell closes the network connection once there is nothing left to write."""
-        return self.state is State.CLOSING
+        return self.state is CLOSING
 
     @property
     def client_id(self) -> str:

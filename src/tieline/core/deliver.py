@@ -18,7 +18,7 @@ KEEPS_UP = 65_536
 
 
 def deliver(broker: Broker, item: Item, route: Route, now: float) -> int:
-    """Queue a message for everyone on its route; the number of receivers."""
+    """Queue a message for everyone on its route; the number of receivers ([MQTT-4.5.0-1], [MQTT311-4.5.0-1])."""
     if route.is_simple:
         messages, size = item.messages, item.size
         for grant in route.grants:
@@ -38,7 +38,7 @@ def deliver(broker: Broker, item: Item, route: Route, now: float) -> int:
     receivers = 0
     publisher = item.publisher
     for grant in route.grants:
-        if grant.no_local and grant.session is publisher:
+        if grant.no_local and grant.session.client_id == publisher:
             # [MQTT-3.8.3-3] not back to its publisher, unless another of its subscriptions asks for it
             if grant.others is None:
                 continue
@@ -47,12 +47,15 @@ def deliver(broker: Broker, item: Item, route: Route, now: float) -> int:
             offer(broker, item, grant, now)
         receivers += 1
     for group in route.groups:
-        chosen = group.pick(item)
-        if chosen is None:
-            broker.account.drop(now, Drop.NO_MEMBER, f"$share/{group.name}/{group.filter}", item.topic, item.messages)
-        else:
-            offer(broker, item, chosen, now)
-            receivers += 1
+        # [MQTT-4.8.2-3]; a burst is dealt out, or the turns would be as long as the bursts
+        for part in item.deal(len(group.members)) if isinstance(item, Burst) else (item,):
+            chosen = group.pick(part)
+            if chosen is None:
+                name = f"$share/{group.name}/{group.filter}"
+                broker.account.drop(now, Drop.NO_MEMBER, name, part.topic, part.messages)
+            else:
+                offer(broker, part, chosen, now)
+                receivers += 1
     return receivers
 
 
@@ -122,6 +125,8 @@ def find_full(broker: Broker, item: Item, route: Route) -> Session | None:
     is_short = broker.queued_bytes > broker.max_queued_bytes
     size = item.size
     for grant in route.grants:
+        if grant.no_local and grant.session.client_id == item.publisher and grant.others is None:
+            continue
         if grant.qos:
             queue = grant.session.queue
             if not queue.has_room(size) or (is_short and queue.bytes > KEEPS_UP):

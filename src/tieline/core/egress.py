@@ -10,7 +10,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from tieline.core.account import Drop
-from tieline.core.connection import State
+from tieline.core.connection import CONNECTED
 from tieline.core.flow import landed
 from tieline.core.message import Burst, Message, publish_bytes
 from tieline.core.replay import refill
@@ -30,8 +30,8 @@ _PACKET_IDS = 65_535
 def fill(broker: Broker, conn: Connection, limit: int, now: float) -> bytes:
     """The next bytes to write, about ``limit`` of them; fewer when nothing more may be sent now."""
     session = conn.session
-    if conn.state is not State.CONNECTED or session is None:
-        return _join(broker, *_take_control(conn))
+    if conn.state is not CONNECTED or session is None:
+        return _join(broker, *_take_control(broker, conn))
     queue = session.queue
     if queue.messages and not conn.control and not conn.resend and len(queue.entries) == 1:
         # one thing to send, as it came: what a paced client gets most of the time
@@ -49,7 +49,7 @@ def fill(broker: Broker, conn: Connection, limit: int, now: float) -> bytes:
             broker.account.publishes_out += item.messages
             broker.account.bytes_out += item.size
             return item.packets
-    out, size = _take_control(conn)
+    out, size = _take_control(broker, conn)
     if conn.resend:
         size = _resend(broker, conn, session, out, size, limit, now)
     if queue.messages or session.replays:
@@ -58,14 +58,15 @@ def fill(broker: Broker, conn: Connection, limit: int, now: float) -> bytes:
         while session.replays and size < limit and not queue.entries and not queue.blocked:
             refill(broker, session, now)
             size = _drain(broker, conn, session, out, size, limit, now)
-        if queue.messages or session.oldest or session.blocked_publishers:
-            _drained(broker, session, now)
+    if queue.messages or session.oldest or session.blocked_publishers:
+        _drained(broker, session, now)
     return _join(broker, out, size)
 
 
-def _take_control(conn: Connection) -> tuple[list[bytes], int]:
+def _take_control(broker: Broker, conn: Connection) -> tuple[list[bytes], int]:
     """The answers that wait, which go before any message."""
     out, conn.control = conn.control, []
+    broker.account.packets_out += len(out)
     size, conn.control_bytes = conn.control_bytes, 0
     return out, size
 
@@ -136,6 +137,9 @@ def _send(  # as above
         return 0
     qos = item.qos if item.qos < grant.qos else grant.qos
     flags = qos << 1
+    # DUP is 0 on the first attempt ([MQTT-3.3.1-2], [MQTT-3.3.1-3], [MQTT311-4.3.1-1]); QoS as granted ([MQTT-3.8.4-8],
+    # [MQTT311-3.8.4-6]); RETAIN for what was retained ([MQTT311-3.3.1-8]) or as published ([MQTT-3.3.1-13]), else 0
+    # ([MQTT-3.3.1-12], [MQTT311-3.3.1-9])
     if grant.set_retain or (item.retain and grant.keep_retain):
         flags |= 1
     if not qos:
@@ -224,7 +228,10 @@ def _give_up(broker: Broker, session: Session, item: Message | Burst, why: Drop,
 def _resend(  # as above
     broker: Broker, conn: Connection, session: Session, out: list[bytes], size: int, limit: int, now: float
 ) -> int:
-    """After a reconnection: what was in flight goes again, in its original order ([MQTT-4.4.0-1], [MQTT-4.6.0-1])."""
+    """After a reconnection: what was in flight goes again, in its original order.
+
+    [MQTT-4.4.0-1], [MQTT-4.6.0-1], [MQTT-3.3.1-1] (DUP), [MQTT-4.3.3-6], [MQTT311-4.4.0-1], [MQTT311-4.6.0-1].
+    """
     while conn.resend and size < limit:
         packet_id = conn.resend[0]
         if packet_id not in session.inflight:
@@ -237,7 +244,7 @@ def _resend(  # as above
             size += len(data)
         else:
             if not conn.quota:
-                break
+                break  # [MQTT-3.3.4-9], [MQTT-4.9.0-2]
             item, grant, qos = flight
             flags = _DUP | qos << 1 | (grant.set_retain or (item.retain and grant.keep_retain))
             done = _encode(broker, conn, item, grant, flags, packet_id, out, now)
@@ -259,5 +266,6 @@ def _drained(broker: Broker, session: Session, now: float) -> None:
         session.oldest = 0.0
     elif not session.oldest:
         session.oldest = now
-    if session.blocked_publishers and queue.messages * 2 <= queue.max_messages and queue.bytes * 2 <= queue.max_bytes:
+    held = queue.bytes + queue.sent_bytes
+    if session.blocked_publishers and queue.messages * 2 <= queue.max_messages and held * 2 <= queue.max_bytes:
         broker.release_publishers(session, now)

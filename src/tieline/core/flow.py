@@ -58,8 +58,9 @@ def on_puback(broker: Broker, conn: Connection, packet: Puback, now: float) -> N
         return  # answered twice, or from before a restart: harmless
     flight = session.inflight[packet.packet_id]
     if flight is None or flight[2] != 1:
-        raise Violation(f"PUBACK for the QoS 2 message {packet.packet_id}", "MQTT-4.3.3-4")
+        raise Violation(f"PUBACK for the QoS 2 message {packet.packet_id}", "MQTT-4.3.3-3")
     if packet.reason >= _FAILURE:
+        # [MQTT-4.4.0-2], [MQTT-4.8.2-6]: not sent again, and to nobody else
         broker.account.drop(now, Drop.REJECTED, session.client_id, flight[0].topic)
     _settle(broker, conn, session, packet.packet_id)
 
@@ -75,7 +76,7 @@ def on_pubrec(broker: Broker, conn: Connection, packet: Pubrec, now: float) -> N
         return
     flight = session.inflight[packet_id]
     if flight is not None and flight[2] != 2:
-        raise Violation(f"PUBREC for the QoS 1 message {packet_id}", "MQTT-4.3.2-2")
+        raise Violation(f"PUBREC for the QoS 1 message {packet_id}", "MQTT-4.3.2-3")
     if packet.reason >= _FAILURE:
         # [MQTT-4.3.3-4] no PUBREL after a refusal
         if flight is not None:
@@ -98,7 +99,7 @@ def on_pubcomp(broker: Broker, conn: Connection, packet: Pubcomp, now: float) ->
     if packet.packet_id not in session.inflight:
         return
     if session.inflight[packet.packet_id] is not None:
-        raise Violation(f"PUBCOMP before PUBREC for message {packet.packet_id}", "MQTT-4.3.3-7")
+        raise Violation(f"PUBCOMP before PUBREC for message {packet.packet_id}", "MQTT-4.3.3-5")
     _settle(broker, conn, session, packet.packet_id)
 
 

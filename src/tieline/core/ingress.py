@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tieline.core import connect, flow, foreign, publish, subscribe
-from tieline.core.connection import Connection, Hold, State
+from tieline.core.connection import CLOSING, CONNECTED, OPENED, Connection, Hold
 from tieline.core.deliver import deliver
 from tieline.core.errors import Again
 from tieline.core.message import Burst, Message
@@ -66,25 +66,25 @@ def ingest(broker: Broker, conn: Connection, data: bytes, now: float) -> None:
         conn.partial += data
         return
     if conn.partial:
-        conn.partial += data
-        if len(conn.partial) < conn.need:
+        if len(conn.partial) + len(data) < conn.need:
+            conn.partial += data
             return
-        data = bytes(conn.partial)
+        data = b"".join((conn.partial, data))
         conn.partial = bytearray()
     pos = 0
-    if conn.state is State.OPENED:
+    if conn.state is OPENED:
         if foreign.is_undecided(data):
             conn.partial = bytearray(data)
             return
         pos = _introduce(broker, conn, data, now)
-    if conn.state is State.CONNECTED and conn.hold is None:
+    if conn.state is CONNECTED and conn.hold is None:
         pos = _converse(broker, conn, data, pos, now)
         if conn.control_bytes > MAX_UNREAD and conn.hold is None:
             broker.suspend(conn, Hold.NOT_READING, now)
     if pos:
         # a whole packet, not just bytes: [MQTT-3.1.2-22]
         conn.last_in = now
-    if pos < len(data) and conn.state is not State.CLOSING:
+    if pos < len(data) and conn.state is not CLOSING:
         conn.partial = bytearray(memoryview(data)[pos:])
         if conn.hold is None:
             conn.need = _needed(data, pos, broker.max_packet, conn.version)
@@ -133,93 +133,95 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
     limit = broker.max_packet
     is_guarded = not broker.access.is_open
     packets = publishes = 0
-    while pos < size:
-        first = data[pos]
-        if first & _NOT_QOS_1 == _PUBLISH_QOS_0 and pos + 4 <= size:
-            # -- the fixed header, one or two bytes of length; rarer shapes take the general path below
-            body = pos + 2
-            length = data[pos + 1]
-            if length > 127:
-                more = data[body]
-                length = (length & 127) | more << 7 if 0 < more < 128 else 0
-                body += 1
-            end = body + length
-            if 4 < length <= limit - 3:
-                if end > size:
-                    break
-                top = body + 2 + (data[body] << 8 | data[body + 1])
-                topic = data[body + 2 : top]
-                route = known.get(topic)
-                if route is not None and not (is_guarded and topic not in conn.publishable):
-                    if first == _PUBLISH_QOS_0:
-                        if is_v5:
-                            top += 1
-                        # in MQTT 5 a zero must follow the topic: no properties
-                        if top <= end and (not is_v5 or not data[top - 1]):
-                            stride = end - pos
-                            prefix = data[pos:top]
-                            messages = 1
-                            last = size - stride
-                            while end <= last and data.startswith(prefix, end):
-                                end += stride
-                                messages += 1
-                            publishes += messages
-                            if route.grants or route.groups:
-                                burst = Burst(data[pos:end], messages, top - pos, topic, version, session)
-                                deliver(broker, burst, route, now)
-                            pos = end
-                            continue
-                    elif broker.allows_qos_1:
-                        payload = top + 3 if is_v5 else top + 2
-                        packet_id = data[top] << 8 | data[top + 1] if payload <= end else 0
-                        if packet_id and (not is_v5 or not data[top + 2]):
-                            message = Message(topic, data[payload:end], 1, False, b"", None, session)
-                            # what goes out again stands here already: only the packet id will differ
+    try:
+        while pos < size:
+            first = data[pos]
+            if first & _NOT_QOS_1 == _PUBLISH_QOS_0 and pos + 4 <= size:
+                # -- the fixed header, one or two bytes of length; rarer shapes take the general path below
+                body = pos + 2
+                length = data[pos + 1]
+                if length > 127:
+                    more = data[body]
+                    length = (length & 127) | more << 7 if 0 < more < 128 else 0
+                    body += 1
+                end = body + length
+                if 4 < length <= limit - 3:
+                    if end > size:
+                        break
+                    top = body + 2 + (data[body] << 8 | data[body + 1])
+                    topic = data[body + 2 : top]
+                    route = known.get(topic)
+                    if route is not None and not (is_guarded and topic not in conn.publishable):
+                        if first == _PUBLISH_QOS_0:
                             if is_v5:
-                                message.parts5 = (data[pos + 1 : top], data[top + 2 : end])
-                            else:
-                                message.parts4 = (data[pos + 1 : top], message.payload)
-                            try:
-                                publish.accept(broker, conn, message, route, packet_id, now)
-                            except Again:
-                                break
-                            publishes += 1
-                            pos = end
-                            continue
-        elif first == _PUBACK and data.startswith(b"\x40\x02", pos) and pos + 4 <= size:
-            packet_id = data[pos + 2] << 8 | data[pos + 3]
-            flight = session.inflight.get(packet_id)
-            if flight is not None and flight[2] == 1:
-                del session.inflight[packet_id]
-                flow.landed(broker, session, flight[0])
-                if conn.quota < conn.window:
-                    conn.quota += 1
-                if not broker.journal.is_volatile:
-                    flow.settled(broker, session, packet_id)
-                packets += 1
-                pos += 4
-                continue
-        found = measure(data, pos, limit, version)
-        if found is None or found[1] > size:
-            break
-        start, end = found
-        if first in _FILTER_PACKETS and end - start > MAX_FILTER_BYTES:
-            text = f"a SUBSCRIBE or UNSUBSCRIBE of {end - start} bytes; {MAX_FILTER_BYTES} are allowed"
-            raise Violation(text, "4.13", Reason.QUOTA_EXCEEDED)
-        packet = decode(first, data[start:end], version)
-        try:
-            _HANDLERS[packet.__class__](broker, conn, packet, now)
-        except Again:
-            break
-        if conn.verdicts:
-            conn.verdicts.clear()
-        packets += 1
-        pos = end
-        if conn.state is not State.CONNECTED or conn.hold is not None:
-            break
-    account = broker.account
-    account.packets_in += packets + publishes
-    account.publishes_in += publishes
+                                top += 1
+                            # in MQTT 5 a zero must follow the topic: no properties
+                            if top <= end and (not is_v5 or not data[top - 1]):
+                                stride = end - pos
+                                prefix = data[pos:top]
+                                messages = 1
+                                last = size - stride
+                                while end <= last and data.startswith(prefix, end):
+                                    end += stride
+                                    messages += 1
+                                publishes += messages
+                                if route.grants or route.groups:
+                                    burst = Burst(data[pos:end], messages, top - pos, topic, version, session.client_id)
+                                    deliver(broker, burst, route, now)
+                                pos = end
+                                continue
+                        elif broker.allows_qos_1:
+                            payload = top + 3 if is_v5 else top + 2
+                            packet_id = data[top] << 8 | data[top + 1] if payload <= end else 0
+                            if packet_id and (not is_v5 or not data[top + 2]):
+                                message = Message(topic, data[payload:end], 1, False, b"", None, session.client_id)
+                                # what goes out again stands here already: only the packet id will differ
+                                if is_v5:
+                                    message.parts5 = (data[pos + 1 : top], data[top + 2 : end])
+                                else:
+                                    message.parts4 = (data[pos + 1 : top], message.payload)
+                                try:
+                                    publish.accept(broker, conn, message, route, packet_id, now)
+                                except Again:
+                                    break
+                                publishes += 1
+                                pos = end
+                                continue
+            elif first == _PUBACK and data.startswith(b"\x40\x02", pos) and pos + 4 <= size:
+                packet_id = data[pos + 2] << 8 | data[pos + 3]
+                flight = session.inflight.get(packet_id)
+                if flight is not None and flight[2] == 1:
+                    del session.inflight[packet_id]
+                    flow.landed(broker, session, flight[0])
+                    if conn.quota < conn.window:
+                        conn.quota += 1
+                    if not broker.journal.is_volatile:
+                        flow.settled(broker, session, packet_id)
+                    packets += 1
+                    pos += 4
+                    continue
+            found = measure(data, pos, limit, version)
+            if found is None or found[1] > size:
+                break
+            start, end = found
+            if first in _FILTER_PACKETS and end - start > MAX_FILTER_BYTES:
+                text = f"a SUBSCRIBE or UNSUBSCRIBE of {end - start} bytes; {MAX_FILTER_BYTES} are allowed"
+                raise Violation(text, "4.13", Reason.QUOTA_EXCEEDED)
+            packet = decode(first, data[start:end], version)
+            try:
+                _HANDLERS[packet.__class__](broker, conn, packet, now)
+            except Again:
+                break
+            if conn.verdicts:
+                conn.verdicts.clear()
+            packets += 1
+            pos = end
+            if conn.state is not CONNECTED or conn.hold is not None:
+                break
+    finally:
+        # also when a later packet of the chunk is refused: the numbers do not depend on how the bytes were cut
+        broker.account.packets_in += packets + publishes
+        broker.account.publishes_in += publishes
     if (conn.control or session.queue.blocked or conn.resend or session.blocked_publishers) and not conn.is_dirty:
         broker.mark(conn)
     return pos
@@ -237,7 +239,7 @@ def _on_pingreq(broker: Broker, conn: Connection, packet: Pingreq, now: float) -
 
 def _on_auth(broker: Broker, conn: Connection, packet: Auth, now: float) -> None:  # noqa: ARG001
     # [MQTT-4.12.0-6], [MQTT-4.12.0-7]: only after a CONNECT with an authentication method, and those are refused
-    raise Violation("AUTH without an authentication method in CONNECT", "MQTT-4.12.0-6")
+    raise Violation("AUTH without an authentication method in CONNECT", "MQTT-4.12.0-7")
 
 
 def _not_for_servers(broker: Broker, conn: Connection, packet: object, now: float) -> None:  # noqa: ARG001

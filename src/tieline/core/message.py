@@ -11,12 +11,8 @@ the functions here, bound when the record is popped for writing.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from tieline.wire.frames import encode_varint
-
-if TYPE_CHECKING:
-    from tieline.core.session import Session
 
 #: Added to payload, topic and properties when a queue counts bytes: what the record itself takes, about.
 OVERHEAD = 160
@@ -49,7 +45,7 @@ class Message:
         retain: bool = False,
         properties: bytes = b"",
         expires: float | None = None,
-        publisher: Session | None = None,
+        publisher: str = "",
     ) -> None:
         self.topic = topic
         self.payload = payload
@@ -59,7 +55,7 @@ class Message:
         self.properties = properties
         #: When it may no longer be delivered, in the broker's time.
         self.expires = expires
-        #: Who sent it; None for the broker itself.
+        #: The client id of who sent it; empty for the broker itself.
         self.publisher = publisher
         self.size = len(topic) + len(payload) + len(properties) + OVERHEAD
         #: What surrounds the packet id on the wire, per protocol version; made on first use, or taken from the bytes
@@ -97,7 +93,7 @@ class Burst:
     properties = b""
 
     def __init__(  # made once per run of packets on the hot path: positional
-        self, packets: bytes, messages: int, head: int, topic: bytes, version: int, publisher: Session | None
+        self, packets: bytes, messages: int, head: int, topic: bytes, version: int, publisher: str
     ) -> None:
         #: ``messages`` packets of ``stride`` bytes each.
         self.packets = packets
@@ -121,6 +117,16 @@ class Burst:
             Burst(self.packets[:at], messages, self.head, self.topic, self.version, self.publisher),
             Burst(self.packets[at:], self.messages - messages, self.head, self.topic, self.version, self.publisher),
         )
+
+    def deal(self, hands: int) -> Iterator[Burst]:
+        """Divide into at most so many bursts of about equal length."""
+        rest: Burst = self
+        for hand in range(hands, 1, -1):
+            if rest.messages <= 1:
+                break
+            part, rest = rest.cut(-(-rest.messages // hand))
+            yield part
+        yield rest
 
     def payloads(self) -> Iterator[bytes]:
         """The payload of each packet, in order."""

@@ -59,7 +59,7 @@ def on_publish(broker: Broker, conn: Connection, packet: Publish, now: float) ->
         retain=packet.retain,
         properties=packet.forward,
         expires=None if expiry is None else now + expiry,
-        publisher=session,
+        publisher=session.client_id,
     )
     accept(broker, conn, message, route, packet.packet_id, now)
     # last: a packet that has to wait is parsed again, and counts once
@@ -109,8 +109,7 @@ def keep_retained(broker: Broker, message: Message, now: float) -> None:
     elif not broker.retained.put(topic, message, now):
         # [MQTT-3.3.1-5] replaced, or, without room, the old one goes: it is no longer the last value
         broker.retained.remove(topic)
-        client = message.publisher.client_id if message.publisher else ""
-        broker.account.drop(now, Drop.RETAINED_FULL, client, message.topic)
+        broker.account.drop(now, Drop.RETAINED_FULL, message.publisher, message.topic)
     if not broker.journal.is_volatile:
         broker.journal.note("retain", subject=message)
 
@@ -173,7 +172,7 @@ def _refuse(broker: Broker, conn: Connection, packet: Publish, refusal: Refused)
 
 def _check_receive_maximum(broker: Broker, conn: Connection, session: Session) -> None:
     if conn.version == 5 and len(session.inbound) + conn.unacknowledged >= broker.settings.limits.receive_maximum:
-        # [MQTT-3.3.4-7], [MQTT-3.3.4-8]
+        # [MQTT-3.3.4-7]
         text = f"more than {broker.settings.limits.receive_maximum} unacknowledged messages"
         raise Violation(text, "MQTT-3.3.4-7", Reason.RECEIVE_MAXIMUM_EXCEEDED)
 

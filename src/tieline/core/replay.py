@@ -48,6 +48,8 @@ def refill(broker: Broker, session: Session, now: float) -> None:
                 break
             if message.expires is not None and message.expires <= now:
                 continue
+            if replay.grant.no_local and message.publisher == session.client_id:
+                continue  # [MQTT-3.8.3-3] its own, even if it was retained
             if queue.has_room(message.size):
                 offer(broker, message, replay.grant, now)
                 room -= 1

@@ -84,7 +84,7 @@ def grant_for(session: Session, subscriptions: list[Held]) -> Grant:
 class Routes:
     """All subscriptions of a broker."""
 
-    __slots__ = ("_buckets", "_cost", "_limit", "_max_cost", "_names", "count", "known", "resets", "weight")
+    __slots__ = ("_buckets", "_cost", "_limit", "_max_cost", "_names", "count", "known", "resets", "shared", "weight")
 
     def __init__(self, limit: int) -> None:
         self._buckets: FilterTree[Bucket] = FilterTree()
@@ -99,6 +99,8 @@ class Routes:
         self.weight = 0
         #: The number of subscriptions, shared ones included.
         self.count = 0
+        #: How many of them are shared.
+        self.shared = 0
         #: How often the memory was full and emptied.
         self.resets = 0
 
@@ -156,6 +158,7 @@ class Routes:
             group.members[session] = grant
         if is_new:
             self.count += 1
+            self.shared += share is not None
             self.weight += weight_of(filter_)
         self._forget(filter_, bucket)
         return is_new
@@ -175,6 +178,7 @@ class Routes:
             if not group.members:
                 del bucket.groups[share]
         self.count -= 1
+        self.shared -= share is not None
         self.weight -= weight_of(filter_)
         if not bucket.members and not bucket.groups:
             self._buckets.remove(filter_)

@@ -127,7 +127,10 @@ class Session:
         return f"<Session {self.client_id} {state}, {len(self.queue)} queued, {len(self.inflight)} in flight>"
 
     def next_id(self) -> int:
-        """A packet id that is not in use; the caller has made sure that one is free."""
+        """A packet id that is not in use; the caller has made sure that one is free.
+
+        [MQTT-2.2.1-4], [MQTT-4.3.2-1], [MQTT-4.3.3-1], [MQTT311-2.3.1-4].
+        """
         packet_id = self.last_id
         inflight = self.inflight
         while True:

@@ -52,7 +52,7 @@ class System:
             "clients/maximum": account.sessions_most,
             "connections/socket/count": len(broker.connections),
             "messages/received": account.packets_in,
-            "messages/sent": account.publishes_out,
+            "messages/sent": account.packets_out + account.publishes_out,
             "messages/stored": waiting + len(broker.retained),
             "store/messages/count": waiting + len(broker.retained),
             "store/messages/bytes": broker.queued_bytes + broker.retained.bytes,
@@ -63,6 +63,7 @@ class System:
             "bytes/sent": account.bytes_out,
             "retained messages/count": len(broker.retained),
             "subscriptions/count": broker.routes.count,
+            "shared_subscriptions/count": broker.routes.shared,
             "tieline/queued/bytes": broker.queued_bytes,
             "tieline/routes/known": len(broker.routes.known),
             "tieline/routes/resets": broker.routes.resets,
@@ -98,7 +99,7 @@ class System:
         account = self._broker.account
         counted = {
             "messages/received": account.packets_in,
-            "messages/sent": account.publishes_out,
+            "messages/sent": account.packets_out + account.publishes_out,
             "publish/received": account.publishes_in,
             "publish/sent": account.publishes_out,
             "publish/dropped": sum(account.drops.values()),

@@ -33,13 +33,15 @@ class Timer:
 class Timers:
     """All deadlines; equal ones fire in the order in which they were set."""
 
-    __slots__ = ("_dead", "_heap", "_order")
+    __slots__ = ("_dead", "_heap", "_order", "is_changed")
 
     def __init__(self) -> None:
         self._heap: list[Timer] = []
         self._order = 0
         #: The number of cancelled timers still in the heap.
         self._dead = 0
+        #: A timer was set since the owner last looked and cleared this.
+        self.is_changed = False
 
     def __len__(self) -> int:
         return len(self._heap) - self._dead
@@ -49,6 +51,7 @@ class Timers:
         self._order += 1
         timer = Timer(when, self._order, action)
         heappush(self._heap, timer)
+        self.is_changed = True
         return timer
 
     def cancel(self, timer: Timer | None) -> None:
@@ -74,13 +77,15 @@ class Timers:
         """Call everything that is due; what an action sets for now or earlier waits for the next call."""
         newest = self._order
         later: list[Timer] = []
-        while (when := self.next()) is not None and when <= now:
-            timer = heappop(self._heap)
-            if timer.order > newest:
-                later.append(timer)
-                continue
-            action, timer.action = timer.action, None
-            if action is not None:
-                action(now)
-        for timer in later:
-            heappush(self._heap, timer)
+        try:
+            while (when := self.next()) is not None and when <= now:
+                timer = heappop(self._heap)
+                if timer.order > newest:
+                    later.append(timer)
+                    continue
+                action, timer.action = timer.action, None
+                if action is not None:
+                    action(now)
+        finally:
+            for timer in later:
+                heappush(self._heap, timer)

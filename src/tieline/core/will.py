@@ -59,10 +59,10 @@ def publish(broker: Broker, session: Session, now: float) -> None:
         retain=will.retain,
         properties=encoded[start:],
         expires=None if expiry is None else now + expiry,
-        publisher=session,
+        publisher=session.client_id,
     )
     if will.retain:
-        # [MQTT-3.1.2-17]
+        # [MQTT-3.1.2-15]
         keep_retained(broker, message, now)
     route = broker.routes.known.get(topic) or broker.routes.find(will.topic, topic)
     deliver(broker, message, route, now)

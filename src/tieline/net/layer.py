@@ -34,6 +34,10 @@ class Layer(Protocol):
     def pending(self) -> bytes:
         """What the layer itself has to say; empties it."""
 
+    @property
+    def has_pending(self) -> bool:
+        """Whether ``pending`` may have something; True when in doubt."""
+
     def farewell(self) -> bytes:
         """The layer's own goodbye."""
 
@@ -76,6 +80,11 @@ class Stack:
             if inner:
                 said += self._outer.wrap(inner)
         return said
+
+    @property
+    def has_pending(self) -> bool:
+        """Either."""
+        return self._outer.has_pending or self._inner.has_pending
 
     def farewell(self) -> bytes:
         """Inner goodbye, wrapped, then the outer one."""

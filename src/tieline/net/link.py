@@ -6,6 +6,7 @@ import select
 import socket
 from typing import TYPE_CHECKING
 
+from tieline.core.passing import pass_on
 from tieline.net.layer import LayerError
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 #: Bytes read from one connection before the others get their turn.
 READ = 65_536
+READ_MORE = 262_144
 #: Bytes asked of the core for one write, and how many such writes one connection gets per turn.
 WRITE = 131_072
 WRITES_PER_TURN = 4
@@ -31,6 +33,7 @@ class Link:
     """A socket, the layers on it, and the bytes the kernel has not taken yet."""
 
     __slots__ = (
+        "_appetite",
         "_events",
         "_is_ending",
         "_is_lingering",
@@ -55,13 +58,14 @@ class Link:
         #: Bytes that are encoded and not in the kernel; while there are any, the core is not asked for more.
         self._unsent: memoryview | bytes = b""
         self._events = _IN
+        self._appetite = READ
         #: The connection is over for the core; the socket only waits for the peer to close.
         self._is_lingering = False
         #: A deadline for the end of this link is set.
         self._is_ending = False
 
-    def handle(self, events: int, now: float) -> None:
-        """The socket can be read or written."""
+    def handle(self, events: int, now: float, is_alone: bool) -> None:
+        """The socket can be read or written; ``is_alone`` when nothing else can."""
         if events & _OUT and self._unsent:
             self._send(self._unsent)
             if not self._unsent:
@@ -69,20 +73,39 @@ class Link:
         if not events & ~_OUT:
             return
         try:
-            data = self._sock.recv(READ)
+            data = self._sock.recv(self._appetite)
         except BlockingIOError:
             return
         except OSError:
             data = b""
         if not data:
             self.abort(now)
-        elif self._layer is None:
+            return
+        # a flood is read in larger pieces: fewer packets are cut in two
+        self._appetite = READ if len(data) < READ else READ_MORE
+        if self._layer is None:
             # the core ignores what comes after the end
-            self._loop.broker.receive(self.conn, data, now)
+            self._take(data, now, is_alone)
         elif not self._is_lingering:
-            self._read_layer(self._layer, data, now)
+            self._read_layer(self._layer, data, now, is_alone)
 
-    def _read_layer(self, layer: Layer, data: bytes, now: float) -> None:
+    def _take(self, data: bytes, now: float, is_alone: bool) -> None:
+        """Hand what was read to the core; a message that can be passed on at once is."""
+        broker = self._loop.broker
+        grants = pass_on(broker, self.conn, data, now) if is_alone else None
+        if grants is None:
+            broker.receive(self.conn, data, now)
+            return
+        for grant in grants:
+            conn = grant.session.connection
+            if conn is not None and isinstance(conn.link, Link):
+                conn.link.write(data)
+
+    def write(self, data: bytes) -> None:
+        """Write bytes that the core says may go at once."""
+        self._send(data if self._layer is None else self._layer.wrap(data))
+
+    def _read_layer(self, layer: Layer, data: bytes, now: float, is_alone: bool) -> None:
         broker = self._loop.broker
         try:
             plain = layer.received(data)
@@ -92,10 +115,10 @@ class Link:
             broker.shut(self.conn, error.name, now, text=error.text)
             return
         if plain:
-            broker.receive(self.conn, plain, now)
+            self._take(plain, now, is_alone)
         if layer.is_over and not self.conn.closing:
             broker.shut(self.conn, "connection_lost", now)
-        else:
+        elif layer.has_pending:
             broker.mark(self.conn)
 
     def flush(self, now: float) -> None:
@@ -107,7 +130,12 @@ class Link:
             data, is_last = self._next(now)
             if data:
                 self._send(data)
-            if is_last or self._unsent:
+            if self._unsent:
+                session = conn.session
+                if session is not None and not session.oldest:
+                    session.oldest = now
+                break
+            if is_last:
                 break
         else:
             # there is more, and the kernel would take it: after the others
@@ -148,9 +176,11 @@ class Link:
             return
         if sent < len(data):
             self._unsent = memoryview(data)[sent:]
+            self.conn.is_blocked = True
             self._listen()
         elif self._unsent:
             self._unsent = b""
+            self.conn.is_blocked = False
             self._listen()
 
     def _listen(self) -> None:

@@ -53,7 +53,7 @@ class ListeningSocket:
         self._max = min(bound(conf.connections), bound(loop.broker.settings.limits.connections))
         loop.watch(self)
 
-    def handle(self, events: int, now: float) -> None:
+    def handle(self, events: int, now: float, is_alone: bool) -> None:
         """Accept a batch."""
         for _ in range(ACCEPTS_PER_TURN):
             try:

@@ -1,8 +1,8 @@
-"""The broker's own readiness loop, nested in whichever asyncio loop runs it.
+"""The broker's own readiness loop: all of its sockets in one epoll set, handled in turns.
 
-All sockets of the broker are in one epoll set; that set is itself a file descriptor, and the asyncio loop watches only
-it.  So one turn sees every ready connection at once, in an order that is ours to choose, without a callback object per
-event; and the same code runs under uvloop, under plain asyncio and inside somebody else's program (docs/adr/0003).
+One turn sees every ready connection at once, in an order that is ours to choose, without a callback object per event.
+Who calls the turns is somebody else's business: :mod:`tieline.net.nested` when the broker lives in an asyncio program,
+:mod:`tieline.net.pump` when the process is the broker's alone (docs/adr/0003).
 """
 
 from __future__ import annotations
@@ -18,12 +18,10 @@ if TYPE_CHECKING:
     from tieline.core.broker import Broker
     from tieline.net.link import Link
 
-#: Connections handled in one turn before the asyncio loop gets control back.
+#: Connections handled in one turn.
 EVENTS_PER_TURN = 256
 #: Bytes read in one turn before what they caused is written: keeps latency and memory down under load.
 FLUSH_AFTER = 65_536
-#: How long one turn goes on while there is always something ready, before the asyncio loop gets control back.
-STAY_S = 0.005
 
 
 class Watched(Protocol):
@@ -31,37 +29,32 @@ class Watched(Protocol):
 
     fd: int
 
-    def handle(self, events: int, now: float) -> None:
-        """It is ready."""
+    def handle(self, events: int, now: float, is_alone: bool) -> None:
+        """It is ready; ``is_alone`` when nothing else is."""
 
 
 class Loop:
-    """Drives a broker from sockets and a clock."""
+    """Drives a broker from sockets and a clock, one turn at a time."""
 
-    def __init__(
-        self, broker: Broker, on_fault: Callable[[Watched, Exception], None], *, patience_s: float = 0.0
-    ) -> None:
-        """``patience_s``: how long a turn may wait for more, when the asyncio loop has nothing urgent to do."""
+    def __init__(self, broker: Broker, on_fault: Callable[[Watched | None, Exception], None]) -> None:
         self.broker = broker
-        self._patience_s = patience_s
         self._epoll = select.epoll()
         self._watched: dict[int, Watched] = {}
         #: Links whose socket failed while it was written.
         self._gone: list[Link] = []
         self._on_fault = on_fault
-        self._asyncio = asyncio.get_running_loop()
-        self._asyncio.add_reader(self._epoll.fileno(), self._turn)
-        self._timer: asyncio.TimerHandle | None = None
-        #: When the timer will call, in monotonic time.
-        self._armed = 0.0
-        self._is_due = False
         #: Longest time one turn took since this was last read, in seconds.
         self.longest_turn_s = 0.0
         #: Set once the last descriptor was removed.
         self.emptied = asyncio.Event()
-        self.after_turn: Callable[[], None] | None = None
+        #: Called after a turn that added to the broker's story.
+        self.on_events: Callable[[], None] | None = None
 
     # -- the set
+
+    def fileno(self) -> int:
+        """The set itself: readable when something in it is ready."""
+        return self._epoll.fileno()
 
     def watch(self, watched: Watched) -> None:
         """Add a descriptor, for reading."""
@@ -84,39 +77,58 @@ class Loop:
         """A write found that the peer is gone: closed after this turn."""
         self._gone.append(link)
 
-    # -- one turn
+    def close(self) -> None:
+        """Stop watching; the owner has closed the descriptors."""
+        self._epoll.close()
 
-    def _turn(self) -> None:
-        """Handle what is ready, and go on for as long as more comes at once, up to a bound."""
-        ready = self._epoll.poll(0, EVENTS_PER_TURN)
-        until = monotonic() + STAY_S
-        while ready:
-            now = monotonic()
-            self._handle(ready, now)
-            spent = monotonic() - now
-            if spent > self.longest_turn_s:
-                self.longest_turn_s = spent
-            if now > until or self._is_due or not self._patience_s:
-                break
-            ready = self._epoll.poll(self._patience_s, EVENTS_PER_TURN)
+    # -- turns
+
+    def due_s(self) -> float | None:
+        """How long until there is something to do without any socket being ready; None when never."""
+        if self.broker.dirty:
+            return 0.0
+        when = self.broker.timer()
+        return None if when is None else max(0.0, when - monotonic())
+
+    def turn(self, timeout_s: float = 0.0) -> None:
+        """Wait for something to be ready, up to a time, and handle it."""
+        ready = self._epoll.poll(timeout_s, EVENTS_PER_TURN)
+        if not ready:
+            return
+        began = monotonic()
+        self._handle(ready, began)
+        spent = monotonic() - began
+        if spent > self.longest_turn_s:
+            self.longest_turn_s = spent
+
+    def catch_up(self) -> None:
+        """Do what is due, and write what something outside a turn has caused."""
+        now = monotonic()
+        try:
+            self.broker.tick(now)
+        except Exception as error:  # noqa: BLE001 - the timers that were not called are still due
+            self._on_fault(None, error)
+        self._flush(now)
 
     def _handle(self, ready: list[tuple[int, int]], now: float) -> None:
         watched = self._watched
-        account = self.broker.account
+        broker = self.broker
+        account = broker.account
+        is_alone = len(ready) == 1
         flush_at = account.bytes_in + FLUSH_AFTER
         for fd, events in ready:
             link = watched.get(fd)
             if link is None:
                 continue
             try:
-                link.handle(events, now)
+                link.handle(events, now, is_alone)
             except Exception as error:  # noqa: BLE001 - one connection's trouble must not stop the others
                 self._on_fault(link, error)
             if account.bytes_in > flush_at:
                 self._flush(now)
                 flush_at = account.bytes_in + FLUSH_AFTER
-        self._flush(now)
-        self._settle()
+        if broker.dirty or self._gone or account.events:
+            self._flush(now)
 
     def _flush(self, now: float) -> None:
         """Write to every changed connection, once."""
@@ -135,40 +147,5 @@ class Loop:
             gone, self._gone = self._gone, []
             for link in gone:
                 link.abort(now)
-
-    def poke(self) -> None:
-        """Something outside a turn has changed the broker."""
-        self._flush(monotonic())
-        self._settle()
-
-    def _settle(self) -> None:
-        """After every turn: come back for what is left, arm the timer, let the shell look at the story."""
-        if self.broker.dirty and not self._is_due:
-            self._is_due = True
-            self._asyncio.call_soon(self._again)
-        when = self.broker.timer()
-        if when is not None and (self._timer is None or when < self._armed):
-            if self._timer is not None:
-                self._timer.cancel()
-            self._armed = when
-            self._timer = self._asyncio.call_later(max(0.0, when - monotonic()), self._tick)
-        if self.after_turn is not None and self.broker.account.events:
-            self.after_turn()
-
-    def _again(self) -> None:
-        self._is_due = False
-        self.poke()
-
-    def _tick(self) -> None:
-        self._timer = None
-        now = monotonic()
-        self.broker.tick(now)
-        self._flush(now)
-        self._settle()
-
-    def close(self) -> None:
-        """Stop watching; the owner has closed the descriptors."""
-        if self._timer is not None:
-            self._timer.cancel()
-        self._asyncio.remove_reader(self._epoll.fileno())
-        self._epoll.close()
+        if self.on_events is not None and broker.account.events:
+            self.on_events()

@@ -28,18 +28,17 @@ from tieline.net.listener import ListenError, ListeningSocket
 from tieline.net.log import log
 from tieline.net.loop import Loop, Watched
 from tieline.net.manage import Management
+from tieline.net.nested import Nested
+from tieline.net.pump import PumpedLoop, pump
 from tieline.net.vitals import Vitals
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from tieline.core.account import Drop
-    from tieline.core.ports import Access, Store
+    from tieline.core.ports import Access, Allowed, Refused, Store
 
 _DROP_REPORT_S = 1.0
-#: The process is the broker's alone: under traffic it waits for the next message in its own set, which saves a trip
-#: through the asyncio loop per message; an embedded broker never makes its host wait.
-_PATIENCE_S = 0.001
 #: How long a shutdown waits for clients to take what was queued and to close.
 _STOP_S = LINGER_S + 0.5
 
@@ -62,7 +61,6 @@ class Server:
         access: Access | None = None,
         store: Store | None = None,
         manage: bool = False,
-        patience_s: float = 0.0,
     ) -> None:
         """Settings, or the few that an embedded broker needs; it listens on a free loopback port by default."""
         if settings is None:
@@ -77,14 +75,13 @@ class Server:
         self._access = access
         self._store = store
         self._manages = manage
-        self._patience_s = patience_s
         self.vitals = Vitals()
         self._listeners: list[ListeningSocket] = []
         self._loop: Loop | None = None
         self._core: Core | None = None
         self._management: Management | None = None
         self._told: Counter[Drop] = Counter()
-        self._report: asyncio.TimerHandle | None = None
+        self._nested: Nested | None = None
 
     def __repr__(self) -> str:
         return f"<Broker {self.settings.name} {' '.join(self.urls) or 'not running'}>"
@@ -95,6 +92,13 @@ class Server:
         if self._core is None:
             raise RuntimeError("the broker is not running: use it inside 'async with'")
         return self._core
+
+    @property
+    def loop(self) -> Loop:
+        """The loop that serves it, while it runs."""
+        if self._loop is None:
+            raise RuntimeError("the broker is not running: use it inside 'async with'")
+        return self._loop
 
     @property
     def urls(self) -> list[str]:
@@ -108,11 +112,16 @@ class Server:
 
     async def start(self) -> None:
         """Listen on everything or, if something cannot be listened on, on nothing."""
+        await self.prepare()
+        self.attach()
+
+    async def prepare(self) -> None:
+        """Do everything but call turns: :meth:`attach` lets asyncio do that, :mod:`tieline.net.pump` does it itself."""
         self._core = Core(
             self.settings, access=self._access, store=self._store, name_client=_name_client, now=monotonic()
         )
-        self._loop = Loop(self._core, self._on_fault, patience_s=self._patience_s)
-        self._loop.after_turn = lambda: logs.tell_events(self.core.account)
+        self._loop = Loop(self._core, self._on_fault)
+        self._loop.on_events = lambda: logs.tell_events(self.core.account)
         try:
             for conf in self.settings.listener:
                 self._listeners.append(ListeningSocket(self._loop, conf))
@@ -123,9 +132,13 @@ class Server:
         except BaseException:
             await self._close()
             raise
-        self.vitals.start()
-        self._report_drops()
-        self._loop.poke()
+        self.vitals.start(self._core.timers)
+        self._report_drops(monotonic())
+
+    def attach(self) -> None:
+        """Let the running asyncio loop call the turns."""
+        if self._nested is None:
+            self._nested = Nested(self.loop)
 
     async def stop(self) -> None:
         """Tell every client, let what is queued for them go out, and close."""
@@ -134,8 +147,9 @@ class Server:
             return
         for listener in self._listeners:
             listener.close()
+        self.attach()
         core.stop(monotonic())
-        loop.poke()
+        self.poke()
         with suppress(TimeoutError):
             async with asyncio.timeout(_STOP_S):
                 await loop.emptied.wait()
@@ -145,8 +159,6 @@ class Server:
 
     async def _close(self) -> None:
         self.vitals.stop()
-        if self._report is not None:
-            self._report.cancel()
         if self._management is not None:
             await self._management.close()
             self._management = None
@@ -157,8 +169,10 @@ class Server:
             for conn in list(self.core.connections):
                 if isinstance(conn.link, Link):
                     conn.link.abort(monotonic())
+            if self._nested is not None:
+                self._nested.close()
             self._loop.close()
-        self._loop = self._core = None
+        self._loop = self._core = self._nested = None
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -172,8 +186,17 @@ class Server:
     def committed(self, token: int) -> None:
         """For a store: everything up to this token is permanent."""
         self.core.committed(token)
-        if self._loop is not None:
-            self._loop.poke()
+        self.poke()
+
+    def decided(self, token: int, verdict: Allowed | Refused) -> None:
+        """For access control: the answer to a question that was pending."""
+        self.core.decided(token, verdict, monotonic())
+        self.poke()
+
+    def poke(self) -> None:
+        """Something outside a turn has changed the core; a pump looks by itself."""
+        if self._nested is not None:
+            self._nested.poke()
 
     def take_longest_turn(self) -> float:
         """The longest turn of the loop since the last call, in seconds."""
@@ -182,47 +205,54 @@ class Server:
         longest, self._loop.longest_turn_s = self._loop.longest_turn_s, 0.0
         return longest
 
-    def _report_drops(self) -> None:
+    def _report_drops(self, now: float) -> None:
         logs.tell_drops(self.core.account, self._told)
-        self._report = asyncio.get_running_loop().call_later(_DROP_REPORT_S, self._report_drops)
+        self.core.timers.at(now + _DROP_REPORT_S, self._report_drops)
 
-    def _on_fault(self, watched: Watched, error: Exception) -> None:
-        """A bug of ours met one connection: that one is closed, the rest goes on."""
-        log.error("internal error, please report it: %r", watched, exc_info=error)
+    def _on_fault(self, watched: Watched | None, error: Exception) -> None:
+        """A bug of ours met one connection or timer: that one is over, the rest goes on."""
+        log.error("internal error, please report it: %r", watched or "a timer", exc_info=error)
         if isinstance(watched, Link):
             self.core.account.closed["internal_error"] += 1
             watched.abort(monotonic())
 
 
 def run(settings: Settings, *, log_level: str = "info", log_format: str = "human") -> int:
-    """Run a broker until SIGTERM or SIGINT; the exit code."""
-    listener = logs.start(log_level, log_format)
+    """Run a broker until SIGTERM, SIGINT or SIGHUP; the exit code."""
+    log_writer = logs.start(log_level, log_format)
     _raise_descriptor_limit()
+    aio = PumpedLoop()
     try:
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            return runner.run(_serve(settings))
+        _serve(settings, aio)
     except (ListenError, OSError) as error:
         print(f"tieline: {error}", file=sys.stderr)  # noqa: T201 - the program's own last word
         return 1
     finally:
-        listener.stop()
+        aio.close()
+        log_writer.stop()
+    return 0
 
 
-async def _serve(settings: Settings) -> int:
+def _serve(settings: Settings, aio: PumpedLoop) -> None:
     stopping = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    server = Server(settings, manage=True, patience_s=_PATIENCE_S)
-    await server.start()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        aio.add_signal_handler(number, stopping.set)
+    server = Server(settings, manage=True)
+    aio.run_until_complete(server.prepare())
     for url in server.urls:
-        if not urls.parse(url).is_loopback():
+        if not urls.parse(url).is_loopback() and not _asks_for_certificates(settings, url):
             log.warning("%s can be reached from other machines, and every client is let in", url)
     print(f"tieline {settings.name} ready: {' '.join(server.urls)}", flush=True)  # noqa: T201 - the ready line
     _tune_garbage_collection()
-    await stopping.wait()
+    pump(server.loop, aio, stopping)
     log.info("stopping")
-    await server.stop()
-    return 0
+    aio.run_until_complete(server.stop())
+
+
+def _asks_for_certificates(settings: Settings, url: str) -> bool:
+    asked = urls.parse(url)
+    guarded = [urls.parse(conf.url) for conf in settings.listener if conf.client_ca is not None]
+    return any(conf.host == asked.host and conf.port in {0, asked.port} for conf in guarded)
 
 
 def _tune_garbage_collection() -> None:
@@ -241,12 +271,3 @@ def _raise_descriptor_limit() -> None:
     if soft < hard:
         with suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-def _loop_factory() -> type[asyncio.AbstractEventLoop] | None:
-    """Uvloop where it is installed; plain asyncio serves as well."""
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.Loop

@@ -77,6 +77,11 @@ class Tls:
         """Handshake bytes and alerts."""
         return self._outgoing.read() if self._outgoing.pending else b""
 
+    @property
+    def has_pending(self) -> bool:
+        """Whether the handshake or an alert wants to go out."""
+        return self._outgoing.pending > 0
+
     def farewell(self) -> bytes:
         """close_notify, without waiting for the peer's."""
         if self.is_ready:

@@ -1,16 +1,19 @@
-"""How the process itself is doing: loop lag and garbage-collection pauses, once a second."""
+"""How the process itself is doing: how late its timers are, and how long garbage collection stops it."""
 
 from __future__ import annotations
 
-import asyncio
 import gc
 from time import monotonic
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tieline.core.timers import Timer, Timers
 
 _PERIOD_S = 1.0
 
 
 class Vitals:
-    """Measures the asyncio loop from inside."""
+    """Measures the broker's loop from inside."""
 
     def __init__(self) -> None:
         #: How late the last one-second timer was.
@@ -18,28 +21,27 @@ class Vitals:
         #: The longest collection since the start.
         self.longest_gc_s = 0.0
         self._gc_began = 0.0
-        self._due = 0.0
-        self._handle: asyncio.TimerHandle | None = None
+        self._timers: Timers | None = None
+        self._timer: Timer | None = None
 
-    def start(self) -> None:
+    def start(self, timers: Timers) -> None:
         """Begin to measure."""
+        self._timers = timers
         gc.callbacks.append(self._on_gc)
-        self._again()
+        self._again(monotonic())
 
     def stop(self) -> None:
         """Measure no more."""
-        if self._handle is not None:
-            self._handle.cancel()
+        if self._timers is not None:
+            self._timers.cancel(self._timer)
+            self._timers = None
             gc.callbacks.remove(self._on_gc)
-            self._handle = None
 
-    def _again(self) -> None:
-        self._due = monotonic() + _PERIOD_S
-        self._handle = asyncio.get_running_loop().call_later(_PERIOD_S, self._late)
-
-    def _late(self) -> None:
-        self.lag_s = max(0.0, monotonic() - self._due)
-        self._again()
+    def _again(self, now: float) -> None:
+        if self._timer is not None:
+            self.lag_s = max(0.0, now - self._timer.when)
+        if self._timers is not None:
+            self._timer = self._timers.at(now + _PERIOD_S, self._again)
 
     def _on_gc(self, phase: str, info: dict[str, int]) -> None:
         if phase == "start":

@@ -106,6 +106,11 @@ class WebSocket:
         """The handshake's answer, pongs and close frames."""
         return b"".join(self._protocol.data_to_send())
 
+    @property
+    def has_pending(self) -> bool:
+        """The library does not say without giving it away."""
+        return True
+
     def farewell(self) -> bytes:
         """A close frame, unless one was sent."""
         if self._protocol.state is State.OPEN:

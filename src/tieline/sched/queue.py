@@ -2,7 +2,8 @@
 
 Theory of operation
 -------------------
-Entries leave in the order in which they came.  An entry is a pair (item, grant): a shared immutable message and the
+Entries leave in the order in which they came ([MQTT-4.6.0-5], [MQTT-4.6.0-6], [MQTT311-4.6.0-5], [MQTT311-4.6.0-6]).
+An entry is a pair (item, grant): a shared immutable message and the
 subscription under which this session gets it.  What must be bound late (packet id, alias, identifiers, remaining
 expiry) is not in here.
 

@@ -79,11 +79,11 @@ def _check_flags(flags: int, version: int) -> None:
         raise Malformed("CONNECT sets the reserved flag", "MQTT-3.1.2-3")
     if flags & _WILL:
         if flags & _WILL_QOS == _WILL_QOS:
-            raise Malformed("CONNECT has Will QoS 3", "MQTT-3.1.2-14")
+            raise Malformed("CONNECT has Will QoS 3", "MQTT-3.1.2-12")
     elif flags & _WILL_QOS:
-        raise Violation("CONNECT has a Will QoS without a will", "MQTT-3.1.2-13")
+        raise Violation("CONNECT has a Will QoS without a will", "MQTT-3.1.2-11")
     elif flags & _WILL_RETAIN:
-        raise Violation("CONNECT has Will Retain without a will", "MQTT-3.1.2-15")
+        raise Violation("CONNECT has Will Retain without a will", "MQTT-3.1.2-13")
     if version == 4 and flags & _PASSWORD and not flags & _USERNAME:
         raise Violation("CONNECT has a password without a user name", "3.1.1 MQTT-3.1.2-22")
 

@@ -81,10 +81,6 @@ class Client(ABC):
     schemes: ClassVar[tuple[str, ...]] = ("tcp", "tls", "ws", "wss")
     #: It shows user properties as a list, so their order and repetitions can be seen.
     lists_user_properties: ClassVar[bool] = True
-    #: It understands topic aliases that the broker sets.
-    resolves_aliases: ClassVar[bool] = True
-    #: It can send a topic alias without its topic.
-    sends_aliases: ClassVar[bool] = True
 
     def __init__(self, where: Where, options: Options) -> None:
         self.where = where
@@ -111,7 +107,9 @@ class Client(ABC):
         """Returns when the broker has confirmed."""
 
     @abstractmethod
-    def publish(self, topic: str, payload: bytes = b"", qos: int = 0, *, retain: bool = False, **properties: Any) -> None:
+    def publish(
+        self, topic: str, payload: bytes = b"", qos: int = 0, *, retain: bool = False, **properties: Any
+    ) -> None:
         """Returns when the exchange that the QoS asks for is complete."""
 
     @abstractmethod

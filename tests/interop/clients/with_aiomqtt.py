@@ -8,13 +8,19 @@ from contextlib import suppress
 from typing import Any, ClassVar
 
 import aiomqtt
-from paho.mqtt.client import MQTT_CLEAN_START_FIRST_ONLY
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from tests.interop.clients.client import PATIENCE_S, Client, Options, Received, Where
 from tests.interop.clients.in_thread import LoopThread
-from tests.interop.clients.with_paho import connect_properties, from_paho, to_paho, will_properties
+from tests.interop.clients.with_paho import (
+    clean_start,
+    connect_properties,
+    from_paho,
+    raw_socket,
+    to_paho,
+    will_properties,
+)
 from tests.kits.certificates import trusting
 
 _VERSIONS = {4: aiomqtt.ProtocolVersion.V311, 5: aiomqtt.ProtocolVersion.V5}
@@ -24,7 +30,6 @@ class AiomqttClient(Client):
     """aiomqtt 2, its messages read by a task."""
 
     name: ClassVar[str] = "aiomqtt"
-    resolves_aliases: ClassVar[bool] = False
 
     def __init__(self, where: Where, options: Options, thread: LoopThread) -> None:
         super().__init__(where, options)
@@ -41,16 +46,16 @@ class AiomqttClient(Client):
             username=options.username,
             password=options.password,
             clean_session=options.clean if options.version == 4 else None,
-            clean_start=options.clean if options.version == 5 else MQTT_CLEAN_START_FIRST_ONLY,
+            clean_start=clean_start(options),
             keepalive=options.keep_alive_s,
             properties=connect_properties(options),
             transport="websockets" if where.is_websocket else "tcp",
             tls_context=trusting(where.authority) if where.is_tls else None,
             timeout=PATIENCE_S,
-            will=will
-            and aiomqtt.Will(
-                will.topic, will.payload, will.qos, will.retain, will_properties(will, options.version)
-            ),
+            socket_options=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)],
+            will=None
+            if will is None
+            else aiomqtt.Will(will.topic, will.payload, will.qos, will.retain, will_properties(will, options.version)),
         )
         await client.__aenter__()
         return client, asyncio.create_task(self._read(client))
@@ -96,7 +101,9 @@ class AiomqttClient(Client):
     def unsubscribe(self, filter_: str) -> None:
         self._thread.run(self._client.unsubscribe(filter_))
 
-    def publish(self, topic: str, payload: bytes = b"", qos: int = 0, *, retain: bool = False, **properties: Any) -> None:
+    def publish(
+        self, topic: str, payload: bytes = b"", qos: int = 0, *, retain: bool = False, **properties: Any
+    ) -> None:
         sent = to_paho(PacketTypes.PUBLISH, properties) if properties else None
         self._thread.run(self._client.publish(topic, payload, qos, retain, sent))
 
@@ -113,8 +120,6 @@ class AiomqttClient(Client):
         self._thread.run(self._lose())
 
     async def _lose(self) -> None:
-        sock = self._client._client.socket()
-        raw = sock if isinstance(sock, socket.socket) else sock._socket
-        raw.shutdown(socket.SHUT_RDWR)
+        raw_socket(self._client._client).shutdown(socket.SHUT_RDWR)
         await self._reader
         await self._leave()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
+from contextlib import suppress
 from typing import Any, ClassVar
 
 import gmqtt
@@ -44,6 +46,7 @@ class GmqttClient(Client):
             will_message=options.will and _message(options.will, options.version),
             **({name: value for name, value in properties.items() if value} if options.version == 5 else {}),
         )
+        client.reconnect_retries = -2  # a taken over client must not come back; -1 means for ever, and 0 means once
         client.on_connect = self._on_connect
         client.on_message = self._on_message
         client.on_subscribe = lambda _client, mid, codes, _properties: self._settle(mid, codes)
@@ -116,7 +119,9 @@ class GmqttClient(Client):
     def unsubscribe(self, filter_: str) -> None:
         self._thread.run(self._ask(self._client.unsubscribe, filter_))
 
-    def publish(self, topic: str, payload: bytes = b"", qos: int = 0, *, retain: bool = False, **properties: Any) -> None:
+    def publish(
+        self, topic: str, payload: bytes = b"", qos: int = 0, *, retain: bool = False, **properties: Any
+    ) -> None:
         self._thread.run(self._publish(topic, payload, qos, retain, properties))
 
     async def _publish(self, topic: str, payload: bytes, qos: int, retain: bool, properties: dict[str, Any]) -> None:
@@ -125,13 +130,13 @@ class GmqttClient(Client):
         await asyncio.wait_for(self._client._persistent_storage.wait_empty(), PATIENCE_S)
 
     def close(self) -> None:
-        self._thread.run(self._client.disconnect())
+        with suppress(ssl.SSLError):  # asyncio minds when a packet was still on its way to us
+            self._thread.run(self._client.disconnect())
 
     def drop(self) -> None:
         self._thread.run(self._lose())
 
     async def _lose(self) -> None:
-        self._client._is_active = False  # or it would connect again
         self._client._connection._transport.abort()
         await asyncio.wait_for(self._lost.wait(), PATIENCE_S)
 

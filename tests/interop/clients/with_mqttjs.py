@@ -15,6 +15,8 @@ from tests.interop.clients.client import PATIENCE_S, Client, Options, Received, 
 
 #: The version that the tests were written with; another one may behave differently.
 VERSION: Final = "5.16.0"
+#: How long that may take.
+INSTALL_S: Final = 300
 _SCRIPT: Final = Path(__file__).parent.parent / "mqttjs.mjs"
 _SCHEMES: Final = {"tcp": "mqtt", "tls": "mqtts", "ws": "ws", "wss": "wss"}
 #: Where mqtt.js's names are not the specification's in another spelling.
@@ -27,8 +29,15 @@ def install(npm: str, directory: Path) -> None:
     if package.exists() and json.loads(package.read_text())["version"] == VERSION:
         return
     directory.mkdir(parents=True, exist_ok=True)
-    flags = ["--silent", "--no-fund", "--no-audit", "--save-exact", "--ignore-scripts"]
-    subprocess.run([npm, "install", *flags, "--prefix", str(directory), f"mqtt@{VERSION}"], check=True, timeout=300)
+    flags = ["--no-fund", "--no-audit", "--save-exact", "--ignore-scripts", "--loglevel", "error"]
+    subprocess.run(
+        [npm, "install", *flags, "--prefix", str(directory), f"mqtt@{VERSION}"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=INSTALL_S,
+    )
 
 
 class MqttjsError(Exception):
@@ -161,13 +170,13 @@ class MqttjsClient(Client):
     def unsubscribe(self, filter_: str) -> None:
         self._node.do("unsubscribe", client=self._name, filter=filter_)
 
-    def publish(self, topic: str, payload: bytes = b"", qos: int = 0, *, retain: bool = False, **properties: Any) -> None:
+    def publish(
+        self, topic: str, payload: bytes = b"", qos: int = 0, *, retain: bool = False, **properties: Any
+    ) -> None:
         options: dict[str, Any] = {"qos": qos, "retain": retain}
         if properties:
             options["properties"] = _to_mqttjs(properties)
-        self._node.do(
-            "publish", client=self._name, topic=topic, payload=b64encode(payload).decode(), options=options
-        )
+        self._node.do("publish", client=self._name, topic=topic, payload=b64encode(payload).decode(), options=options)
 
     def close(self) -> None:
         if self._is_open:

@@ -6,8 +6,8 @@ import socket
 from queue import Empty, Queue
 from typing import Any, ClassVar, Final
 
+from paho.mqtt.client import MQTT_CLEAN_START_FIRST_ONLY, CleanStartOption, MQTTMessage
 from paho.mqtt.client import Client as Paho
-from paho.mqtt.client import MQTTMessage
 from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode, MQTTProtocolVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
@@ -53,11 +53,23 @@ def connect_properties(options: Options) -> Properties | None:
     return to_paho(PacketTypes.CONNECT, {name: value for name, value in wanted.items() if value})
 
 
+def clean_start(options: Options) -> CleanStartOption:
+    """3.1.1 has another way to say it, and paho refuses this one."""
+    return options.clean if options.version == 5 else MQTT_CLEAN_START_FIRST_ONLY
+
+
+def raw_socket(client: Paho) -> socket.socket:
+    """The socket under TLS or WebSocket."""
+    sock: Any = client.socket()
+    found = sock if isinstance(sock, socket.socket) else sock._socket
+    assert isinstance(found, socket.socket)
+    return found
+
+
 class PahoClient(Client):
     """paho-mqtt 2, callback API 2."""
 
     name: ClassVar[str] = "paho"
-    resolves_aliases: ClassVar[bool] = False
 
     def __init__(self, where: Where, options: Options) -> None:
         super().__init__(where, options)
@@ -92,12 +104,16 @@ class PahoClient(Client):
             where.port,
             options.keep_alive_s,
             properties=connect_properties(options),
-            **({"clean_start": options.clean} if options.version == 5 else {}),
+            clean_start=clean_start(options),
         )
+        # without this every other message waits 40 ms for an acknowledgement of TCP
+        raw_socket(self._client).setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._client.loop_start()
         (self.code,) = self._answer()
 
-    def _on_connect(self, _client: Paho, _data: Any, flags: Any, code: ReasonCode, properties: Properties | None) -> None:
+    def _on_connect(
+        self, _client: Paho, _data: Any, flags: Any, code: ReasonCode, properties: Properties | None
+    ) -> None:
         self.session_present = flags.session_present
         self.connack = from_paho(properties)
         self._answers.put([_number(code)])
@@ -107,7 +123,7 @@ class PahoClient(Client):
         self.inbox.put(
             Received(
                 topic=message.topic,
-                payload=message.payload,
+                payload=bytes(message.payload),
                 qos=message.qos,
                 retain=message.retain,
                 properties=properties,
@@ -148,7 +164,9 @@ class PahoClient(Client):
         assert result == MQTTErrorCode.MQTT_ERR_SUCCESS, result
         self._answer()
 
-    def publish(self, topic: str, payload: bytes = b"", qos: int = 0, *, retain: bool = False, **properties: Any) -> None:
+    def publish(
+        self, topic: str, payload: bytes = b"", qos: int = 0, *, retain: bool = False, **properties: Any
+    ) -> None:
         sent = to_paho(PacketTypes.PUBLISH, properties) if properties else None
         info = self._client.publish(topic, payload, qos, retain, sent)
         info.wait_for_publish(PATIENCE_S)
@@ -159,11 +177,8 @@ class PahoClient(Client):
         self._client.loop_stop()
 
     def drop(self) -> None:
-        sock = self._client.socket()
-        assert sock is not None
         # paho's thread sees the end and closes the socket itself
-        raw = sock if isinstance(sock, socket.socket) else sock._socket
-        raw.shutdown(socket.SHUT_RDWR)
+        raw_socket(self._client).shutdown(socket.SHUT_RDWR)
         self.ended.get(timeout=PATIENCE_S)
         self._client.loop_stop()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import venv
 from collections.abc import Callable
 from pathlib import Path
@@ -53,4 +52,3 @@ def _run(command: list[str], directory: Path) -> None:
     if done.returncode != 0:
         tail = (done.stderr or done.stdout).strip().splitlines()[-3:]
         raise Failure(f"{Path(command[0]).name} failed: {' / '.join(tail)}")
-    sys.stdout.flush()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import platform
 import sys
 from typing import ClassVar
@@ -19,8 +18,8 @@ class Tieline(Peer):
     has_tls: ClassVar[bool] = True
 
     def version(self) -> str | None:
-        """Version, and what it runs on: both decide the speed."""
-        return f"{__version__} on Python {platform.python_version()}, {_loop()}"
+        """Version, and the Python it runs on: both decide the speed."""
+        return f"{__version__} on Python {platform.python_version()}"
 
     def command(self, place: Place) -> list[str]:
         """Default settings, a listener for each port."""
@@ -31,10 +30,3 @@ class Tieline(Peer):
         config = place.directory / "tieline.toml"
         config.write_text("\n".join(lines) + "\n")
         return [sys.executable, "-m", "tieline", "serve", "--config", str(config), "--data", str(place.directory)]
-
-
-def _loop() -> str:
-    try:
-        return f"uvloop {importlib.metadata.version('uvloop')}"
-    except importlib.metadata.PackageNotFoundError:
-        return "asyncio"

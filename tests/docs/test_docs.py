@@ -1,0 +1,178 @@
+"""The pages keep their promises: links lead somewhere, programs run, settings are accepted, every name is explained."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.metadata import entry_points
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tieline.conf.load import loads
+from tieline.core.account import Drop
+from tieline.core.connection import Hold
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+OBSERVE = ROOT / "docs" / "how" / "observe.md"
+ADRS = sorted((ROOT / "docs" / "adr").glob("[0-9]*.md"))
+
+_FENCE = re.compile(r"^```(.*)\n((?:.*\n)*?)```$", re.MULTILINE)
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
+
+
+def _name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def _blocks(page: Path) -> list[tuple[str, str]]:
+    """Every fenced block: what stands behind the fence, and its content."""
+    return [(found[1], found[2]) for found in _FENCE.finditer(page.read_text(encoding="utf-8"))]
+
+
+def _anchors(page: Path) -> set[str]:
+    """The anchors that GitHub makes of a page's headings."""
+    headings = _HEADING.findall(_FENCE.sub("", page.read_text(encoding="utf-8")))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_every_relative_link_leads_somewhere(page: Path) -> None:
+    for link in _LINK.findall(_FENCE.sub("", page.read_text(encoding="utf-8"))):
+        if link.startswith(("https://", "http://", "mailto:")):
+            continue
+        target, _, anchor = link.partition("#")
+        there = (page.parent / target).resolve() if target else page
+        assert there.exists(), f"{_name(page)} links to {link}"
+        if anchor and there.suffix == ".md":
+            assert anchor in _anchors(there), f"{_name(page)} links to {link}; there is no such heading"
+
+
+def test_the_index_leads_to_every_page() -> None:
+    index = ROOT / "docs" / "index.md"
+    linked = {(index.parent / link.partition("#")[0]).resolve() for link in _LINK.findall(index.read_text("utf-8"))}
+    hidden = [_name(page) for page in PAGES if page not in linked and page.parent != ROOT and page != index]
+    # the decisions have a list of their own
+    assert [page for page in hidden if not page.startswith("docs/adr/")] == []
+    listed = (ROOT / "docs" / "adr" / "README.md").read_text("utf-8")
+    assert [adr.name for adr in ADRS if f"({adr.name})" not in listed] == []
+
+
+def _settings() -> Iterator[tuple[Path, str]]:
+    return ((page, body) for page in PAGES for kind, body in _blocks(page) if kind == "toml")
+
+
+@pytest.mark.parametrize(("page", "text"), [pytest.param(*one, id=_name(one[0])) for one in _settings()])
+def test_every_configuration_shown_is_accepted(page: Path, text: str) -> None:
+    loads(text, _name(page))
+
+
+def _programs() -> Iterator[tuple[Path, str, str]]:
+    """Each block marked ``python run`` with the ``text output`` that follows it."""
+    for page in PAGES:
+        for (kind, body), (next_kind, output) in pairwise([*_blocks(page), ("", "")]):
+            if kind == "python run":
+                yield page, body, output if next_kind == "text output" else ""
+
+
+@pytest.mark.parametrize(
+    ("program", "output"),
+    [pytest.param(body, output, id=f"{_name(page)}-{n}") for n, (page, body, output) in enumerate(_programs())],
+)
+def test_every_program_prints_what_the_page_says(program: str, output: str, tmp_path: Path) -> None:
+    done = _run(tmp_path, "-c", program)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == output
+
+
+def _tests() -> dict[Path, list[str]]:
+    """The blocks marked ``python test``, by page."""
+    shown = {page: [body for kind, body in _blocks(page) if kind == "python test"] for page in PAGES}
+    return {page: bodies for page, bodies in shown.items() if bodies}
+
+
+@pytest.mark.parametrize("page", _tests(), ids=_name)
+def test_every_test_shown_passes(page: Path, tmp_path: Path) -> None:
+    for number, body in enumerate(_tests()[page]):
+        (tmp_path / f"test_shown_{number}.py").write_text(body, encoding="utf-8")
+    # installed, the plug-in is there by itself
+    plugin = [] if entry_points(group="pytest11", name="tieline") else ["-p", "tieline.pytest_plugin"]
+    done = _run(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--strict-markers", *plugin)
+    assert done.returncode == 0, done.stdout
+
+
+def _run(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "error", *words]
+    return subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=30, check=False)
+
+
+def _named(text: str) -> set[str]:
+    """What stands between backquotes."""
+    return set(re.findall(r"`([^`\n]+)`", text))
+
+
+def test_every_drop_and_every_hold_is_explained() -> None:
+    missing = {*Drop, *Hold} - _named(OBSERVE.read_text(encoding="utf-8"))
+    assert not missing, f"docs/how/observe.md does not explain {sorted(missing)}"
+
+
+def _closings() -> set[str]:
+    """The names under which the source ends connections, as far as they are written there."""
+    patterns = (
+        r'\bshut\([^"]*?"(\w+)"',
+        r'\b_end\([^"]*?"(\w+)"',
+        r'\.closed\["(\w+)"\]',
+        r'\bLayerError\("(\w+)"',
+        r'"(tls_\w+|ws_\w+)"',
+    )
+    names = {name for pattern in patterns for name in re.findall(pattern, _source("core", "net"))}
+    # a broken rule of the protocol is named by its reason code
+    for error in re.findall(r"Violation\((.+)\)", _source("core", "wire")):
+        names |= {reason.lower() for reason in re.findall(r"Reason\.(\w+)", error)}
+    return names | {"malformed_packet", "protocol_error", "packet_too_large"}
+
+
+def _source(*parts: str) -> str:
+    return "\n".join(path.read_text("utf-8") for part in parts for path in (ROOT / "src/tieline" / part).glob("*.py"))
+
+
+def test_every_closing_is_explained() -> None:
+    names = _closings()
+    assert {"taken_over", "tls_error", "no_descriptors", "ws_text_frame", "topic_alias_invalid"} <= names
+    missing = names - _named(OBSERVE.read_text(encoding="utf-8")) - {"unsupported_protocol_version"}
+    assert not missing, f"docs/how/observe.md does not explain {sorted(missing)}"
+
+
+_THING = re.compile(r"(wire|sched|match|conf|core|net|bench|cli)/(\w+)(?:\.py)?((?:\.\w+)*)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_every_part_of_the_code_that_a_page_names_exists(page: Path) -> None:
+    for name in _named(page.read_text(encoding="utf-8")):
+        if found := _THING.fullmatch(name):
+            thing: object = import_module(f"tieline.{found[1]}.{found[2]}")
+            for attribute in found[3].split(".")[1:]:
+                thing = getattr(thing, attribute)
+
+
+def test_no_page_knows_this_machine() -> None:
+    for page in PAGES:
+        assert not re.search(r"/(home|root|tmp)/", page.read_text("utf-8")), _name(page)
+
+
+@pytest.mark.parametrize("adr", ADRS, ids=lambda adr: adr.stem)
+def test_every_decision_has_the_same_four_parts(adr: Path) -> None:
+    text = adr.read_text(encoding="utf-8")
+    assert re.match(rf"# {int(adr.name[:4])}\. \S", text), "the heading has the number of the file"
+    parts = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert parts == ["Status", "Context", "Decision", "Consequences"]
+
+
+def test_decisions_are_numbered_without_gaps() -> None:
+    assert [int(adr.name[:4]) for adr in ADRS] == list(range(1, len(ADRS) + 1))

@@ -1,0 +1,93 @@
+"""``tieline serve`` in a process of its own: its memory can be measured and its descriptors can be limited."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from tests.kits.patience import until
+from tests.robust.arena import Pair
+
+_PAGE: Final = os.sysconf("SC_PAGE_SIZE")
+
+
+class Served:
+    """A running ``tieline serve``."""
+
+    def __init__(self, process: subprocess.Popen[str], url: str, log: Path) -> None:
+        self._process = process
+        self._log = log
+        self.url = url
+
+    @property
+    def resident_bytes(self) -> int:
+        """What the process holds in memory now."""
+        return int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1]) * _PAGE
+
+    @property
+    def descriptors(self) -> int:
+        """How many files and sockets the process has open."""
+        return len(os.listdir(f"/proc/{self._process.pid}/fd"))
+
+    def limit_descriptors(self, more: int) -> None:
+        """Leave the process this many descriptors beyond those it has."""
+        count = self.descriptors + more
+        resource.prlimit(self._process.pid, resource.RLIMIT_NOFILE, (count, count))
+
+    def log(self) -> str:
+        """Everything it has written to its log."""
+        return self._log.read_text()
+
+    def expect_log(self, *words: str) -> str:
+        """The first line of the log with all these words."""
+        return until(
+            lambda: next((line for line in self.log().splitlines() if all(word in line for word in words)), ""),
+            f"a log line with {words}",
+        )
+
+    @property
+    def is_running(self) -> bool:
+        """It has not ended."""
+        return self._process.poll() is None
+
+
+@contextmanager
+def serving(folder: Path, limits: str = "", mqtt: str = "") -> Iterator[Served]:
+    """A broker process with these lines in its configuration, beside a pair of clients that must notice nothing."""
+    config, log = folder / "tieline.toml", folder / "log"
+    config.write_text(
+        f'data = "{folder}"\n[limits]\n{limits}\n[mqtt]\nsys_interval_s = 0\n{mqtt}\n'
+        '[[listener]]\nurl = "tcp://127.0.0.1:0"\n'
+    )
+    with log.open("w") as errors:
+        command = [sys.executable, "-m", "tieline", "serve", "--config", str(config)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
+    try:
+        assert process.stdout is not None
+        ready = process.stdout.readline()
+        assert " ready: " in ready, log.read_text()
+        served = Served(process, ready.split()[-1], log)
+        pair = Pair(served.url)
+        try:
+            yield served
+            pair.stop()
+        finally:
+            pair.abandon()
+        assert served.is_running
+        assert "internal error" not in served.log()
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
