@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +26,10 @@ def _root(need: Callable[[str], str]) -> None:
         pytest.skip(why)
 
 
+def here() -> Path:
+    return Path("/proc/thread-self/ns/net").readlink()
+
+
 def ours() -> list[str]:
     listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
     return [name for name in listed.splitlines() if name.startswith(f"tieline-{os.getpid():x}-")]
@@ -40,9 +45,9 @@ def test_both_ends_of_the_link_meet_and_nothing_is_left(where: Where) -> None:
         with listening:
             with link.subscriber.entered():
                 there = socket.create_connection(listening.getsockname(), timeout=10)
-            here, _ = listening.accept()
-            with there, here:
-                here.sendall(b"over the link")
+            accepted, _ = listening.accept()
+            with there, accepted:
+                accepted.sendall(b"over the link")
                 assert there.recv(100) == b"over the link"
     assert not ours()
 
@@ -56,12 +61,12 @@ def test_an_interruption_removes_the_link_too() -> None:
 
 @pytest.mark.usefixtures("_root")
 def test_a_thread_comes_back_from_a_namespace_whatever_happens() -> None:
-    before = os.readlink("/proc/thread-self/ns/net")
+    before = here()
     with thin_link("broker", Shape()) as link:
         with pytest.raises(RuntimeError), link.broker.entered():
-            assert os.readlink("/proc/thread-self/ns/net") != before
+            assert here() != before
             raise RuntimeError
-        assert os.readlink("/proc/thread-self/ns/net") == before
+        assert here() == before
 
 
 def test_without_root_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

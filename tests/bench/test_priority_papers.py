@@ -50,7 +50,7 @@ def made_up(*, is_as_in_the_papers: bool) -> Reproduction:
             unblocked_ms=5.0,
             high_ms=dict.fromkeys(feedback.FREQUENCIES, [90.0, 80.0, 70.0] if good else [70.0, 80.0, 90.0]),
             ratio={
-                count: [8.0 / count + 0.5, 9.0 / count, 9.5 / count] if good else [10.0, 10.0, 20.0]
+                count: [6.0 / count, 7.0 / count, 7.5 / count] if good else [10.0, 10.0, 20.0]
                 for count in feedback.FREQUENCIES
             },
             late_share=dict.fromkeys(feedback.FREQUENCIES, [0.0, 0.1, 0.5] if good else [0.5, 0.1, 0.0]),

@@ -79,12 +79,13 @@ def test_a_part_gets_its_numbers_from_real_brokers(part: str, need: Callable[[st
 def test_the_thin_link_runs_as_root(need: Callable[[str], str]) -> None:
     need("mosquitto")
     need("ip")
+    need("openssl")
     why = namespaces.obstacle()
     if why:
         pytest.skip(f"no thin link here: {why}")
     record = run.run(run.Plan(parts=["thin"], quick=True), Quiet())
-    assert [(row.status, row.note) for row in record.rows] == [("measured", "")] * 5
-    assert len(record.timelines) == 5
+    assert [(row.status, row.note) for row in record.rows] == [("measured", "")] * 6
+    assert len(record.timelines) == 6
     assert all(row.metrics["urgent_sent"] > 0 for row in record.rows)
 
 
@@ -119,8 +120,8 @@ def test_a_slow_reader_takes_what_a_reader_takes(need: Callable[[str], str]) -> 
     try:
         at = instance.start()
         with Stage() as stage:
-            for name in ("slow", "prompt", "sender"):
-                sockets.append(open_node(at.host, at.port, name, receive_buffer=4_096 if name == "slow" else None))
+            sockets.append(open_node(at.host, at.port, "slow", receive_buffer=4_096))
+            sockets.extend(open_node(at.host, at.port, name) for name in ("prompt", "sender"))
             for sock in sockets[:2]:
                 subscribe(sock, ["t"])
             slow_reader = SlowReader(sockets[0], stage, taking("slow"), bytes_per_s=1e6)

@@ -18,7 +18,7 @@ def ruled(full: Full) -> Rules:
 
 def evicted(policy: Policy[int], count: int) -> list[int | None]:
     victims = [policy.evict() for _ in range(count)]
-    return [victim and victim.entry for victim in victims]
+    return [None if victim is None else victim.entry for victim in victims]
 
 
 def test_the_lowest_level_gives_first_and_assured_messages_are_never_dropped() -> None:

@@ -15,8 +15,11 @@ The highest waiting level goes first; inside it the hotter topic, then the shall
 The bound: between two messages in turn, overtakers go until they have taken more than the former earned for the floor.
 So an urgent message that is next in its level waits for at most one lower message and one floor quantum,
 ``floor / (1 - floor)`` of the size of the message that was last sent in turn; where all messages have one size and the
-floor is less than a half, that is one message.  Slots and floor share this allowance.  Slots go first, as they have a
-time to keep, except before a level that is owed two messages: else slots could eat up the floor.
+floor is less than a half, that is one message.  Of an entry that holds several messages, as many count as the queue
+sends before it puts back the rest.
+
+Slots and floor share this allowance.  Slots go first, as they have a time to keep, except before a level that is owed
+two messages: else slots could eat up the floor.
 
 When the higher levels are empty the lower ones are sent without further ado: nothing is ever held back.  What the
 floor promises on the link it also keeps in a full queue: a level that holds no more than its share is not the victim of
@@ -70,7 +73,7 @@ class Feedback(Policy[E]):
         ]
         # only other urgent messages go before an urgent one, so there is no reason to change their order early
         self._patience[URGENT] = self.rules.classes[URGENT].timeout_s
-        #: Bytes that each level has earned and not spent; 0 when nothing waits at it.
+        #: Bytes that each level has earned and not spent; below 0 when more was sent than it could pay.
         self._credit = [0.0] * LEVELS
         #: Slots that each level has had in the current period, and when that period began.
         self._slots = [0] * LEVELS
@@ -109,7 +112,7 @@ class Feedback(Policy[E]):
         (highest, flow), *below = tops
         overtaker = self._overtaker(below, now, window) if below and self._allowance >= 0 else None
         if overtaker is not None:
-            is_paid = self._credit[overtaker.level] >= overtaker.head.size
+            is_paid = self._credit[overtaker.level] >= _price(overtaker.head)
             self._last = _Service(overtaker.level, passed=None, is_slot=not is_paid)
             return overtaker
         late = self._late(highest, now, window)
@@ -134,7 +137,7 @@ class Feedback(Policy[E]):
         """Who may go before the highest level: whoever is owed, late, or able to pay; among equals the lowest."""
         paid: Flow[E] | None = None
         for level, flow in reversed(below):
-            credit, price = self._credit[level], flow.head.size
+            credit, price = self._credit[level], _price(flow.head)
             if credit >= 2 * price:
                 return flow
             if paid is None and credit >= price:
@@ -169,7 +172,9 @@ class Feedback(Policy[E]):
             return
         if last.passed is None:
             self._allowance -= last.size
-            self._credit[last.level] = max(0.0, self._credit[last.level] - last.size)
+            credit = self._credit[last.level]
+            # a slot is no debt: it takes what credit there is, and the rest is given
+            self._credit[last.level] = min(credit, max(0.0, credit - last.size)) if last.is_slot else credit - last.size
         else:
             earned = self._rate * last.size
             self._allowance = earned
@@ -182,3 +187,8 @@ class Feedback(Policy[E]):
             self.slots_served += last.messages
         elif last.passed is None:
             self.floor_served += last.messages
+
+
+def _price(waiting: Waiting[E]) -> float:
+    """What an entry must be able to pay: its first message, since the queue may send that and put back the rest."""
+    return waiting.size / waiting.messages

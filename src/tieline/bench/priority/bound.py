@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 #: What every segment adds on the link: Ethernet 14, IPv4 20, TCP with timestamps 32.
 SEGMENT_BYTES = 66
+#: What TLS 1.3 adds to every record.
+RECORD_BYTES = 22
 #: Least bound on what the kernel holds of a slow receiver's bytes, unsent and in flight.
 KERNEL_BYTES = 4_096
 #: The bound is larger where the link itself holds more: delivery rate times round trip, with room for variation.
@@ -30,6 +32,7 @@ class Bound:
     smallest: int
     #: One packet of a class that is owed its floor.
     quantum: int
+    is_tls: bool = False
 
     @property
     def kernel(self) -> int:
@@ -40,5 +43,6 @@ class Bound:
     def seconds(self) -> float:
         """The longest that an urgent message may take."""
         segments = 3 + math.ceil(self.kernel / self.smallest)
-        ahead = self.largest + self.quantum + self.kernel + self.urgent + segments * SEGMENT_BYTES
+        each = SEGMENT_BYTES + (RECORD_BYTES if self.is_tls else 0)
+        ahead = self.largest + self.quantum + self.kernel + self.urgent + segments * each
         return ahead / self.bytes_per_s + self.rtt_s

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import struct
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -32,6 +33,7 @@ def open_node(
     receive_buffer: int | None = None,
     segment: int | None = None,
     header_level: int | None = None,
+    tls: ssl.SSLContext | None = None,
 ) -> socket.socket:
     """A connected socket; its receive buffer and segment size can only be bounded before it connects."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -43,6 +45,8 @@ def open_node(
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, segment)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.connect((host, port))
+        if tls is not None:
+            sock = tls.wrap_socket(sock)
         _exchange(sock, packets.connect(client_id, user or {}), plain.CONNACK, header_level)
     except TimeoutError as error:
         sock.close()
@@ -113,6 +117,28 @@ class Reader(Client):
         for first, body in self._inbox.feed(data):
             if first & 0xF0 == plain.PUBLISH:
                 self._receive(packets.arrival(first, body), when)
+
+
+class TlsReader(Client):
+    """The same over TLS; the time of arrival is that of the reading."""
+
+    def __init__(self, sock: socket.socket, stage: Stage, receive: Receive) -> None:
+        sock.setblocking(False)
+        super().__init__(sock, stage.poller)
+        self._inbox = packets.Inbox()
+        self._receive = receive
+        stage.attend(self, self._readable)
+
+    def _readable(self) -> None:
+        with contextlib.suppress(ssl.SSLWantReadError):
+            while True:  # what one record brought is not announced again
+                data = self.sock.recv(_RECEIVE)
+                if not data:
+                    raise Refused("the broker closed a subscriber's connection")
+                when = time.time_ns()
+                for first, body in self._inbox.feed(data):
+                    if first & 0xF0 == plain.PUBLISH:
+                        self._receive(packets.arrival(first, body), when)
 
 
 class Writer(Client):

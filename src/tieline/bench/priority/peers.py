@@ -28,6 +28,12 @@ class Ranked(Tieline):
         """The default command; the additions stand at the end of its file."""
         command = super().command(place)
         listeners = [f'[[listener]]\nurl = "tcp://{address}:{place.port}"' for address in self._addresses]
+        if place.certificate is not None:
+            listeners += [
+                f'[[listener]]\nurl = "tls://{address}:{place.tls_port}"\n'
+                f'certificate = "{place.certificate.certificate}"\nkey = "{place.certificate.key}"'
+                for address in self._addresses
+            ]
         with (place.directory / "tieline.toml").open("a") as config:
             config.write("\n".join([*listeners, self._configuration]) + "\n")
         self._socket = place.directory / "tieline.sock"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLOURS = {SUBJECT: "#0b6e4f", BASELINE: "#b5532c"}
-_MARKERS = {"thin-broker": "o", "thin-router": "^", "thin-property": "s"}
+_MARKERS = {"thin-broker": "o", "thin-router": "^", "thin-property": "s", "thin-tls": "D"}
 
 
 def draw(record: PriorityRecord, path: Path) -> bool:

@@ -21,6 +21,7 @@ from tieline.bench.load.job import Metrics
 from tieline.bench.machine import describe_commit, describe_machine
 from tieline.bench.peers import BASELINE, SUBJECT, known_peers
 from tieline.bench.peers.instance import Instance
+from tieline.bench.peers.peer import executable
 from tieline.bench.priority import busy, cost, namespaces, slow, thin
 from tieline.bench.priority.goals import judge
 from tieline.bench.priority.peers import Ranked
@@ -160,6 +161,9 @@ class _Run:
             return
         seconds = self._effort.thin_s
         cases = [case for case in thin.CASES if case.peer in self._peers]
+        if executable("openssl") is None:
+            self._record.left_out["thin, TLS"] = "the openssl command is missing"
+            cases = [case for case in cases if not case.is_tls]
         rows = [Row(workload=case.name, title=case.title, group="thin", peer=case.peer) for case in cases]
         self._watcher.step(f"thin link: {len(cases)} links at once for {seconds:.0f} s")
         with _failing(rows):

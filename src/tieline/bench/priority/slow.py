@@ -130,7 +130,7 @@ class Scene:
         ]
         return {
             "ahead_p50_bytes": quantile_of([float(value) for value in ahead], 0.5),
-            "ahead_max_bytes": max(ahead),
+            "ahead_max_bytes": max(ahead, default=0),
             "ahead_bound_bytes": ahead_bound(),
             "urgent_p50_ms": self.urgent.quantile_s(0.5, seconds) * 1e3,
             "urgent_p99_ms": self.urgent.quantile_s(0.99, seconds) * 1e3,

@@ -14,6 +14,8 @@ from tieline.bench.load.ends import Client
 #: Does something at a time and says when it wants to be called again, if at all.
 Action = Callable[[float], float | None]
 clock = time.perf_counter
+#: However little happens, it is asked this often whether everything is finished.
+_LOOK_UP_S = 0.1
 
 
 class Stage:
@@ -51,7 +53,7 @@ class Stage:
                     self.at(again, action)
                 now = clock()
             due = min(until, agenda[0][0]) if agenda else until
-            for fd, event in self.poller.poll(max(0.0, due - now)):
+            for fd, event in self.poller.poll(min(max(0.0, due - now), _LOOK_UP_S)):
                 client, receive = self._clients[fd]
                 if event & select.EPOLLOUT:
                     client.writable()

@@ -16,14 +16,20 @@ from __future__ import annotations
 import contextlib
 import random
 import socket
+import ssl
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from tieline.bench.certificate import make_certificate
+from tieline.bench.load.clients import tls_context
+from tieline.bench.load.endpoint import Endpoint
 from tieline.bench.load.job import Metrics
 from tieline.bench.peers.instance import Instance
 from tieline.bench.priority.bound import Bound
 from tieline.bench.priority.namespaces import Shape, ThinLink, Where, thin_link
-from tieline.bench.priority.nodes import Reader, Writer, hang_up, open_node, subscribe
+from tieline.bench.priority.nodes import Reader, TlsReader, Writer, hang_up, open_node, subscribe
 from tieline.bench.priority.packets import Arrival, overhead, publish
 from tieline.bench.priority.peers import Elsewhere, Ranked
 from tieline.bench.priority.stage import Stage, clock
@@ -83,6 +89,7 @@ class Case:
     peer: str
     where: Where
     by_property: bool = False
+    is_tls: bool = False
 
 
 CASES = (
@@ -97,6 +104,7 @@ CASES = (
         where="broker",
         by_property=True,
     ),
+    Case(name="thin-tls", title="at a router, TLS", peer="tieline", where="router", is_tls=True),
 )
 
 
@@ -160,6 +168,7 @@ class Lane:
             largest=BULK_BYTES[1],
             smallest=BULK_BYTES[0],
             quantum=BULK_BYTES[1],  # whichever lower class is owed
+            is_tls=self.case.is_tls,
         )
 
     def metrics(self, seconds: float) -> Metrics:
@@ -244,8 +253,12 @@ def _lane(case: Case, shape: Shape, stage: Stage) -> Iterator[Lane]:
         else:
             peer = Elsewhere(addresses=[link.address])
         sockets: list[socket.socket] = []
+        certificate = None
+        if case.is_tls:
+            directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="tieline-bench-"))
+            certificate = make_certificate(Path(directory))
         with link.broker.entered():
-            instance = Instance(peer, None)
+            instance = Instance(peer, certificate)
             stack.callback(instance.stop)
             at = instance.start()
             stack.callback(hang_up, sockets)
@@ -254,10 +267,18 @@ def _lane(case: Case, shape: Shape, stage: Stage) -> Iterator[Lane]:
             began = clock()
             socket.create_connection((link.address, at.port), timeout=10.0).close()
             rtt_s = clock() - began
-            receiver = open_node(link.address, at.port, "behind-the-link")
+            port, tls = (at.port, None) if at.tls_port is None else (at.tls_port, _trusting(at))
+            receiver = open_node(link.address, port, "behind-the-link", tls=tls)
         sockets.append(receiver)
         subscribe(receiver, ["thin/#"])
         writers = {topic: Writer(sock, stage) for topic, sock in zip(LEVELS, sockets, strict=False)}
         lane = Lane(case=case, peer=peer, link=link, writers=writers, sockets=sockets, rtt_s=rtt_s)
-        Reader(receiver, stage, lane.received)
+        (TlsReader if case.is_tls else Reader)(receiver, stage, lane.received)
         yield lane
+
+
+def _trusting(at: Endpoint) -> ssl.SSLContext:
+    """The certificate is the benchmark's own, and made out to the loopback address."""
+    context = tls_context(at)
+    context.check_hostname = False
+    return context
