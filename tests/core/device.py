@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from tests.core.oracle import Message, Oracle
 from tests.kits.world import Client, World
@@ -56,7 +56,7 @@ class Device:
         was_present = self.fleet.oracle.begin(self.client_id, is_clean=is_clean)
         self.acks.clear()
         self.aliases.clear()
-        properties: dict[str, object] = {}
+        properties: dict[str, Any] = {}
         if version == 4:
             self.expiry_s = 0 if is_clean else None
         else:
@@ -189,10 +189,10 @@ class Fleet:
         """Let time pass; sessions whose client stayed away too long end."""
         self.world.advance(seconds)
         for device in sorted(self.devices, key=lambda device: device.away_since or 0.0):
-            if device.away_since is not None and device.expiry_s is not None:
-                if device.away_since + device.expiry_s <= self.world.now:
-                    self.oracle.end(device.client_id)
-                    device.away_since = None
+            since, expiry_s = device.away_since, device.expiry_s
+            if since is not None and expiry_s is not None and since + expiry_s <= self.world.now:
+                self.oracle.end(device.client_id)
+                device.away_since = None
 
     def finish(self) -> None:
         """Everybody comes back, reads and answers everything; then nothing may be owed."""

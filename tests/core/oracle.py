@@ -40,7 +40,6 @@ class Terms(NamedTuple):
     #: It is sent because it was retained when the client subscribed.
     retained: bool
     qos: int
-    identifiers: tuple[int, ...]
 
 
 @dataclass
@@ -49,6 +48,8 @@ class Debt:
 
     copies: int = 0
     paid: int = 0
+    #: The subscription identifiers that a copy may carry; 3.1.1 has none.
+    identifiers: set[tuple[int, ...]] = field(default_factory=set)
 
 
 @dataclass
@@ -61,22 +62,20 @@ class Account:
     newest: dict[tuple[str, str, int], int] = field(default_factory=dict)
     current: dict[tuple[str, str, int], int] = field(default_factory=dict)
 
-    def owe(self, terms: Terms) -> None:
+    def owe(self, terms: Terms, identifiers: tuple[int, ...]) -> None:
         """One more copy."""
-        self.debts.setdefault(terms, Debt()).copies += 1
+        debt = self.debts.setdefault(terms, Debt())
+        debt.copies += 1
+        debt.identifiers.add(identifiers)
 
     def find(self, packet: Publish, version: int) -> Debt:
         """The debt that a packet pays."""
+        debt = self.debts.get(Terms(packet.payload, packet.retain, packet.qos))
+        owed = [terms for terms in self.debts if terms.payload == packet.payload]
+        assert debt is not None, f"{packet} was not owed; owed was {owed}"
         identifiers = tuple(sorted(packet.properties.get("subscription_identifier", [])))
-        found = [
-            debt
-            for terms, debt in self.debts.items()
-            if terms[:3] == (packet.payload, packet.retain, packet.qos)
-            # a session may go on in 3.1.1, which has no identifiers
-            and (version == 4 or terms.identifiers == identifiers)
-        ]
-        assert found, f"{packet} was not owed; owed was {[terms for terms in self.debts if terms.payload == packet.payload]}"
-        return next((debt for debt in found if debt.paid < debt.copies), found[0])
+        assert version == 4 or identifiers in debt.identifiers, f"{packet} was owed with {debt.identifiers}"
+        return debt
 
 
 @dataclass
@@ -85,6 +84,8 @@ class GroupDebt:
 
     message: Message
     members: set[str]
+    #: Members that have left the group since: what they still hold is theirs, and lost with their session.
+    leavers: set[str] = field(default_factory=set)
     #: False once a member that may have held it is gone for good.
     is_certain: bool = True
     paid: int = 0
@@ -117,7 +118,8 @@ class Oracle:
         for (filter_, _), debt in self.shared.items():
             if client_id in debt.members:
                 heirs = {name for name, other in self.sessions.items() if filter_ in other.subscriptions}
-                debt.is_certain = debt.is_certain and debt.message.qos == 1 and bool(heirs)
+                is_inherited = debt.message.qos == 1 and client_id not in debt.leavers and bool(heirs)
+                debt.is_certain = debt.is_certain and is_inherited
                 debt.members = (debt.members - {client_id}) | heirs
 
     def subscribe(self, client_id: str, wish: Subscription, identifier: int) -> None:
@@ -131,10 +133,13 @@ class Oracle:
                 # [MQTT-3.8.3-3] holds for its own retained messages, too
                 if matches(filter_, message.topic) and not (wish.no_local and message.publisher == client_id):
                     identifiers = (identifier,) if identifier else ()
-                    account.owe(Terms(message.payload, True, min(wish.qos, message.qos), identifiers))
+                    account.owe(Terms(message.payload, True, min(wish.qos, message.qos)), identifiers)
 
     def unsubscribe(self, client_id: str, filter_: str) -> bool:
         """A subscription was given back; whether there was one."""
+        for (shared, _), debt in self.shared.items():
+            if shared == filter_ and client_id in debt.members:
+                debt.leavers.add(client_id)
         return self.sessions[client_id].subscriptions.pop(filter_, None) is not None
 
     def accept(self, message: Message, connected: set[str]) -> dict[str, int]:
@@ -162,7 +167,7 @@ class Oracle:
             qos = min(message.qos, max(wish.qos for wish, _ in wanted))
             if qos or client_id in connected:
                 identifiers = tuple(sorted(identifier for _, identifier in wanted if identifier))
-                account.owe(Terms(message.payload, False, qos, identifiers))
+                account.owe(Terms(message.payload, False, qos), identifiers)
                 owed[client_id] = qos
         for filter_, members in groups.items():
             takers = members if message.qos else members & connected

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from tests.core.coherence import check_routes
 from tests.core.device import EXPIRY_S, Device, Fleet
 from tests.core.oracle import Message
+from tests.kits.check_store import PromptStore
 from tests.kits.world import World
 from tieline.wire.packets import Publish, Subscription
 
@@ -32,6 +33,7 @@ class Setting(NamedTuple):
     split: bool
     route_cache: int
     inflight: int
+    is_permanent: bool
 
 
 class Action(NamedTuple):
@@ -48,7 +50,9 @@ class Play:
     """Carries actions out, with the oracle watching."""
 
     def __init__(self, setting: Setting) -> None:
-        self.fleet = Fleet(World(**setting._asdict()), _DEVICES)
+        options = setting._asdict()
+        store = PromptStore() if options.pop("is_permanent") else None
+        self.fleet = Fleet(World(store=store, **options), _DEVICES)
         self.sent = 0
         for device in self.fleet.devices:
             device.connect(5, is_clean=True, is_durable=True, window=100)
@@ -149,7 +153,7 @@ class Play:
 def invent(random: Random, length: int) -> tuple[Setting, list[Action]]:
     """A story: mostly messages, with trouble in between."""
     one_of = random.choice
-    setting = Setting(random.random() < 0.25, one_of((0, 1, 1_000)), one_of(_WINDOWS))
+    setting = Setting(random.random() < 0.25, one_of((0, 1, 1_000)), one_of(_WINDOWS), random.random() < 0.3)
 
     def flag(chance: float = 0.5) -> bool:
         return random.random() < chance

@@ -6,8 +6,7 @@ from random import Random
 
 import pytest
 
-from tests.core.story import Action, Setting, invent, shorten, tell
-from tests.kits.world import World
+from tests.core.story import invent, shorten, tell
 from tieline.core.session import Session
 
 

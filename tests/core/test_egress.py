@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.kits.world import Client, World, payloads
@@ -7,7 +9,7 @@ from tieline.core.account import Drop
 from tieline.wire.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
 
 
-def pair(world: World, qos: int = 2, **properties: object) -> tuple[Client, Client]:
+def pair(world: World, qos: int = 2, **properties: Any) -> tuple[Client, Client]:
     """A subscriber that does not read, and a publisher."""
     subscriber, publisher = world.client("s", **properties), world.client("p")
     subscriber.subscribe("#", qos=qos)

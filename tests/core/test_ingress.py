@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from random import Random
 from typing import NamedTuple
@@ -179,7 +180,7 @@ def serve(steps: Iterable[Step], cut: str, *, cache: int = 1_000, guarded: bool 
     return Outcome(
         tuple(sent),
         dict(account.closed),
-        dict(account.drops),
+        {why.value: count for why, count in account.drops.items()},
         account.packets_in,
         account.publishes_in,
         account.publishes_out,
@@ -194,7 +195,7 @@ def _pieces(data: bytes, cut: str, random: Random) -> list[bytes]:
     if cut == "bytes":
         return [data[at : at + 1] for at in range(len(data))]
     places = sorted({0, len(data), *(random.randrange(len(data) + 1) for _ in range(3))})
-    return [data[start:end] for start, end in zip(places, places[1:], strict=False)]
+    return [data[start:end] for start, end in itertools.pairwise(places)]
 
 
 def _write_out(broker: Broker, conns: list[Connection], sent: list[bytes], now: float) -> None:
@@ -242,7 +243,13 @@ def test_the_fast_path_agrees_at_every_length_of_the_length(version: int, qos: i
     hello = encode(Connect(version=version, client_id="c"), version)
     subscribe = encode(Subscribe(packet_id=9, subscriptions=(Subscription(filter="#", qos=1),)), version)
     message = encode(Publish(topic="a", payload=bytes(size), qos=qos, packet_id=3 if qos else 0), version)
-    steps = [Step(0, hello + subscribe), Step(0, message), Step(0, message * 3), Step(0, message[:-1]), Step(0, message[-1:])]
+    steps = [
+        Step(0, hello + subscribe),
+        Step(0, message),
+        Step(0, message * 3),
+        Step(0, message[:-1]),
+        Step(0, message[-1:]),
+    ]
     fast = serve(steps, "whole")
     assert fast == serve(steps, "whole", cache=0)
     assert fast == serve(steps, "anywhere")
@@ -253,7 +260,10 @@ def test_the_fast_path_agrees_at_every_length_of_the_length(version: int, qos: i
 def test_a_topic_that_runs_past_its_packet_is_refused_on_both_paths(version: int) -> None:
     """The bytes behind such a packet complete the name of a topic whose route is remembered."""
     hello = encode(Connect(version=version, client_id="c"), version)
-    steps = [Step(0, hello + encode(Publish(topic="abcdef", payload=b"xyz"), version)), Step(0, b"\x30\x05\x00\x06abcdefgh")]
+    steps = [
+        Step(0, hello + encode(Publish(topic="abcdef", payload=b"xyz"), version)),
+        Step(0, b"\x30\x05\x00\x06abcdefgh"),
+    ]
     fast = serve(steps, "whole")
     assert fast == serve(steps, "whole", cache=0)
     assert fast.closed == {"malformed_packet": 1, "connection_lost": 2}
@@ -265,7 +275,7 @@ def test_single_bytes_cost_no_more_than_bytes() -> None:
     conn = broker.open(GENESIS)
     broker.receive(conn, encode(Connect(version=5, client_id="c"), 5), GENESIS)
     data = encode(Publish(topic="t", payload=bytes(200_000)), 5)
-    for at in range(0, len(data) - 1):
+    for at in range(len(data) - 1):
         broker.receive(conn, data[at : at + 1], GENESIS)
         if at == 10:
             assert conn.need == len(data)

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from tests.kits.check_store import Finish, LateStore, check_store
+from tests.kits.check_store import Finish, LateStore, PromptStore, check_store
 from tests.kits.world import Client, World
 from tieline.core.ports import Memory, Store
 from tieline.wire.packets import (
@@ -27,6 +29,10 @@ def late() -> tuple[Store, Finish]:
     return store, lambda: void(store.commit())
 
 
+def prompt() -> tuple[Store, Finish]:
+    return PromptStore(), lambda: None
+
+
 def memory() -> tuple[Store, Finish]:
     return Memory(), lambda: None
 
@@ -34,7 +40,7 @@ def memory() -> tuple[Store, Finish]:
 def void(_: object) -> None: ...
 
 
-@pytest.mark.parametrize("make", [late, memory])
+@pytest.mark.parametrize("make", [late, prompt, memory])
 def test_the_kit_passes(make: object) -> None:
     check_store(make)  # type: ignore[arg-type]  # parametrize does not keep types
 
@@ -42,7 +48,7 @@ def test_the_kit_passes(make: object) -> None:
 class Late:
     """A world whose store commits on command."""
 
-    def __init__(self, **options: object) -> None:
+    def __init__(self, **options: Any) -> None:
         self.store = LateStore()
         self.world = World(store=self.store, **options)
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.kits.check_access import Decide, LateAccess, Question, Rules, check_access
@@ -37,7 +39,7 @@ def test_the_kit_passes(make: object) -> None:
     check_access(make)  # type: ignore[arg-type]  # parametrize does not keep types
 
 
-def scene(*late: str, **options: object) -> tuple[World, LateAccess]:
+def scene(*late: str, **options: Any) -> tuple[World, LateAccess]:
     access = LateAccess(late=frozenset(late))
     return World(access=access, **options), access
 
@@ -203,9 +205,7 @@ def test_several_pending_verdicts_in_one_subscribe() -> None:
     world, access = scene("subscribe")
     client = world.client("c")
     filters = ("a", "b", "$share/g/c", "d")
-    client.send(
-        Subscribe(packet_id=5, subscriptions=tuple(Subscription(filter=filter_, qos=1) for filter_ in filters))
-    )
+    client.send(Subscribe(packet_id=5, subscriptions=tuple(Subscription(filter=filter_, qos=1) for filter_ in filters)))
     answers = [None, Refused("not b"), None, Refused("not d", Reason.QUOTA_EXCEEDED)]
     for number, verdict in enumerate(answers):
         client.expect_nothing()

@@ -192,7 +192,8 @@ def test_an_mqtt_5_publisher_is_told_whose_queue_is_full(qos: int) -> None:
     subscriber.stall()
     publisher.publish("t", qos=qos)
     publisher.put("t", qos=qos)
-    answer = publisher.expect(Puback if qos == 1 else Pubrec, reason=Reason.QUOTA_EXCEEDED)
+    kind: type[Puback | Pubrec] = Puback if qos == 1 else Pubrec
+    answer = publisher.expect(kind, reason=Reason.QUOTA_EXCEEDED)
     assert "the queue of s is full" in answer.properties["reason_string"]
     session = publisher.connection.session
     assert session is not None

@@ -16,7 +16,13 @@ def fill(world: World, count: int = MANY, qos: int = 1) -> None:
         numbers = range(start, min(count, start + 500))
         publisher.send(
             *(
-                Publish(topic=f"r/{number}", payload=b"%d" % number, qos=qos, retain=True, packet_id=number + 1 if qos else 0)
+                Publish(
+                    topic=f"r/{number}",
+                    payload=b"%d" % number,
+                    qos=qos,
+                    retain=True,
+                    packet_id=number + 1 if qos else 0,
+                )
                 for number in numbers
             )
         )

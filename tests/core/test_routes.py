@@ -42,9 +42,7 @@ class Memory(RuleBasedStateMachine):
     def subscribe(
         self, number: int, share: str | None, filter_: str, qos: int, no_local: bool, keep: bool, identifier: int
     ) -> None:
-        options = Subscription(
-            filter=filter_, qos=qos, no_local=no_local and share is None, retain_as_published=keep
-        )
+        options = Subscription(filter=filter_, qos=qos, no_local=no_local and share is None, retain_as_published=keep)
         held = Held(options, identifier)
         is_new = self.routes.subscribe(self.sessions[number], share, filter_, held)
         assert is_new == ((number, share, filter_) not in self.model)
@@ -92,7 +90,9 @@ class Memory(RuleBasedStateMachine):
         assert grant.qos == max(held.options.qos for held in wanted)
         assert grant.keep_retain == any(held.options.retain_as_published for held in wanted)
         assert grant.no_local == any(held.options.no_local for held in wanted)
-        assert Counter(_identifiers(grant.identifiers)) == Counter(held.identifier for held in wanted if held.identifier)
+        assert Counter(_identifiers(grant.identifiers)) == Counter(
+            held.identifier for held in wanted if held.identifier
+        )
         others = [held for held in wanted if not held.options.no_local]
         if grant.no_local and others:
             assert grant.others is not None

@@ -17,17 +17,21 @@ MOSQUITTO = {
     "clients/expired",
     "clients/maximum",
     "clients/total",
-    *(f"load/{what}/{span}" for span in ("1min", "5min", "15min") for what in (
-        "bytes/received",
-        "bytes/sent",
-        "connections",
-        "messages/received",
-        "messages/sent",
-        "publish/dropped",
-        "publish/received",
-        "publish/sent",
-        "sockets",
-    )),
+    *(
+        f"load/{what}/{span}"
+        for span in ("1min", "5min", "15min")
+        for what in (
+            "bytes/received",
+            "bytes/sent",
+            "connections",
+            "messages/received",
+            "messages/sent",
+            "publish/dropped",
+            "publish/received",
+            "publish/sent",
+            "sockets",
+        )
+    ),
     "messages/received",
     "messages/sent",
     "messages/stored",

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from time import monotonic
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import msgspec
 
@@ -134,7 +134,7 @@ class Arena:
             _shrink(sock)
         return sock
 
-    def dial(self, client_id: str, *, version: int = 5, reads_little: bool = False, **fields: object) -> Dial:
+    def dial(self, client_id: str, *, version: int = 5, reads_little: bool = False, **fields: Any) -> Dial:
         """A client that has been let in."""
         client = dial(self.url, client_id, version=version, **fields)
         self._opened.append(client.sock)

@@ -34,7 +34,7 @@ class Served:
     @property
     def descriptors(self) -> int:
         """How many files and sockets the process has open."""
-        return len(os.listdir(f"/proc/{self._process.pid}/fd"))
+        return len(list(Path(f"/proc/{self._process.pid}/fd").iterdir()))
 
     def limit_descriptors(self, more: int) -> None:
         """Leave the process this many descriptors beyond those it has."""

@@ -50,7 +50,7 @@ def test_a_client_id_that_is_not_utf_8_is_refused() -> None:
             hello = encode(Connect(version=5, client_id="x" * len(text)), 5)
             sock.sendall(hello.replace(b"x" * len(text), text))
             answer = sock.recv(1_000)
-            assert not answer or answer[0] == 0x20 and answer[3] >= 0x80
+            assert not answer or (answer[0] == 0x20 and answer[3] >= 0x80)
         arena.expect_log("refused_malformed_packet")
 
 
@@ -126,7 +126,9 @@ def test_aliases_for_long_topics_hold_no_more_than_their_number() -> None:
         client = arena.dial("aliases")
         for number in range(200):
             topic = f"{number:04d}" + "x" * 60_000
-            client.send(Publish(topic=topic, payload=b"", qos=1, packet_id=1, properties={"topic_alias": number % 10 + 1}))
+            client.send(
+                Publish(topic=topic, payload=b"", qos=1, packet_id=1, properties={"topic_alias": number % 10 + 1})
+            )
             client.expect(Puback)
 
         def held() -> int:
