@@ -272,6 +272,18 @@ def test_what_is_put_back_whole_has_cost_nothing() -> None:
     assert flood.feedback.slots_served == 1
 
 
+def test_what_is_put_back_too_late_has_its_place_and_has_been_paid() -> None:
+    flood = Flood(ruled(timeouts=(2.0, NEVER, NEVER, NEVER)))
+    low = flood.push(0, flow="low")
+    flood.push(0, flow="low")
+    flood.now = 2.0
+    assert flood.send() is low
+    flood.send()
+    flood.policy.put_back(low)
+    assert flood.feedback.slots_served == 1
+    assert [sent.entry for _, sent in flood.others(5.0)] == [low.entry, low.entry + 1]
+
+
 def test_of_several_messages_in_one_only_those_sent_are_paid() -> None:
     flood = Flood(ruled(floor=0.2))
     rest = flood.push(0, size=100 * 10_000, messages=10_000)

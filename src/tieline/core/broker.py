@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tieline.conf.schema import Settings, bound
 from tieline.core import connect, egress, will
 from tieline.core.account import Account, Event
+from tieline.core.classes import Claims, Classes
 from tieline.core.connection import CLOSING, CONNECTED, OPENED, Connection, Hold
 from tieline.core.errors import Again
 from tieline.core.ingress import ingest
@@ -56,7 +57,12 @@ class Broker:
         self.journal = Journal(store or Memory())
         self.account = Account()
         self.timers = Timers()
-        self.routes = Routes(limits.route_cache)
+        self.classes = Classes(self.settings)
+        self.claims = Claims(self.settings)
+        self.routes = Routes(limits.route_cache, self.classes)
+        #: Messages of different levels may meet: rules exist, or somebody has claimed a level.
+        self.has_levels = len(self.classes) > 0
+        self.default_level = self.settings.priority.default_level
         self.retained = Retained(bound(limits.retained_messages), bound(limits.retained_bytes))
         #: Every session, by client id, whether its client is connected or not.
         self.sessions: dict[str, Session] = {}
@@ -78,9 +84,21 @@ class Broker:
 
     # -- what a shell calls
 
-    def open(self, now: float, *, listener: str = "", peer: str = "") -> Connection:
-        """A network connection was accepted."""
-        conn = Connection(now, listener, peer)
+    def open(
+        self,
+        now: float,
+        *,
+        listener: str = "",
+        peer: str = "",
+        max_level: int = 3,
+        node_level: int | None = None,
+        has_header: bool = False,
+    ) -> Connection:
+        """A network connection was accepted; the levels are those of its listener."""
+        conn = Connection(now, listener, peer, self.account.connections)
+        conn.max_level = max_level
+        conn.level = min(max_level, self.default_level if node_level is None else node_level)
+        conn.has_header = has_header
         self.connections.add(conn)
         self.account.connections += 1
         conn.timer = self.timers.at(

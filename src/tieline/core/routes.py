@@ -25,6 +25,7 @@ from tieline.match.names import NameTree, tree_bytes
 from tieline.wire.frames import encode_varint
 
 if TYPE_CHECKING:
+    from tieline.core.classes import Classes
     from tieline.core.session import Held, Session
 
 #: Property 11, Subscription Identifier.
@@ -45,11 +46,15 @@ def weight_of(filter_: str) -> int:
 class Route:
     """Who gets the messages of a topic."""
 
-    __slots__ = ("grants", "groups", "is_simple")
+    __slots__ = ("grants", "groups", "heat", "is_simple", "level")
 
-    def __init__(self, grants: tuple[Grant, ...], groups: tuple[Group, ...]) -> None:
+    def __init__(self, grants: tuple[Grant, ...], groups: tuple[Group, ...], level: int) -> None:
         self.grants = grants
         self.groups = groups
+        #: Live subscribers of the topic, as the heat paper counts them; a route is forgotten when they change.
+        self.heat = len(grants) + sum(len(group.members) for group in groups)
+        #: The level that topic rules give; -1 when none does.
+        self.level = level
         #: Neither No Local nor shared subscriptions: every grant gets every message.
         self.is_simple = not groups and not any(grant.no_local for grant in grants)
 
@@ -57,13 +62,13 @@ class Route:
 class Bucket:
     """The subscribers of one filter."""
 
-    __slots__ = ("groups", "members", "route")
+    __slots__ = ("groups", "members", "routes")
 
     def __init__(self) -> None:
         self.members: dict[Session, Held] = {}
         self.groups: dict[str, Group] = {}
-        #: The route of topics that match this filter and no other; None until it is needed.
-        self.route: Route | None = None
+        #: The routes of topics that match this filter and no other, by level; made when they are needed.
+        self.routes: dict[int, Route] = {}
 
 
 def grant_for(session: Session, subscriptions: list[Held]) -> Grant:
@@ -84,9 +89,22 @@ def grant_for(session: Session, subscriptions: list[Held]) -> Grant:
 class Routes:
     """All subscriptions of a broker."""
 
-    __slots__ = ("_buckets", "_cost", "_limit", "_max_cost", "_names", "count", "known", "resets", "shared", "weight")
+    __slots__ = (
+        "_buckets",
+        "_classes",
+        "_cost",
+        "_limit",
+        "_max_cost",
+        "_names",
+        "count",
+        "known",
+        "resets",
+        "shared",
+        "weight",
+    )
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, classes: Classes | None = None) -> None:
+        self._classes = classes
         self._buckets: FilterTree[Bucket] = FilterTree()
         #: Remembered routes by topic bytes; all of them are also in ``_names``.
         self.known: dict[bytes, Route] = {}
@@ -107,13 +125,15 @@ class Routes:
     def find(self, topic: str, key: bytes) -> Route:
         """The route of a valid topic that is not remembered."""
         buckets = self._buckets.match(topic)
+        rule = self._classes.level(topic) if self._classes is not None else None
+        level = -1 if rule is None else rule
         if len(buckets) == 1:
-            bucket = buckets[0]
-            if bucket.route is None:
-                bucket.route = self._fold(buckets)
-            route = bucket.route
+            routes = buckets[0].routes
+            route = routes.get(level)
+            if route is None:
+                route = routes[level] = self._fold(buckets, level)
         else:
-            route = self._fold(buckets)
+            route = self._fold(buckets, level)
         # what only the broker publishes is not remembered: a remembered topic is one that clients may publish to
         if self._limit and not topic.startswith("$SYS/"):
             if len(self.known) >= self._limit or self._cost > self._max_cost:
@@ -130,14 +150,14 @@ class Routes:
         self._cost = 0
 
     @staticmethod
-    def _fold(buckets: Iterable[Bucket]) -> Route:
+    def _fold(buckets: Iterable[Bucket], level: int) -> Route:
         matched: dict[Session, list[Held]] = {}
         groups: list[Group] = []
         for bucket in buckets:
             for session, held in bucket.members.items():
                 matched.setdefault(session, []).append(held)
             groups.extend(bucket.groups.values())
-        return Route(tuple(grant_for(session, held) for session, held in matched.items()), tuple(groups))
+        return Route(tuple(grant_for(session, held) for session, held in matched.items()), tuple(groups), level)
 
     def subscribe(self, session: Session, share: str | None, filter_: str, held: Held) -> bool:
         """Add or replace a subscription; True when it is new."""
@@ -187,7 +207,7 @@ class Routes:
 
     def _forget(self, filter_: str, bucket: Bucket) -> None:
         """Drop the remembered routes that this filter takes part in."""
-        bucket.route = None
+        bucket.routes.clear()
         if "+" in filter_ or "#" in filter_:
             keys = list(islice(self._names.match(filter_), MANY))
             if len(keys) == MANY:

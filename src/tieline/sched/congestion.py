@@ -35,6 +35,10 @@ class Path:
         return max(LEAST_S, travel)
 
 
+#: A way of which nothing is known yet.
+UNKNOWN = Path()
+
+
 class Congestion:
     """The state of each class of one subscriber."""
 

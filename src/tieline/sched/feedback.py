@@ -48,9 +48,9 @@ class _Service:
     passed: list[int] | None
     is_slot: bool
     #: What was sent of the entry with this number.
-    order: int = 0
-    size: int = 0
-    messages: int = 0
+    order: int
+    size: int
+    messages: int
 
 
 @register
@@ -113,12 +113,10 @@ class Feedback(Policy[E]):
         overtaker = self._overtaker(below, now, window) if below and self._allowance >= 0 else None
         if overtaker is not None:
             is_paid = self._credit[overtaker.level] >= _price(overtaker.head)
-            self._last = _Service(overtaker.level, passed=None, is_slot=not is_paid)
-            return overtaker
+            return self._serve(overtaker, None, is_slot=not is_paid)
         late = self._late(highest, now, window)
         is_slot = late is not None and late is not flow
-        self._last = _Service(highest, passed=[level for level, _ in below], is_slot=is_slot)
-        return flow if late is None else late
+        return self._serve(flow if late is None else late, [level for level, _ in below], is_slot=is_slot)
 
     def _tops(self, window: Window) -> list[tuple[int, Flow[E]]]:
         """The levels at which something may be served, highest first, with what goes first there."""
@@ -156,9 +154,10 @@ class Feedback(Policy[E]):
 
     # -- keeping the accounts
 
-    def _sent(self, waiting: Waiting[E]) -> None:
-        if self._last is not None:
-            self._last.order, self._last.size, self._last.messages = waiting.order, waiting.size, waiting.messages
+    def _serve(self, flow: Flow[E], passed: list[int] | None, *, is_slot: bool) -> Flow[E]:
+        head = flow.head
+        self._last = _Service(flow.level, passed, is_slot, head.order, head.size, head.messages)
+        return flow
 
     def _unsent(self, waiting: Waiting[E]) -> None:
         if self._last is not None and self._last.order == waiting.order:

@@ -87,13 +87,10 @@ class Policy(ABC, Generic[E]):
 
     @abstractmethod
     def _choose(self, now: float, window: Window) -> Flow[E] | None:
-        """The flow whose head goes next."""
-
-    def _sent(self, waiting: Waiting[E]) -> None:
-        """The head of the chosen flow leaves; a policy that keeps accounts writes it down."""
+        """The flow whose head goes next; it does go."""
 
     def _unsent(self, waiting: Waiting[E]) -> None:
-        """What is left of that entry is put back."""
+        """What is left of the entry that was chosen last is put back; a policy that keeps accounts corrects them."""
 
     def share(self, level: int) -> float:
         """Part of the link that a level gets whatever waits above it; 0 where the policy promises none."""
@@ -127,7 +124,6 @@ class Policy(ABC, Generic[E]):
         if flow is None:
             return None
         waiting = flow.head
-        self._sent(waiting)
         self._take(flow, waiting)
         return waiting
 

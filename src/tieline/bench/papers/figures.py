@@ -82,14 +82,17 @@ def _figure2(heat: Figure2) -> Panel:
 def _figure3(found: Figures345) -> Panel:
     def panel(axis: Axes) -> None:
         axis.plot(found.periods_s, found.high_ms[SEVERAL], marker="o", color="#0b6e4f", label="high, mean delay")
-        axis.set_xscale("log")
+        _periods(axis, found)
         axis.set_xlabel(f"time period, s ({SEVERAL} low messages in each)", fontsize=8)
         axis.set_ylabel("ms", fontsize=8)
+        axis.set_ylim(bottom=0)
         late = axis.twinx()
         shares = [100 * share for share in found.late_share[SEVERAL]]
         late.plot(found.periods_s, shares, marker="s", color="#b5532c", linestyle="--")
         axis.plot([], [], marker="s", color="#b5532c", linestyle="--", label="low, timed out (right)")
         late.set_ylabel("% of low messages beyond 1 s", fontsize=8)
+        late.set_ylim(0, 100)
+        late.tick_params(labelsize=8)
 
     return panel
 
@@ -99,11 +102,18 @@ def _figures45(found: Figures345) -> Panel:
         for colour, (frequency, ratios) in zip(_FREQUENCY_COLOURS, found.ratio.items(), strict=False):
             axis.plot(found.periods_s, ratios, marker="o", color=colour, label=f"frequency {frequency}")
         axis.axhline(1.0, color="#444444", linewidth=1, linestyle="--")
-        axis.set_xscale("log")
+        _periods(axis, found)
         axis.set_xlabel("time period, s", fontsize=8)
+        axis.set_ylim(bottom=0)
         axis.set_ylabel(f"delay : unblocked delay ({three_digits(found.unblocked_ms)} ms)", fontsize=8)
 
     return panel
+
+
+def _periods(axis: Axes, found: Figures345) -> None:
+    axis.set_xscale("log")
+    axis.set_xticks(found.periods_s, [f"{period:g}" for period in found.periods_s])
+    axis.minorticks_off()
 
 
 def _groups(groups: dict[str, list[float]]) -> Panel:

@@ -47,7 +47,6 @@ _CLASSES = "".join(
     for topic in topics
 )
 
-
 #: The brokers of the figure: what it calls them, and how each is set up.
 _PEERS: dict[str, Callable[[], Peer]] = {
     "mosquitto": Elsewhere,
