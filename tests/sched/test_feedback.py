@@ -122,12 +122,23 @@ def test_the_order_of_urgent_messages_is_kept_until_their_timeout_is_over() -> N
     assert when == pytest.approx(1.0, abs=0.05)
 
 
-def test_of_two_late_levels_the_one_goes_first_whose_timeout_is_next() -> None:
-    flood = Flood(ruled(timeouts=(4.0, 3.0, NEVER, NEVER)))
+def test_slots_inside_a_level_are_counted_too() -> None:
+    flood = Flood(ruled(timeouts=(NEVER, 3.0, NEVER, NEVER)), level=1)
+    for _ in range(50):
+        flood.push(1)
+    assert len(flood.others(12.0)) == 10
+    assert flood.feedback.slots_served == 10
+
+
+@pytest.mark.parametrize("timeouts", [(4.0, 4.0, NEVER, NEVER), (2.0, 5.0, NEVER, NEVER), (5.0, 2.0, NEVER, NEVER)])
+def test_of_two_late_levels_the_one_goes_first_whose_timeout_is_next(timeouts: tuple[float, ...]) -> None:
+    flood = Flood(ruled(timeouts=timeouts))
     flood.push(0)
     flood.now = 1.5
     flood.push(1)
-    assert [sent.level for _, sent in flood.others(6.0)] == [0, 1]
+    flood.now = 9.0
+    in_time_order = [0, 1] if timeouts[0] < timeouts[1] + 1.5 else [1, 0]
+    assert [sent.level for _, sent in flood.others(9.5)] == in_time_order
 
 
 def test_a_subscribers_timeout_replaces_those_below_urgent() -> None:
@@ -180,6 +191,29 @@ def test_the_only_level_below_has_the_whole_floor(level: int) -> None:
     flood.others(20.0)
     assert flood.sent[level] / sum(flood.sent) == pytest.approx(0.2, abs=0.005)
     assert flood.feedback.floor_served == pytest.approx(flood.sent[level] / 1_000, abs=1)
+
+
+def test_slots_do_not_eat_up_the_floor_of_another_level() -> None:
+    rules = ruled(
+        floor=0.5, weights=(0.1, 1.0, 1.0, 1.0), timeouts=(1.0, NEVER, NEVER, NEVER), period_s=0.1, frequency=100
+    )
+    flood = Flood(rules)
+    for _ in range(2_000):
+        flood.push(0, size=1_000, flow="late")
+        flood.push(1, size=1_000, flow="paid")
+    flood.others(10.0)
+    assert flood.sent[0] > flood.feedback.share(0) * sum(flood.sent) * 2, "its slots give it much more"
+    assert flood.sent[1] >= flood.feedback.share(1) * sum(flood.sent)
+
+
+def test_a_slot_takes_what_credit_there_is() -> None:
+    flood = Flood(ruled(floor=0.1, timeouts=(2.0, NEVER, NEVER, NEVER)))
+    flood.push(0, size=1_000)
+    flood.push(0, size=1_000)
+    assert [flood.send().level for _ in range(5)] == [URGENT] * 5
+    flood.now = 1.0
+    assert flood.send().level == 0
+    assert [flood.send().level for _ in range(9)] == [URGENT] * 9
 
 
 def test_a_message_larger_than_any_quantum_is_saved_up_for() -> None:

@@ -57,3 +57,20 @@ def test_after_a_crowd_has_left_nothing_of_it_is_kept() -> None:
         ranking.void()
     assert repr(ranking).startswith("<Ranking of 0 in ")
     assert len(ranking._heap) <= SLACK
+
+
+def test_a_sweep_keeps_the_order_of_those_that_stay() -> None:
+    ranking: Ranking[Thing] = Ranking()
+    things = [Thing(number * 37 % 500, stamp=number + 1) for number in range(500)]
+    for thing in things:
+        ranking.place(thing, (thing.name,))
+    for thing in things:
+        if thing.name % 5:
+            thing.stamp = 0
+            ranking.void()
+    for name in range(0, 500, 5):
+        top = ranking.top()
+        assert top is not None and top[2].name == name
+        top[2].stamp = 0
+        ranking.void()
+    assert ranking.top() is None

@@ -89,6 +89,18 @@ def test_no_flood_drops_what_has_a_floor_and_no_message_is_worth_an_urgent_one()
     assert evicted(link.policy, 2) == [low.entry, bulk[9]], "the last one of each, from below"
 
 
+def test_who_holds_more_than_its_share_of_the_queue_is_not_spared() -> None:
+    link = Link(make("feedback"))
+    for _ in range(100):
+        link.push(1, size=1_000, flow="bulk")
+    held = [link.push(0, size=100).entry for _ in range(20)]
+    share = link.policy.share(0)
+    given_up = evicted(link.policy, 10)
+    kept = len(held) - given_up.index(1)
+    assert given_up[: given_up.index(1)] == held[: len(held) - kept]
+    assert kept * 100 <= share * (100_000 + kept * 100) < (kept + 1) * 100 + share * 100
+
+
 @pytest.mark.parametrize("name", ["strict", "heat", "edf"])
 def test_where_no_share_is_promised_nobody_is_spared(name: str) -> None:
     link = Link(make(name))
