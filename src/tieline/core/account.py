@@ -70,6 +70,7 @@ class Account:
         "packets_out",
         "publishes_in",
         "publishes_out",
+        "refusals",
         "sessions_expired",
         "sessions_most",
     )
@@ -94,6 +95,8 @@ class Account:
         self.last_drops: deque[Dropped] = deque(maxlen=self.RING)
         #: Connections ended, by name.
         self.closed: Counter[str] = Counter()
+        #: What was refused without ending the connection, by reason: subscriptions, packet ids used again.
+        self.refusals: Counter[str] = Counter()
         #: How often a connection was not read for a while, by name.
         self.holds: Counter[Hold] = Counter()
         #: Not yet taken by the shell; a shell that never takes them loses the oldest, counted.

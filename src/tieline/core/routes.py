@@ -15,7 +15,6 @@ retain flag kept if one of them asks for it ([MQTT-3.3.4-2], [MQTT-3.3.4-3]; 3.3
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from tieline.core.session import Grant
@@ -33,6 +32,8 @@ _IDENTIFIER = b"\x0b"
 MEAN_COST = 1_024
 #: More changed topics than this are forgotten by forgetting all: quicker, and they are found again when they are used.
 MANY = 2_000
+#: So is everything when it takes longer than this to find what has changed.
+MANY_PAUSES = 16
 #: Levels of a filter that weigh as much as one plain subscription.
 LEVELS_PER_WEIGHT = 8
 
@@ -84,7 +85,19 @@ def grant_for(session: Session, subscriptions: list[Held]) -> Grant:
 class Routes:
     """All subscriptions of a broker."""
 
-    __slots__ = ("_buckets", "_cost", "_limit", "_max_cost", "_names", "count", "known", "resets", "shared", "weight")
+    __slots__ = (
+        "_buckets",
+        "_cost",
+        "_limit",
+        "_max_cost",
+        "_names",
+        "count",
+        "known",
+        "resets",
+        "shared",
+        "weight",
+        "work",
+    )
 
     def __init__(self, limit: int) -> None:
         self._buckets: FilterTree[Bucket] = FilterTree()
@@ -101,12 +114,15 @@ class Routes:
         self.count = 0
         #: How many of them are shared.
         self.shared = 0
+        #: Nodes visited while looking for routes, ever growing.
+        self.work = 0
         #: How often the memory was full and emptied.
         self.resets = 0
 
     def find(self, topic: str, key: bytes) -> Route:
         """The route of a valid topic that is not remembered."""
         buckets = self._buckets.match(topic)
+        self.work += self._buckets.visited
         if len(buckets) == 1:
             bucket = buckets[0]
             if bucket.route is None:
@@ -189,9 +205,16 @@ class Routes:
         """Drop the remembered routes that this filter takes part in."""
         bucket.route = None
         if "+" in filter_ or "#" in filter_:
-            keys = list(islice(self._names.match(filter_), MANY))
-            if len(keys) == MANY:
-                self._reset()
+            keys: list[bytes] = []
+            pauses = 0
+            for key in self._names.match(filter_):
+                if key is None:
+                    pauses += 1
+                else:
+                    keys.append(key)
+                if pauses > MANY_PAUSES or len(keys) > MANY:
+                    self._reset()
+                    return
             for key in keys:
                 self._forget_one(key)
         else:
