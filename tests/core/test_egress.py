@@ -257,3 +257,19 @@ def test_a_qos_2_message_leaves_the_account_with_pubrec() -> None:
     assert world.broker.queued_bytes == 0
     subscriber.send(Pubcomp(packet_id=message.packet_id))
     assert world.broker.queued_bytes == 0
+
+
+def test_what_is_acknowledged_before_its_turn_is_not_sent_again() -> None:
+    world = World(inflight=2)
+    client, publisher = world.durable("d"), world.client("p")
+    client.subscribe("t", qos=1)
+    for number in range(2):
+        publisher.publish("t", b"%d" % number, qos=1)
+    client.drop()
+    again = world.durable("d", receive_maximum=1)
+    again.expect(Publish, packet_id=1, dup=True)
+    again.send(Puback(packet_id=2))
+    again.expect_nothing()
+    again.send(Puback(packet_id=1))
+    again.expect_nothing()
+    assert world.broker.queued_bytes == 0

@@ -9,6 +9,7 @@ from tests.kits.world import World
 from tieline.core.account import Drop
 from tieline.core.connection import Hold
 from tieline.core.ports import Access, Refused
+from tieline.core.publish import MAX_PUBLISHABLE
 from tieline.wire.packets import (
     Connack,
     Pingreq,
@@ -249,3 +250,12 @@ def test_without_rules_everything_is_allowed() -> None:
     assert client.subscribe("#").reasons == (0,)
     client.send(Publish(topic="t", payload=b"x"))
     assert len(client.messages()) == 1
+
+
+def test_what_is_remembered_of_a_publisher_is_bounded() -> None:
+    world, access = scene()
+    publisher = world.client("p", version=4)
+    for start in range(0, MAX_PUBLISHABLE + 500, 500):
+        publisher.send(*(Publish(topic=f"t/{start + number}", payload=b"") for number in range(500)))
+    assert len(publisher.connection.publishable) <= MAX_PUBLISHABLE
+    assert access.asked == []

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from time import perf_counter
+
 import pytest
 
 from tests.kits.world import Client, World, payloads, topics
 from tieline.core.account import Drop
+from tieline.core.message import Message
 from tieline.core.replay import PORTION
-from tieline.wire.packets import Publish, Suback, Subscribe, Subscription, Unsuback, Unsubscribe
+from tieline.wire.codec import encode
+from tieline.wire.packets import Connect, Publish, Suback, Subscribe, Subscription, Unsuback, Unsubscribe
 
 MANY = 5_000
 
@@ -193,3 +197,25 @@ def test_a_value_that_changes_during_the_replay_is_the_new_one() -> None:
     client.expect(Suback)
     last = [message.payload for message in client.messages() if message.topic == "r/2999"]
     assert set(last) == {b"new"}
+
+
+def test_a_search_in_vain_is_cut_into_portions() -> None:
+    """A filter that matches little is a walk through everything: nobody waits for its end."""
+    broker = World().broker
+    for number in range(20_000):
+        assert broker.retained.put(f"r/{number}", Message(b"r/%d" % number, b"x"), 0.0)
+    conn = broker.open(0.0)
+    broker.receive(conn, encode(Connect(version=5, client_id="c"), 5), 0.0)
+    wishes = tuple(Subscription(filter=f"+/+/{number}") for number in range(50))
+    began = perf_counter()
+    broker.receive(conn, encode(Subscribe(packet_id=1, subscriptions=wishes), 5), 0.0)
+    assert perf_counter() - began < 0.4
+    longest, turns = 0.0, 0
+    while conn.session is not None and conn.session.replays:
+        began = perf_counter()
+        broker.fill(conn, 65_536, 0.0)
+        broker.tick(0.0)
+        longest = max(longest, perf_counter() - began)
+        turns += 1
+        assert turns < 100_000
+    assert longest < 0.4

@@ -140,3 +140,25 @@ def test_a_deep_topic_is_charged_for_its_place_in_the_tree() -> None:
     while kept.put(f"{accepted}/{topic[:-2]}", Message(b"t", b"x"), 0.0):
         accepted += 1
     assert accepted < 50, "128 nodes take some 30 kB"
+
+
+def test_many_that_expire_together_are_freed_in_portions() -> None:
+    kept = Retained(100_000, 1_000_000_000)
+    for number in range(50_000):
+        kept.put(f"t/{number}", Message(b"t", b"x", expires=10.0), 0.0)
+    kept.put("u", Message(b"u", b"x"), 20.0)
+    assert len(kept) > 25_000, "one message does not pay for all of them"
+    for number in range(1_000):
+        kept.put("u", Message(b"u", b"%d" % number), 20.0)
+    assert len(kept) == 1
+
+
+def test_expiries_of_messages_that_are_gone_are_swept() -> None:
+    kept = Retained(10, 1_000_000)
+    kept.put("stays", Message(b"stays", b"x", expires=500.0), 0.0)
+    for number in range(5_000):
+        kept.put("t", Message(b"t", b"x", expires=1_000.0 + number), 0.0)
+        kept.remove("t")
+    assert len(kept._expiries) < 2_000
+    kept.expire(500.0)
+    assert len(kept) == 0

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from time import perf_counter
 
 import pytest
 from hypothesis import settings
@@ -215,3 +216,16 @@ def test_a_filter_of_many_levels_counts_for_more_than_one() -> None:
     assert granted
     assert refused
     assert world.client("other").subscribe("a/b").reasons == (0,)
+
+
+def test_forgetting_is_bounded_by_what_it_visits() -> None:
+    """A filter that matches none of the remembered topics must not walk through all of them each time."""
+    routes, session = Routes(50_000), Session("s", 10, 1_000)
+    for number in range(30_000):
+        routes.find(f"t/{number}", b"t/%d" % number)
+    began = perf_counter()
+    for number in range(100):
+        routes.subscribe(session, None, f"+/+/{number}", held(f"+/+/{number}"))
+    for number in range(100):
+        routes.unsubscribe(session, None, f"+/+/{number}")
+    assert perf_counter() - began < 0.5

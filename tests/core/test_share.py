@@ -7,6 +7,8 @@ import pytest
 from tests.kits.world import Client, World, payloads
 from tieline.core.account import Drop
 from tieline.core.connection import Hold
+from tieline.core.message import Message
+from tieline.core.session import Grant, Session
 from tieline.core.share import Group
 from tieline.wire.packets import Puback, Publish, Pubrec
 from tieline.wire.reason import Reason
@@ -171,3 +173,15 @@ def test_qos_2_of_a_group_is_one_exchange() -> None:
 
 def test_a_group_says_what_it_is() -> None:
     assert repr(Group("g", "a/#")) == "<Group g a/#, 0 members>"
+
+
+def test_a_member_may_be_left_out() -> None:
+    group = Group("g", "t")
+    one, two = Session("1", 10, 1_000), Session("2", 10, 1_000)
+    for session in (one, two):
+        group.members[session] = Grant(session, 1, group=group)
+    message = Message(b"t", b"x", 1)
+    assert group.pick(message, besides=one) is group.members[two]
+    assert group.pick(message, besides=two) is group.members[one]
+    del group.members[two]
+    assert group.pick(message, besides=one) is None

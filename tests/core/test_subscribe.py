@@ -82,3 +82,13 @@ def test_weights_are_given_back() -> None:
     session = client.connection.session
     assert session is not None
     assert session.weight == world.broker.routes.weight == world.broker.routes.count == 0
+
+
+def test_refusals_have_names() -> None:
+    world = World(subscriptions=2, topic_levels=3)
+    client = world.client("c")
+    client.subscribe("a", "b", "c", "d", "a/b/c/d")
+    assert world.broker.account.refusals == {"quota_exceeded": 2, "topic_filter_invalid": 1}
+    told = [event for event in world.broker.account.events if event.kind == "refused"]
+    assert [event.client for event in told] == ["c"]
+    assert "quota_exceeded" in told[0].text

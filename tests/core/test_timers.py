@@ -110,3 +110,13 @@ def test_a_timer_says_what_it_is() -> None:
     assert repr(timer) == "<Timer at 1.500>"
     timers.cancel(timer)
     assert repr(timer) == "<Timer at 1.500 (done)>"
+
+
+def test_an_action_may_cancel_what_another_has_just_set() -> None:
+    timers = Timers()
+    made: list[Timer] = []
+    timers.at(1.0, lambda now: made.append(timers.at(now - 0.5, lambda _: None)))
+    timers.at(1.0, lambda _: timers.cancel(made[0]))
+    timers.fire(1.0)
+    assert timers.next() is None
+    assert len(timers) == 0

@@ -131,7 +131,7 @@ class Arena:
         sock = open_socket(self.url)
         self._opened.append(sock)
         if reads_little:
-            _shrink(sock)
+            shrink(sock)
         return sock
 
     def dial(self, client_id: str, *, version: int = 5, reads_little: bool = False, **fields: Any) -> Dial:
@@ -139,7 +139,7 @@ class Arena:
         client = dial(self.url, client_id, version=version, **fields)
         self._opened.append(client.sock)
         if reads_little:
-            _shrink(client.sock)
+            shrink(client.sock)
         return client
 
     def subscriber(self, client_id: str, filter_: str, *, qos: int = 0, version: int = 5) -> Dial:
@@ -154,6 +154,10 @@ class Arena:
         """Run a question in the broker's own thread."""
         return self._thread.ask(question)
 
+    def take_longest_turn(self) -> float:
+        """The longest turn of the broker's loop since the last call, in seconds."""
+        return self.ask(lambda _: self._thread._server.take_longest_turn())
+
     def closed(self, name: str) -> int:
         """Connections that ended for this reason."""
         return self.ask(lambda core: core.account.closed[name])
@@ -161,6 +165,10 @@ class Arena:
     def drops(self, name: str) -> int:
         """Messages that were discarded for this reason."""
         return self.ask(lambda core: {why.value: count for why, count in core.account.drops.items()}.get(name, 0))
+
+    def refusals(self, name: str) -> int:
+        """Subscriptions and packet ids that were refused for this reason."""
+        return self.ask(lambda core: core.account.refusals[name])
 
     def holds(self, name: str) -> int:
         """How often a connection was not read for this reason."""
@@ -200,7 +208,7 @@ class _Log(logging.Handler):
         self.lines.append(record.getMessage())
 
 
-def _shrink(sock: socket.socket) -> None:
+def shrink(sock: socket.socket) -> None:
     """Leave the kernel as little room as it allows for what we do not read."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
 

@@ -10,10 +10,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from tests.kits.dial import Dial, dial
 from tests.kits.patience import until
-from tests.robust.arena import Pair
+from tests.robust.arena import Pair, shrink
 
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 
@@ -24,7 +25,21 @@ class Served:
     def __init__(self, process: subprocess.Popen[str], url: str, log: Path) -> None:
         self._process = process
         self._log = log
+        self._opened: list[Dial] = []
         self.url = url
+
+    def dial(self, client_id: str, *, version: int = 5, reads_little: bool = False, **fields: Any) -> Dial:
+        """A client that has been let in; it is closed when the broker has been served enough."""
+        client = dial(self.url, client_id, version=version, **fields)
+        self._opened.append(client)
+        if reads_little:
+            shrink(client.sock)
+        return client
+
+    def hang_up(self) -> None:
+        """Close every client."""
+        for client in self._opened:
+            client.close()
 
     @property
     def resident_bytes(self) -> int:
@@ -80,6 +95,7 @@ def serving(folder: Path, limits: str = "", mqtt: str = "") -> Iterator[Served]:
             pair.stop()
         finally:
             pair.abandon()
+            served.hang_up()
         assert served.is_running
         assert "internal error" not in served.log()
     finally:

@@ -135,9 +135,9 @@ def test_without_descriptors_the_broker_goes_on_and_accepts_again_later(tmp_path
             for sock in crowd:
                 sock.close()
         until(lambda: broker.descriptors <= before, "the crowd has gone")
-        with dial(broker.url, "late") as late:
-            late.send(Pingreq())
-            late.expect(Pingresp)
+        late = broker.dial("late")
+        late.send(Pingreq())
+        late.expect(Pingresp)
 
 
 def test_the_memory_of_idle_connections_is_given_back(tmp_path: Path) -> None:

@@ -77,6 +77,7 @@ def test_a_packet_id_used_again_before_its_release_is_one_message(version: int) 
         publisher.expect(Pubrec, packet_id=7)
         subscriber.expect(Publish, payload=b"first")
         subscriber.expect(Publish, payload=b"fourth")
+        assert arena.refusals("packet_identifier_in_use") == 2
 
 
 def test_one_packet_id_for_everything_confuses_nobody() -> None:

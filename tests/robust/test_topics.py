@@ -8,7 +8,7 @@ from time import monotonic
 
 import pytest
 
-from tests.kits.dial import Dial, dial
+from tests.kits.dial import Dial
 from tests.kits.patience import until
 from tests.robust.arena import Arena
 from tests.robust.served import serving
@@ -87,6 +87,8 @@ def test_subscriptions_above_the_limit_are_refused_one_by_one() -> None:
             codes += subscribe(flooder, [f"flood/{start + n}" for n in range(500)])
         assert codes == [0] * 1_000 + [Reason.QUOTA_EXCEEDED] * 2_000
         assert arena.ask(lambda core: core.routes.count) == 1_001
+        assert arena.refusals("quota_exceeded") == 2_000
+        arena.expect_log("quota_exceeded", "flooder")
         other = arena.dial("other")
         assert subscribe(other, ["a", "b"]) == (0, 0)
 
@@ -98,6 +100,8 @@ def test_subscriptions_of_all_clients_together_are_bounded() -> None:
             client = arena.dial(f"flooder {number}")
             granted += subscribe(client, [f"{number}/{n}" for n in range(100)]).count(0)
         assert granted == 499
+        assert arena.refusals("quota_exceeded") == 301
+        arena.expect_log("quota_exceeded", "flooder 7")
 
 
 def test_a_subscribe_with_too_many_filters_ends_the_connection() -> None:
@@ -115,6 +119,7 @@ def test_topics_with_too_many_levels_are_refused() -> None:
     with Arena(topic_levels=10) as arena:
         client = arena.dial("deep")
         assert subscribe(client, ["/".join("a" * 10), "/".join("a" * 11)]) == (0, Reason.TOPIC_FILTER_INVALID)
+        assert arena.refusals("topic_filter_invalid") == 1
         client.send(Publish(topic="/".join("a" * 11), payload=b""))
         client.expect(Disconnect, reason=Reason.TOPIC_NAME_INVALID)
         client.expect_end()
@@ -123,7 +128,8 @@ def test_topics_with_too_many_levels_are_refused() -> None:
 
 def test_deep_topics_do_not_fill_memory(tmp_path: Path) -> None:
     """Each new topic is remembered with its route; deep ones take some 30 kB, and so few of them are."""
-    with serving(tmp_path, limits="route_cache = 20_000") as broker, dial(broker.url, "deep") as deep:
+    with serving(tmp_path, limits="route_cache = 20_000") as broker:
+        deep = broker.dial("deep")
         sync(deep)
         before = broker.resident_bytes
         for start in range(0, 10_000, 100):
@@ -133,7 +139,8 @@ def test_deep_topics_do_not_fill_memory(tmp_path: Path) -> None:
 
 
 def test_long_topics_do_not_fill_memory(tmp_path: Path) -> None:
-    with serving(tmp_path, limits="route_cache = 20_000") as broker, dial(broker.url, "long") as long:
+    with serving(tmp_path, limits="route_cache = 20_000") as broker:
+        long = broker.dial("long")
         sync(long)
         before = broker.resident_bytes
         for number in range(3_000):
@@ -143,7 +150,8 @@ def test_long_topics_do_not_fill_memory(tmp_path: Path) -> None:
 
 
 def test_deep_filters_do_not_fill_memory(tmp_path: Path) -> None:
-    with serving(tmp_path, limits="subscriptions = 5_000") as broker, dial(broker.url, "deep") as deep:
+    with serving(tmp_path, limits="subscriptions = 5_000") as broker:
+        deep = broker.dial("deep")
         sync(deep)
         before = broker.resident_bytes
         codes: list[int] = []
@@ -178,7 +186,8 @@ def test_retained_messages_are_bounded_and_the_rest_is_delivered(limits: dict[st
 
 
 def test_deep_retained_topics_do_not_fill_memory(tmp_path: Path) -> None:
-    with serving(tmp_path, limits="retained_bytes = 20_000_000") as broker, dial(broker.url, "deep") as deep:
+    with serving(tmp_path, limits="retained_bytes = 20_000_000") as broker:
+        deep = broker.dial("deep")
         sync(deep)
         before = broker.resident_bytes
         for start in range(0, 5_000, 100):

@@ -77,6 +77,7 @@ class Account:
         "publishes_in",
         "publishes_out",
         "received_by_level",
+        "refusals",
         "sessions_expired",
         "sessions_most",
         "unknown_levels",
@@ -111,6 +112,8 @@ class Account:
         self.last_drops: deque[Dropped] = deque(maxlen=self.RING)
         #: Connections ended, by name.
         self.closed: Counter[str] = Counter()
+        #: What was refused without ending the connection, by reason: subscriptions, packet ids used again.
+        self.refusals: Counter[str] = Counter()
         #: How often a connection was not read for a while, by name.
         self.holds: Counter[Hold] = Counter()
         #: Not yet taken by the shell; a shell that never takes them loses the oldest, counted.

@@ -234,6 +234,18 @@ class Broker:
             )
         self.mark(conn)
 
+    def postpone(self, conn: Connection, now: float) -> None:
+        """Go on with a connection after the others have had their turn."""
+        conn.hold = Hold.TURN
+        self.timers.at(now, lambda due: self.resume(conn, due))
+        self.mark(conn)
+
+    def tell_refusal(self, conn: Connection, text: str, now: float) -> None:
+        """Add a refusal to the story, at most once a second for one connection."""
+        if now >= conn.told_refusal + 1.0:
+            conn.told_refusal = now
+            self.account.tell(Event("refused", conn.client_id, conn.peer, text, is_trouble=True))
+
     def resume(self, conn: Connection, now: float) -> None:
         """Go on with a connection that was held: what it had sent is parsed now."""
         if conn.hold is None or conn.state is CLOSING:

@@ -179,7 +179,7 @@ def _attach(broker: Broker, conn: Connection, session: Session, packet: Connect,
 def _watch(broker: Broker, conn: Connection, now: float) -> None:
     """[MQTT-3.1.2-22]: silence for one and a half keep-alive intervals ends the connection."""
     deadline = conn.last_in + conn.keep_alive_s * 1.5
-    if conn.hold is Hold.QUEUE_FULL or conn.hold is Hold.VERDICT:
+    if conn.hold is not None and conn.hold is not Hold.NOT_READING:
         # it is us who do not read; that has a limit of its own
         deadline = max(deadline, now + 1.0)
     if deadline <= now:

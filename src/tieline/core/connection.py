@@ -35,6 +35,7 @@ class Hold(StrEnum):
 
     VERDICT = "verdict"  # an access decision is pending
     QUEUE_FULL = "queue_full"  # a subscriber's QoS 1 or 2 queue is full (MQTT 3.1.1: we cannot say so)
+    TURN = "turn"  # what it sent has caused much work; the others are served first
     NOT_READING = "not_reading"  # the client does not read our answers
 
 
@@ -76,6 +77,7 @@ class Connection:
         "state",
         "timer",
         "told_hold",
+        "told_refusal",
         "unacknowledged",
         "urgent_at",
         "verdicts",
@@ -108,6 +110,8 @@ class Connection:
         self.hold_timer: Timer | None = None
         #: When the log was last told of a hold.
         self.told_hold = -10.0
+        #: When the log was last told of a refusal.
+        self.told_refusal = -10.0
         #: Verdicts that were pending, by what was asked; used when the held packet is parsed again.
         self.verdicts: dict[tuple[str, str], Verdict] = {}
         #: Which question each pending token answers.

@@ -35,6 +35,7 @@ def deliver(broker: Broker, item: Item, route: Route, now: float) -> int:
             if not conn.is_dirty:
                 conn.is_dirty = True
                 broker.dirty.append(conn)
+        broker.routes.work += len(route.grants)
         return len(route.grants)
     receivers = 0
     publisher = item.publisher
@@ -57,6 +58,8 @@ def deliver(broker: Broker, item: Item, route: Route, now: float) -> int:
             else:
                 offer(broker, part, chosen, now)
                 receivers += 1
+        broker.routes.work += len(group.members)
+    broker.routes.work += len(route.grants)
     return receivers
 
 

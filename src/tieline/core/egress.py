@@ -58,7 +58,7 @@ def fill(broker: Broker, conn: Connection, limit: int, now: float) -> bytes:
     if queue.messages or session.replays:
         if size < limit:
             size = _drain(broker, conn, session, out, size, limit, now)
-        while session.replays and size < limit and not queue.messages:
+        if session.replays and size < limit and not queue.messages:
             refill(broker, session, now)
             size = _drain(broker, conn, session, out, size, limit, now)
     if queue.messages or session.oldest or session.blocked_publishers:

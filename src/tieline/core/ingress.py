@@ -58,6 +58,8 @@ _PINGRESP = b"\xd0\x00"
 
 #: Answers that a client leaves unread before it is no longer read itself.
 MAX_UNREAD = 65_536
+#: Work that one connection may cause before the others get their turn: tree nodes visited, receivers, filters.
+WORK_PER_TURN = 20_000
 #: SUBSCRIBE and UNSUBSCRIBE above this are refused: each filter costs, and one packet must not stop the broker.
 #: One filter of the greatest legal length fits, with properties.
 MAX_FILTER_BYTES = 65_535 + 1_024
@@ -154,8 +156,12 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
     #: Messages below urgent that are dispatched, the more urgent ones first, when the chunk has been parsed.
     pending: list[tuple[Burst, Route]] = []
     packets = publishes = 0
+    enough = broker.routes.work + WORK_PER_TURN
     try:
         while pos < size:
+            if broker.routes.work > enough:
+                broker.postpone(conn, now)
+                break
             first = data[pos]
             if first & _NOT_QOS_1 == _PUBLISH_QOS_0 and pos + 4 <= size:
                 # -- the fixed header, one or two bytes of length; rarer shapes take the general path below

@@ -40,6 +40,7 @@ def on_publish(broker: Broker, conn: Connection, packet: Publish, now: float, he
     topic, key = _resolve_topic(broker, conn, packet)
     if packet.qos == 2 and packet.packet_id in session.inbound:
         # [MQTT-4.3.3-10]: a message we already have; only the answer is repeated
+        broker.account.refusals["packet_identifier_in_use"] += 1
         broker.journal.acknowledge(conn, _answer(conn, 2, packet.packet_id, Reason.SUCCESS, ""))
         broker.account.publishes_in += 1
         return

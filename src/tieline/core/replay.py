@@ -8,6 +8,7 @@ session has at most one walk per subscription: subscribing again starts it anew,
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from tieline.core.account import Drop
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Retained messages queued in one go.
 PORTION = 1_000
+#: What a stretch of the search between two pauses counts towards a portion when nothing was found in it.
+SEARCHED = 100
 
 
 class Replay:
@@ -27,7 +30,7 @@ class Replay:
 
     __slots__ = ("grant", "waiting", "walk")
 
-    def __init__(self, walk: Iterator[Message], grant: Grant) -> None:
+    def __init__(self, walk: Iterator[Message | None], grant: Grant) -> None:
         self.walk = walk
         self.grant = grant
         #: Taken from the walk, but there was no room for it.
@@ -38,26 +41,33 @@ def refill(broker: Broker, session: Session, now: float) -> None:
     """Queue the next portion of the session's replays, as far as there is room."""
     queue = session.queue
     room = PORTION
-    while session.replays:
+    is_in_vain = True
+    while session.replays and room > 0:
         filter_, replay = next(iter(session.replays.items()))
-        while room:
-            message = replay.waiting or next(replay.walk, None)
+        for message in chain((replay.waiting,), replay.walk) if replay.waiting else replay.walk:
             replay.waiting = None
             if message is None:
-                del session.replays[filter_]
-                break
-            if message.expires is not None and message.expires <= now:
-                continue
-            if replay.grant.no_local and message.publisher == session.client_id:
-                continue  # [MQTT-3.8.3-3] its own, even if it was retained
-            if queue.has_room(message.size):
+                room -= SEARCHED if is_in_vain else 0
+                is_in_vain = True
+            elif message.expires is not None and message.expires <= now:
+                pass
+            elif replay.grant.no_local and message.publisher == session.client_id:
+                pass  # [MQTT-3.8.3-3] its own, even if it was retained
+            elif queue.has_room(message.size):
                 offer(broker, message, replay.grant, now)
                 room -= 1
+                is_in_vain = False
             elif queue.messages:
                 replay.waiting = message
                 return
             else:
                 session.dropped += 1
                 broker.account.drop(now, Drop.QUEUE_FULL, session.client_id, message.topic)
+            if room <= 0:
+                break
         else:
-            return
+            del session.replays[filter_]
+    conn = session.connection
+    if session.replays and conn is not None and not queue.messages:
+        # a long search: it goes on when the others have had their turn
+        broker.timers.at(now, lambda _: broker.mark(conn))

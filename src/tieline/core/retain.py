@@ -8,6 +8,9 @@ from heapq import heapify, heappop, heappush
 from tieline.core.message import Message
 from tieline.match.names import NameTree, tree_bytes
 
+#: Expired messages forgotten in one go.
+PORTION = 1_000
+
 
 class Retained:
     """The retained message of each topic that has one."""
@@ -51,14 +54,16 @@ class Retained:
         if old is not None:
             self.bytes -= _cost(topic, old)
 
-    def match(self, filter_: str) -> Iterator[Message]:
-        """The retained messages that a filter matches; lazy, each read when it is yielded."""
+    def match(self, filter_: str) -> Iterator[Message | None]:
+        """The retained messages that a filter matches; lazy, each read when it is yielded, with pauses."""
         return self._tree.match(filter_)
 
     def expire(self, now: float) -> None:
-        """Forget the messages whose expiry interval is over."""
+        """Forget messages whose expiry interval is over: a portion; nobody is sent one that has not had its turn."""
         expiries = self._expiries
-        while expiries and expiries[0][0] <= now:
+        for _ in range(PORTION):
+            if not expiries or expiries[0][0] > now:
+                break
             when, topic = heappop(expiries)
             message = self._tree.get(topic)
             if message is not None and message.expires == when:

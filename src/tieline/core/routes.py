@@ -15,7 +15,6 @@ retain flag kept if one of them asks for it ([MQTT-3.3.4-2], [MQTT-3.3.4-3]; 3.3
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from tieline.core.session import Grant
@@ -34,6 +33,8 @@ _IDENTIFIER = b"\x0b"
 MEAN_COST = 1_024
 #: More changed topics than this are forgotten by forgetting all: quicker, and they are found again when they are used.
 MANY = 2_000
+#: So is everything when it takes longer than this to find what has changed.
+MANY_PAUSES = 16
 #: Levels of a filter that weigh as much as one plain subscription.
 LEVELS_PER_WEIGHT = 8
 
@@ -101,6 +102,7 @@ class Routes:
         "resets",
         "shared",
         "weight",
+        "work",
     )
 
     def __init__(self, limit: int, classes: Classes | None = None) -> None:
@@ -119,6 +121,8 @@ class Routes:
         self.count = 0
         #: How many of them are shared.
         self.shared = 0
+        #: Nodes visited while looking for routes, ever growing.
+        self.work = 0
         #: How often the memory was full and emptied.
         self.resets = 0
 
@@ -127,6 +131,7 @@ class Routes:
         buckets = self._buckets.match(topic)
         rule = self._classes.level(topic) if self._classes is not None else None
         level = -1 if rule is None else rule
+        self.work += self._buckets.visited
         if len(buckets) == 1:
             routes = buckets[0].routes
             route = routes.get(level)
@@ -209,9 +214,16 @@ class Routes:
         """Drop the remembered routes that this filter takes part in."""
         bucket.routes.clear()
         if "+" in filter_ or "#" in filter_:
-            keys = list(islice(self._names.match(filter_), MANY))
-            if len(keys) == MANY:
-                self._reset()
+            keys: list[bytes] = []
+            pauses = 0
+            for key in self._names.match(filter_):
+                if key is None:
+                    pauses += 1
+                else:
+                    keys.append(key)
+                if pauses > MANY_PAUSES or len(keys) > MANY:
+                    self._reset()
+                    return
             for key in keys:
                 self._forget_one(key)
         else:

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from tieline.wire.packets import Subscribe, Unsubscribe
 
 
+#: What one filter counts towards the work of a turn.
+WORK_PER_FILTER = 10
+
+
 def on_subscribe(broker: Broker, conn: Connection, packet: Subscribe, now: float) -> None:
     """Grant what can be granted, answer with one code per filter, then send what was retained."""
     session = conn.session
@@ -33,6 +37,7 @@ def on_subscribe(broker: Broker, conn: Connection, packet: Subscribe, now: float
         session.patience = (
             asked_patience(broker.settings.priority, packet.properties["user_property"]) or session.patience
         )
+    broker.routes.work += len(packet.subscriptions) * WORK_PER_FILTER
     identifiers = packet.properties.get("subscription_identifier")
     identifier = identifiers[0] if identifiers else 0
     # verdicts first: a pending one stops here, before anything has changed
@@ -47,7 +52,11 @@ def on_subscribe(broker: Broker, conn: Connection, packet: Subscribe, now: float
             reasons.append(_grant(broker, session, wish, identifier))
         else:
             reasons.append(refusal.reason)
+            broker.account.refusals[refusal.reason.name.lower()] += 1
             texts.append(f"{wish.filter[:64]}: {refusal.rule}")
+    if texts:
+        names = sorted({Reason(reason).name.lower() for reason in reasons if reason >= Reason.UNSPECIFIED_ERROR})
+        broker.tell_refusal(conn, f"SUBSCRIBE: {', '.join(names)}: {texts[0]}", now)
     # [MQTT-3.8.4-1], [MQTT-3.8.4-6]: one code for each filter, in order
     broker.journal.acknowledge(conn, _suback(conn, packet.packet_id, tuple(reasons), texts))
     broker.retained.expire(now)
@@ -121,6 +130,7 @@ def on_unsubscribe(broker: Broker, conn: Connection, packet: Unsubscribe, now: f
     session = conn.session
     assert session is not None
     _check_answer_fits(conn, len(packet.filters))
+    broker.routes.work += len(packet.filters) * WORK_PER_FILTER
     reasons: list[int] = []
     for filter_ in packet.filters:
         # [MQTT-3.10.4-1] compared character by character

@@ -70,6 +70,7 @@ class System:
         }
         numbers.update({f"tieline/dropped/{why}": count for why, count in account.drops.items()})
         numbers.update({f"tieline/closed/{why}": count for why, count in account.closed.items()})
+        numbers.update({f"tieline/refused/{why}": count for why, count in account.refusals.items()})
         numbers.update({f"tieline/held/{why}": count for why, count in account.holds.items()})
         values = {f"$SYS/broker/{name}": str(number) for name, number in numbers.items()}
         values["$SYS/broker/version"] = f"tieline version {__version__}"

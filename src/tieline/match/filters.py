@@ -26,12 +26,14 @@ class _Node(Generic[T]):
 class FilterTree(Generic[T]):
     """Values stored under topic filters, found by topic names."""
 
-    __slots__ = ("_root", "_size")
+    __slots__ = ("_root", "_size", "visited")
 
     def __init__(self) -> None:
         self._root: _Node[T] = _Node()
         #: The number of filters that hold a value.
         self._size = 0
+        #: Nodes that the last match visited.
+        self.visited = 0
 
     def __len__(self) -> int:
         return self._size
@@ -86,6 +88,7 @@ class FilterTree(Generic[T]):
         nodes = [self._root]
         # [MQTT-4.7.2-1] a filter that starts with a wildcard does not match a topic that starts with $
         wild = not topic.startswith("$")
+        self.visited = 1
         for level in levels:
             deeper: list[_Node[T]] = []
             for node in nodes:
@@ -105,6 +108,7 @@ class FilterTree(Generic[T]):
             if not deeper:
                 return found
             nodes = deeper
+            self.visited += len(nodes)
             wild = True
         for node in nodes:
             if node.value is not None:

@@ -13,6 +13,8 @@ T = TypeVar("T")
 
 #: What one level of a topic costs in a tree, about: a node, a dictionary and its share of the key.
 LEVEL_BYTES = 320
+#: Nodes that a walk visits between two pauses.
+PAUSE = 256
 
 
 def tree_bytes(topic: str) -> int:
@@ -95,40 +97,42 @@ class NameTree(Generic[T]):
         self._root = _Node()
         self._size = 0
 
-    def match(self, filter_: str) -> Iterator[T]:
-        """The values of all names that a filter matches.
+    def match(self, filter_: str) -> Iterator[T | None]:
+        """The values of all names that a filter matches, and None now and then.
 
         Lazy, and safe while the tree changes: each node's children are copied when the walk reaches it, and a value
-        is read when it is yielded.  A caller may therefore spread one walk over a long time.
+        is read when it is yielded.  A caller may therefore spread one walk over a long time; None after every ``PAUSE``
+        nodes lets it stop a search that finds nothing.
         """
         levels = filter_.split("/")
         last = len(levels)
-        stack: list[tuple[_Node[T], int]] = [(self._root, 0)]
+        visited = 0
+        stack: list[tuple[Iterator[_Node[T]], int]] = [(iter((self._root,)), 0)]
         while stack:
-            node, depth = stack.pop()
-            if depth == last:
-                if node.value is not None:
-                    yield node.value
+            nodes, depth = stack[-1]
+            node = next(nodes, None)
+            if node is None:
+                stack.pop()
                 continue
-            level = levels[depth]
-            if level == "#":
-                if node.value is not None:
-                    yield node.value
-                if node.children:
-                    # [MQTT-4.7.2-1] a leading wildcard does not see names that start with $
-                    stack.extend(
-                        (child, depth)
-                        for name, child in reversed(node.children.items())
-                        if node is not self._root or not name.startswith("$")
-                    )
-            elif level == "+":
-                if node.children:
-                    stack.extend(
-                        (child, depth + 1)
-                        for name, child in reversed(node.children.items())
-                        if node is not self._root or not name.startswith("$")
-                    )
-            elif node.children:
-                child = node.children.get(level)
+            visited += 1
+            if visited % PAUSE == 0:
+                yield None
+            level = "" if depth == last else levels[depth]
+            if node.value is not None and (depth == last or level == "#"):
+                yield node.value
+            children = node.children
+            if depth == last or not children:
+                continue
+            if level in ("#", "+"):
+                stack.append((iter(self._below(node)), depth + (level == "+")))
+            else:
+                child = children.get(level)
                 if child is not None:
-                    stack.append((child, depth + 1))
+                    stack.append((iter((child,)), depth + 1))
+
+    def _below(self, node: _Node[T]) -> list[_Node[T]]:
+        """The children that a wildcard sees: [MQTT-4.7.2-1] a leading one does not see names that start with $."""
+        children = node.children or {}
+        if node is self._root:
+            return [child for name, child in children.items() if not name.startswith("$")]
+        return list(children.values())

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, TypedDict, cast
 
 from tieline.wire.errors import Malformed, Violation
 from tieline.wire.packet_type import WILL, PacketType
+from tieline.wire.reason import Reason
 from tieline.wire.text import decode_binary, decode_pair, decode_utf8, encode_binary, encode_pair, encode_utf8
 from tieline.wire.varint import decode_varint, encode_varint
 
@@ -180,6 +181,10 @@ def _block(data: bytes, pos: int, end: int) -> tuple[int, int]:
     return start, stop
 
 
+#: Properties in one packet.  The specification sets no limit; a megabyte of empty ones takes a third of a second.
+MOST: Final = 4_096
+
+
 def decode_properties(data: bytes, pos: int, end: int, packet: int) -> tuple[Properties, int]:
     """The property block at ``pos``, checked for the packet type (or ``WILL``), and the position after it."""
     if pos < end and not data[pos]:  # Most packets carry none.
@@ -187,7 +192,11 @@ def decode_properties(data: bytes, pos: int, end: int, packet: int) -> tuple[Pro
     pos, stop = _block(data, pos, end)
     found: dict[str, Any] = {}
     carrier = 1 << packet
+    left = MOST
     while pos < stop:
+        left -= 1
+        if left < 0:
+            raise Violation(f"more than {MOST} properties in one packet", "2.2.2", Reason.QUOTA_EXCEEDED)
         # Every identifier in the table fits into one byte, so a longer one is unknown or not minimal.
         row = _TABLE.get(data[pos])
         if row is None:

@@ -31,6 +31,11 @@ class Tally:
         else:
             self.arrived[number] = when_ns
 
+    def before(self, when_ns: int) -> Tally:
+        """Only the messages that were sent before this time."""
+        count = sum(sent < when_ns for sent in self.sent)
+        return Tally(self.sent[:count], {number: came for number, came in self.arrived.items() if number < count})
+
     @property
     def lost(self) -> int:
         """Messages that have not arrived."""
