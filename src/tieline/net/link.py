@@ -108,11 +108,20 @@ class Link:
         for grant in grants:
             conn = grant.session.connection
             if conn is not None and isinstance(conn.link, Link):
-                conn.link.write(data)
+                conn.link.write(data, now)
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes, now: float) -> None:
         """Write bytes that the core says may go at once."""
         self._send(data if self._layer is None else self._layer.wrap(data))
+        if self._outq.written >= LOOK_AFTER:
+            self._look(now)
+
+    def _look(self, now: float) -> int:
+        """How many more bytes the kernel should get; a slow receiver gets nothing past the scheduler any more."""
+        room = self._outq.look(now)
+        self.conn.path = self._outq.path
+        self.conn.is_blocked = self._outq.is_slow or len(self._unsent) > 0
+        return room
 
     def _read_layer(self, layer: Layer, data: bytes, now: float, is_alone: bool) -> None:
         broker = self._loop.broker
@@ -138,8 +147,7 @@ class Link:
         limit = WRITE
         for _ in range(WRITES_PER_TURN):
             if self._outq.written >= LOOK_AFTER or self._outq.is_slow:
-                room = self._outq.look(now)
-                conn.path = self._outq.path
+                room = self._look(now)
                 if room <= 0 and not conn.closing:
                     self._look_again(now)
                     break
@@ -209,7 +217,7 @@ class Link:
             self._listen()
         elif self._unsent:
             self._unsent = b""
-            self.conn.is_blocked = False
+            self.conn.is_blocked = self._outq.is_slow
             self._listen()
 
     def _listen(self) -> None:

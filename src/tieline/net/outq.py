@@ -32,14 +32,18 @@ MARGIN = 1.25
 LOOK_AFTER = 4_096
 #: A receiver is slow when what the kernel holds takes longer than this to leave.
 SLOW_S = 0.005
-#: The shortest time over which a rate is measured.
-SPAN_S = 0.01
+#: The shortest time over which a rate is measured; acknowledgements from a thin link come in lumps.
+SPAN_S = 0.05
+#: A receiver that empties as much as this between two looks is not slow any more.
+FAST = 131_072
+#: No bound at all.
+UNBOUNDED = 1 << 40
 
 
 class OutQueue:
     """One socket's share in the kernel."""
 
-    __slots__ = ("_held", "_left_then", "_sock", "_then", "_total", "is_slow", "path", "written")
+    __slots__ = ("_allowance", "_held", "_left_then", "_sock", "_then", "_total", "is_slow", "path", "written")
 
     def __init__(self, sock: socket) -> None:
         self._sock = sock
@@ -50,6 +54,8 @@ class OutQueue:
         self._left_then = 0
         self._then = 0.0
         self._held = 0
+        #: What the kernel may hold for this receiver while it is slow.
+        self._allowance = LEAST
         self.is_slow = False
         self.path = UNKNOWN
 
@@ -71,14 +77,20 @@ class OutQueue:
                 self._measure((left - self._left_then) / elapsed)
             self._left_then = left
             self._then = now
-        if held <= LEAST:
-            self.is_slow = False
-            return 1 << 40
-        rate = self.path.rate
-        if self.path is UNKNOWN or (rate > 0 and held < rate * SLOW_S):
-            return 1 << 40
-        self.is_slow = True
-        return int(max(LEAST, MARGIN * rate * self.path.rtt_s)) - held
+        if not self.is_slow:
+            if held <= LEAST or self.path is UNKNOWN or held < self.path.rate * SLOW_S:
+                return UNBOUNDED
+            self.is_slow = True
+        if held:
+            self._allowance = int(max(LEAST, MARGIN * self.path.rate * self.path.rtt_s))
+        else:
+            # it has taken everything before we came back: faster than we feed it, so feed it more
+            self._allowance *= 2
+            if self._allowance > FAST:
+                self.is_slow = False
+                self._allowance = LEAST
+                return UNBOUNDED
+        return self._allowance - held
 
     def drained_in(self) -> float:
         """When it is worth looking again, in seconds from now."""
