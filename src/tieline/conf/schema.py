@@ -222,3 +222,11 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         tuple[Class, ...], Meta(description="Topic rules that give messages their level; the first match counts.")
     ] = field(default=(), name="class")
     claim: Annotated[tuple[Claim, ...], Meta(description="Who may claim which level.")] = ()
+
+
+#: One of each table that may be written several times: what the generated pages show for keys without a default.
+EXAMPLES: dict[str, Struct] = {
+    "listener": Listener(url="tcp://127.0.0.1:1883"),
+    "class": Class(name="control", filter="grid/+/cmd/#", level=3),
+    "claim": Claim(),
+}

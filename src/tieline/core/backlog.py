@@ -19,6 +19,7 @@ from tieline.sched.waiting import Waiting
 
 if TYPE_CHECKING:
     from tieline.core.broker import Broker
+    from tieline.core.classes import Classes
     from tieline.core.connection import Connection
     from tieline.core.message import Item
     from tieline.core.session import Entry, Grant, Session
@@ -32,10 +33,11 @@ _RESERVE = 8
 class Backlog:
     """The entries of one session while it is congested."""
 
-    __slots__ = ("_order", "congestion", "policy")
+    __slots__ = ("_classes", "_order", "congestion", "policy")
 
-    def __init__(self, policy: Policy[Entry]) -> None:
+    def __init__(self, policy: Policy[Entry], classes: Classes) -> None:
         self.policy = policy
+        self._classes = classes
         self.congestion = Congestion()
         self._order = 0
 
@@ -49,14 +51,17 @@ class Backlog:
     def push(self, entry: Entry, now: float) -> None:
         """Take one entry over."""
         self._order += 1
-        self.policy.push(_waiting(entry, self._order, now), now)
+        is_ordered = self._classes.is_ordered(entry[0].topic)
+        self.policy.push(_waiting(entry, self._order, now, is_ordered=is_ordered), now)
 
     def put_back(self, waiting: Waiting[Entry], rest: Item, grant: Grant) -> None:
         """Return the part of an entry that could not be sent."""
-        self.policy.put_back(_waiting((rest, grant), waiting.order, waiting.since))
+        left = _waiting((rest, grant), waiting.order, waiting.since)
+        left.flow = waiting.flow
+        self.policy.put_back(left)
 
 
-def _waiting(entry: Entry, order: int, now: float) -> Waiting[Entry]:
+def _waiting(entry: Entry, order: int, now: float, *, is_ordered: bool = True) -> Waiting[Entry]:
     item, grant = entry
     qos = min(item.qos, grant.qos)
     return Waiting(
@@ -67,7 +72,7 @@ def _waiting(entry: Entry, order: int, now: float) -> Waiting[Entry]:
         size=item.size,
         messages=item.messages,
         # what MQTT keeps in order; an operator may say that a topic need not be
-        flow=(item.publisher, item.topic, qos),
+        flow=(item.publisher, item.topic, qos, 0 if is_ordered else order),
         heat=item.heat,
         depth=item.topic.count(b"/"),
         is_assured=qos > 0,
@@ -89,7 +94,7 @@ def engage(broker: Broker, session: Session) -> Backlog:
         rules = broker.classes.rules
         if session.patience is not None:
             rules = replace(rules, patience=session.patience)
-        session.backlog = Backlog(make(broker.settings.priority.policy, rules))
+        session.backlog = Backlog(make(broker.settings.priority.policy, rules), broker.classes)
         broker.account.congestions += 1
     return session.backlog
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tieline.conf.schema import Settings, bound
+from tieline.conf.schema import Settings, bound, seconds
 from tieline.core import connect, egress, will
 from tieline.core.account import Account, Event
 from tieline.core.classes import Claims, Classes
@@ -32,6 +32,7 @@ from tieline.wire.topics import split_share
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tieline.core.routes import Route
     from tieline.core.session import Session
 
 
@@ -63,6 +64,8 @@ class Broker:
         #: Messages of different levels may meet: rules exist, or somebody has claimed a level.
         self.has_levels = len(self.classes) > 0
         self.default_level = self.settings.priority.default_level
+        self.heat_deliveries = self.settings.priority.heat_deliveries
+        self._heat_period_s = seconds(self.settings.priority.period)
         self.retained = Retained(bound(limits.retained_messages), bound(limits.retained_bytes))
         #: Every session, by client id, whether its client is connected or not.
         self.sessions: dict[str, Session] = {}
@@ -178,6 +181,12 @@ class Broker:
             self.shut(conn, "server_shutdown", now, reason=Reason.SERVER_SHUTTING_DOWN)
 
     # -- what the core's own parts call
+
+    def heat(self, route: Route, messages: int, now: float) -> int:
+        """How hot the topic of these messages is."""
+        if not self.heat_deliveries:
+            return route.heat
+        return route.heat_with(self.heat_deliveries, messages, int(now / self._heat_period_s))
 
     def mark(self, conn: Connection) -> None:
         """The shell should look at this connection."""

@@ -45,6 +45,9 @@ class Classes:
             floor=settings.priority.floor,
             inheritance=settings.priority.inheritance,
         )
+        self._unordered: FilterTree[bool] = FilterTree()
+        for filter_ in settings.priority.unordered:
+            self._unordered.put(filter_, True)
         #: Largest message of each level; None where a class sets no bound.
         self.max_packet = tuple(traffic.max_packet for traffic in classes)
         self.has_bounds = any(bound is not None for bound in self.max_packet)
@@ -52,6 +55,10 @@ class Classes:
 
     def __len__(self) -> int:
         return len(self._rules)
+
+    def is_ordered(self, topic: bytes) -> bool:
+        """Whether messages of a topic keep their order: they do, unless an operator said they need not."""
+        return not len(self._unordered) or not self._unordered.match(topic.decode())
 
     def level(self, topic: str) -> int | None:
         """The level that the first matching rule gives; None when none does."""

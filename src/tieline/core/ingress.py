@@ -152,6 +152,7 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
     if broker.classes.has_bounds:
         limit = min(limit, broker.classes.least_bound)
     has_levels = broker.has_levels
+    is_plain_heat = not broker.heat_deliveries
     default_level = broker.default_level
     #: Messages below urgent that are dispatched, the more urgent ones first, when the chunk has been parsed.
     pending: list[tuple[Burst, Route]] = []
@@ -207,7 +208,7 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
                                         session.client_id,
                                         level,
                                         now,
-                                        route.heat,
+                                        route.heat if is_plain_heat else broker.heat(route, messages, now),
                                         taxon,
                                     )
                                     if has_levels and level < URGENT:
@@ -235,7 +236,7 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
                                     session.client_id,
                                     level,
                                     now,
-                                    route.heat,
+                                    route.heat if is_plain_heat else broker.heat(route, 1, now),
                                     taxon,
                                 )
                                 # what goes out again stands here already: only the packet id will differ

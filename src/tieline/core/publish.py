@@ -82,7 +82,7 @@ def on_publish(broker: Broker, conn: Connection, packet: Publish, now: float, he
         publisher=session.client_id,
         level=level,
         at=now,
-        heat=route.heat,
+        heat=broker.heat(route, 1, now),
         taxon=route.level if route.level >= 0 else broker.default_level,
     )
     accept(broker, conn, message, route, packet.packet_id, now)

@@ -47,17 +47,28 @@ def weight_of(filter_: str) -> int:
 class Route:
     """Who gets the messages of a topic."""
 
-    __slots__ = ("grants", "groups", "heat", "is_simple", "level")
+    __slots__ = ("_before", "_period", "_recent", "grants", "groups", "heat", "is_simple", "level")
 
     def __init__(self, grants: tuple[Grant, ...], groups: tuple[Group, ...], level: int) -> None:
         self.grants = grants
         self.groups = groups
         #: Live subscribers of the topic, as the heat paper counts them; a route is forgotten when they change.
         self.heat = len(grants) + sum(len(group.members) for group in groups)
+        #: Deliveries in the current and in the last period, for a heat that counts them.
+        self._recent = self._before = self._period = 0
         #: The level that topic rules give; -1 when none does.
         self.level = level
         #: Neither No Local nor shared subscriptions: every grant gets every message.
         self.is_simple = not groups and not any(grant.no_local for grant in grants)
+
+    def heat_with(self, weight: float, messages: int, period: int) -> int:
+        """Subscribers plus weighted deliveries of the last whole period; counts these messages."""
+        if period != self._period:
+            self._before = self._recent if period == self._period + 1 else 0
+            self._recent = 0
+            self._period = period
+        self._recent += messages * len(self.grants)
+        return self.heat + int(weight * self._before)
 
 
 class Bucket:

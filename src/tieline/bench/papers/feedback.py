@@ -121,6 +121,7 @@ def run(*, repetitions: int) -> Figures345:
         sockets += [open_port(at, stage, one.name, [f"{one.name}/#"], one.received, one.wishes) for one in subscribers]
         _episode(stage, subscribers, writers, has_high=False)
         unblocked = [wait for one in subscribers for wait in one.flows["low"].waits_s()]
+        _episode(stage, subscribers, writers, has_high=True)  # the port is known to be blocked when it counts
         for _ in range(repetitions):
             _episode(stage, subscribers, writers, has_high=True)
             for one in subscribers:

@@ -121,6 +121,7 @@ def run(*, repetitions: int, has_mosquitto: bool) -> Figure2:
     peers = {name: make for name, make in _PEERS.items() if has_mosquitto or name != "mosquitto"}
     delays_ms: dict[str, list[float]] = {name: [] for name in peers}
     with _scenes(peers) as (stage, scenes):
+        _burst(stage, scenes, COUNTS[-1], seed=-1)  # the port is known to be blocked when the experiment begins
         for count in COUNTS:
             found: dict[str, list[float]] = {name: [] for name in scenes}
             for repetition in range(repetitions):

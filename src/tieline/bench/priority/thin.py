@@ -43,6 +43,8 @@ LOW_TIMEOUT_S = 5.0
 #: Sizes of whole PUBLISH packets.
 URGENT_BYTES, LOW_BYTES = 150, 200
 BULK_BYTES = (500, 1_000)
+#: Bulk comes in clumps of equal packets, as a file transfer does, up to so many at once.
+BULK_CLUMP = 12
 #: Four seconds of the link: overflow begins soon, and emptying the queue at the end takes no longer.
 QUEUE_BYTES = 65_536
 
@@ -129,16 +131,17 @@ class Lane:
         self.flows[arrival.topic].arrival(number, when_ns)
         self.last_s = clock()
 
-    def send(self, topic: str, size: int) -> None:
-        """Publish a packet of this size."""
+    def send(self, topic: str, size: int, count: int = 1) -> None:
+        """Publish packets of this size, all at once."""
         user = {"priority": str(LEVELS[topic])} if self.case.by_property else {}
-        payload = self.flows[topic].payload(size - overhead(topic, user))
-        self.writers[topic].write(publish(topic, payload, user))
+        room = size - overhead(topic, user)
+        flow = self.flows[topic]
+        self.writers[topic].write(b"".join(publish(topic, flow.payload(room), user) for _ in range(count)))
 
     def begin(self, stage: Stage, begin: float, end: float) -> None:
         """Put the three flows on the agenda."""
         rate = self.link.shape.bytes_per_s
-        sizes = random.Random(7)
+        chance = random.Random(7)
         # for each byte sent above it, the low class earns FLOOR bytes
         low_rate = rate * FLOOR / (1 + FLOOR) / 2
 
@@ -147,9 +150,9 @@ class Lane:
             return now + 1.0 if now + 1.0 < end else None
 
         def bulk(now: float) -> float | None:
-            size = sizes.randint(*BULK_BYTES)
-            self.send(BULK, size)
-            return now + size / (2 * rate) if now < end else None
+            size, count = chance.randint(*BULK_BYTES), chance.randint(1, BULK_CLUMP)
+            self.send(BULK, size, count)
+            return now + count * size / (2 * rate) if now < end else None
 
         def low(now: float) -> float | None:
             self.send(LOW, LOW_BYTES)
