@@ -129,7 +129,7 @@ def _encoded(one: Packet | bytes, version: int) -> bytes:
 
 
 @st.composite
-def conversations(draw: st.DrawFn) -> list[Step]:
+def conversations(draw: st.DrawFn, *, publishes_only: bool = False) -> list[Step]:
     """Several clients of both versions, mostly publishing, each chunk with one or more packets."""
     versions = [draw(st.sampled_from((4, 5))) for _ in range(_CLIENTS)]
     steps = []
@@ -152,10 +152,10 @@ def conversations(draw: st.DrawFn) -> list[Step]:
     for _ in range(draw(st.integers(1, 15))):
         number = draw(st.integers(0, _CLIENTS - 1))
         version = versions[number]
-        kinds = [_publishes, _publishes, _publishes, _others]
+        kinds = [_publishes, _publishes, _publishes] + [_others] * (not publishes_only)
         if version == 5:
             kinds.append(_rich_publishes)
-        if draw(st.integers(0, 20)) == 0:
+        if not publishes_only and draw(st.integers(0, 20)) == 0:
             kinds.append(_rare)
         packets = draw(st.lists(st.one_of(kinds), min_size=1, max_size=4))
         repeat = draw(st.sampled_from((1, 1, 1, 3)))
