@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from random import Random
 from typing import NamedTuple
 
@@ -15,6 +15,8 @@ from tieline.core.connection import Connection
 from tieline.core.passing import pass_on
 from tieline.core.ports import Allowed, Login, Refused, Verdict
 from tieline.wire.codec import encode
+from tieline.wire.frames import find_frame
+from tieline.wire.packet_type import PacketType
 from tieline.wire.packets import (
     Connect,
     Disconnect,
@@ -127,7 +129,7 @@ def _encoded(one: Packet | bytes, version: int) -> bytes:
 
 
 @st.composite
-def conversations(draw: st.DrawFn) -> list[Step]:
+def conversations(draw: st.DrawFn, *, publishes_only: bool = False) -> list[Step]:
     """Several clients of both versions, mostly publishing, each chunk with one or more packets."""
     versions = [draw(st.sampled_from((4, 5))) for _ in range(_CLIENTS)]
     steps = []
@@ -150,10 +152,10 @@ def conversations(draw: st.DrawFn) -> list[Step]:
     for _ in range(draw(st.integers(1, 15))):
         number = draw(st.integers(0, _CLIENTS - 1))
         version = versions[number]
-        kinds = [_publishes, _publishes, _publishes, _others]
+        kinds = [_publishes, _publishes, _publishes] + [_others] * (not publishes_only)
         if version == 5:
             kinds.append(_rich_publishes)
-        if draw(st.integers(0, 20)) == 0:
+        if not publishes_only and draw(st.integers(0, 20)) == 0:
             kinds.append(_rare)
         packets = draw(st.lists(st.one_of(kinds), min_size=1, max_size=4))
         repeat = draw(st.sampled_from((1, 1, 1, 3)))
@@ -197,6 +199,25 @@ def serve(steps: Iterable[Step], cut: str, *, cache: int = 1_000, guarded: bool 
     )
 
 
+def sort_out(outcome: Outcome) -> Outcome:
+    """The same with messages and answers apart: which of them goes first depends on when they are written."""
+    apart: list[list[bytes]] = [sorted(packets(data), key=_is_message) for data in outcome.sent]
+    return outcome._replace(sent=tuple(map(b"".join, apart)))
+
+
+def packets(data: bytes) -> Iterator[bytes]:
+    """The packets that were sent, one by one."""
+    pos = 0
+    while (frame := find_frame(data, pos, 1 << 28)) is not None:
+        yield data[pos : frame[1]]
+        pos = frame[1]
+    assert pos == len(data)
+
+
+def _is_message(packet: bytes) -> bool:
+    return packet[0] >> 4 == PacketType.PUBLISH
+
+
 def _pieces(data: bytes, cut: str, random: Random) -> list[bytes]:
     if cut in ("whole", "alone"):
         return [data]
@@ -217,4 +238,6 @@ def write_out(broker: Broker, conns: list[Connection], sent: list[bytes], now: f
                 sent[number] += data
                 busy = True
         broker.dirty = [conn for conn in broker.dirty if conn.is_dirty]
+        due = broker.timer()
+        busy = busy or (due is not None and due <= now)
         broker.tick(now)

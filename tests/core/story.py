@@ -8,14 +8,18 @@ state, a failing story is shortened by leaving actions out as long as it still f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from random import Random
 from typing import Any, Final, NamedTuple
+from unittest.mock import patch
 
 from tests.core.coherence import check_routes
 from tests.core.device import EXPIRY_S, Device, Fleet
 from tests.core.oracle import Message
 from tests.kits.check_store import PromptStore
 from tests.kits.world import World
+from tieline.core import ingress
+from tieline.match import names
 from tieline.wire.packets import Publish, Subscription
 
 _DEVICES: Final = 4
@@ -33,7 +37,10 @@ class Setting(NamedTuple):
     split: bool
     route_cache: int
     inflight: int
+    #: The store keeps everything, so every fact is described.
     is_permanent: bool
+    #: Every piece of work is cut into the smallest portions.
+    is_impatient: bool
 
 
 class Action(NamedTuple):
@@ -50,9 +57,13 @@ class Play:
     """Carries actions out, with the oracle watching."""
 
     def __init__(self, setting: Setting) -> None:
-        options = setting._asdict()
-        store = PromptStore() if options.pop("is_permanent") else None
-        self.fleet = Fleet(World(store=store, **options), _DEVICES)
+        world = World(
+            store=PromptStore() if setting.is_permanent else None,
+            split=setting.split,
+            route_cache=setting.route_cache,
+            inflight=setting.inflight,
+        )
+        self.fleet = Fleet(world, _DEVICES)
         self.sent = 0
         for device in self.fleet.devices:
             device.connect(5, is_clean=True, is_durable=True, window=100)
@@ -153,10 +164,17 @@ class Play:
 def invent(random: Random, length: int) -> tuple[Setting, list[Action]]:
     """A story: mostly messages, with trouble in between."""
     one_of = random.choice
-    setting = Setting(random.random() < 0.25, one_of((0, 1, 1_000)), one_of(_WINDOWS), random.random() < 0.3)
 
     def flag(chance: float = 0.5) -> bool:
         return random.random() < chance
+
+    setting = Setting(
+        split=flag(0.25),
+        route_cache=one_of((0, 1, 1_000)),
+        inflight=one_of(_WINDOWS),
+        is_permanent=flag(0.3),
+        is_impatient=flag(0.3),
+    )
 
     makers: dict[str, tuple[int, Callable[[], dict[str, Any]]]] = {
         "publish": (
@@ -196,10 +214,9 @@ def invent(random: Random, length: int) -> tuple[Setting, list[Action]]:
         "read": (4, dict),
         "advance": (1, lambda: {"seconds": one_of((1, EXPIRY_S - 1, EXPIRY_S))}),
     }
-    names = list(makers)
     weights = [weight for weight, _ in makers.values()]
     actions: list[Action] = []
-    for name in random.choices(names, weights, k=length):
+    for name in random.choices(list(makers), weights, k=length):
         values = makers[name][1]()
         if name != "advance":
             values = {"number": random.randrange(_DEVICES), **values}
@@ -209,6 +226,18 @@ def invent(random: Random, length: int) -> tuple[Setting, list[Action]]:
 
 def tell(setting: Setting, actions: list[Action]) -> Exception | None:
     """Carry a story out to its end; what went wrong, if anything did."""
+    with impatience() if setting.is_impatient else nullcontext():
+        return _tell(setting, actions)
+
+
+@contextmanager
+def impatience() -> Iterator[None]:
+    """A broker that stops after every packet that caused work, and after every node of a search."""
+    with patch.object(ingress, "WORK_PER_TURN", 0), patch.object(names, "PAUSE", 1):
+        yield
+
+
+def _tell(setting: Setting, actions: list[Action]) -> Exception | None:
     try:
         play = Play(setting)
         for action in actions:

@@ -240,3 +240,27 @@ def test_aliases_end_with_the_connection() -> None:
     again = world.durable("p")
     again.put("", topic_alias=1)
     again.expect_end(Reason.PROTOCOL_ERROR)
+
+
+def test_waiting_publishers_go_on_one_after_the_other() -> None:
+    world = World(queue_messages=4, inflight=1)
+    subscriber, first = world.client("s"), world.client("p", version=4)
+    subscriber.subscribe("t", qos=1)
+    for _ in range(5):
+        first.publish("t", qos=1)
+    publishers = [world.client(f"p{number}", version=4) for number in range(300)]
+    for publisher in publishers:
+        publisher.send(*(Publish(topic="t", payload=b"x", qos=1, packet_id=n + 1) for n in range(3)))
+    held = world.broker.account.holds[Hold.QUEUE_FULL]
+    assert held == 300
+    for _ in range(4):
+        (message,) = subscriber.messages()
+        subscriber.acknowledge(message)
+    assert world.broker.account.holds[Hold.QUEUE_FULL] - held < 30, "there was room for a few, not for all"
+    received = 0
+    while messages := subscriber.messages():
+        received += len(messages)
+        for message in messages:
+            subscriber.acknowledge(message)
+    assert received == 5 + 900 - 4
+    assert all(publisher.connection.hold is None for publisher in publishers)

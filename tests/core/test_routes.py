@@ -229,3 +229,17 @@ def test_forgetting_is_bounded_by_what_it_visits() -> None:
     for number in range(100):
         routes.unsubscribe(session, None, f"+/+/{number}")
     assert perf_counter() - began < 0.5
+
+
+def test_the_receivers_of_remembered_topics_are_shared_or_charged() -> None:
+    """Many who want everything and one who wants a part: every topic has a route of its own."""
+    routes = Routes(131_072)
+    for number in range(500):
+        routes.subscribe(Session(f"s{number}", 10, 1_000), None, "#", held("#"))
+    routes.subscribe(Session("one more", 10, 1_000), None, "t/#", held("t/#"))
+    for number in range(2_000):
+        route = routes.find(f"t/{number}", b"t/%d" % number)
+        assert len(route.grants) == 501
+    kept = {id(grant) for route in routes.known.values() for grant in route.grants}
+    places = sum(len(route.grants) for route in routes.known.values())
+    assert len(kept) * 106 + places * 8 < 32_000_000

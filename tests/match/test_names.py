@@ -2,22 +2,30 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import TypeVar
 
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.match.topics import filters, names
-from tieline.match.names import NameTree
+from tieline.match.names import PAUSE, NameTree
 from tieline.wire.topics import matches
+
+T = TypeVar("T")
+
+
+def values(tree: NameTree[T], filter_: str) -> Iterator[T]:
+    """What a walk finds, without its pauses."""
+    return (value for value in tree.match(filter_) if value is not None)
 
 
 class Walk:
     """One lazy walk, and what it may and must still yield."""
 
-    def __init__(self, filter_: str, values: Iterator[int]) -> None:
+    def __init__(self, filter_: str, found: Iterator[int]) -> None:
         self.filter = filter_
-        self.values = values
+        self.values = found
         #: Names that match and have been there, whatever their value, since the walk began.
         self.must: set[str] = set()
         self.seen: Counter[str] = Counter()
@@ -59,7 +67,7 @@ class Names(RuleBasedStateMachine):
     @rule(filter_=filters)
     def match(self, filter_: str) -> None:
         wanted = sorted(value for name, value in self.model.items() if matches(filter_, name))
-        assert sorted(self.tree.match(filter_)) == wanted
+        assert sorted(values(self.tree, filter_)) == wanted
 
     @rule()
     def clear(self) -> None:
@@ -70,7 +78,7 @@ class Names(RuleBasedStateMachine):
 
     @rule(filter_=filters)
     def begin_a_walk(self, filter_: str) -> None:
-        walk = Walk(filter_, self.tree.match(filter_))
+        walk = Walk(filter_, values(self.tree, filter_))
         walk.must.update(name for name in self.model if matches(filter_, name))
         self.walks.append(walk)
 
@@ -118,7 +126,7 @@ def test_every_name_is_found_once(stored: list[str], filter_: str) -> None:
     tree: NameTree[str] = NameTree()
     for name in stored:
         tree.put(name, name)
-    assert sorted(tree.match(filter_)) == sorted(name for name in set(stored) if matches(filter_, name))
+    assert sorted(values(tree, filter_)) == sorted(name for name in set(stored) if matches(filter_, name))
 
 
 def test_a_walk_reads_values_when_it_yields_them() -> None:
@@ -149,3 +157,16 @@ def test_names_come_in_the_order_in_which_they_were_stored() -> None:
     for name in stored:
         tree.put(name, name)
     assert list(tree.match("#")) == ["b", "a/z", "a/y", "c"]
+
+
+def test_a_long_search_pauses_now_and_then() -> None:
+    tree: NameTree[int] = NameTree()
+    for number in range(3_000):
+        tree.put(f"a/{number}", number)
+    in_vain = list(tree.match("+/+/x"))
+    assert set(in_vain) == {None}
+    assert len(in_vain) == 3_000 // PAUSE
+    found = list(tree.match("#"))
+    assert [value for value in found if value is not None] == list(range(3_000))
+    assert found.count(None) == 3_000 // PAUSE
+    assert next(tree.match("a/2999")) == 2_999, "what is found at once is found at once"

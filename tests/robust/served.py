@@ -60,6 +60,10 @@ class Served:
         """Everything it has written to its log."""
         return self._log.read_text()
 
+    def raw_log(self) -> bytes:
+        """The same, byte for byte."""
+        return self._log.read_bytes()
+
     def expect_log(self, *words: str) -> str:
         """The first line of the log with all these words."""
         return until(

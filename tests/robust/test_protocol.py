@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.kits.dial import Dial
 from tests.kits.patience import until
 from tests.robust.arena import Arena
+from tests.robust.served import serving
 from tieline.wire.codec import encode
 from tieline.wire.packets import Connect, Disconnect, Puback, Pubcomp, Publish, Pubrec, Pubrel, Subscribe, Subscription
 from tieline.wire.reason import Reason
@@ -160,3 +163,28 @@ def test_what_no_client_may_send_ends_the_connection(data: bytes, name: str) -> 
         client.expect_end()
         arena.expect_log("wrong", "closed")
         assert arena.closed(name) == 1, f"told {said}"
+
+
+def test_a_client_cannot_write_log_lines_of_its_own(tmp_path: Path) -> None:
+    """What a client says of itself is text in a line, not lines, and not commands to a terminal."""
+    with serving(tmp_path) as broker:
+        names = (
+            "a\nclosed admin (10.0.0.1:1): forged",
+            "b\rforged",
+            "c\x1b[2Jforged",
+            "d\x9b2Jforged",
+            "e\u2028forged",
+        )
+        for name in names:
+            broker.dial(name).send(b"\x00\x00")
+        away = broker.dial("away", properties={"session_expiry_interval": 60})
+        away.subscribe("#")
+        away.close()
+        broker.dial("publisher").send(Publish(topic="t\nforged", payload=b""))
+        broker.expect_log("closed", "e")
+        broker.expect_log("dropped", "offline")
+        for line in broker.raw_log().split(b"\n"):
+            assert not line.startswith((b"closed admin", b"forged"))
+            assert not any(byte < 32 for byte in line)
+            assert b"\xc2\x9b" not in line
+            assert b"\xe2\x80\xa8" not in line

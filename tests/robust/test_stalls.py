@@ -7,7 +7,8 @@ from itertools import product
 from tests.kits.patience import until
 from tests.robust.arena import Arena
 from tieline.wire.codec import encode
-from tieline.wire.packets import Pingreq, Pingresp, Publish, Suback, Subscribe, Subscription
+from tieline.wire.packets import Disconnect, Pingreq, Pingresp, Publish, Suback, Subscribe, Subscription
+from tieline.wire.reason import Reason
 
 #: One turn of the loop may not take longer, on a machine that runs this test, its clients and other things as well.
 TURN_S = 0.4
@@ -99,6 +100,7 @@ def test_a_packet_full_of_user_properties() -> None:
         data = encode(Publish(topic="t", payload=b"", properties={"user_property": [("", "")] * 200_000}), 5)
         arena.take_longest_turn()
         client.send(data)
-        client.send(Pingreq())
-        client.receive()
+        client.expect(Disconnect, reason=Reason.QUOTA_EXCEEDED)
+        client.expect_end()
+        arena.expect_closed("quota_exceeded", who="wordy")
         assert arena.take_longest_turn() < TURN_S

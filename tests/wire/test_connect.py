@@ -17,9 +17,7 @@ from tieline.wire.reason import Reason
         pytest.param("'MQTT' 04 0a 0000 'c'", Violation, "MQTT-3.1.2-11", marks=clause("MQTT311-3.1.2-13")),
         pytest.param("'MQTT' 05 12 0000 00 'c'", Violation, "MQTT-3.1.2-11", marks=clause("MQTT-3.1.2-11")),
         pytest.param("'MQTT' 04 22 0000 'c'", Violation, "MQTT-3.1.2-13", marks=clause("MQTT311-3.1.2-15")),
-        pytest.param(
-            "'MQTT' 05 22 0000 00 'c'", Violation, "MQTT-3.1.2-13", marks=clause("MQTT-3.1.2-13")
-        ),
+        pytest.param("'MQTT' 05 22 0000 00 'c'", Violation, "MQTT-3.1.2-13", marks=clause("MQTT-3.1.2-13")),
         pytest.param("'MQTT' 04 1e 0000 'c' 'w' ''", Malformed, "MQTT-3.1.2-12", marks=clause("MQTT311-3.1.2-14")),
         pytest.param("'MQTT' 05 1e 0000 00 'c' 00 'w' ''", Malformed, "MQTT-3.1.2-12", marks=clause("MQTT-3.1.2-12")),
         pytest.param("'MQTT' 04 42 0000 'c' 'p'", Violation, "3.1.1 MQTT-3.1.2-22", marks=clause("MQTT311-3.1.2-22")),

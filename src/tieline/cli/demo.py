@@ -100,19 +100,19 @@ def _broker(data: Path) -> Iterator[str]:
 def _cast(port: int, ws_port: int) -> Panel:
     """Who talks to whom."""
     lines = (
-        ("sensor    3.1.1", "──┐", "", "  ┌──▶", "dashboard  5"),
-        ("polite    3.1.1", "──┤", "╭─────────────────────╮", "  ├──▶", "worker-0   3.1.1 ┐"),
-        ("fragile   3.1.1", "──┼──▶", "│  [bold]tieline demo[/]       │", "──┼──▶", "worker-1   5     ├ $share/team"),
-        ("commuter  3.1.1", "──┤", f"│  tcp://…:{port:<11}│", "  ├──▶", "worker-2   5     ┘"),
-        ("phone     5, ws", "──┘", f"│  ws://…:{ws_port:<12}│", "  ├──▶", "latecomer  5"),
-        ("", "", "╰─────────────────────╯", "  └──▶", "commuter, phone"),
+        ("sensor    3.1.1", "─┐", "", " ┌─▶", "dashboard  5"),
+        ("polite    3.1.1", "─┤", "╭───────────────╮", " ├─▶", "worker-0   3.1.1 ┐"),
+        ("fragile   3.1.1", "─┼─▶", "│ [bold]tieline demo[/]  │", "─┼─▶", "worker-1   5     ├ $share/team"),
+        ("commuter  3.1.1", "─┤", f"│ tcp://…:{port:<6}│", " ├─▶", "worker-2   5     ┘"),
+        ("phone     5, ws", "─┘", f"│ ws://…:{ws_port:<7}│", " ├─▶", "latecomer  5"),
+        ("", "", "╰───────────────╯", " └─▶", "commuter, phone"),
     )
     grid = Table.grid(padding=(0, 0))
     for style in ("cyan", "dim", "", "dim", "magenta"):
         grid.add_column(style=style, no_wrap=True)
     for left, into, box, out, right in lines:
-        grid.add_row(f"{left} ", f"{into:<6}", box, f"{out} ", right)
-    return Panel(grid, title="who talks to whom", title_align="left", expand=False, padding=(0, 2))
+        grid.add_row(f"{left} ", f"{into:<4}", box, f"{out} ", right)
+    return Panel(grid, title="who talks to whom", title_align="left", expand=False, padding=(0, 1))
 
 
 def _table(outcomes: list[Outcome]) -> Table:
