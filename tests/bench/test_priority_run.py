@@ -28,7 +28,9 @@ TINY = replace(
     thin_s=1.0,
     slow_s=1.0,
     busy_s=0.3,
+    busy_repetitions=1,
     stranger_s=0.05,
+    stranger_repetitions=1,
     cost_s=0.05,
     cost_repetitions=1,
 )

@@ -56,9 +56,17 @@ class Backlog:
 
     def put_back(self, waiting: Waiting[Entry], rest: Item, grant: Grant) -> None:
         """Return the part of an entry that could not be sent."""
-        left = _waiting((rest, grant), waiting.order, waiting.since)
-        left.flow = waiting.flow
-        self.policy.put_back(left)
+        self.policy.put_back(_rest(waiting, rest, grant))
+
+    def keep(self, victim: Waiting[Entry], rest: Item, grant: Grant) -> None:
+        """Return the part of a victim that need not go."""
+        self.policy.keep(_rest(victim, rest, grant))
+
+
+def _rest(waiting: Waiting[Entry], rest: Item, grant: Grant) -> Waiting[Entry]:
+    left = _waiting((rest, grant), waiting.order, waiting.since)
+    left.flow = waiting.flow
+    return left
 
 
 def _waiting(entry: Entry, order: int, now: float, *, is_ordered: bool = True) -> Waiting[Entry]:
@@ -116,13 +124,11 @@ def window_of(broker: Broker, conn: Connection, in_flight: int) -> Window:
     return Window.OPEN if conn.quota > reserve_of(broker, conn) else Window.URGENT_ONLY
 
 
-def split(waiting: Waiting[Entry], room: int) -> tuple[Item, Item | None]:
-    """As much of a burst as fits, at least one packet, and the rest; anything else goes whole."""
-    item, _ = waiting.entry
-    if not isinstance(item, Burst) or item.size <= room or item.messages == 1:
-        return item, None
-    fits = max(1, room // item.stride)
-    return item.cut(fits) if fits < item.messages else (item, None)
+def split(burst: Burst, room: int) -> tuple[Burst, Burst | None]:
+    """As much of a burst as fits, at least one packet, and the rest."""
+    if burst.size <= room or burst.messages == 1:
+        return burst, None
+    return burst.cut(max(1, room // burst.stride))
 
 
 def is_kept_for_urgent(broker: Broker, conn: Connection, item: Item) -> bool:

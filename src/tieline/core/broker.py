@@ -62,7 +62,7 @@ class Broker:
         self.claims = Claims(self.settings)
         self.routes = Routes(limits.route_cache, self.classes)
         #: Messages of different levels may meet: rules exist, or somebody has claimed a level.
-        self.has_levels = len(self.classes) > 0
+        self.has_levels = len(self.classes) > 0 or not self.claims.is_open
         self.default_level = self.settings.priority.default_level
         self.heat_deliveries = self.settings.priority.heat_deliveries
         self._heat_period_s = seconds(self.settings.priority.period)
@@ -177,7 +177,8 @@ class Broker:
                 # what waits for the client goes out before the goodbye; afterwards its session may be gone
                 last = egress.fill(self, conn, LAST_BYTES, now)
                 self.account.bytes_out -= len(last)  # counted when it is written
-                conn.say(last)
+                conn.control.append(last)
+                conn.control_bytes += len(last)
             self.shut(conn, "server_shutdown", now, reason=Reason.SERVER_SHUTTING_DOWN)
 
     # -- what the core's own parts call

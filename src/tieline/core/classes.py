@@ -109,6 +109,8 @@ class Claims:
             self._filters.append(tree)
         #: Nobody is limited: the hot path need not ask.
         self.is_open = not settings.claim and all(listener.max_level == LEVELS - 1 for listener in settings.listener)
+        #: Somebody is limited in how often: messages are then judged one by one.
+        self.has_rates = any(claim.per_s != "none" for claim in settings.claim)
         #: Messages lowered because their publisher may not, and because there were too many.
         self.lowered = 0
         self.throttled = 0
@@ -135,12 +137,13 @@ class Claims:
 
 
 def _spend(conn: Connection, rule: Claim, messages: int, now: float) -> bool:
-    """Take tokens from the client's bucket for this rule; one second's worth fits in it."""
+    """Take tokens from the client's bucket for this rule; one second's worth, and at least one, fits in it."""
     rate = float(rule.per_s)
     if conn.buckets is None:
         conn.buckets = {}
-    tokens, then = conn.buckets.get(id(rule), (rate, now))
-    tokens = min(rate, tokens + (now - then) * rate)
+    most = max(1.0, rate) if rate else 0.0
+    tokens, then = conn.buckets.get(id(rule), (most, now))
+    tokens = min(most, tokens + (now - then) * rate)
     if tokens < messages:
         conn.buckets[id(rule)] = (tokens, now)
         return False

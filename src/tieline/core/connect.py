@@ -52,7 +52,8 @@ def on_connect(broker: Broker, conn: Connection, packet: Connect, now: float) ->
         listener=conn.listener,
         peer=conn.peer,
     )
-    claimed = claimed_level(packet.properties) if packet.properties else None
+    # the header byte, where there is one, has already set the level
+    claimed = conn.level if conn.has_header else claimed_level(packet.properties) if packet.properties else None
     if claimed == -1:
         broker.account.unknown_levels += 1
     elif claimed is not None:

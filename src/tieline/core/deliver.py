@@ -122,7 +122,7 @@ def _make_room_by_policy(broker: Broker, session: Session, now: float) -> None:
     queue = session.queue
     while queue.is_over and queue.messages:
         # QoS 0 first; what is left are messages that may only go where the operator said so
-        victim = backlog.policy.evict() or backlog.policy.pop(now)
+        victim = backlog.policy.evict() or backlog.policy.evict_assured()
         if victim is None:
             break
         item, grant = victim.entry
@@ -133,7 +133,7 @@ def _make_room_by_policy(broker: Broker, session: Session, now: float) -> None:
                     rest, item = item.cut(item.messages - excess)
                 else:
                     item, rest = item.cut(excess)
-                backlog.put_back(victim, rest, grant)
+                backlog.keep(victim, rest, grant)
         discard(broker, session, item, Drop.QUEUE_FULL, now)
 
 

@@ -36,7 +36,7 @@ def fill(broker: Broker, conn: Connection, limit: int, now: float) -> bytes:
     if conn.state is not CONNECTED or session is None:
         return _join(broker, *_take_control(broker, conn))
     queue = session.queue
-    if queue.messages and not conn.control and not conn.resend and len(queue.entries) == 1:
+    if len(queue.entries) == 1 and session.backlog is None and not conn.control and not conn.resend:
         # one thing to send, as it came: what a paced client gets most of the time
         item, grant = queue.entries[0]
         if (
@@ -44,6 +44,7 @@ def fill(broker: Broker, conn: Connection, limit: int, now: float) -> bytes:
             and item.version == conn.raw_version
             and not (grant.identifiers or queue.blocked or session.replays or session.oldest)
             and item.stride <= conn.max_packet
+            and item.size <= limit
         ):
             queue.entries.clear()
             queue.messages -= item.messages
@@ -93,6 +94,7 @@ def _drain(  # the loop's whole state, passed once
     raw_version = conn.raw_version
     max_packet = conn.max_packet
     sent = messages = taken = 0
+    is_urgent_stopped = False
     while blocked and size < limit and conn.quota and len(session.inflight) < _PACKET_IDS:
         item, grant = blocked[0]
         if is_kept_for_urgent(broker, conn, item):
@@ -108,6 +110,10 @@ def _drain(  # the loop's whole state, passed once
         entry = entries.popleft()
         item, grant = entry
         if isinstance(item, Burst):
+            if size + item.size > limit:
+                item, rest = split(item, limit - size)
+                if rest is not None:
+                    entries.appendleft((rest, grant))
             messages += item.messages
             taken += item.size
             if item.version == raw_version and not grant.identifiers and item.stride <= max_packet:
@@ -130,10 +136,10 @@ def _drain(  # the loop's whole state, passed once
                 or is_kept_for_urgent(broker, conn, item)
             )
         ):
-            if item.level == URGENT and blocked and conn.quota:
-                # bulk is stopped by the window, an urgent message is not: let the policy find the way
+            if item.level == URGENT and broker.has_levels:
+                # never behind bulk that the window stops: let the policy find the way
                 entries.appendleft(entry)
-                engage(broker, session)
+                is_urgent_stopped = True
                 break
             blocked.append(entry)
         else:
@@ -146,7 +152,7 @@ def _drain(  # the loop's whole state, passed once
     queue.bytes -= taken
     broker.queued_bytes -= taken
     broker.account.publishes_out += sent
-    return size
+    return _drain_by_policy(broker, conn, session, out, size, limit, now) if is_urgent_stopped else size
 
 
 def _drain_by_policy(  # as above
@@ -163,9 +169,11 @@ def _drain_by_policy(  # as above
         if waiting is None:
             break
         grant = waiting.entry[1]
-        item, rest = split(waiting, limit - size)
-        if rest is not None:
-            backlog.put_back(waiting, rest, grant)
+        item = waiting.entry[0]
+        if isinstance(item, Burst):
+            item, rest = split(item, limit - size)
+            if rest is not None:
+                backlog.put_back(waiting, rest, grant)
         waited_s = now - waiting.since
         account.waited(item.level, waited_s, item.messages)
         congestion.observe(item.level, waited_s, conn.path.delay_s(item.size))

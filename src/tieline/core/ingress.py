@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tieline.core import connect, flow, foreign, publish, subscribe
+from tieline.core.classes import ORDINARY
 from tieline.core.connection import CLOSING, CONNECTED, OPENED, Connection, Hold
 from tieline.core.deliver import deliver
 from tieline.core.errors import Again
@@ -93,7 +94,9 @@ def ingest(broker: Broker, conn: Connection, data: bytes, now: float) -> None:
     if pos < len(data) and conn.state is not CLOSING:
         conn.partial = bytearray(memoryview(data)[pos:])
         if conn.hold is None:
-            conn.need = _needed(data, pos, broker.max_packet, conn.version) + conn.has_header
+            # a CONNECT without the extra byte must be recognised, too
+            extra = conn.has_header and conn.state is CONNECTED
+            conn.need = _needed(data, pos, broker.max_packet, conn.version) + extra
 
 
 def _needed(data: bytes, pos: int, limit: int, version: int) -> int:
@@ -113,17 +116,19 @@ def _introduce(broker: Broker, conn: Connection, data: bytes, now: float) -> int
         # [MQTT-3.1.0-1] the first packet is CONNECT
         raise Violation("the first packet of a connection is not CONNECT", "MQTT-3.1.0-1")
     found = measure(data, 0, broker.max_packet, 0)
-    if found is None or found[1] + conn.has_header > len(data):
+    if found is None:
         return 0
     start, end = found
+    if conn.has_header and connect.peek_version(data, start, min(end, len(data))):
+        # a stock client, which sends no more than its CONNECT: refused in the words it knows, without the byte
+        conn.version = connect.peek_version(data, start, end)
+        conn.has_header = False
+        text = "this listener expects the priority byte after the remaining length of every packet"
+        connect.refuse(broker, conn, Reason.UNSUPPORTED_PROTOCOL_VERSION, text, now)
+        return 0
+    if end + conn.has_header > len(data):
+        return 0
     if conn.has_header:
-        if connect.peek_version(data, start, end):
-            # a stock client: refused in the words it knows, without the byte it does not
-            conn.version = connect.peek_version(data, start, end)
-            conn.has_header = False
-            text = "this listener expects the priority byte after the remaining length of every packet"
-            connect.refuse(broker, conn, Reason.UNSUPPORTED_PROTOCOL_VERSION, text, now)
-            return 0
         conn.level = level_of(data[start])
         start, end = start + 1, end + 1
     conn.version = connect.peek_version(data, start, end)
@@ -152,6 +157,7 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
     if broker.classes.has_bounds:
         limit = min(limit, broker.classes.least_bound)
     has_levels = broker.has_levels
+    has_rates = broker.claims.has_rates
     is_plain_heat = not broker.heat_deliveries
     default_level = broker.default_level
     #: Messages below urgent that are dispatched, the more urgent ones first, when the chunk has been parsed.
@@ -185,17 +191,19 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
                                 top += 1
                             # in MQTT 5 a zero must follow the topic: no properties
                             if top <= end and (not is_v5 or not data[top - 1]):
+                                level = taxon = route.level
+                                if level < 0:
+                                    level, taxon = conn.level, default_level
                                 stride = end - pos
                                 prefix = data[pos:top]
                                 messages = 1
-                                last = size - stride
+                                # where a rate is limited, each message is judged on its own: a run that is too long
+                                # must not lose its level while a later message of its flow keeps it
+                                last = size - stride if level <= ORDINARY or not has_rates else 0
                                 while end <= last and data.startswith(prefix, end):
                                     end += stride
                                     messages += 1
                                 publishes += messages
-                                level = taxon = route.level
-                                if level < 0:
-                                    level, taxon = conn.level, default_level
                                 if has_levels:
                                     level = _judge(broker, conn, topic, level, messages, now)
                                 if route.grants or route.groups:
@@ -247,6 +255,8 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
                                 try:
                                     publish.accept(broker, conn, message, route, packet_id, now)
                                 except Again:
+                                    # parsed again later, and counts once
+                                    broker.account.received_by_level[level] -= has_levels
                                     break
                                 publishes += 1
                                 pos = end
@@ -268,9 +278,7 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
             if found is None or found[1] > size:
                 break
             start, end = found
-            if first in _FILTER_PACKETS and end - start > MAX_FILTER_BYTES:
-                text = f"a SUBSCRIBE or UNSUBSCRIBE of {end - start} bytes; {MAX_FILTER_BYTES} are allowed"
-                raise Violation(text, "4.13", Reason.QUOTA_EXCEEDED)
+            _check_filters(first, end - start)
             packet = decode(first, data[start:end], version)
             if pending and first & _PUBLISH_QOS_0 == _PUBLISH_QOS_0:
                 _dispatch(broker, pending, now)  # a message of the same flow may be among them
@@ -295,14 +303,25 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
     return pos
 
 
+def _check_filters(first: int, size: int) -> None:
+    if first in _FILTER_PACKETS and size > MAX_FILTER_BYTES:
+        text = f"a SUBSCRIBE or UNSUBSCRIBE of {size} bytes; {MAX_FILTER_BYTES} are allowed"
+        raise Violation(text, "4.13", Reason.QUOTA_EXCEEDED)
+
+
 def _converse_with_header(broker: Broker, conn: Connection, data: bytes, pos: int, now: float) -> int:
     """The same where every packet carries the extra byte: no shortcuts."""
     size = len(data)
+    enough = broker.routes.work + WORK_PER_TURN
     while pos < size and conn.state is CONNECTED and conn.hold is None:
+        if broker.routes.work > enough:
+            broker.postpone(conn, now)
+            break
         found = measure(data, pos, broker.max_packet, conn.version)
         if found is None or found[1] + 1 > size:
             break
         start, end = found
+        _check_filters(data[pos], end - start)
         packet = decode(data[pos], data[start + 1 : end + 1], conn.version)
         try:
             if isinstance(packet, Publish):
@@ -315,7 +334,8 @@ def _converse_with_header(broker: Broker, conn: Connection, data: bytes, pos: in
             conn.verdicts.clear()
         broker.account.packets_in += 1
         pos = end + 1
-    if conn.session is not None and (conn.control or conn.session.queue.messages or conn.resend):
+    session = conn.session
+    if session is not None and (conn.control or session.queue.messages or conn.resend or session.blocked_publishers):
         broker.mark(conn)
     return pos
 

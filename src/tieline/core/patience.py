@@ -18,18 +18,21 @@ _UNITS = ("us", "ms", "s", "m", "h")
 _LONGEST_S = 86_400.0
 
 
-def asked_patience(settings: Priority, properties: Sequence[tuple[str, str]]) -> Patience | None:
-    """What the properties ask for, within the configured bounds; None when they ask for nothing."""
+def asked_patience(
+    settings: Priority, properties: Sequence[tuple[str, str]], before: Patience | None = None
+) -> Patience | None:
+    """What the properties ask for, within the configured bounds; what they leave out stays as it was before."""
     wishes = dict(properties)
     period_s = _duration(wishes.get("period"))
     timeout_s = _duration(wishes.get("timeout"))
     frequency = _number(wishes.get("frequency"))
     if period_s is None and timeout_s is None and frequency is None:
-        return None
+        return before
+    before = before or Patience(period_s=seconds(settings.period), frequency=settings.frequency)
     return Patience(
-        period_s=seconds(settings.period) if period_s is None else max(seconds(settings.period_min), period_s),
-        frequency=settings.frequency if frequency is None else min(settings.frequency_max, int(frequency)),
-        timeout_s=None if timeout_s is None else max(seconds(settings.timeout_min), timeout_s),
+        period_s=before.period_s if period_s is None else max(seconds(settings.period_min), period_s),
+        frequency=before.frequency if frequency is None else min(settings.frequency_max, int(frequency)),
+        timeout_s=before.timeout_s if timeout_s is None else max(seconds(settings.timeout_min), timeout_s),
     )
 
 

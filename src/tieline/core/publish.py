@@ -68,7 +68,6 @@ def on_publish(broker: Broker, conn: Connection, packet: Publish, now: float, he
         _refuse(broker, conn, packet, Refused(text, Reason.QUOTA_EXCEEDED))
         broker.account.publishes_in += 1
         return
-    broker.account.received_by_level[level] += 1
     if level == URGENT:
         conn.urgent_at = now
     expiry = packet.properties.get("message_expiry_interval")
@@ -87,6 +86,7 @@ def on_publish(broker: Broker, conn: Connection, packet: Publish, now: float, he
     )
     accept(broker, conn, message, route, packet.packet_id, now)
     # last: a packet that has to wait is parsed again, and counts once
+    broker.account.received_by_level[level] += 1
     broker.account.publishes_in += 1
 
 
@@ -110,7 +110,7 @@ def accept(  # the hot path's own arguments
     receivers = deliver(broker, message, route, now) if route.grants or route.groups else 0
     if not qos:
         return
-    if qos == 1 and (receivers or conn.version == 4) and broker.journal.is_volatile:
+    if qos == 1 and (receivers or conn.version == 4) and broker.journal.is_volatile and not conn.has_header:
         # the usual end, without a detour
         conn.control.append(b"\x40\x02" + packet_id.to_bytes(2, "big"))
         conn.control_bytes += 4

@@ -34,9 +34,8 @@ def on_subscribe(broker: Broker, conn: Connection, packet: Subscribe, now: float
     assert session is not None
     _check_answer_fits(conn, len(packet.subscriptions))
     if "user_property" in packet.properties:
-        session.patience = (
-            asked_patience(broker.settings.priority, packet.properties["user_property"]) or session.patience
-        )
+        wishes = packet.properties["user_property"]
+        session.patience = asked_patience(broker.settings.priority, wishes, session.patience)
     broker.routes.work += len(packet.subscriptions) * WORK_PER_FILTER
     identifiers = packet.properties.get("subscription_identifier")
     identifier = identifiers[0] if identifiers else 0

@@ -99,7 +99,7 @@ class System:
             if self._published.get(topic) == value:
                 continue
             self._published[topic] = value
-            message = Message(topic.encode(), value.encode(), retain=True)
+            message = Message(topic.encode(), value.encode(), retain=True, level=broker.default_level, at=now)
             if broker.settings.mqtt.retain_available:
                 broker.retained.put(topic, message, now)
             route = broker.routes.find(topic, message.topic)

@@ -35,6 +35,8 @@ class Urgent:
         self.fd = self._epoll.fileno()
         self.links: dict[int, Link] = {}
         self._is_watched = False
+        #: A timer will look for those that are not urgent any more.
+        self._is_reviewed = False
 
     def handle(self, events: int, now: float, is_alone: bool) -> None:
         """Some of them are ready."""
@@ -67,6 +69,8 @@ class Urgent:
             if not self._is_watched:
                 self._is_watched = True
                 self._loop.watch(self)
+            if not self._is_reviewed:
+                self._is_reviewed = True
                 self._loop.broker.timers.at(now + PERIOD_S, self._review)
         else:
             self._loop.move(link.fd, link.events, self._epoll, is_back=True)
@@ -77,6 +81,7 @@ class Urgent:
         """Those that have been silent for a while are not urgent any more."""
         for link in list(self.links.values()):
             self.consider(link, now)
+        self._is_reviewed = bool(self.links)
         if self.links:
             self._loop.broker.timers.at(now + PERIOD_S, self._review)
 

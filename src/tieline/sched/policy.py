@@ -158,6 +158,31 @@ class Policy(ABC, Generic[E]):
             self._take(self._flows[victim.flow], victim)
         return victim
 
+    def evict_assured(self) -> Waiting[E] | None:
+        """Drop the oldest QoS 1 or 2 entry of the lowest level that has one: only where an operator lets those go."""
+        for level in range(LEVELS):
+            flow = first(self._by_age, (2 * level + 1,))
+            if flow is not None:
+                victim = flow.head
+                self._take(flow, victim)
+                return victim
+        return None
+
+    def keep(self, waiting: Waiting[E]) -> None:
+        """Return what is left of a victim to its place in its flow: not all of it had to go."""
+        flow = self._flows.get(waiting.flow)
+        if flow is None:
+            self._open(waiting)
+            self._came(waiting, is_superseded=False)
+            return
+        self._unplace(flow)
+        flow.restore(waiting)
+        self._place(flow)
+        is_last = flow.entries[-1] is waiting
+        if is_last:
+            self._victims.mark(flow.entries[-2], is_superseded=True)
+        self._came(waiting, is_superseded=not is_last)
+
     def waits(self, level: int) -> bool:
         """Whether an entry of this level waits."""
         return self._entries[level] > 0

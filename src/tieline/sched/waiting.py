@@ -121,11 +121,19 @@ class Flow(Generic[E]):
 
     def put_back(self, waiting: Waiting[E]) -> None:
         """The entry that was the head is the head again."""
-        self.entries.insert(0, waiting)
-        self._counts[waiting.level] += 1
-        if len(self.entries) > self.reach:
-            self._counts[self.entries[self.reach].level] -= 1
-        self._find_level()
+        self._insert(0, waiting)
+
+    def restore(self, waiting: Waiting[E]) -> None:
+        """An entry returns to its place in the order of arrival."""
+        self._insert(bisect_left(self.entries, waiting.order, key=_order), waiting)
+
+    def _insert(self, index: int, waiting: Waiting[E]) -> None:
+        self.entries.insert(index, waiting)
+        if index < self.reach:
+            self._counts[waiting.level] += 1
+            if len(self.entries) > self.reach:
+                self._counts[self.entries[self.reach].level] -= 1
+            self._find_level()
 
     def remove(self, waiting: Waiting[E]) -> None:
         """An entry leaves: the head, or a victim, which stands elsewhere only behind the head."""

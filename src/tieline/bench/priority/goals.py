@@ -56,6 +56,7 @@ def _thin(numbers: Numbers) -> Iterator[Goal]:
             ("urgent messages beyond the stated bound", 0.0, "over_bound", ""),
             ("longest wait of the low class", thin.LOW_TIMEOUT_S * 1e3, "low_max_ms", "ms"),
             ("messages neither received nor named as dropped", 0.0, "unaccounted", ""),
+            ("messages twice, or out of their flow's order", 0.0, "disordered", ""),
         ):
             yield Goal(f"{where}: {text}", limit, numbers.value(case.name, SUBJECT, metric), unit)
         dropped = numbers.value(case.name, SUBJECT, "drops_named")

@@ -22,6 +22,7 @@ METRICS = {
     "bulk_received": Metric("bulk messages received, the emptying of the queue included", ""),
     "drops_named": Metric("messages that the broker counts as dropped, under a name", ""),
     "unaccounted": Metric("messages neither received nor named among the drops", ""),
+    "disordered": Metric("messages that came twice, or after a later one of their flow", ""),
     "link_bytes_per_s": Metric("bulk that the link carried", "B/s"),
     "rtt_ms": Metric("round trip over the idle link", "ms"),
     "flood_rate": Metric("messages of the flood delivered per second", "/s", more_is_better=True),

@@ -28,6 +28,7 @@ TABLES: dict[str, tuple[str, dict[str, str]]] = {
             "low_lost": "not arrived ",
             "drops_named": "drops, named",
             "unaccounted": "unaccounted",
+            "disordered": "disordered",
         },
     ),
     "busy": (

@@ -76,10 +76,10 @@ FULL = Effort(
 QUICK = Effort(
     thin_s=14.0,
     slow_s=16.0,
-    busy_s=2.5,
-    busy_repetitions=1,
-    stranger_s=0.3,
-    stranger_repetitions=1,
+    busy_s=1.5,
+    busy_repetitions=3,
+    stranger_s=0.2,
+    stranger_repetitions=3,
     cost_s=0.2,
     cost_repetitions=3,
 )

@@ -15,8 +15,11 @@ class Tally:
 
     sent: list[int] = field(default_factory=list)
     arrived: dict[int, int] = field(default_factory=dict)
-    #: Messages that came twice: none should.
+    #: Messages that came twice, and messages that came after a later one of the flow: none should.
     duplicates: int = 0
+    disordered: int = 0
+    #: The latest message that has come.
+    latest: int = -1
 
     def payload(self, size: int) -> bytes:
         """The payload of the next message, marked with its number and the time."""
@@ -28,8 +31,10 @@ class Tally:
         """Message ``number`` has arrived."""
         if number in self.arrived:
             self.duplicates += 1
-        else:
-            self.arrived[number] = when_ns
+            return
+        self.arrived[number] = when_ns
+        self.disordered += number < self.latest
+        self.latest = max(self.latest, number)
 
     def before(self, when_ns: int) -> Tally:
         """Only the messages that were sent before this time."""

@@ -202,7 +202,11 @@ class Lane:
     def account(self) -> Metrics:
         """What became of every bulk message, once the queues are empty; only Tieline says what it dropped."""
         bulk = self.flows[BULK]
-        found: Metrics = {"bulk_sent": len(bulk.sent), "bulk_received": len(bulk.arrived)}
+        found: Metrics = {
+            "bulk_sent": len(bulk.sent),
+            "bulk_received": len(bulk.arrived),
+            "disordered": sum(flow.disordered + flow.duplicates for flow in self.flows.values()),
+        }
         if isinstance(self.peer, Ranked):
             top = self.peer.top()
             dropped = sum(top["drops"].values())
