@@ -154,7 +154,7 @@ def test_a_publisher_that_leaves_while_it_waits_leaves_nothing() -> None:
     assert payloads(subscriber.messages()) == [b"0", b"1"]
     session = subscriber.connection.session
     assert session is not None
-    assert session.blocked_publishers == []
+    assert not session.blocked_publishers
 
 
 def test_a_thousand_waiting_publishers_are_released_together() -> None:

@@ -273,11 +273,20 @@ class Broker:
         self.mark(conn)
 
     def release_publishers(self, session: Session, now: float) -> None:
-        """There is room in a queue again: its waiting publishers go on, from the timer, not from inside a write."""
-        waiting, session.blocked_publishers = session.blocked_publishers, []
-        for conn in waiting:
+        """There is room in a queue again: its waiting publishers go on, one after the other while the room lasts.
+
+        From the timer, not from inside a write.
+        """
+        while session.blocked_publishers:
+            conn = session.blocked_publishers.popleft()
             if conn.hold is Hold.QUEUE_FULL:
-                self.timers.at(now, lambda due, conn=conn: self.resume(conn, due))  # type: ignore[misc]
+                self.timers.at(now, lambda due, conn=conn: self._release(conn, session, due))  # type: ignore[misc]
+                return
+
+    def _release(self, conn: Connection, session: Session, now: float) -> None:
+        self.resume(conn, now)
+        if session.queue.is_half_empty or self.sessions.get(session.client_id) is not session:
+            self.release_publishers(session, now)
 
     def ask(self, conn: Connection, what: str, subject: str, now: float) -> Allowed | Refused:
         """The verdict on what a client wants; raises Again, with the connection held, while it is pending."""

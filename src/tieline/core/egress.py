@@ -342,6 +342,5 @@ def _drained(broker: Broker, session: Session, now: float) -> None:
         session.oldest = 0.0
     elif not session.oldest:
         session.oldest = now
-    held = queue.bytes + queue.sent_bytes
-    if session.blocked_publishers and queue.messages * 2 <= queue.max_messages and held * 2 <= queue.max_bytes:
+    if session.blocked_publishers and queue.is_half_empty:
         broker.release_publishers(session, now)

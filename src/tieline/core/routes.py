@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _IDENTIFIER = b"\x0b"
 #: Bytes that one remembered topic may cost on average; most take less.
 MEAN_COST = 1_024
+#: What one receiver adds to the cost of a remembered topic.
+RECEIVER_BYTES = 16
 #: More changed topics than this are forgotten by forgetting all: quicker, and they are found again when they are used.
 MANY = 2_000
 #: So is everything when it takes longer than this to find what has changed.
@@ -98,6 +100,16 @@ def grant_for(session: Session, subscriptions: list[Held]) -> Grant:
     return grant
 
 
+def _grant(session: Session, subscriptions: list[Held]) -> Grant:
+    """The grant of one subscription is the same on every route; only several together need one of their own."""
+    if len(subscriptions) > 1:
+        return grant_for(session, subscriptions)
+    held = subscriptions[0]
+    if held.grant is None:
+        held.grant = grant_for(session, subscriptions)
+    return held.grant
+
+
 class Routes:
     """All subscriptions of a broker."""
 
@@ -157,7 +169,7 @@ class Routes:
                 self.resets += 1
             self.known[key] = route
             self._names.put(topic, key)
-            self._cost += tree_bytes(topic)
+            self._cost += tree_bytes(topic) + RECEIVER_BYTES * len(route.grants)
         return route
 
     def _reset(self) -> None:
@@ -173,7 +185,7 @@ class Routes:
             for session, held in bucket.members.items():
                 matched.setdefault(session, []).append(held)
             groups.extend(bucket.groups.values())
-        return Route(tuple(grant_for(session, held) for session, held in matched.items()), tuple(groups), level)
+        return Route(tuple(_grant(session, held) for session, held in matched.items()), tuple(groups), level)
 
     def subscribe(self, session: Session, share: str | None, filter_: str, held: Held) -> bool:
         """Add or replace a subscription; True when it is new."""
@@ -241,7 +253,8 @@ class Routes:
             self._forget_one(filter_.encode())
 
     def _forget_one(self, key: bytes) -> None:
-        if self.known.pop(key, None) is not None:
+        route = self.known.pop(key, None)
+        if route is not None:
             topic = key.decode()
             self._names.remove(topic)
-            self._cost -= tree_bytes(topic)
+            self._cost -= tree_bytes(topic) + RECEIVER_BYTES * len(route.grants)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 from tieline.sched.queue import Queue
@@ -64,12 +65,14 @@ Flight = tuple["Message", Grant, int] | None
 class Held:
     """One subscription as a session holds it."""
 
-    __slots__ = ("identifier", "options")
+    __slots__ = ("grant", "identifier", "options")
 
     def __init__(self, options: Subscription, identifier: int) -> None:
         self.options = options
         #: Subscription Identifier; 0 for none.
         self.identifier = identifier
+        #: What this subscription alone grants; made when it is needed, shared by every route.
+        self.grant: Grant | None = None
 
 
 class Session:
@@ -124,7 +127,7 @@ class Session:
         self.will: Will | None = None
         self.will_timer: Timer | None = None
         #: Connections that wait for room in this queue.
-        self.blocked_publishers: list[Connection] = []
+        self.blocked_publishers: deque[Connection] = deque()
         #: Messages discarded that this session should have got.
         self.dropped = 0
         #: Since when the queue has not been empty.

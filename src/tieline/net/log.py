@@ -75,15 +75,20 @@ def start(level: str, style: str) -> QueueListener:
     return listener
 
 
+def printable(text: str) -> str:
+    """A client chooses its id and its topics; it does not choose what our log and terminal do."""
+    return "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in text)
+
+
 def tell_events(account: Account) -> None:
     """Write what happened since the last call."""
     while account.events:
         event = account.events.popleft()
         level = logging.WARNING if event.is_trouble else logging.INFO
         if log.isEnabledFor(level):
-            who = f"{event.client or '-'} ({event.peer})"
+            who = f"{printable(event.client) or '-'} ({event.peer})"
             fields = {"event": event.kind, "client": event.client, "peer": event.peer, "detail": event.text}
-            log.log(level, "%s %s: %s", event.kind, who, event.text, extra={"fields": fields})
+            log.log(level, "%s %s: %s", event.kind, who, printable(event.text), extra={"fields": fields})
 
 
 def tell_drops(account: Account, told: Counter[Drop]) -> None:
@@ -93,6 +98,6 @@ def tell_drops(account: Account, told: Counter[Drop]) -> None:
         if new:
             told[why] = count
             example = next((dropped for dropped in reversed(account.last_drops) if dropped.why is why), None)
-            last = f", last for {example.client} on {example.topic}" if example else ""
+            last = f", last for {printable(example.client)} on {printable(example.topic)}" if example else ""
             fields = {"event": "dropped", "why": why.value, "messages": new}
             log.warning("dropped %d messages: %s%s", new, why.value, last, extra={"fields": fields})

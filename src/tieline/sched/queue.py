@@ -56,6 +56,12 @@ class Queue(Generic[E]):
         """Whether the queue holds more than it may."""
         return self.messages > self.max_messages or self.bytes > self.max_bytes
 
+    @property
+    def is_half_empty(self) -> bool:
+        """Whether there is room worth telling those who wait for it."""
+        held = self.bytes + self.sent_bytes
+        return self.messages * 2 <= self.max_messages and held * 2 <= self.max_bytes
+
     def taken(self, messages: int, size: int) -> None:
         """Account for an entry that left."""
         self.messages -= messages
