@@ -1,4 +1,4 @@
-"""When a queue is handed to the policy, what the window keeps for urgent messages, and who goes when there is no room."""
+"""When a queue is handed to the policy, what the window keeps for urgent messages, who goes for want of room."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tieline.core.message import Burst, Message
 from tieline.core.session import Grant, Session
 from tieline.sched.congestion import Path
 from tieline.sched.policy import Window
-from tieline.wire.packets import Puback, Publish
+from tieline.wire.packets import Puback, Publish, Subscribe, Subscription
 from tieline.wire.reason import Reason
 
 CLASSES = (
@@ -49,7 +49,7 @@ def publish(publisher: Client, *what: str, qos: int = 0) -> None:
         publisher.publish(topic, topic.encode(), qos=qos)
 
 
-# --- when -----------------------------------------------------------------------------------------------------------------
+# --- when -------------------------------------------------------------------------------------------------------------
 
 
 def entry(at: float, size: int, *, is_retained: bool = False) -> tuple[Message, Grant]:
@@ -136,7 +136,7 @@ def test_what_waited_for_an_absent_client_is_sorted_when_it_returns() -> None:
     client.subscribe("#", qos=1)
     client.drop()
     publish(publisher, "0/a", "1/a", "3/a", qos=1)
-    world.advance(60)
+    world.advance(1)
     back = world.durable("d")
     assert topics(back.messages()) == ["3/a", "1/a", "0/a"]
 
@@ -161,20 +161,13 @@ def test_retained_messages_wait_from_when_they_were_asked_for() -> None:
     world.advance(3_600)
     subscriber = world.client("s")
     subscriber.stall()
-    subscriber.send(_subscribe())
+    subscriber.send(Subscribe(packet_id=1, subscriptions=(Subscription(filter="#"),)))
     publish(publisher, "1/a", "3/a")
     world.advance(1)
     subscriber.resume()
     subscriber.take()
     buckets = world.broker.account.waits[0]
     assert sum(buckets[12:]) == 0, "not an hour, about a second"
-
-
-def _subscribe() -> bytes:
-    from tieline.wire.codec import encode
-    from tieline.wire.packets import Subscribe, Subscription
-
-    return encode(Subscribe(packet_id=1, subscriptions=(Subscription(filter="#"),)), 5)
 
 
 def test_the_brokers_own_reports_are_not_taken_for_congestion() -> None:
@@ -186,7 +179,7 @@ def test_the_brokers_own_reports_are_not_taken_for_congestion() -> None:
     assert world.broker.account.congestions == 0
 
 
-# --- bursts -----------------------------------------------------------------------------------------------------------------
+# --- bursts -----------------------------------------------------------------------------------------------------------
 
 
 def burst(messages: int, size: int = 10) -> Burst:
@@ -194,7 +187,8 @@ def burst(messages: int, size: int = 10) -> Burst:
 
 
 @pytest.mark.parametrize(
-    ("messages", "room", "taken"), [(10, 1_000, 10), (10, 100, 10), (10, 99, 9), (10, 35, 3), (10, 9, 1), (10, -5, 1), (1, 0, 1)]
+    ("messages", "room", "taken"),
+    [(10, 1_000, 10), (10, 100, 10), (10, 99, 9), (10, 35, 3), (10, 9, 1), (10, -5, 1), (1, 0, 1)],
 )
 def test_a_burst_is_cut_to_what_fits_and_at_least_one_packet_goes(messages: int, room: int, taken: int) -> None:
     part, rest = split(burst(messages), room)
@@ -238,7 +232,7 @@ def test_an_urgent_message_waits_for_one_packet_of_a_burst_not_for_all_of_it() -
     assert session_of(subscriber).queue.messages == 490
 
 
-# --- the in-flight window -----------------------------------------------------------------------------------------------------
+# --- the in-flight window ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("window", "kept"), [(1, 0), (2, 1), (8, 1), (15, 1), (16, 2), (256, 32)])
@@ -334,26 +328,29 @@ def test_order_is_kept_for_each_flow_however_the_window_moves() -> None:
     world = World(settings())
     subscriber, publisher = world.client("s", receive_maximum=3), world.client("p")
     subscriber.subscribe("#", qos=2)
-    for number in range(300):
-        level = number % 7 % 4
-        publisher.publish(f"{level}/{number % 5}", b"%d" % number, qos=number % 3)
-        if number % 11 == 0:
-            world.advance(AWHILE)
-        if number % 4 == 0:
-            for message in list(subscriber.inbox):
-                if isinstance(message, Publish):
-                    break
     got: dict[tuple[str, int], list[int]] = {}
-    while messages := subscriber.messages():
+
+    def read() -> int:
+        messages = subscriber.messages()
         for message in messages:
             got.setdefault((message.topic, message.qos), []).append(int(message.payload))
         for message in messages:
             subscriber.acknowledge(message)
+        return len(messages)
+
+    for number in range(300):
+        publisher.publish(f"{number % 7 % 4}/{number % 5}", b"%d" % number, qos=number % 3)
+        if number % 11 == 0:
+            world.advance(AWHILE)
+        if number % 17 == 0:
+            read()
+    while read():
+        pass
     assert sum(map(len, got.values())) == 300
     assert all(numbers == sorted(numbers) for numbers in got.values())
 
 
-# --- no room ----------------------------------------------------------------------------------------------------------------
+# --- no room ----------------------------------------------------------------------------------------------------------
 
 
 def with_full(full: str) -> tuple[Class, ...]:
@@ -363,9 +360,9 @@ def with_full(full: str) -> tuple[Class, ...]:
 @pytest.mark.parametrize(
     ("full", "kept"),
     [
-        ("oldest", [b"c0", b"a1", b"b1", b"c1"]),
-        ("newest", [b"a0", b"b0", b"c0", b"c1"]),
-        ("coalesce", [b"c0", b"a1", b"b1", b"c1"]),
+        ("oldest", [b"a1", b"b1", b"c0", b"c1"]),
+        ("newest", [b"a0", b"a1", b"b0", b"c0"]),
+        ("coalesce", [b"a1", b"b1", b"c0", b"c1"]),
     ],
 )
 def test_the_victim_comes_from_the_lowest_class_by_its_rule(full: str, kept: list[bytes]) -> None:
@@ -381,8 +378,7 @@ def test_the_victim_comes_from_the_lowest_class_by_its_rule(full: str, kept: lis
     subscriber.resume()
     got = payloads(subscriber.messages())
     assert got[:2] == [b"3/x", b"1/x"]
-    expected = kept if full != "newest" else [b"a0", b"b0", b"c0", b"a1"]
-    assert sorted(got[2:]) == sorted(expected)
+    assert sorted(got[2:]) == kept
     assert {record.topic for record in world.broker.account.last_drops} <= {"0/a", "0/b", "0/c"}
 
 
@@ -453,10 +449,10 @@ def test_assured_messages_are_refused_and_qos_0_gives_way() -> None:
     publish(publisher, "3/x")
     assert world.broker.account.drops == {Drop.REFUSED: 1, Drop.QUEUE_FULL: 1}
     subscriber.resume()
-    assert topics(subscriber.messages()) == ["0/a", "1/a", "0/b", "1/b"]
+    assert sorted(topics(subscriber.messages())) == ["0/a", "0/b", "1/a", "1/b"]
 
 
-# --- the end ----------------------------------------------------------------------------------------------------------------
+# --- the end ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("qos", [0, 1])

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from tests.kits.world import Client, World, payloads
-from tieline.conf.schema import Claim, Class, Mqtt, Priority, Settings
+from tieline.conf.schema import Claim, Class, Listener, Mqtt, Priority, Settings
 from tieline.core.account import Drop
 from tieline.core.classes import Classes, claimed_level
 from tieline.sched.levels import DEFAULTS
-from tieline.wire.packets import Puback, Publish, Pubrec
+from tieline.wire.packets import Puback, Publish, Pubrec, Will
 from tieline.wire.properties import Properties
 from tieline.wire.reason import Reason
 
@@ -30,7 +30,9 @@ def priority(value: object) -> dict[str, Any]:
     return {"user_property": [("priority", str(value))]}
 
 
-def from_listener(world: World, client_id: str, *, max_level: int = 3, node_level: int | None = None, **connect: Any) -> Client:
+def from_listener(
+    world: World, client_id: str, *, max_level: int = 3, node_level: int | None = None, **connect: Any
+) -> Client:
     """A client that came through a listener with these levels."""
     client = world.open(connect.pop("version", 5))
     connection = client.connection
@@ -119,7 +121,7 @@ def test_what_a_property_claims(properties: Properties, level: int | None) -> No
     assert claimed_level(properties) == level
 
 
-# --- where the level comes from -----------------------------------------------------------------------------------------
+# --- where the level comes from ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("version", [4, 5])
@@ -185,15 +187,13 @@ def test_the_first_claim_switches_levels_on() -> None:
 
 
 def test_a_will_has_the_level_of_its_topic() -> None:
-    from tieline.wire.packets import Will
-
     world = World(settings(classes=RULES))
     subscriber = watcher(world)
     world.client("w", will=Will(topic="plant/1/alarm", payload=b"gone", qos=1)).drop()
     assert levels(subscriber) == [3]
 
 
-# --- what is no level ---------------------------------------------------------------------------------------------------
+# --- what is no level -------------------------------------------------------------------------------------------------
 
 
 def test_what_is_no_level_is_ignored_and_counted() -> None:
@@ -227,13 +227,11 @@ def test_a_node_level_that_is_none_is_ignored_and_counted() -> None:
     assert world.broker.account.unknown_levels == 1
 
 
-# --- who may claim what -------------------------------------------------------------------------------------------------
+# --- who may claim what -----------------------------------------------------------------------------------------------
 
 
 def test_a_listener_bounds_what_its_clients_reach_by_any_way() -> None:
-    # World has no listeners of its own; a bounded one in the settings makes the broker ask
-    from tieline.conf.schema import Listener
-
+    # a world opens connections by itself; that a listener in the settings is bounded makes the broker ask
     bounded = Settings(
         mqtt=Mqtt(sys_interval_s=0), class_=RULES, listener=(Listener(url="tcp://127.0.0.1:0", max_level=1),)
     )
@@ -361,7 +359,7 @@ def test_a_rate_never_changes_the_order_of_a_flow(level: int) -> None:
     assert world.broker.claims.throttled == 5
 
 
-# --- the largest packet of a class --------------------------------------------------------------------------------------
+# --- the largest packet of a class ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("version", [4, 5])
@@ -372,17 +370,21 @@ def test_what_is_too_large_for_its_class_is_refused_by_name(version: int, qos: i
     subscriber, publisher = watcher(world, qos=2), world.client("p", version=version)
     for _ in range(2):
         for topic, size in (("s", 99), ("s", 100), ("t", 5_000)):
-            packet_id = publisher.put(topic, bytes(size), qos=qos).packet_id
-            if qos and topic == "s" and size == 100 and version == 5:
-                told = publisher.expect(Puback if qos == 1 else Pubrec, packet_id=packet_id)
-                assert told.reason is Reason.QUOTA_EXCEEDED
-                assert told.properties["reason_string"] == "messages of class small have at most 100 bytes"
-            elif qos:
-                assert publisher.expect(Puback if qos == 1 else Pubrec, packet_id=packet_id).reason is Reason.SUCCESS
+            is_refused = qos > 0 and version == 5 and size == 100
+            told = publisher.publish(topic, bytes(size), qos=qos)
+            assert told is (Reason.QUOTA_EXCEEDED if is_refused else Reason.SUCCESS)
     assert world.broker.account.drops == {Drop.CLASS_TOO_LARGE: 2}
     assert {(record.client, record.topic) for record in world.broker.account.last_drops} == {("p", "s")}
     subscriber.resume()
     assert sorted(len(message.payload) for message in subscriber.messages()) == [99, 99, 5_000, 5_000]
+
+
+def test_the_refusal_names_the_class() -> None:
+    world = World(settings(classes=(Class(name="small", filter="s", level=3, max_packet=100),)))
+    publisher = world.client("p")
+    publisher.put("s", bytes(100), qos=1, packet_id=5)
+    told = publisher.expect(Puback, packet_id=5, reason=Reason.QUOTA_EXCEEDED)
+    assert told.properties["reason_string"] == "messages of class small have at most 100 bytes"
 
 
 def test_a_lowered_message_is_measured_by_the_class_it_really_gets() -> None:
@@ -394,7 +396,7 @@ def test_a_lowered_message_is_measured_by_the_class_it_really_gets() -> None:
     assert publisher.publish("u", bytes(9), qos=1) is Reason.SUCCESS
 
 
-# --- counting -----------------------------------------------------------------------------------------------------------
+# --- counting ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("is_known", [False, True])

@@ -52,7 +52,9 @@ def test_durations(text: str, seconds: float) -> None:
     assert patience.period_s == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize("text", ["", "s", "ms", "soon", "-1", "-1s", "nan", "inf", "1e999", "1 fortnight", "1s2", "0x10"])
+@pytest.mark.parametrize(
+    "text", ["", "s", "ms", "soon", "-1", "-1s", "nan", "inf", "1e999", "1 fortnight", "1s2", "0x10"]
+)
 def test_what_cannot_be_read_is_ignored(text: str) -> None:
     assert asked(("timeout", text), ("period", text), ("frequency", text)) is None
     assert asked(("timeout", text), ("frequency", "2")) == Patience(period_s=2.0, frequency=2, timeout_s=None)
@@ -71,7 +73,7 @@ def test_of_two_properties_with_one_name_the_last_counts() -> None:
     assert patience is not None and patience.frequency == 5
 
 
-# --- in a subscriber ----------------------------------------------------------------------------------------------------
+# --- in a subscriber --------------------------------------------------------------------------------------------------
 
 
 def session_patience(client: Client) -> Patience | None:

@@ -61,7 +61,8 @@ class Broker:
         self.classes = Classes(self.settings)
         self.claims = Claims(self.settings)
         self.routes = Routes(limits.route_cache, self.classes)
-        #: Messages of different levels may meet: rules exist, or somebody has claimed a level.
+        #: Order may matter: topic rules exist, a policy was chosen, or somebody has claimed a level.  Until then every
+        #: queue is first in, first out, and nothing is spent on it.
         self.has_levels = len(self.classes) > 0 or not self.claims.is_open
         self.default_level = self.settings.priority.default_level
         self.heat_deliveries = self.settings.priority.heat_deliveries

@@ -89,7 +89,9 @@ def _drain(  # the loop's whole state, passed once
     queue = session.queue
     entries = queue.entries
     blocked = queue.blocked
-    if session.backlog is not None or ((blocked or entries) and is_congested(conn, (blocked or entries)[0], now)):
+    if session.backlog is not None or (
+        broker.has_levels and (blocked or entries) and is_congested(conn, (blocked or entries)[0], now)
+    ):
         return _drain_by_policy(broker, conn, session, out, size, limit, now)
     raw_version = conn.raw_version
     max_packet = conn.max_packet

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tieline.core.passing import pass_on
 from tieline.net.layer import LayerError
-from tieline.net.outq import LOOK_AFTER, OutQueue
+from tieline.net.outq import FAST, OutQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,14 +113,14 @@ class Link:
     def write(self, data: bytes, now: float) -> None:
         """Write bytes that the core says may go at once."""
         self._send(data if self._layer is None else self._layer.wrap(data))
-        if self._outq.written >= LOOK_AFTER:
+        if self._outq.is_due and self._loop.broker.has_levels:
             self._look(now)
 
     def _look(self, now: float) -> int:
         """How many more bytes the kernel should get; a slow receiver gets nothing past the scheduler any more."""
         room = self._outq.look(now)
         self.conn.path = self._outq.path
-        self.conn.is_blocked = self._outq.is_slow or len(self._unsent) > 0
+        self.conn.is_blocked = room <= 0 or self._outq.is_slow or len(self._unsent) > 0
         return room
 
     def _read_layer(self, layer: Layer, data: bytes, now: float, is_alone: bool) -> None:
@@ -144,14 +144,13 @@ class Link:
         if self._is_lingering or self._unsent:
             return
         conn = self.conn
-        limit = WRITE
         for _ in range(WRITES_PER_TURN):
-            if self._outq.written >= LOOK_AFTER or self._outq.is_slow:
-                room = self._look(now)
-                if room <= 0 and not conn.closing:
+            limit = WRITE
+            if self._loop.broker.has_levels:
+                if self._outq.is_due and self._look(now) <= 0 and not conn.closing:
                     self._look_again(now)
                     break
-                limit = min(WRITE, max(1, room))
+                limit = min(WRITE, max(1, self._outq.room))
             data, is_last = self._next(now, limit)
             if data:
                 self._send(data)
@@ -210,7 +209,10 @@ class Link:
             self._unsent = b""
             self._loop.gone(self)
             return
-        self._outq.wrote(sent)
+        outq = self._outq
+        outq.wrote(sent)
+        if outq.allowance < FAST and self._loop.broker.has_levels:
+            outq.probe()
         if sent < len(data):
             self._unsent = memoryview(data)[sent:]
             self.conn.is_blocked = True

@@ -24,39 +24,52 @@ _TCP_INFO = 11
 _MIN_RTT_AT = 148
 _INFO_BYTES = 152
 
-#: Least that a slow receiver is given.
+#: Least that a receiver is given; a new one begins with it.
 LEAST = 4_096
+FIRST = LEAST
+#: A receiver with a larger allowance is not slow.
+FAST = 65_536
+MOST = 1 << 30
 #: Times the bandwidth-delay product.
 MARGIN = 1.25
 #: Written bytes after which it is time to look again.
 LOOK_AFTER = 4_096
-#: A receiver is slow when what the kernel holds takes longer than this to leave.
-SLOW_S = 0.005
+#: What the kernel may hold at any rate lasts so long: it never runs dry between two looks.
+AHEAD_S = 0.005
 #: The shortest time over which a rate is measured; acknowledgements from a thin link come in lumps.
 SPAN_S = 0.05
-#: A receiver that empties as much as this between two looks is not slow any more.
-FAST = 131_072
-#: No bound at all.
-UNBOUNDED = 1 << 40
 
 
 class OutQueue:
     """One socket's share in the kernel."""
 
-    __slots__ = ("_allowance", "_held", "_left_then", "_sock", "_then", "_total", "is_slow", "path", "written")
+    __slots__ = (
+        "_grew",
+        "_held",
+        "_left_grown",
+        "_left_then",
+        "_sock",
+        "_then",
+        "_total",
+        "allowance",
+        "path",
+        "written",
+    )
 
     def __init__(self, sock: socket) -> None:
         self._sock = sock
         #: Bytes written since the last look, and in all.
         self.written = 0
         self._total = 0
-        #: Bytes that had left the kernel at the time of the last measurement.
+        #: What the kernel held at the last look, and what it may hold.
+        self._held = 0
+        self.allowance = FIRST
+        #: Bytes that had left the kernel when the current measurement began, and when that was; 0 for no measurement.
         self._left_then = 0
         self._then = 0.0
-        self._held = 0
-        #: What the kernel may hold for this receiver while it is slow.
-        self._allowance = LEAST
-        self.is_slow = False
+        #: The same for the last time that the allowance grew.
+        self._left_grown = 0
+        self._grew = 0.0
         self.path = UNKNOWN
 
     def wrote(self, size: int) -> None:
@@ -64,46 +77,69 @@ class OutQueue:
         self.written += size
         self._total += size
 
+    def probe(self) -> None:
+        """Right after a write: a receiver that has taken all of it by now may have twice as much.
+
+        On a thin link the bytes are still there; on a local one they are gone before the call returns.
+        """
+        answer = array("i", (0,))
+        ioctl(self._sock, _SIOCOUTQ, answer)
+        self._held = answer[0]
+        self.written = 0
+        if not self._held:
+            self.allowance = min(2 * self.allowance, MOST)
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether the kernel is holding bytes for a receiver that should not be given many."""
+        return self._held > 0 and self.allowance < FAST
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the kernel may hold more than was last seen, or less."""
+        return self.written >= LOOK_AFTER or (self._held > 0 and self.allowance < FAST)
+
+    @property
+    def room(self) -> int:
+        """How many more bytes the kernel should get, as far as was last seen."""
+        return self.allowance - self._held - self.written
+
     def look(self, now: float) -> int:
-        """How many more bytes the kernel should get now; a very large number when the receiver is not slow."""
+        """How many more bytes the kernel should get now."""
         self.written = 0
         answer = array("i", (0,))
         ioctl(self._sock, _SIOCOUTQ, answer)
-        self._held = held = answer[0]
-        left = self._total - held
-        elapsed = now - self._then
-        if elapsed >= SPAN_S:
-            if self._then:
-                self._measure((left - self._left_then) / elapsed)
-            self._left_then = left
+        was, self._held = self._held, answer[0]
+        left = self._total - self._held
+        if not was or not self._held:
+            # it was idle meanwhile: what left is less than what could have left
             self._then = now
-        if not self.is_slow:
-            if held <= LEAST or self.path is UNKNOWN or held < self.path.rate * SLOW_S:
-                return UNBOUNDED
-            self.is_slow = True
-        if held:
-            self._allowance = int(max(LEAST, MARGIN * self.path.rate * self.path.rtt_s))
-        else:
-            # it has taken everything before we came back: faster than we feed it, so feed it more
-            self._allowance *= 2
-            if self._allowance > FAST:
-                self.is_slow = False
-                self._allowance = LEAST
-                return UNBOUNDED
-        return self._allowance - held
+            self._left_then = left
+        elif now - self._then >= max(SPAN_S, 2 * self.path.rtt_s):
+            self._measure((left - self._left_then) / (now - self._then))
+            self._then = now
+            self._left_then = left
+        gone = left - self._left_grown
+        if gone >= self.allowance:
+            # all of it left, and quickly: it may have more.  Only twice as much, since it may have gone no further than
+            # into the receiver's own buffer
+            if now - self._grew <= max(AHEAD_S, MARGIN * self._round_trip_s()):
+                self.allowance = min(2 * self.allowance, MOST)
+            self._grew = now
+            self._left_grown = left
+        return self.allowance - self._held
 
     def drained_in(self) -> float:
         """When it is worth looking again, in seconds from now."""
         rate = self.path.rate
-        return min(0.1, max(0.001, (self._held - LEAST / 2) / rate)) if rate > 0 else 0.1
+        return min(0.1, max(0.001, (self._held - self.allowance / 2) / rate)) if rate > 0 else 0.001
 
     def _measure(self, rate: float) -> None:
-        """Note a rate; while the kernel held something all the time, it is the link's."""
-        if self._held == 0 and self.path is UNKNOWN:
-            return
-        old = self.path.rate
-        smooth = rate if self.path is UNKNOWN else old + (rate - old) / 2
-        self.path = Path(rtt_s=self._round_trip_s(), rate=max(0.0, smooth))
+        """Note a rate at which the kernel got rid of bytes that it held all the time: that of the link."""
+        old = self.path
+        smooth = rate if old is UNKNOWN else old.rate + (rate - old.rate) / 2
+        self.path = path = Path(rtt_s=self._round_trip_s(), rate=max(0.0, smooth))
+        self.allowance = int(max(LEAST, path.rate * AHEAD_S, MARGIN * path.rate * path.rtt_s))
 
     def _round_trip_s(self) -> float:
         try:
