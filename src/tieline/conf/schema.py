@@ -64,7 +64,7 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     inflight: Annotated[
         Annotated[int, Meta(ge=1, le=65_535)],
         Meta(description="Unacknowledged QoS 1 and 2 messages to one client (mosquitto 20, EMQX 32)."),
-    ] = 256
+    ] = 1_024
     receive_maximum: Annotated[
         Annotated[int, Meta(ge=1, le=65_535)],
         Meta(description="Unacknowledged QoS 1 and 2 messages from one client (MQTT 5 Receive Maximum)."),
