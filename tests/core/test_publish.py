@@ -264,3 +264,15 @@ def test_waiting_publishers_go_on_one_after_the_other() -> None:
             subscriber.acknowledge(message)
     assert received == 5 + 900 - 4
     assert all(publisher.connection.hold is None for publisher in publishers)
+
+
+def test_publishers_that_leave_while_they_wait_do_not_pile_up() -> None:
+    world = World(queue_messages=2)
+    subscriber, _ = full(world, 2)
+    session = subscriber.connection.session
+    assert session is not None
+    for number in range(100):
+        publisher = world.client(f"p{number}", version=4)
+        publisher.put("t", qos=1)
+        publisher.drop()
+    assert len(session.blocked_publishers) < 10

@@ -213,6 +213,9 @@ class Broker:
         self.account.tell(Event("closed", conn.client_id, conn.peer, f"{name}{': ' if text else ''}{text}", is_trouble))
         for token in conn.asked:
             self._asked.pop(token, None)
+        if conn.waits_for is not None:
+            conn.waits_for.blocked_publishers.remove(conn)
+            conn.waits_for = None
         if was_connected or conn.timer:
             connect.detach(self, conn, now)
 
@@ -235,7 +238,8 @@ class Broker:
         if now >= conn.told_hold + 1.0:
             conn.told_hold = now
             self.account.tell(Event("held", conn.client_id, conn.peer, why.value))
-        if waits_for is not None and conn not in waits_for.blocked_publishers:
+        if waits_for is not None and conn.waits_for is not waits_for:
+            conn.waits_for = waits_for
             waits_for.blocked_publishers.append(conn)
         if why is not Hold.NOT_READING and conn.hold_timer is None:
             what = f"the queue of {waits_for.client_id} stayed full" if waits_for else "no access decision came"
@@ -280,6 +284,7 @@ class Broker:
         """
         while session.blocked_publishers:
             conn = session.blocked_publishers.popleft()
+            conn.waits_for = None
             if conn.hold is Hold.QUEUE_FULL:
                 self.timers.at(now, lambda due, conn=conn: self._release(conn, session, due))  # type: ignore[misc]
                 return

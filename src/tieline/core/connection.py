@@ -82,6 +82,7 @@ class Connection:
         "urgent_at",
         "verdicts",
         "version",
+        "waits_for",
         "window",
     )
 
@@ -108,6 +109,8 @@ class Connection:
         #: Why reading is suspended; None while it is not.
         self.hold: Hold | None = None
         self.hold_timer: Timer | None = None
+        #: The session whose full queue it waits for.
+        self.waits_for: Session | None = None
         #: When the log was last told of a hold.
         self.told_hold = -10.0
         #: When the log was last told of a refusal.
