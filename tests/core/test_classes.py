@@ -179,10 +179,11 @@ def test_the_node_level_of_a_listener(qos: int) -> None:
 def test_the_first_claim_switches_levels_on() -> None:
     world = World(settings())
     subscriber, publisher = watcher(world), world.client("p")
-    publisher.publish("t")
-    assert not world.broker.has_levels
-    publisher.publish("t", **priority(3))
-    assert world.broker.has_levels
+    known = []
+    for properties in ({}, priority(3)):
+        publisher.publish("t", **properties)
+        known.append(world.broker.has_levels)
+    assert known == [False, True]
     assert levels(subscriber) == [1, 3]
 
 

@@ -97,7 +97,11 @@ class OutQueue:
     @property
     def is_due(self) -> bool:
         """Whether the kernel may hold more than was last seen, or less."""
-        return self.written >= LOOK_AFTER or (self._held > 0 and self.allowance < FAST)
+        return (
+            self.written >= LOOK_AFTER
+            or (self._held > 0 and self.allowance < FAST)
+            or self._held + self.written >= self.allowance
+        )
 
     @property
     def room(self) -> int:
