@@ -51,7 +51,7 @@ def test_an_address_is_taken_apart(text: str, scheme: str, host: str, port: int)
         ("tcp://h:-1", "a port is a number"),
         ("tcp://h:65536", "a port is a number"),
         ("tcp://h:١", "a port is a number"),
-        ("tcp://h?x=1", "reserved"),
+        ("tcp://h?x=1", "query"),
         ("tcp://u@h", "user name"),
         ("tcp://h#x", "fragment"),
         ("ws://h/mqtt", "every path"),

@@ -60,7 +60,7 @@ def test_a_message_knows_about_what_it_costs() -> None:
 def test_a_burst_is_its_packets(topic: str, contents: list[bytes], version: int, data: st.DataObject) -> None:
     packets = b"".join(encode(Publish(topic=topic, payload=payload), version) for payload in contents)
     head = 4 + len(topic.encode()) + (version == 5)
-    burst = Burst(packets, len(contents), head, topic.encode(), version, "")
+    burst = Burst(packets, len(contents), head, topic.encode(), version, "", 1, 0.0, 0, 1)
     assert list(burst.payloads()) == contents
     assert burst.stride * burst.messages == burst.size == len(packets)
     if len(contents) > 1:
@@ -72,5 +72,5 @@ def test_a_burst_is_its_packets(topic: str, contents: list[bytes], version: int,
 
 def test_messages_say_what_they_are() -> None:
     assert repr(Message(b"a/b", b"xyz", 1, retain=True)) == "<Message a/b 3 B QoS 1 retain>"
-    burst = Burst(encode(Publish(topic="a", payload=b"x"), 4) * 3, 3, 5, b"a", 4, "")
+    burst = Burst(encode(Publish(topic="a", payload=b"x"), 4) * 3, 3, 5, b"a", 4, "", 1, 0.0, 0, 1)
     assert repr(burst) == "<Burst a 3 x 6 B>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tieline.core.broker import Broker
 from tieline.core.connection import Connection, State
-from tieline.core.session import NEVER, Session
+from tieline.core.session import NEVER, Entry, Session
 
 
 def check(broker: Broker) -> None:
@@ -23,11 +23,17 @@ def check(broker: Broker) -> None:
 
 def _check_queue(session: Session) -> None:
     queue = session.queue
-    waiting = [item for item, _ in (*queue.entries, *queue.blocked)]
+    waiting = [item for item, _ in (*queue.entries, *queue.blocked, *_in_backlog(session))]
     assert queue.messages == sum(item.messages for item in waiting)
     assert queue.bytes == sum(item.size for item in waiting)
     assert not queue.is_over
     assert all(item.qos and grant.qos for item, grant in queue.blocked), "only QoS 1 and 2 wait for the window"
+
+
+def _in_backlog(session: Session) -> list[Entry]:
+    if session.backlog is None:
+        return []
+    return [waiting.entry for flow in session.backlog.policy._flows.values() for waiting in flow.entries]
 
 
 def _check_flow(session: Session) -> None:

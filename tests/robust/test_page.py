@@ -87,6 +87,7 @@ def test_every_drop_and_hold_that_abuse_can_cause_has_a_row() -> None:
         Drop.OFFLINE,
         Drop.SESSION_ENDED,
         Drop.DENIED,
+        Drop.CLASS_TOO_LARGE,
         Drop.NO_MEMBER,
         Drop.REJECTED,
     }

@@ -1,4 +1,4 @@
-"""``tieline bench``: the broker beside other brokers, and the installer of those others."""
+"""``tieline bench``: the broker beside other brokers, priority under congestion, and the installer of those others."""
 
 from __future__ import annotations
 
@@ -21,6 +21,10 @@ from tieline.bench.peers import known_peers
 from tieline.bench.peers.install import INSTALLERS
 from tieline.bench.peers.peer import Peer, peers_directory
 from tieline.bench.picture import draw
+from tieline.bench.priority import picture as priority_picture
+from tieline.bench.priority import report as priority_report
+from tieline.bench.priority import run as priority_run
+from tieline.bench.priority.progress import Display as PriorityDisplay
 from tieline.bench.progress import Display
 from tieline.bench.report import markdown, show
 from tieline.bench.run import Plan, run
@@ -52,7 +56,7 @@ def broker(
     Starts every broker itself on a free loopback port, lets them take turns, verifies that everything was
     delivered, and writes broker.json, broker.md and broker.png.  Ends within ten minutes, --quick within one.
     """
-    console = _console()
+    console = wide_console()
     if list_:
         _list(console)
         return
@@ -61,7 +65,7 @@ def broker(
     raise_open_files()
     out.mkdir(parents=True, exist_ok=True)
     with (
-        _orderly_end(),
+        orderly_end(),
         tempfile.TemporaryDirectory(prefix="tieline-bench-") as directory,
         Display(console) as display,
     ):
@@ -79,6 +83,42 @@ def broker(
 
 
 @app.command()
+def priority(
+    *,
+    quick: Annotated[bool, typer.Option("--quick", help="Shorter runs, fewer repetitions: about a minute.")] = False,
+    part: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help=f"Run only this part ({', '.join(priority_run.PARTS)}); repeatable."),
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory for the results.")] = Path("bench-results"),
+) -> None:
+    """Urgent messages where everything else is too much: a thin link, a busy broker, a slow reader; and what it costs.
+
+    Holds Tieline against mosquitto in the same run and writes priority.json, priority.md and priority.png.  The thin
+    link needs root, because it is made of network namespaces; without root that part is left out.  Ends within five
+    minutes, --quick within one.
+    """
+    console = wide_console()
+    parts = [name for text in part or [] for name in text.split(",") if name] or list(priority_run.PARTS)
+    for name in parts:
+        if name not in priority_run.PARTS:
+            raise Trouble(f"no part is called {name}; there are {', '.join(priority_run.PARTS)}", code=MISUSED)
+    raise_open_files()
+    out.mkdir(parents=True, exist_ok=True)
+    with orderly_end(), PriorityDisplay(console) as display:
+        record = priority_run.run(priority_run.Plan(parts=parts, quick=quick), display)
+    priority_report.show(record, console)
+    record.write(out / "priority.json")
+    (out / "priority.md").write_text(priority_report.markdown(record))
+    written = ["priority.json", "priority.md"]
+    if priority_picture.draw(record, out / "priority.png"):
+        written.append("priority.png")
+    else:
+        console.print("no picture: it needs numbers and matplotlib (pip install 'tieline[bench]')", markup=False)
+    console.print(f"written to {out}: {', '.join(written)}", highlight=False, markup=False)
+
+
+@app.command()
 def peers(
     names: Annotated[
         list[str] | None, typer.Argument(help="Which to install; all that can be, if none is named.")
@@ -87,7 +127,7 @@ def peers(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show which are installed.")] = False,
 ) -> None:
     """Install the brokers to compare with, each in its own environment ($TIELINE_PEERS, or .peers here)."""
-    console = _console()
+    console = wide_console()
     known = known_peers()
     failed = False
     for name in [] if dry_run else names or list(INSTALLERS):
@@ -109,14 +149,15 @@ def peers(
         raise typer.Exit(1)
 
 
-def _console() -> Console:
+def wide_console() -> Console:
+    """The terminal, or something wide enough for the tables."""
     console = Console()
     # Into a file or a pipe the tables go unbroken: nobody's terminal is known.
     return console if console.is_terminal else Console(width=140)
 
 
 @contextlib.contextmanager
-def _orderly_end() -> Iterator[None]:
+def orderly_end() -> Iterator[None]:
     """SIGTERM, too, ends the run like Ctrl-C: the brokers first."""
     endings = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(ending, _interrupt) for ending in endings]

@@ -38,6 +38,19 @@ class Slow(Struct, frozen=True, kw_only=True):
     dropped: int = 0
 
 
+class Traffic(Struct, frozen=True, kw_only=True):
+    """One class: how much of it there is, and how long it waits."""
+
+    name: str
+    level: int = 0
+    received: int = 0
+    wait_p50_s: float = 0.0
+    wait_p99_s: float = 0.0
+    congested: int = 0
+    oldest_s: float = 0.0
+    timeout_s: float = 0.0
+
+
 class Snapshot(Struct, frozen=True, kw_only=True):
     """The broker's answer to ``top``; fields of a newer broker are passed over."""
 
@@ -55,6 +68,8 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     gc_pause_ms: float = 0.0
     drops: dict[str, int] = field(default_factory=dict)
     closed: dict[str, int] = field(default_factory=dict)
+    classes: list[Traffic] = field(default_factory=list)
+    hottest: list[tuple[str, int]] = field(default_factory=list)
     slowest: list[Slow] = field(default_factory=list)
 
 
@@ -70,6 +85,8 @@ def render(snapshot: Snapshot) -> RenderableType:
         Text(),
         _slowest(snapshot),
     ]
+    if any(traffic.received for traffic in snapshot.classes):
+        parts[2:2] = [_classes(snapshot), Text()]
     return Panel(Group(*parts), title=title, subtitle=" ".join(snapshot.listeners), subtitle_align="left")
 
 
@@ -91,6 +108,34 @@ def _summary(snapshot: Snapshot) -> Table:
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def _classes(snapshot: Snapshot) -> RenderableType:
+    """Levels, how long they wait when somebody is congested, and the hottest topics beside them."""
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    table.add_column("class", no_wrap=True)
+    for heading in ("received", "wait p50", "p99", "oldest", "timeout", "congested"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for traffic in snapshot.classes:
+        is_late = traffic.oldest_s > traffic.timeout_s
+        table.add_row(
+            f"{traffic.level} {traffic.name}",
+            f"{traffic.received:,}",
+            duration(traffic.wait_p50_s),
+            duration(traffic.wait_p99_s),
+            f"[red]{duration(traffic.oldest_s)}[/]" if is_late else duration(traffic.oldest_s),
+            duration(traffic.timeout_s),
+            f"[yellow]{traffic.congested:,}[/]" if traffic.congested else "0",
+        )
+    if not snapshot.hottest:
+        return table
+    heat = Table("hottest topics", "subscribers", box=None, header_style="dim", pad_edge=False)
+    heat.columns[1].justify = "right"
+    for topic, subscribers in snapshot.hottest[:4]:
+        heat.add_row(Text(_printable(topic)), f"{subscribers:,}")
+    beside = Table.grid(padding=(0, 4))
+    beside.add_row(table, heat)
+    return beside
 
 
 def _counted(heading: str, counts: dict[str, int], *, otherwise: str) -> RenderableType:

@@ -28,6 +28,7 @@ VERBS = (
     ("top", "top", "Watch a running broker: rates, slow clients, drops."),
     ("demo", "demo", "Start a broker, let real clients talk, show what happened."),
     ("bench", "bench", "Measure the broker beside other brokers."),
+    ("reproduce", "reproduce", "Repeat the experiments of the papers behind it."),
 )
 
 app = typer.Typer(

@@ -54,9 +54,9 @@ def tables() -> tuple[Table, ...]:
     for field in _fields(Settings):
         kind, description = _unwrap(field.type)
         if isinstance(kind, inspect.StructType):
-            inner.append(_table(field.name, kind, description, repeated=False))
+            inner.append(_table(field.encode_name, kind, description, repeated=False))
         elif isinstance(kind, inspect.VarTupleType) and isinstance(kind.item_type, inspect.StructType):
-            inner.append(_table(field.name, kind.item_type, description, repeated=True))
+            inner.append(_table(field.encode_name, kind.item_type, description, repeated=True))
         else:
             top.append(_key(field))
     return (Table(name="", description=_docstring(Settings), is_repeated=False, keys=tuple(top)), *inner)
@@ -128,6 +128,8 @@ def _words(kind: inspect.Type) -> str:
             return _range("a whole number", kind.ge, kind.le)
         case inspect.FloatType():
             return _range("a number", kind.ge, kind.le)
+        case inspect.VarTupleType():
+            return f"a list, each {_words(kind.item_type)}"
         case inspect.LiteralType():
             return _either([_literal(value) for value in kind.values])
         case inspect.UnionType():

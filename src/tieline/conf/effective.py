@@ -11,7 +11,7 @@ from tieline.conf import urls
 from tieline.conf.describe import tables
 from tieline.conf.paths import management_socket
 from tieline.conf.render import toml_value
-from tieline.conf.schema import Listener, Settings
+from tieline.conf.schema import Class, Listener, Settings
 
 
 def effective(settings: Settings) -> str:
@@ -40,6 +40,12 @@ def _rows(settings: Settings) -> Iterator[tuple[str, str, str, str]]:
             for number, listener in enumerate(settings.listener, 1):
                 mark = " " if settings.listener == default.listener else "*"
                 yield mark, f"listener[{number}]", str(urls.parse(listener.url)), ", ".join(_listener(listener))
+            for number, rule in enumerate(settings.class_, 1):
+                yield "*", f"class[{number}] {rule.name}", rule.filter, ", ".join(_class(rule))
+            for number, claim in enumerate(settings.claim, 1):
+                limit = "" if claim.per_s == "none" else f", above level 1 {claim.per_s:g} messages per second"
+                who = {"*": "everyone", "-": "clients without a user name"}.get(claim.user, f"user {claim.user}")
+                yield "*", f"claim[{number}]", claim.filter, f"{who}: up to level {claim.max_level}{limit}"
 
 
 def _listener(listener: Listener) -> Iterator[str]:
@@ -53,8 +59,25 @@ def _listener(listener: Listener) -> Iterator[str]:
         yield f"clients need a certificate from {listener.client_ca}" if listener.client_ca else "any client"
     else:
         yield "not encrypted"
+    if url.has_header:
+        yield "every packet carries the priority byte"
+    if listener.max_level < 3:
+        yield f"claims up to level {listener.max_level}"
+    if listener.node_level is not None:
+        yield f"clients have level {listener.node_level}"
     if listener.connections != "none":
         yield f"at most {listener.connections:,} connections"
+
+
+def _class(rule: Class) -> Iterator[str]:
+    yield f"level {rule.level}" + (", before everything else" if rule.level == 3 else "")
+    for name, value in (("weight", rule.weight), ("deadline", rule.deadline), ("timeout", rule.timeout)):
+        if value is not None:
+            yield f"{name} {value}"
+    if rule.max_packet is not None:
+        yield f"at most {rule.max_packet:,} bytes"
+    if rule.full is not None:
+        yield f"when full: {rule.full}"
 
 
 def _shown(value: Any) -> str:

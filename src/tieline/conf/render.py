@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from tieline.conf.describe import Key, Table, tables
-from tieline.conf.schema import Settings
+from tieline.conf.schema import EXAMPLES, Settings
 
 _HEADER = """\
 # Tieline's configuration: every key with its default.
@@ -80,19 +80,22 @@ def toml_value(value: Any) -> str:
             return str(value).lower()
         case int() if value >= 10_000:
             return f"{value:_}"
+        case tuple():
+            return f"[{', '.join(map(toml_value, value))}]"
         case str():
             return json.dumps(value, ensure_ascii=False)
     return str(value)
 
 
 def _example(table: Table, key: Key) -> str:
-    if key.is_required and table.is_repeated:
-        # The default of a repeated table is its first element, so the required key has an example after all.
-        return toml_value(getattr(getattr(Settings(), table.name)[0], key.name))
+    if key.is_required:
+        return toml_value(getattr(EXAMPLES[table.name], key.name))
     return '""' if key.default is None else toml_value(key.default)
 
 
 def _default(table: Table, key: Key) -> str:
+    if key.is_required and table.name != "listener":
+        return f"required, for example `{_example(table, key)}`"
     if key.is_required:
         return f"required; without any {table.heading}: `{_example(table, key)}`"
     return "not set" if key.default is None else f"`{toml_value(key.default)}`"

@@ -6,7 +6,12 @@ import re
 from collections.abc import Iterator
 
 from tieline.conf import urls
-from tieline.conf.schema import Listener, Settings
+from tieline.conf.schema import Class, Listener, Settings, seconds
+
+_REORDERED = (
+    "two messages of one publisher on one topic could get different levels and change their order, which "
+    "[MQTT-4.6.0-6] forbids. Declare the topic in priority.unordered, or give the level by topic."
+)
 
 KeyPath = tuple[str | int, ...]
 
@@ -23,9 +28,32 @@ def broken(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
         yield ("data",), "data is empty: name a directory, or leave the key out."
     if not settings.listener:
         yield ("listener",), "there is no listener: write at least one [[listener]] with a url."
+    for number, rule in enumerate(settings.class_):
+        yield from _broken_class(rule, ("class", number), settings)
     seen: set[tuple[str, int]] = set()
     for number, listener in enumerate(settings.listener):
         yield from _broken_listener(listener, ("listener", number), seen)
+
+
+def _broken_class(rule: Class, path: KeyPath, settings: Settings) -> Iterator[tuple[KeyPath, str]]:
+    """A level by topic can never break the order of a topic; one by content can."""
+    levels = rule.filter.split("/")
+    if not rule.filter or any("#" in level and level != "#" for level in levels) or "#" in levels[:-1]:
+        yield (*path, "filter"), f'"{rule.filter}" is no topic filter.'
+    elif any("+" in level and level != "+" for level in levels):
+        yield (*path, "filter"), f'"{rule.filter}" is no topic filter: + stands for a whole level.'
+    if rule.filter.startswith(("$share/", "$where/")) or any(mark in rule.filter for mark in "?<>"):
+        bare = rule.filter.partition("?")[0]
+        if bare not in settings.priority.unordered:
+            yield (
+                (*path, "filter"),
+                f'"{rule.filter}" looks at more than the topic: {_REORDERED}',
+            )
+    if rule.timeout is not None and seconds(rule.timeout) < seconds(settings.priority.period):
+        yield (
+            (*path, "timeout"),
+            f"the timeout of class {rule.name} is shorter than priority.period: a slot per period cannot keep it.",
+        )
 
 
 def _broken_listener(listener: Listener, path: KeyPath, seen: set[tuple[str, int]]) -> Iterator[tuple[KeyPath, str]]:

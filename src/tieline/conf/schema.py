@@ -25,6 +25,21 @@ def bound(limit: Limit) -> int:
     return UNLIMITED if limit == "none" else limit
 
 
+Level = Annotated[int, Meta(ge=0, le=3)]
+#: Seconds as a number, or a number with its unit.
+Duration = Annotated[float, Meta(ge=0)] | Annotated[str, Meta(pattern=r"^[0-9]+(\.[0-9]+)?(us|ms|s|m|h)$")]
+
+_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def seconds(duration: Duration) -> float:
+    """A duration in seconds."""
+    if isinstance(duration, str):
+        number = duration.rstrip("usmh")
+        return float(number) * _UNITS[duration[len(number) :]]
+    return duration
+
+
 class Listener(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One address that clients connect to."""
 
@@ -37,6 +52,11 @@ class Listener(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         str | None, Meta(description="PEM file with the authorities whose client certificates are required.")
     ] = None
     connections: Annotated[Limit, Meta(description="Open connections on this listener.")] = "none"
+    max_level: Annotated[Level, Meta(description="Highest level that clients of this listener may claim.")] = 3
+    node_level: Annotated[
+        Level | None,
+        Meta(description="Level of the clients of this listener that claim none in CONNECT; 3 makes them urgent."),
+    ] = None
 
 
 class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -110,6 +130,81 @@ class Mqtt(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sys_interval_s: Annotated[Seconds, Meta(description="Seconds between two $SYS reports; 0 means no $SYS.")] = 10.0
 
 
+class Class(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Messages of some topics: how urgent they are, and how they are treated while they wait.
+
+    The first class whose filter matches a topic gives its level.  The treatment belongs to the level: of several
+    classes with one level, the first one's counts.
+    """
+
+    name: Annotated[str, Meta(description="What the class is called in counters, $SYS and `tieline top`.")]
+    filter: Annotated[str, Meta(description="Topic filter; wildcards as in a subscription.")]
+    level: Annotated[Level, Meta(description="0 very low, 1 medium, 2 important, 3 urgent.")]
+    weight: Annotated[
+        Annotated[float, Meta(gt=0)] | None, Meta(description="Part of the floor, relative to the other classes.")
+    ] = None
+    deadline: Annotated[Duration | None, Meta(description="When a message should have arrived (policy edf).")] = None
+    timeout: Annotated[
+        Duration | None, Meta(description="How long a message may wait before it gets a slot of its own.")
+    ] = None
+    max_packet: Annotated[
+        Count | None,
+        Meta(description="Largest message of the class, in bytes: one huge packet blocks a thin link."),
+    ] = None
+    full: Annotated[
+        Literal["oldest", "newest", "coalesce"] | None,
+        Meta(description="Which QoS 0 message of the class goes when a queue is full."),
+    ] = None
+
+
+class Claim(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Who may claim which level, and how often; the first that matches user and topic counts."""
+
+    user: Annotated[str, Meta(description="User name, or * for everyone, - for clients without one.")] = "*"
+    filter: Annotated[str, Meta(description="Topics for which the level is claimed.")] = "#"
+    max_level: Annotated[Level, Meta(description="Higher claims are lowered to this level, and counted.")] = 3
+    per_s: Annotated[
+        Annotated[float, Meta(ge=0)] | NoLimit,
+        Meta(description="Messages per second and client above level 1; more are lowered to level 1, and counted."),
+    ] = "none"
+
+
+class Priority(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which message goes first when a subscriber is congested, and what those behind are promised."""
+
+    policy: Annotated[
+        Literal["fifo", "taxonomy", "strict", "heat", "feedback", "edf"],
+        Meta(description="The order in which a congested subscriber is served."),
+    ] = "feedback"
+    default_level: Annotated[Level, Meta(description="Level of messages for which nothing else says one.")] = 1
+    floor: Annotated[
+        Annotated[float, Meta(ge=0, le=0.5)],
+        Meta(description="Part of the link that lower classes share whatever waits above them."),
+    ] = 0.1
+    period: Annotated[Duration, Meta(description="Time period of the feedback to low classes.")] = "1s"
+    frequency: Annotated[
+        Count, Meta(description="Distribution frequency: messages per period for a class that has waited too long.")
+    ] = 1
+    period_min: Annotated[Duration, Meta(description="Shortest period that a subscriber may ask for.")] = "10ms"
+    frequency_max: Annotated[Count, Meta(description="Highest frequency that a subscriber may ask for.")] = 100
+    timeout_min: Annotated[Duration, Meta(description="Shortest timeout that a subscriber may ask for.")] = "100ms"
+    inheritance: Annotated[
+        Count, Meta(description="Queued predecessors of its flow that an urgent message takes along.")
+    ] = 256
+    unordered: Annotated[
+        tuple[str, ...],
+        Meta(description="Topics whose messages need not keep their order ([MQTT-4.6.0-5] lets an operator say so)."),
+    ] = ()
+    unknown: Annotated[
+        Literal["ignore", "refuse"],
+        Meta(description="A priority property that is no level: ignored and counted, or refused."),
+    ] = "ignore"
+    heat_deliveries: Annotated[
+        Annotated[float, Meta(ge=0)],
+        Meta(description="Weight of the deliveries of the last period in a topic's heat, beside its subscribers."),
+    ] = 0.0
+
+
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole configuration of one broker."""
 
@@ -122,3 +217,16 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     )
     limits: Limits = field(default_factory=Limits)
     mqtt: Mqtt = field(default_factory=Mqtt)
+    priority: Priority = field(default_factory=Priority)
+    class_: Annotated[
+        tuple[Class, ...], Meta(description="Topic rules that give messages their level; the first match counts.")
+    ] = field(default=(), name="class")
+    claim: Annotated[tuple[Claim, ...], Meta(description="Who may claim which level.")] = ()
+
+
+#: One of each table that may be written several times: what the generated pages show for keys without a default.
+EXAMPLES: dict[str, Struct] = {
+    "listener": Listener(url="tcp://127.0.0.1:1883"),
+    "class": Class(name="control", filter="grid/+/cmd/#", level=3),
+    "claim": Claim(),
+}

@@ -15,6 +15,10 @@ DEFAULT_PORTS: dict[str, int] = {"tcp": 1883, "tls": 8883, "ws": 8080, "wss": 84
 _ALIASES = {"mqtt": "tcp", "mqtts": "tls", "ssl": "tls", "http": "ws", "https": "wss"}
 
 
+#: Says that every packet on a listener carries the extra byte of the priority header.
+HEADER = "?header=priority"
+
+
 class UrlError(ValueError):
     """An address that no listener can use; the text is a whole sentence."""
 
@@ -26,10 +30,12 @@ class ListenerUrl:
     scheme: Scheme
     host: str
     port: int
+    #: Every packet carries the extra byte of the priority header.
+    has_header: bool = False
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{host}:{self.port}"
+        return f"{self.scheme}://{host}:{self.port}{HEADER if self.has_header else ''}"
 
     @property
     def is_tls(self) -> bool:
@@ -58,14 +64,19 @@ def parse(text: str) -> ListenerUrl:
         known = _ALIASES.get(scheme.lower()) or (scheme.lower() if scheme.lower() in DEFAULT_PORTS else None)
         advice = f"write {known}://{rest}" if known else "known are tcp, tls, ws and wss"
         raise UrlError(f'"{text}" has the unknown scheme "{scheme}": {advice}.')
-    for mark, what in (("?", "a query, which is reserved"), ("#", "a fragment"), ("@", "a user name")):
+    has_header = rest.endswith(HEADER)
+    rest = rest.removesuffix(HEADER)
+    for mark, what in (("?", f"a query other than {HEADER}"), ("#", "a fragment"), ("@", "a user name")):
         if mark in rest:
             raise UrlError(f'"{text}" has {what}: a listener is scheme://host:port.')
     if "/" in rest.removesuffix("/"):
         raise UrlError(f'"{text}" has a path: leave it out; a WebSocket listener serves every path.')
     host, port = _split(text, rest.removesuffix("/"))
     return ListenerUrl(
-        scheme=cast("Scheme", scheme), host=_host(text, host), port=_port(text, port, DEFAULT_PORTS[scheme])
+        scheme=cast("Scheme", scheme),
+        host=_host(text, host),
+        port=_port(text, port, DEFAULT_PORTS[scheme]),
+        has_header=has_header,
     )
 
 

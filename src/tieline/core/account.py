@@ -12,6 +12,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tieline.core.connection import Hold
+from tieline.sched.levels import LEVELS
+
+#: The last bucket of waiting times holds everything above half an hour.
+WAIT_BUCKETS = 22
 
 
 class Drop(StrEnum):
@@ -27,6 +31,7 @@ class Drop(StrEnum):
     REFUSED = "refused"  # a QoS 1 or 2 queue was full, and the publisher was told so
     RETAINED_FULL = "retained_full"  # delivered, but not kept: no room for retained messages
     NO_MEMBER = "no_member"  # a shared subscription had no member that could take it
+    CLASS_TOO_LARGE = "class_too_large"  # larger than its class allows: one huge packet blocks a thin link
     REJECTED = "rejected"  # the client answered with an error code
 
 
@@ -60,6 +65,7 @@ class Account:
         "bytes_in",
         "bytes_out",
         "closed",
+        "congestions",
         "connections",
         "drops",
         "events",
@@ -70,9 +76,12 @@ class Account:
         "packets_out",
         "publishes_in",
         "publishes_out",
+        "received_by_level",
         "refusals",
         "sessions_expired",
         "sessions_most",
+        "unknown_levels",
+        "waits",
     )
 
     #: How many records of each kind are kept.
@@ -90,6 +99,14 @@ class Account:
         self.connections = 0
         self.sessions_expired = 0
         self.sessions_most = 0
+        #: PUBLISH packets received, by level.
+        self.received_by_level = [0] * LEVELS
+        #: Messages that waited in a congested queue, by level and by time: bucket ``n`` holds waits below 2^n ms.
+        self.waits = [[0] * WAIT_BUCKETS for _ in range(LEVELS)]
+        #: How often a session's queue was handed to the policy.
+        self.congestions = 0
+        #: Priority properties that were no level.
+        self.unknown_levels = 0
         #: Messages discarded, by name.
         self.drops: Counter[Drop] = Counter()
         self.last_drops: deque[Dropped] = deque(maxlen=self.RING)
@@ -107,6 +124,22 @@ class Account:
         """Name what was discarded."""
         self.drops[why] += messages
         self.last_drops.append(Dropped(now, why, client, topic.decode(), messages, queued))
+
+    def waited(self, level: int, seconds: float, messages: int) -> None:
+        """Messages left a congested queue after so long."""
+        bucket = max(0, int(seconds * 1e3)).bit_length()
+        self.waits[level][min(bucket, WAIT_BUCKETS - 1)] += messages
+
+    def wait_quantile(self, level: int, part: float) -> float:
+        """About how long this part of the messages of a level waited at most, in seconds."""
+        buckets = self.waits[level]
+        wanted = part * sum(buckets)
+        passed = 0
+        for bucket, messages in enumerate(buckets):
+            passed += messages
+            if messages and passed >= wanted:
+                return float((1 << bucket) * 1e-3)
+        return 0.0
 
     def tell(self, event: Event) -> None:
         """Add a line to the story."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tieline.conf.schema import Settings, bound
+from tieline.conf.schema import Settings, bound, seconds
 from tieline.core import connect, egress, will
 from tieline.core.account import Account, Event
+from tieline.core.classes import Claims, Classes
 from tieline.core.connection import CLOSING, CONNECTED, OPENED, Connection, Hold
 from tieline.core.errors import Again
 from tieline.core.ingress import ingest
@@ -31,6 +32,7 @@ from tieline.wire.topics import split_share
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tieline.core.routes import Route
     from tieline.core.session import Session
 
 
@@ -56,7 +58,15 @@ class Broker:
         self.journal = Journal(store or Memory())
         self.account = Account()
         self.timers = Timers()
-        self.routes = Routes(limits.route_cache)
+        self.classes = Classes(self.settings)
+        self.claims = Claims(self.settings)
+        self.routes = Routes(limits.route_cache, self.classes)
+        #: Order may matter: topic rules exist, a policy was chosen, or somebody has claimed a level.  Until then every
+        #: queue is first in, first out, and nothing is spent on it.
+        self.has_levels = len(self.classes) > 0 or not self.claims.is_open
+        self.default_level = self.settings.priority.default_level
+        self.heat_deliveries = self.settings.priority.heat_deliveries
+        self._heat_period_s = seconds(self.settings.priority.period)
         self.retained = Retained(bound(limits.retained_messages), bound(limits.retained_bytes))
         #: Every session, by client id, whether its client is connected or not.
         self.sessions: dict[str, Session] = {}
@@ -78,9 +88,21 @@ class Broker:
 
     # -- what a shell calls
 
-    def open(self, now: float, *, listener: str = "", peer: str = "") -> Connection:
-        """A network connection was accepted."""
-        conn = Connection(now, listener, peer)
+    def open(
+        self,
+        now: float,
+        *,
+        listener: str = "",
+        peer: str = "",
+        max_level: int = 3,
+        node_level: int | None = None,
+        has_header: bool = False,
+    ) -> Connection:
+        """A network connection was accepted; the levels are those of its listener."""
+        conn = Connection(now, listener, peer, self.account.connections)
+        conn.max_level = max_level
+        conn.level = min(max_level, self.default_level if node_level is None else node_level)
+        conn.has_header = has_header
         self.connections.add(conn)
         self.account.connections += 1
         conn.timer = self.timers.at(
@@ -156,10 +178,17 @@ class Broker:
                 # what waits for the client goes out before the goodbye; afterwards its session may be gone
                 last = egress.fill(self, conn, LAST_BYTES, now)
                 self.account.bytes_out -= len(last)  # counted when it is written
-                conn.say(last)
+                conn.control.append(last)
+                conn.control_bytes += len(last)
             self.shut(conn, "server_shutdown", now, reason=Reason.SERVER_SHUTTING_DOWN)
 
     # -- what the core's own parts call
+
+    def heat(self, route: Route, messages: int, now: float) -> int:
+        """How hot the topic of these messages is."""
+        if not self.heat_deliveries:
+            return route.heat
+        return route.heat_with(self.heat_deliveries, messages, int(now / self._heat_period_s))
 
     def mark(self, conn: Connection) -> None:
         """The shell should look at this connection."""

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from tieline.conf.schema import UNLIMITED, bound
 from tieline.core import will as wills
 from tieline.core.account import Drop, Event
+from tieline.core.backlog import disengage
+from tieline.core.classes import claimed_level
 from tieline.core.connection import Hold, State
 from tieline.core.deliver import discard, offer
 from tieline.core.flow import landed
@@ -50,6 +52,15 @@ def on_connect(broker: Broker, conn: Connection, packet: Connect, now: float) ->
         listener=conn.listener,
         peer=conn.peer,
     )
+    # the header byte, where there is one, has already set the level
+    claimed = conn.level if conn.has_header else claimed_level(packet.properties) if packet.properties else None
+    if claimed == -1:
+        broker.account.unknown_levels += 1
+    elif claimed is not None:
+        conn.level = broker.claims.judge(conn, "", claimed, 0, now)
+    conn.level = min(conn.level, conn.max_level)
+    if conn.level != broker.default_level:
+        broker.has_levels = True
     refusal = _why_not(broker, conn, packet, now)
     if refusal is not None:
         refuse(broker, conn, refusal.reason, refusal.rule, now)
@@ -155,7 +166,7 @@ def _attach(broker: Broker, conn: Connection, session: Session, packet: Connect,
     conn.problem_information = properties.get("request_problem_information", 1) == 1
     # [MQTT-3.1.2-26], [MQTT-3.1.2-27]
     conn.alias_out_max = min(settings.limits.topic_alias_outgoing, properties.get("topic_alias_maximum", 0))
-    conn.raw_version = 0 if conn.alias_out_max else conn.version
+    conn.raw_version = 0 if conn.alias_out_max or conn.has_header else conn.version
     conn.resend.extend(session.inflight)
     broker.timers.cancel(conn.timer)
     conn.timer = None
@@ -277,6 +288,10 @@ def end_session(broker: Broker, session: Session, now: float) -> None:
     for message, grant in stranded:
         if grant.group is not None and (other := grant.group.pick(message, besides=session)) is not None:
             offer(broker, message, other, now)
+    if session.backlog is not None:
+        while (waiting := session.backlog.policy.pop(now)) is not None:
+            queue.blocked.append(waiting.entry)
+        disengage(session)
     for item, grant in [*queue.blocked, *queue.entries]:
         if grant.group is not None and (other := grant.group.pick(item, besides=session)) is not None:
             queue.taken(item.messages, item.size)

@@ -7,6 +7,8 @@ from enum import Enum, StrEnum
 from typing import TYPE_CHECKING
 
 from tieline.conf.schema import UNLIMITED
+from tieline.sched.congestion import UNKNOWN
+from tieline.wire.header import stamp
 
 if TYPE_CHECKING:
     from tieline.core.ports import Login, Verdict
@@ -45,39 +47,48 @@ class Connection:
         "alias_out",
         "alias_out_max",
         "asked",
+        "buckets",
         "control",
         "control_bytes",
+        "has_header",
         "hold",
         "hold_timer",
         "is_blocked",
         "is_dirty",
         "keep_alive_s",
         "last_in",
+        "level",
         "link",
         "listener",
         "login",
+        "max_level",
         "max_packet",
         "need",
         "partial",
+        "path",
         "peer",
         "problem_information",
         "publishable",
         "quota",
         "raw_version",
         "resend",
+        "serial",
         "session",
         "state",
         "timer",
         "told_hold",
         "told_refusal",
         "unacknowledged",
+        "urgent_at",
         "verdicts",
         "version",
         "waits_for",
         "window",
     )
 
-    def __init__(self, now: float, listener: str, peer: str) -> None:
+    def __init__(self, now: float, listener: str, peer: str, serial: int = 0) -> None:
+        #: Position in the order of connection.
+        self.serial = serial
         self.listener = listener
         self.peer = peer
         self.state = State.OPENED
@@ -122,6 +133,17 @@ class Connection:
         self.quota = 0
         #: Largest packet the client takes.
         self.max_packet = UNLIMITED
+        #: The node's own level, for messages that nothing else gives one; and the highest its listener lets it claim.
+        self.level = 1
+        self.max_level = 3
+        #: Tokens left for claims, by rule: (tokens, when).
+        self.buckets: dict[int, tuple[float, float]] | None = None
+        #: Every packet carries the extra header byte of the second paper, in both directions.
+        self.has_header = False
+        #: When an urgent message last came from it; the shell looks at such connections more often.
+        self.urgent_at = -1e9
+        #: What is known of the way to the client.
+        self.path = UNKNOWN
         #: Request Problem Information: whether reason strings may be sent on acknowledgements.
         self.problem_information = True
         #: Topic aliases set by the client, and those we set towards it.
@@ -155,6 +177,8 @@ class Connection:
 
     def say(self, data: bytes) -> None:
         """Queue an answer."""
+        if self.has_header:
+            data = stamp(data, self.level)
         self.control.append(data)
         self.control_bytes += len(data)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tieline.core.account import Drop
+from tieline.core.backlog import engage
 from tieline.core.message import Burst
 
 if TYPE_CHECKING:
@@ -87,14 +88,21 @@ def offer(broker: Broker, item: Item, grant: Grant, now: float) -> None:
 
 
 def make_room(broker: Broker, session: Session, now: float) -> None:
-    """Drop from a queue until it is within its bounds: the oldest QoS 0 message, else the newest, else the oldest."""
+    """Drop from a queue until it is within its bounds.
+
+    With levels in use the victim comes from the lowest class, by that class's rule; otherwise it is the oldest QoS 0
+    message, else the newest one, else the oldest.
+    """
+    if session.backlog is not None or broker.has_levels:
+        _make_room_by_policy(broker, session, now)
+        return
     queue = session.queue
     keep_oldest = broker.settings.mqtt.full == "refuse"
     while queue.is_over and queue.messages:
         if queue.entries and not _is_assured(queue.entries[0]):
             item, grant = queue.entries.popleft()
             if isinstance(item, Burst):
-                excess = max(queue.messages - queue.max_messages, -((queue.max_bytes - queue.bytes) // item.stride))
+                excess = _excess(session, item)
                 if excess < item.messages:
                     # only a part of it has to go: the older part
                     item, rest = item.cut(excess)
@@ -106,6 +114,33 @@ def make_room(broker: Broker, session: Session, now: float) -> None:
         else:
             item, _ = queue.entries.popleft()
         discard(broker, session, item, Drop.QUEUE_FULL, now)
+
+
+def _make_room_by_policy(broker: Broker, session: Session, now: float) -> None:
+    backlog = engage(broker, session)
+    backlog.absorb(session, now)
+    queue = session.queue
+    while queue.is_over and queue.messages:
+        # QoS 0 first; what is left are messages that may only go where the operator said so
+        victim = backlog.policy.evict() or backlog.policy.evict_assured()
+        if victim is None:
+            break
+        item, grant = victim.entry
+        if isinstance(item, Burst):
+            excess = _excess(session, item)
+            if excess < item.messages:
+                if broker.classes.rules.classes[item.level].full == "newest":
+                    rest, item = item.cut(item.messages - excess)
+                else:
+                    item, rest = item.cut(excess)
+                backlog.keep(victim, rest, grant)
+        discard(broker, session, item, Drop.QUEUE_FULL, now)
+
+
+def _excess(session: Session, burst: Burst) -> int:
+    """How many packets of a burst have to go for the queue to be within its bounds."""
+    queue = session.queue
+    return max(queue.messages - queue.max_messages, -((queue.max_bytes - queue.bytes) // burst.stride))
 
 
 def discard(broker: Broker, session: Session, item: Item, why: Drop, now: float) -> None:

@@ -10,11 +10,14 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from tieline.core.account import Drop
+from tieline.core.backlog import disengage, engage, is_congested, is_kept_for_urgent, split, window_of
 from tieline.core.connection import CONNECTED
 from tieline.core.flow import landed
 from tieline.core.message import Burst, Message, publish_bytes
 from tieline.core.replay import refill
 from tieline.core.session import Grant
+from tieline.sched.levels import URGENT
+from tieline.wire.header import stamp
 
 if TYPE_CHECKING:
     from tieline.core.broker import Broker
@@ -33,7 +36,7 @@ def fill(broker: Broker, conn: Connection, limit: int, now: float) -> bytes:
     if conn.state is not CONNECTED or session is None:
         return _join(broker, *_take_control(broker, conn))
     queue = session.queue
-    if queue.messages and not conn.control and not conn.resend and len(queue.entries) == 1:
+    if len(queue.entries) == 1 and session.backlog is None and not conn.control and not conn.resend:
         # one thing to send, as it came: what a paced client gets most of the time
         item, grant = queue.entries[0]
         if (
@@ -41,6 +44,7 @@ def fill(broker: Broker, conn: Connection, limit: int, now: float) -> bytes:
             and item.version == conn.raw_version
             and not (grant.identifiers or queue.blocked or session.replays or session.oldest)
             and item.stride <= conn.max_packet
+            and item.size <= limit
         ):
             queue.entries.clear()
             queue.messages -= item.messages
@@ -55,7 +59,7 @@ def fill(broker: Broker, conn: Connection, limit: int, now: float) -> bytes:
     if queue.messages or session.replays:
         if size < limit:
             size = _drain(broker, conn, session, out, size, limit, now)
-        if session.replays and size < limit and not queue.entries and not queue.blocked:
+        if session.replays and size < limit and not queue.messages:
             refill(broker, session, now)
             size = _drain(broker, conn, session, out, size, limit, now)
     if queue.messages or session.oldest or session.blocked_publishers:
@@ -85,11 +89,19 @@ def _drain(  # the loop's whole state, passed once
     queue = session.queue
     entries = queue.entries
     blocked = queue.blocked
+    if session.backlog is not None or (
+        broker.has_levels and (blocked or entries) and is_congested(conn, (blocked or entries)[0], now)
+    ):
+        return _drain_by_policy(broker, conn, session, out, size, limit, now)
     raw_version = conn.raw_version
     max_packet = conn.max_packet
     sent = messages = taken = 0
+    is_urgent_stopped = False
     while blocked and size < limit and conn.quota and len(session.inflight) < _PACKET_IDS:
-        item, grant = blocked.popleft()
+        item, grant = blocked[0]
+        if is_kept_for_urgent(broker, conn, item):
+            break
+        blocked.popleft()
         messages += 1
         if isinstance(item, Message):  # always: a burst has QoS 0 and never steps aside
             done = _send(broker, conn, session, item, grant, out, now)
@@ -100,6 +112,10 @@ def _drain(  # the loop's whole state, passed once
         entry = entries.popleft()
         item, grant = entry
         if isinstance(item, Burst):
+            if size + item.size > limit:
+                item, rest = split(item, limit - size)
+                if rest is not None:
+                    entries.appendleft((rest, grant))
             messages += item.messages
             taken += item.size
             if item.version == raw_version and not grant.identifiers and item.stride <= max_packet:
@@ -112,7 +128,21 @@ def _drain(  # the loop's whole state, passed once
                 done = _send_general(broker, conn, item, grant, payload, 0, 0, out, now)
                 sent += done > 0
                 size += done
-        elif item.qos and grant.qos and (blocked or not conn.quota or len(session.inflight) >= _PACKET_IDS):
+        elif (
+            item.qos
+            and grant.qos
+            and (
+                blocked
+                or not conn.quota
+                or len(session.inflight) >= _PACKET_IDS
+                or is_kept_for_urgent(broker, conn, item)
+            )
+        ):
+            if item.level == URGENT and broker.has_levels:
+                # never behind bulk that the window stops: let the policy find the way
+                entries.appendleft(entry)
+                is_urgent_stopped = True
+                break
             blocked.append(entry)
         else:
             messages += 1
@@ -124,6 +154,50 @@ def _drain(  # the loop's whole state, passed once
     queue.bytes -= taken
     broker.queued_bytes -= taken
     broker.account.publishes_out += sent
+    return _drain_by_policy(broker, conn, session, out, size, limit, now) if is_urgent_stopped else size
+
+
+def _drain_by_policy(  # as above
+    broker: Broker, conn: Connection, session: Session, out: list[bytes], size: int, limit: int, now: float
+) -> int:
+    """The same for a congested subscriber: the policy says what goes next, and bursts are cut to what fits."""
+    backlog = engage(broker, session)
+    backlog.absorb(session, now)
+    policy, congestion = backlog.policy, backlog.congestion
+    account = broker.account
+    messages = taken = 0
+    while size < limit:
+        waiting = policy.pop(now, window_of(broker, conn, len(session.inflight)))
+        if waiting is None:
+            break
+        grant = waiting.entry[1]
+        item = waiting.entry[0]
+        if isinstance(item, Burst):
+            item, rest = split(item, limit - size)
+            if rest is not None:
+                backlog.put_back(waiting, rest, grant)
+        waited_s = now - waiting.since
+        account.waited(item.level, waited_s, item.messages)
+        congestion.observe(item.level, waited_s, conn.path.delay_s(item.size))
+        messages += item.messages
+        taken += item.size
+        if isinstance(item, Message):
+            done = _send(broker, conn, session, item, grant, out, now)
+            account.publishes_out += done > 0
+            size += done
+        elif item.version == conn.raw_version and not grant.identifiers and item.stride <= conn.max_packet:
+            out.append(item.packets)
+            size += item.size
+            account.publishes_out += item.messages
+        else:
+            for payload in item.payloads():
+                done = _send_general(broker, conn, item, grant, payload, 0, 0, out, now)
+                account.publishes_out += done > 0
+                size += done
+    session.queue.taken(messages, taken)
+    broker.queued_bytes -= taken
+    if not len(policy):
+        disengage(session)
     return size
 
 
@@ -169,7 +243,7 @@ def _encode(  # as above
 ) -> int:
     """Encode a message for this connection: from its ready-made parts where nothing else has to be bound."""
     version = conn.version
-    if not packet_id or (version == 5 and (item.expires is not None or grant.identifiers or not conn.raw_version)):
+    if not packet_id or not conn.raw_version or (version == 5 and (item.expires is not None or grant.identifiers)):
         return _send_general(broker, conn, item, grant, item.payload, flags, packet_id, out, now)
     head, tail = item.parts(version)
     size = len(head) + len(tail) + 3
@@ -209,6 +283,8 @@ def _send_general(  # as above
             new_alias = len(conn.alias_out) + 1
             properties += b"\x23" + new_alias.to_bytes(2, "big")
     data = publish_bytes(0x30 | flags, topic, packet_id, properties, payload)
+    if conn.has_header:
+        data = stamp(data, item.level)
     if len(data) > conn.max_packet:
         # [MQTT-3.1.2-24], [MQTT-3.1.2-25] discarded as if it had been sent
         _give_up(broker, grant.session, item, Drop.TOO_LARGE, now)
@@ -240,6 +316,8 @@ def _resend(  # as above
         flight = session.inflight[packet_id]
         if flight is None:
             data = b"\x62\x02" + packet_id.to_bytes(2, "big")
+            if conn.has_header:
+                data = stamp(data, conn.level)
             out.append(data)
             size += len(data)
         else:

@@ -17,13 +17,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tieline.core import connect, flow, foreign, publish, subscribe
+from tieline.core.classes import ORDINARY
 from tieline.core.connection import CLOSING, CONNECTED, OPENED, Connection, Hold
 from tieline.core.deliver import deliver
 from tieline.core.errors import Again
 from tieline.core.message import Burst, Message
+from tieline.sched.levels import URGENT
 from tieline.wire.codec import decode
 from tieline.wire.errors import Violation
 from tieline.wire.frames import measure
+from tieline.wire.header import level_of
 from tieline.wire.packets import (
     Auth,
     Connect,
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tieline.core.broker import Broker
+    from tieline.core.routes import Route
 
 _PUBLISH_QOS_0 = 0x30
 #: Clears the one bit in which the first bytes of PUBLISH with QoS 0 and with QoS 1 differ.
@@ -80,7 +84,8 @@ def ingest(broker: Broker, conn: Connection, data: bytes, now: float) -> None:
             return
         pos = _introduce(broker, conn, data, now)
     if conn.state is CONNECTED and conn.hold is None:
-        pos = _converse(broker, conn, data, pos, now)
+        converse = _converse_with_header if conn.has_header else _converse
+        pos = converse(broker, conn, data, pos, now)
         if conn.control_bytes > MAX_UNREAD and conn.hold is None:
             broker.suspend(conn, Hold.NOT_READING, now)
     if pos:
@@ -89,7 +94,9 @@ def ingest(broker: Broker, conn: Connection, data: bytes, now: float) -> None:
     if pos < len(data) and conn.state is not CLOSING:
         conn.partial = bytearray(memoryview(data)[pos:])
         if conn.hold is None:
-            conn.need = _needed(data, pos, broker.max_packet, conn.version)
+            # a CONNECT without the extra byte must be recognised, too
+            extra = conn.has_header and conn.state is CONNECTED
+            conn.need = _needed(data, pos, broker.max_packet, conn.version) + extra
 
 
 def _needed(data: bytes, pos: int, limit: int, version: int) -> int:
@@ -109,9 +116,21 @@ def _introduce(broker: Broker, conn: Connection, data: bytes, now: float) -> int
         # [MQTT-3.1.0-1] the first packet is CONNECT
         raise Violation("the first packet of a connection is not CONNECT", "MQTT-3.1.0-1")
     found = measure(data, 0, broker.max_packet, 0)
-    if found is None or found[1] > len(data):
+    if found is None:
         return 0
     start, end = found
+    if conn.has_header and connect.peek_version(data, start, min(end, len(data))):
+        # a stock client, which sends no more than its CONNECT: refused in the words it knows, without the byte
+        conn.version = connect.peek_version(data, start, end)
+        conn.has_header = False
+        text = "this listener expects the priority byte after the remaining length of every packet"
+        connect.refuse(broker, conn, Reason.UNSUPPORTED_PROTOCOL_VERSION, text, now)
+        return 0
+    if end + conn.has_header > len(data):
+        return 0
+    if conn.has_header:
+        conn.level = level_of(data[start])
+        start, end = start + 1, end + 1
     conn.version = connect.peek_version(data, start, end)
     measure(data, 0, broker.max_packet, conn.version)  # now that it is known, by the version's own rule
     packet = decode(data[0], data[start:end], 0)
@@ -133,7 +152,16 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
     is_v5 = version == 5
     known = broker.routes.known
     limit = broker.max_packet
+    # a message may have to be refused, for its topic or for its size: then the general way looks at it
     is_guarded = not broker.access.is_open
+    if broker.classes.has_bounds:
+        limit = min(limit, broker.classes.least_bound)
+    has_levels = broker.has_levels
+    has_rates = broker.claims.has_rates
+    is_plain_heat = not broker.heat_deliveries
+    default_level = broker.default_level
+    #: Messages below urgent that are dispatched, the more urgent ones first, when the chunk has been parsed.
+    pending: list[tuple[Burst, Route]] = []
     packets = publishes = 0
     enough = broker.routes.work + WORK_PER_TURN
     try:
@@ -163,24 +191,62 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
                                 top += 1
                             # in MQTT 5 a zero must follow the topic: no properties
                             if top <= end and (not is_v5 or not data[top - 1]):
+                                level = taxon = route.level
+                                if level < 0:
+                                    level, taxon = conn.level, default_level
                                 stride = end - pos
                                 prefix = data[pos:top]
                                 messages = 1
-                                last = size - stride
+                                # where a rate is limited, each message is judged on its own: a run that is too long
+                                # must not lose its level while a later message of its flow keeps it
+                                last = size - stride if level <= ORDINARY or not has_rates else 0
                                 while end <= last and data.startswith(prefix, end):
                                     end += stride
                                     messages += 1
                                 publishes += messages
+                                if has_levels:
+                                    level = _judge(broker, conn, topic, level, messages, now)
                                 if route.grants or route.groups:
-                                    burst = Burst(data[pos:end], messages, top - pos, topic, version, session.client_id)
-                                    deliver(broker, burst, route, now)
+                                    burst = Burst(
+                                        data[pos:end],
+                                        messages,
+                                        top - pos,
+                                        topic,
+                                        version,
+                                        session.client_id,
+                                        level,
+                                        now,
+                                        route.heat if is_plain_heat else broker.heat(route, messages, now),
+                                        taxon,
+                                    )
+                                    if has_levels and level < URGENT:
+                                        pending.append((burst, route))
+                                    else:
+                                        deliver(broker, burst, route, now)
                                 pos = end
                                 continue
                         elif broker.allows_qos_1:
                             payload = top + 3 if is_v5 else top + 2
                             packet_id = data[top] << 8 | data[top + 1] if payload <= end else 0
                             if packet_id and (not is_v5 or not data[top + 2]):
-                                message = Message(topic, data[payload:end], 1, False, b"", None, session.client_id)
+                                level = taxon = route.level
+                                if level < 0:
+                                    level, taxon = conn.level, default_level
+                                if has_levels:
+                                    level = _judge(broker, conn, topic, level, 1, now)
+                                message = Message(
+                                    topic,
+                                    data[payload:end],
+                                    1,
+                                    False,
+                                    b"",
+                                    None,
+                                    session.client_id,
+                                    level,
+                                    now,
+                                    route.heat if is_plain_heat else broker.heat(route, 1, now),
+                                    taxon,
+                                )
                                 # what goes out again stands here already: only the packet id will differ
                                 if is_v5:
                                     message.parts5 = (data[pos + 1 : top], data[top + 2 : end])
@@ -189,6 +255,8 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
                                 try:
                                     publish.accept(broker, conn, message, route, packet_id, now)
                                 except Again:
+                                    # parsed again later, and counts once
+                                    broker.account.received_by_level[level] -= has_levels
                                     break
                                 publishes += 1
                                 pos = end
@@ -206,14 +274,14 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
                     packets += 1
                     pos += 4
                     continue
-            found = measure(data, pos, limit, version)
+            found = measure(data, pos, broker.max_packet, version)
             if found is None or found[1] > size:
                 break
             start, end = found
-            if first in _FILTER_PACKETS and end - start > MAX_FILTER_BYTES:
-                text = f"a SUBSCRIBE or UNSUBSCRIBE of {end - start} bytes; {MAX_FILTER_BYTES} are allowed"
-                raise Violation(text, "4.13", Reason.QUOTA_EXCEEDED)
+            _check_filters(first, end - start)
             packet = decode(first, data[start:end], version)
+            if pending and first & _PUBLISH_QOS_0 == _PUBLISH_QOS_0:
+                _dispatch(broker, pending, now)  # a message of the same flow may be among them
             try:
                 _HANDLERS[packet.__class__](broker, conn, packet, now)
             except Again:
@@ -225,12 +293,73 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
             if conn.state is not CONNECTED or conn.hold is not None:
                 break
     finally:
+        if pending:
+            _dispatch(broker, pending, now)
         # also when a later packet of the chunk is refused: the numbers do not depend on how the bytes were cut
         broker.account.packets_in += packets + publishes
         broker.account.publishes_in += publishes
-    if (conn.control or session.queue.blocked or conn.resend or session.blocked_publishers) and not conn.is_dirty:
+    if (conn.control or session.queue.messages or conn.resend or session.blocked_publishers) and not conn.is_dirty:
         broker.mark(conn)
     return pos
+
+
+def _check_filters(first: int, size: int) -> None:
+    if first in _FILTER_PACKETS and size > MAX_FILTER_BYTES:
+        text = f"a SUBSCRIBE or UNSUBSCRIBE of {size} bytes; {MAX_FILTER_BYTES} are allowed"
+        raise Violation(text, "4.13", Reason.QUOTA_EXCEEDED)
+
+
+def _converse_with_header(broker: Broker, conn: Connection, data: bytes, pos: int, now: float) -> int:
+    """The same where every packet carries the extra byte: no shortcuts."""
+    size = len(data)
+    enough = broker.routes.work + WORK_PER_TURN
+    while pos < size and conn.state is CONNECTED and conn.hold is None:
+        if broker.routes.work > enough:
+            broker.postpone(conn, now)
+            break
+        found = measure(data, pos, broker.max_packet, conn.version)
+        if found is None or found[1] + 1 > size:
+            break
+        start, end = found
+        _check_filters(data[pos], end - start)
+        packet = decode(data[pos], data[start + 1 : end + 1], conn.version)
+        try:
+            if isinstance(packet, Publish):
+                publish.on_publish(broker, conn, packet, now, level_of(data[start]))
+            else:
+                _HANDLERS[packet.__class__](broker, conn, packet, now)
+        except Again:
+            break
+        if conn.verdicts:
+            conn.verdicts.clear()
+        broker.account.packets_in += 1
+        pos = end + 1
+    session = conn.session
+    if session is not None and (conn.control or session.queue.messages or conn.resend or session.blocked_publishers):
+        broker.mark(conn)
+    return pos
+
+
+def _judge(broker: Broker, conn: Connection, topic: bytes, level: int, messages: int, now: float) -> int:
+    """The level that messages really get, counted."""
+    if not broker.claims.is_open:
+        level = broker.claims.judge(conn, topic.decode(), level, messages, now)
+    broker.account.received_by_level[level] += messages
+    if level == URGENT:
+        conn.urgent_at = now
+    return level
+
+
+def _dispatch(broker: Broker, pending: list[tuple[Burst, Route]], now: float) -> None:
+    """The more urgent first; a topic has one level here, so the order inside a flow is kept."""
+    pending.sort(key=_urgency)
+    for burst, route in pending:
+        deliver(broker, burst, route, now)
+    pending.clear()
+
+
+def _urgency(dispatched: tuple[Burst, Route]) -> int:
+    return -dispatched[0].level
 
 
 def _on_connect(broker: Broker, conn: Connection, packet: Connect, now: float) -> None:  # noqa: ARG001

@@ -33,7 +33,22 @@ def publish_bytes(  # one argument per field of the packet
 class Message:
     """One published message, shared by every queue it waits in."""
 
-    __slots__ = ("expires", "parts4", "parts5", "payload", "properties", "publisher", "qos", "retain", "size", "topic")
+    __slots__ = (
+        "at",
+        "expires",
+        "heat",
+        "level",
+        "parts4",
+        "parts5",
+        "payload",
+        "properties",
+        "publisher",
+        "qos",
+        "retain",
+        "size",
+        "taxon",
+        "topic",
+    )
 
     messages = 1
 
@@ -46,6 +61,10 @@ class Message:
         properties: bytes = b"",
         expires: float | None = None,
         publisher: str = "",
+        level: int = 1,
+        at: float = 0.0,
+        heat: int = 0,
+        taxon: int = 1,
     ) -> None:
         self.topic = topic
         self.payload = payload
@@ -57,6 +76,13 @@ class Message:
         self.expires = expires
         #: The client id of who sent it; empty for the broker itself.
         self.publisher = publisher
+        #: How urgent it is, 0 to 3; by topic rules alone, the ``taxon``.
+        self.level = level
+        self.taxon = taxon
+        #: When it arrived, in the broker's time.
+        self.at = at
+        #: How many subscribers its topic had then.
+        self.heat = heat
         self.size = len(topic) + len(payload) + len(properties) + OVERHEAD
         #: What surrounds the packet id on the wire, per protocol version; made on first use, or taken from the bytes
         #: in which the message came.
@@ -85,7 +111,20 @@ class Message:
 class Burst:
     """QoS 0 packets of one topic and one length, exactly as they were received."""
 
-    __slots__ = ("head", "messages", "packets", "publisher", "size", "stride", "topic", "version")
+    __slots__ = (
+        "at",
+        "head",
+        "heat",
+        "level",
+        "messages",
+        "packets",
+        "publisher",
+        "size",
+        "stride",
+        "taxon",
+        "topic",
+        "version",
+    )
 
     qos = 0
     retain = False
@@ -93,7 +132,17 @@ class Burst:
     properties = b""
 
     def __init__(  # made once per run of packets on the hot path: positional
-        self, packets: bytes, messages: int, head: int, topic: bytes, version: int, publisher: str
+        self,
+        packets: bytes,
+        messages: int,
+        head: int,
+        topic: bytes,
+        version: int,
+        publisher: str,
+        level: int,
+        at: float,
+        heat: int,
+        taxon: int,
     ) -> None:
         #: ``messages`` packets of ``stride`` bytes each.
         self.packets = packets
@@ -106,6 +155,11 @@ class Burst:
         #: The protocol version in which the packets are encoded.
         self.version = version
         self.publisher = publisher
+        #: As in a message.
+        self.level = level
+        self.at = at
+        self.heat = heat
+        self.taxon = taxon
 
     def __repr__(self) -> str:
         return f"<Burst {self.topic.decode()} {self.messages} x {self.stride} B>"
@@ -113,10 +167,8 @@ class Burst:
     def cut(self, messages: int) -> tuple[Burst, Burst]:
         """The first ``messages`` packets, and the rest."""
         at = messages * self.stride
-        return (
-            Burst(self.packets[:at], messages, self.head, self.topic, self.version, self.publisher),
-            Burst(self.packets[at:], self.messages - messages, self.head, self.topic, self.version, self.publisher),
-        )
+        rest = (self.head, self.topic, self.version, self.publisher, self.level, self.at, self.heat, self.taxon)
+        return Burst(self.packets[:at], messages, *rest), Burst(self.packets[at:], self.messages - messages, *rest)
 
     def deal(self, hands: int) -> Iterator[Burst]:
         """Divide into at most so many bursts of about equal length."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tieline.core.connection import CONNECTED
+from tieline.sched.levels import URGENT
 
 if TYPE_CHECKING:
     from tieline.core.broker import Broker
@@ -23,7 +24,7 @@ _PUBLISH_QOS_0 = 0x30
 def pass_on(broker: Broker, conn: Connection, data: bytes, now: float) -> tuple[Grant, ...] | None:
     """Who gets these bytes now; None when they need the general way, and nothing was done."""
     size = len(data)
-    if size < 8 or data[0] != _PUBLISH_QOS_0 or conn.partial or conn.hold is not None:
+    if size < 8 or data[0] != _PUBLISH_QOS_0 or conn.partial or conn.hold is not None or conn.has_header:
         return None
     if data[1] < 128:
         body = 2
@@ -35,6 +36,8 @@ def pass_on(broker: Broker, conn: Connection, data: bytes, now: float) -> tuple[
             return None
     # exactly one packet
     if body + length != size or size > broker.max_packet or conn.state is not CONNECTED:
+        return None
+    if broker.has_levels and (broker.classes.has_bounds or not broker.claims.is_open):
         return None
     top = body + 2 + (data[body] << 8 | data[body + 1])
     topic = data[body + 2 : top]
@@ -64,6 +67,11 @@ def pass_on(broker: Broker, conn: Connection, data: bytes, now: float) -> tuple[
             or session.replays
         ):
             return None
+    if broker.has_levels:
+        level = route.level if route.level >= 0 else conn.level
+        broker.account.received_by_level[level] += 1
+        if level == URGENT:
+            conn.urgent_at = now
     conn.last_in = now
     account = broker.account
     account.bytes_in += size

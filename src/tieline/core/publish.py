@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tieline.core.account import Drop
+from tieline.core.classes import claimed_level
 from tieline.core.connection import Hold
 from tieline.core.deliver import deliver, find_full
 from tieline.core.errors import Again
 from tieline.core.message import Message
 from tieline.core.ports import Refused
+from tieline.sched.levels import URGENT
 from tieline.wire.codec import encode
 from tieline.wire.errors import Violation
 from tieline.wire.packets import Puback, Pubrec
@@ -30,8 +32,8 @@ RESERVED = "$SYS/"
 MAX_PUBLISHABLE = 10_000
 
 
-def on_publish(broker: Broker, conn: Connection, packet: Publish, now: float) -> None:
-    """Handle a PUBLISH that the fast path left alone."""
+def on_publish(broker: Broker, conn: Connection, packet: Publish, now: float, header_level: int | None = None) -> None:
+    """Handle a PUBLISH that the fast path left alone; ``header_level`` is what the extra header byte says."""
     session = conn.session
     assert session is not None
     _check_abilities(broker, packet)
@@ -52,6 +54,22 @@ def on_publish(broker: Broker, conn: Connection, packet: Publish, now: float) ->
         _refuse(broker, conn, packet, refusal)
         broker.account.publishes_in += 1
         return
+    level = _level(broker, conn, packet, route, header_level)
+    if level is None:
+        _refuse(broker, conn, packet, Refused("the priority is no level", Reason.IMPLEMENTATION_SPECIFIC_ERROR))
+        broker.account.publishes_in += 1
+        return
+    if not broker.claims.is_open:
+        level = broker.claims.judge(conn, topic, level, 1, now)
+    bound = broker.classes.max_packet[level]
+    if bound is not None and len(key) + len(packet.payload) + len(packet.forward) > bound:
+        broker.account.drop(now, Drop.CLASS_TOO_LARGE, session.client_id, key)
+        text = f"messages of class {broker.classes.names[level]} have at most {bound} bytes"
+        _refuse(broker, conn, packet, Refused(text, Reason.QUOTA_EXCEEDED))
+        broker.account.publishes_in += 1
+        return
+    if level == URGENT:
+        conn.urgent_at = now
     expiry = packet.properties.get("message_expiry_interval")
     message = Message(
         key,
@@ -61,9 +79,14 @@ def on_publish(broker: Broker, conn: Connection, packet: Publish, now: float) ->
         properties=packet.forward,
         expires=None if expiry is None else now + expiry,
         publisher=session.client_id,
+        level=level,
+        at=now,
+        heat=broker.heat(route, 1, now),
+        taxon=route.level if route.level >= 0 else broker.default_level,
     )
     accept(broker, conn, message, route, packet.packet_id, now)
     # last: a packet that has to wait is parsed again, and counts once
+    broker.account.received_by_level[level] += 1
     broker.account.publishes_in += 1
 
 
@@ -87,7 +110,7 @@ def accept(  # the hot path's own arguments
     receivers = deliver(broker, message, route, now) if route.grants or route.groups else 0
     if not qos:
         return
-    if qos == 1 and (receivers or conn.version == 4) and broker.journal.is_volatile:
+    if qos == 1 and (receivers or conn.version == 4) and broker.journal.is_volatile and not conn.has_header:
         # the usual end, without a detour
         conn.control.append(b"\x40\x02" + packet_id.to_bytes(2, "big"))
         conn.control_bytes += 4
@@ -99,6 +122,22 @@ def accept(  # the hot path's own arguments
     reason = Reason.SUCCESS if receivers or conn.version == 4 else Reason.NO_MATCHING_SUBSCRIBERS
     # [MQTT-3.3.4-1]: PUBACK for QoS 1, PUBREC for QoS 2; a QoS 2 message is counted in ``inbound`` until it is released
     broker.journal.acknowledge(conn, _answer(conn, qos, packet_id, reason, ""), counts=qos == 1)
+
+
+def _level(broker: Broker, conn: Connection, packet: Publish, route: Route, header_level: int | None) -> int | None:
+    """How urgent a message is: header byte, user property, topic rule, node; None when that is refused."""
+    if header_level is not None:
+        broker.has_levels = True
+        return header_level
+    level = claimed_level(packet.properties) if packet.properties else None
+    if level is not None:
+        if level >= 0:
+            broker.has_levels = True
+            return level
+        broker.account.unknown_levels += 1
+        if broker.settings.priority.unknown == "refuse":
+            return None
+    return route.level if route.level >= 0 else conn.level
 
 
 def keep_retained(broker: Broker, message: Message, now: float) -> None:

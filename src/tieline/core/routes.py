@@ -24,6 +24,7 @@ from tieline.match.names import NameTree, tree_bytes
 from tieline.wire.frames import encode_varint
 
 if TYPE_CHECKING:
+    from tieline.core.classes import Classes
     from tieline.core.session import Held, Session
 
 #: Property 11, Subscription Identifier.
@@ -48,25 +49,40 @@ def weight_of(filter_: str) -> int:
 class Route:
     """Who gets the messages of a topic."""
 
-    __slots__ = ("grants", "groups", "is_simple")
+    __slots__ = ("_before", "_period", "_recent", "grants", "groups", "heat", "is_simple", "level")
 
-    def __init__(self, grants: tuple[Grant, ...], groups: tuple[Group, ...]) -> None:
+    def __init__(self, grants: tuple[Grant, ...], groups: tuple[Group, ...], level: int) -> None:
         self.grants = grants
         self.groups = groups
+        #: Live subscribers of the topic, as the heat paper counts them; a route is forgotten when they change.
+        self.heat = len(grants) + sum(len(group.members) for group in groups)
+        #: Deliveries in the current and in the last period, for a heat that counts them.
+        self._recent = self._before = self._period = 0
+        #: The level that topic rules give; -1 when none does.
+        self.level = level
         #: Neither No Local nor shared subscriptions: every grant gets every message.
         self.is_simple = not groups and not any(grant.no_local for grant in grants)
+
+    def heat_with(self, weight: float, messages: int, period: int) -> int:
+        """Subscribers plus weighted deliveries of the last whole period; counts these messages."""
+        if period != self._period:
+            self._before = self._recent if period == self._period + 1 else 0
+            self._recent = 0
+            self._period = period
+        self._recent += messages * len(self.grants)
+        return self.heat + int(weight * self._before)
 
 
 class Bucket:
     """The subscribers of one filter."""
 
-    __slots__ = ("groups", "members", "route")
+    __slots__ = ("groups", "members", "routes")
 
     def __init__(self) -> None:
         self.members: dict[Session, Held] = {}
         self.groups: dict[str, Group] = {}
-        #: The route of topics that match this filter and no other; None until it is needed.
-        self.route: Route | None = None
+        #: The routes of topics that match this filter and no other, by level; made when they are needed.
+        self.routes: dict[int, Route] = {}
 
 
 def grant_for(session: Session, subscriptions: list[Held]) -> Grant:
@@ -99,6 +115,7 @@ class Routes:
 
     __slots__ = (
         "_buckets",
+        "_classes",
         "_cost",
         "_limit",
         "_max_cost",
@@ -111,7 +128,8 @@ class Routes:
         "work",
     )
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, classes: Classes | None = None) -> None:
+        self._classes = classes
         self._buckets: FilterTree[Bucket] = FilterTree()
         #: Remembered routes by topic bytes; all of them are also in ``_names``.
         self.known: dict[bytes, Route] = {}
@@ -134,14 +152,16 @@ class Routes:
     def find(self, topic: str, key: bytes) -> Route:
         """The route of a valid topic that is not remembered."""
         buckets = self._buckets.match(topic)
+        rule = self._classes.level(topic) if self._classes is not None else None
+        level = -1 if rule is None else rule
         self.work += self._buckets.visited
         if len(buckets) == 1:
-            bucket = buckets[0]
-            if bucket.route is None:
-                bucket.route = self._fold(buckets)
-            route = bucket.route
+            routes = buckets[0].routes
+            route = routes.get(level)
+            if route is None:
+                route = routes[level] = self._fold(buckets, level)
         else:
-            route = self._fold(buckets)
+            route = self._fold(buckets, level)
         # what only the broker publishes is not remembered: a remembered topic is one that clients may publish to
         if self._limit and not topic.startswith("$SYS/"):
             if len(self.known) >= self._limit or self._cost > self._max_cost:
@@ -158,14 +178,14 @@ class Routes:
         self._cost = 0
 
     @staticmethod
-    def _fold(buckets: Iterable[Bucket]) -> Route:
+    def _fold(buckets: Iterable[Bucket], level: int) -> Route:
         matched: dict[Session, list[Held]] = {}
         groups: list[Group] = []
         for bucket in buckets:
             for session, held in bucket.members.items():
                 matched.setdefault(session, []).append(held)
             groups.extend(bucket.groups.values())
-        return Route(tuple(_grant(session, held) for session, held in matched.items()), tuple(groups))
+        return Route(tuple(_grant(session, held) for session, held in matched.items()), tuple(groups), level)
 
     def subscribe(self, session: Session, share: str | None, filter_: str, held: Held) -> bool:
         """Add or replace a subscription; True when it is new."""
@@ -215,7 +235,7 @@ class Routes:
 
     def _forget(self, filter_: str, bucket: Bucket) -> None:
         """Drop the remembered routes that this filter takes part in."""
-        bucket.route = None
+        bucket.routes.clear()
         if "+" in filter_ or "#" in filter_:
             keys: list[bytes] = []
             pauses = 0

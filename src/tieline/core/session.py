@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from tieline.sched.queue import Queue
 
 if TYPE_CHECKING:
+    from tieline.core.backlog import Backlog
     from tieline.core.connection import Connection
     from tieline.core.message import Item, Message
     from tieline.core.replay import Replay
     from tieline.core.share import Group
     from tieline.core.timers import Timer
+    from tieline.sched.levels import Patience
     from tieline.wire.packets import Subscription, Will
 
 #: Session Expiry Interval that means "never" (3.1.2.11.2).
@@ -77,6 +79,7 @@ class Session:
     """One client's subscriptions, waiting messages and flow state."""
 
     __slots__ = (
+        "backlog",
         "blocked_publishers",
         "client_id",
         "connection",
@@ -87,6 +90,7 @@ class Session:
         "inflight",
         "last_id",
         "oldest",
+        "patience",
         "queue",
         "replays",
         "subscriptions",
@@ -115,6 +119,10 @@ class Session:
         self.last_id = 0
         #: Their packet ids of QoS 2 messages that were accepted and not released yet: a separate id space.
         self.inbound: set[int] = set()
+        #: While the client is congested: the policy that holds what waits.
+        self.backlog: Backlog | None = None
+        #: What the client asked for its low classes; None for the broker's own.
+        self.patience: Patience | None = None
         #: The will of the current or last connection, while it may still be published.
         self.will: Will | None = None
         self.will_timer: Timer | None = None

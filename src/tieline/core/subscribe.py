@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tieline.conf.schema import bound
+from tieline.core.patience import asked_patience
 from tieline.core.ports import Refused
 from tieline.core.replay import Replay, refill
 from tieline.core.routes import grant_for, weight_of
@@ -32,6 +33,9 @@ def on_subscribe(broker: Broker, conn: Connection, packet: Subscribe, now: float
     session = conn.session
     assert session is not None
     _check_answer_fits(conn, len(packet.subscriptions))
+    if "user_property" in packet.properties:
+        wishes = packet.properties["user_property"]
+        session.patience = asked_patience(broker.settings.priority, wishes, session.patience)
     broker.routes.work += len(packet.subscriptions) * WORK_PER_FILTER
     identifiers = packet.properties.get("subscription_identifier")
     identifier = identifiers[0] if identifiers else 0

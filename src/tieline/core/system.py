@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tieline.core.deliver import deliver
 from tieline.core.message import Message
+from tieline.core.traffic import report
 from tieline.version import __version__
 
 if TYPE_CHECKING:
@@ -72,7 +73,18 @@ class System:
         numbers.update({f"tieline/closed/{why}": count for why, count in account.closed.items()})
         numbers.update({f"tieline/refused/{why}": count for why, count in account.refusals.items()})
         numbers.update({f"tieline/held/{why}": count for why, count in account.holds.items()})
+        numbers["tieline/claims/lowered"] = broker.claims.lowered
+        numbers["tieline/claims/throttled"] = broker.claims.throttled
+        numbers["tieline/claims/unknown"] = account.unknown_levels
         values = {f"$SYS/broker/{name}": str(number) for name, number in numbers.items()}
+        for traffic in report(broker, now):
+            base = f"$SYS/broker/tieline/class/{traffic.level}"
+            values[f"{base}/name"] = traffic.name
+            values[f"{base}/received"] = str(traffic.received)
+            values[f"{base}/congested"] = str(traffic.congested)
+            values[f"{base}/wait/p50"] = f"{traffic.wait_p50_s:.3f}"
+            values[f"{base}/wait/p99"] = f"{traffic.wait_p99_s:.3f}"
+            values[f"{base}/wait/oldest"] = f"{traffic.oldest_s:.3f}"
         values["$SYS/broker/version"] = f"tieline version {__version__}"
         values["$SYS/broker/uptime"] = f"{int(now - self._start)} seconds"
         values["$SYS/broker/tieline/name"] = broker.settings.name
@@ -87,7 +99,7 @@ class System:
             if self._published.get(topic) == value:
                 continue
             self._published[topic] = value
-            message = Message(topic.encode(), value.encode(), retain=True)
+            message = Message(topic.encode(), value.encode(), retain=True, level=broker.default_level, at=now)
             if broker.settings.mqtt.retain_available:
                 broker.retained.put(topic, message, now)
             route = broker.routes.find(topic, message.topic)

@@ -60,6 +60,8 @@ def publish(broker: Broker, session: Session, now: float) -> None:
         properties=encoded[start:],
         expires=None if expiry is None else now + expiry,
         publisher=session.client_id,
+        level=broker.default_level if (rule := broker.classes.level(will.topic)) is None else rule,
+        at=now,
     )
     if will.retain:
         # [MQTT-3.1.2-15]

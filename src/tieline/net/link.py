@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tieline.core.passing import pass_on
 from tieline.net.layer import LayerError
+from tieline.net.outq import FAST, OutQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,16 +35,19 @@ class Link:
 
     __slots__ = (
         "_appetite",
-        "_events",
         "_is_ending",
         "_is_lingering",
+        "_is_waiting",
         "_layer",
         "_loop",
         "_on_closed",
+        "_outq",
         "_sock",
         "_unsent",
         "conn",
+        "events",
         "fd",
+        "is_urgent",
     )
 
     def __init__(
@@ -57,8 +61,13 @@ class Link:
         self._layer = layer
         #: Bytes that are encoded and not in the kernel; while there are any, the core is not asked for more.
         self._unsent: memoryview | bytes = b""
-        self._events = _IN
+        self.events = _IN
         self._appetite = READ
+        self._outq = OutQueue(sock)
+        #: A timer will look at the kernel's share again.
+        self._is_waiting = False
+        #: In the set that is looked at after every chunk.
+        self.is_urgent = False
         #: The connection is over for the core; the socket only waits for the peer to close.
         self._is_lingering = False
         #: A deadline for the end of this link is set.
@@ -73,7 +82,7 @@ class Link:
         if not events & ~_OUT:
             return
         try:
-            data = self._sock.recv(self._appetite)
+            data = self._sock.recv(min(self._appetite, self._loop.read_budget))
         except BlockingIOError:
             return
         except OSError:
@@ -99,11 +108,20 @@ class Link:
         for grant in grants:
             conn = grant.session.connection
             if conn is not None and isinstance(conn.link, Link):
-                conn.link.write(data)
+                conn.link.write(data, now)
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes, now: float) -> None:
         """Write bytes that the core says may go at once."""
         self._send(data if self._layer is None else self._layer.wrap(data))
+        if self._outq.is_due and self._loop.broker.has_levels:
+            self._look(now)
+
+    def _look(self, now: float) -> int:
+        """How many more bytes the kernel should get; a slow receiver gets nothing past the scheduler any more."""
+        room = self._outq.look(now)
+        self.conn.path = self._outq.path
+        self.conn.is_blocked = room <= 0 or self._outq.is_slow or len(self._unsent) > 0
+        return room
 
     def _read_layer(self, layer: Layer, data: bytes, now: float, is_alone: bool) -> None:
         broker = self._loop.broker
@@ -127,7 +145,13 @@ class Link:
             return
         conn = self.conn
         for _ in range(WRITES_PER_TURN):
-            data, is_last = self._next(now)
+            limit = WRITE
+            if self._loop.broker.has_levels:
+                if self._outq.is_due and self._look(now) <= 0 and not conn.closing:
+                    self._look_again(now)
+                    break
+                limit = min(WRITE, max(1, self._outq.room))
+            data, is_last = self._next(now, limit)
             if data:
                 self._send(data)
             if self._unsent:
@@ -145,16 +169,27 @@ class Link:
                 self._set_deadline(now)
             else:
                 self._finish(now)
-        elif conn.hold is not None or self._events != _IN:
+        elif conn.hold is not None or self.events != _IN:
             self._listen()
 
-    def _next(self, now: float) -> tuple[bytes, bool]:
+    def _look_again(self, now: float) -> None:
+        """The kernel holds enough for this receiver: come back when some of it has left."""
+        if not self._is_waiting:
+            self._is_waiting = True
+            self._loop.broker.timers.at(now + self._outq.drained_in(), self._resume)
+
+    def _resume(self, now: float) -> None:
+        self._is_waiting = False
+        if self.fd >= 0:
+            self._loop.broker.mark(self.conn)
+
+    def _next(self, now: float, limit: int) -> tuple[bytes, bool]:
         """The next bytes for the socket, and whether they are the last for this time."""
         layer = self._layer
         if layer is not None and not layer.is_ready:
             return layer.pending(), True
-        data = self._loop.broker.fill(self.conn, WRITE, now)
-        is_last = len(data) < WRITE
+        data = self._loop.broker.fill(self.conn, limit, now)
+        is_last = len(data) < limit
         if layer is not None:
             data = layer.pending() + layer.wrap(data) if data else layer.pending()
         return data, is_last
@@ -174,13 +209,17 @@ class Link:
             self._unsent = b""
             self._loop.gone(self)
             return
+        outq = self._outq
+        outq.wrote(sent)
+        if outq.allowance < FAST and self._loop.broker.has_levels:
+            outq.probe()
         if sent < len(data):
             self._unsent = memoryview(data)[sent:]
             self.conn.is_blocked = True
             self._listen()
         elif self._unsent:
             self._unsent = b""
-            self.conn.is_blocked = False
+            self.conn.is_blocked = self._outq.is_slow
             self._listen()
 
     def _listen(self) -> None:
@@ -188,8 +227,8 @@ class Link:
         events = _IN if self.conn.hold is None or self._is_lingering else 0
         if self._unsent:
             events |= _OUT
-        if events != self._events:
-            self._events = events
+        if events != self.events:
+            self.events = events
             self._loop.modify(self, events)
 
     def _finish(self, now: float) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import socket
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tieline.conf import urls
@@ -47,7 +48,7 @@ class ListeningSocket:
         self._sock = _bind(self._asked)
         self.fd = self._sock.fileno()
         port: int = self._sock.getsockname()[1]
-        self.url = urls.ListenerUrl(scheme=self._asked.scheme, host=self._asked.host, port=port)
+        self.url = replace(self._asked, port=port)
         #: The number of open connections that came through this listener.
         self._open = 0
         self._max = min(bound(conf.connections), bound(loop.broker.settings.limits.connections))
@@ -86,7 +87,14 @@ class ListeningSocket:
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        conn = broker.open(now, listener=str(self.url), peer=peer)
+        conn = broker.open(
+            now,
+            listener=str(self.url),
+            peer=peer,
+            max_level=self._conf.max_level,
+            node_level=self._conf.node_level,
+            has_header=self.url.has_header,
+        )
         link = Link(self._loop, sock, conn, self._layers(), self._closed)
         conn.link = link
         self._open += 1

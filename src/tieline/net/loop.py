@@ -12,10 +12,14 @@ import select
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
+from tieline.net.urgent import BUDGET, Urgent
+from tieline.sched.levels import LEVELS
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tieline.core.broker import Broker
+    from tieline.core.connection import Connection
     from tieline.net.link import Link
 
 #: Connections handled in one turn.
@@ -33,6 +37,10 @@ class Watched(Protocol):
         """It is ready; ``is_alone`` when nothing else is."""
 
 
+def _node_order(conn: Connection) -> tuple[int, int]:
+    return (-conn.level, conn.serial)
+
+
 class Loop:
     """Drives a broker from sockets and a clock, one turn at a time."""
 
@@ -43,6 +51,10 @@ class Loop:
         #: Links whose socket failed while it was written.
         self._gone: list[Link] = []
         self._on_fault = on_fault
+        #: Urgent connections stand in a set of their own, which is looked at after every chunk.
+        self._urgent = Urgent(self)
+        #: Bytes that one connection may send before the urgent ones are looked at again.
+        self.read_budget = BUDGET
         #: Longest time one turn took since this was last read, in seconds.
         self.longest_turn_s = 0.0
         #: Set once the last descriptor was removed.
@@ -63,15 +75,26 @@ class Loop:
 
     def modify(self, watched: Watched, events: int) -> None:
         """Change what a descriptor is watched for."""
-        if watched.fd in self._watched:
+        if watched.fd in self._urgent.links:
+            self._urgent.modify(watched.fd, events)
+        elif watched.fd in self._watched:
             self._epoll.modify(watched.fd, events)
 
     def forget(self, watched: Watched) -> None:
         """Remove a descriptor, before it is closed."""
         if self._watched.pop(watched.fd, None) is not None:
-            self._epoll.unregister(watched.fd)
+            if watched.fd in self._urgent.links:
+                self._urgent.remove(watched.fd)
+            else:
+                self._epoll.unregister(watched.fd)
             if not self._watched:
                 self.emptied.set()
+
+    def move(self, fd: int, events: int, other: select.epoll, *, is_back: bool) -> None:
+        """Move a descriptor to another set, or back."""
+        here, there = (other, self._epoll) if is_back else (self._epoll, other)
+        here.unregister(fd)
+        there.register(fd, events)
 
     def gone(self, link: Link) -> None:
         """A write found that the peer is gone: closed after this turn."""
@@ -79,6 +102,7 @@ class Loop:
 
     def close(self) -> None:
         """Stop watching; the owner has closed the descriptors."""
+        self._urgent.close()
         self._epoll.close()
 
     # -- turns
@@ -115,26 +139,49 @@ class Loop:
         broker = self.broker
         account = broker.account
         is_alone = len(ready) == 1
+        if broker.has_levels and not is_alone:
+            ready.sort(key=self._turn_of)
         flush_at = account.bytes_in + FLUSH_AFTER
         for fd, events in ready:
             link = watched.get(fd)
             if link is None:
                 continue
-            try:
-                link.handle(events, now, is_alone)
-            except Exception as error:  # noqa: BLE001 - one connection's trouble must not stop the others
-                self._on_fault(link, error)
+            self.serve(link, events, now, is_alone)
+            if self._urgent.links and link is not self._urgent:
+                self._urgent.look(now)
             if account.bytes_in > flush_at:
                 self._flush(now)
                 flush_at = account.bytes_in + FLUSH_AFTER
         if broker.dirty or self._gone or account.events:
             self._flush(now)
 
+    def serve(self, link: Watched, events: int, now: float, is_alone: bool) -> None:
+        """Handle one ready descriptor."""
+        try:
+            link.handle(events, now, is_alone)
+        except Exception as error:  # noqa: BLE001 - one connection's trouble must not stop the others
+            self._on_fault(link, error)
+        if self.broker.has_levels:
+            self._urgent.consider(link, now)
+
+    def _turn_of(self, ready: tuple[int, int]) -> tuple[int, int]:
+        """Higher nodes first, equal ones in the order in which they connected (the second paper)."""
+        link = self._watched.get(ready[0])
+        if link is self._urgent:
+            return (-LEVELS, 0)
+        conn = getattr(link, "conn", None)
+        return (0, 0) if conn is None else (-conn.level, conn.serial)
+
+    def flush(self, now: float) -> None:
+        """Write to every changed connection, once: higher nodes first, equal ones in the order of connection."""
+        self._flush(now)
+
     def _flush(self, now: float) -> None:
-        """Write to every changed connection, once."""
         broker = self.broker
         dirty = broker.dirty
         broker.dirty = []
+        if broker.has_levels and len(dirty) > 1:
+            dirty.sort(key=_node_order)
         for conn in dirty:
             conn.is_dirty = False
             link: Link | None = conn.link  # type: ignore[assignment]

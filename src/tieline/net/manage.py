@@ -10,11 +10,13 @@ import asyncio
 import json
 import os
 from contextlib import suppress
+from dataclasses import asdict
 from heapq import nlargest
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from tieline.conf.paths import management_socket, prepare_directory
+from tieline.core.traffic import hottest, report
 from tieline.version import __version__
 
 if TYPE_CHECKING:
@@ -128,6 +130,8 @@ class Management:
             "gc_pause_ms": self._server.vitals.longest_gc_s * 1e3,
             "drops": {why.value: count for why, count in account.drops.items()},
             "closed": dict(account.closed),
+            "classes": [asdict(traffic) for traffic in report(core, now)],
+            "hottest": hottest(core),
             "slowest": [_describe(session, now) for session in nlargest(SLOWEST, core.sessions.values(), _slowness)],
         }
 

@@ -1,0 +1,204 @@
+"""Second paper, Figures 7, 8 and 9: four 1:1 groups, 1 KB every 50 ms, by priority-QoS level.
+
+Publishers 1 to 4 connect first, then subscribers 1 to 4.  The paper's levels 1 to 4 in a two-bit field are 0 to 3
+here.  The level is that of the node: a user property of CONNECT, or the header byte of the paper's wire format.  Delay
+is from the publisher's send to the arrival at the subscriber; at QoS 2 to the arrival of PUBREL, because the paper's
+clients (paho) hand a message over only then.
+
+Four clients at 20 Hz hardly ever meet in the broker, so every experiment is repeated *saturated*: all four publishers
+send a burst of a hundred messages in the same instant.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import statistics
+import time
+from dataclasses import dataclass
+from typing import Literal
+
+from tieline.bench.load import packets as plain
+from tieline.bench.load.ends import Client
+from tieline.bench.load.failure import Lost, Refused
+from tieline.bench.peers.instance import Instance
+from tieline.bench.ports import free_ports
+from tieline.bench.priority import packets
+from tieline.bench.priority.nodes import arrival_ns, hang_up, open_node, stamp_arrivals, subscribe
+from tieline.bench.priority.peers import Elsewhere, Ranked
+from tieline.bench.priority.stage import Stage, clock
+from tieline.bench.priority.tally import Tally
+
+GROUPS = 4
+PAYLOAD = 1_024
+EVERY_S = 0.05
+BURST = 100
+_DRAIN_S = 3.0
+_SETTLE_S = 0.2
+#: One message at a time, or nearly: the kernel stamps what is read together with one time.
+_RECEIVE = 4_096
+
+Levels = tuple[int, int, int, int]
+Means = Literal["none", "property", "header"]
+ASCENDING: Levels = (0, 1, 2, 3)
+PARTLY_EQUAL: Levels = (0, 0, 1, 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One experiment."""
+
+    name: str
+    peer: str = "tieline"
+    qos: int = 0
+    levels: Levels = ASCENDING
+    #: How a node says its level.
+    means: Means = "property"
+
+
+CASES = (
+    Case(name="QoS 0"),
+    Case(name="QoS 1", qos=1),
+    Case(name="QoS 2", qos=2),
+    Case(name="QoS 0, header byte", means="header"),
+    Case(name="equal levels", levels=PARTLY_EQUAL),
+    Case(name="without levels", means="none"),
+    Case(name="mosquitto", peer="mosquitto", means="none"),
+)
+
+
+class _Node(Client):
+    """A client of one group; speaks the header byte if its level travels in it."""
+
+    def __init__(self, sock: socket.socket, stage: Stage, header_level: int | None) -> None:
+        stamp_arrivals(sock)
+        sock.setblocking(False)
+        super().__init__(sock, stage.poller)
+        self._header_level = header_level
+        self._inbox = packets.Inbox(has_header_byte=header_level is not None)
+        stage.attend(self, self._readable)
+
+    def speak(self, packet: bytes) -> None:
+        """Send a packet in this node's wire format."""
+        self.write(self.worded(packet))
+
+    def worded(self, packet: bytes) -> bytes:
+        """A packet in this node's wire format."""
+        return packet if self._header_level is None else packets.with_header_byte(packet, self._header_level)
+
+    def _readable(self) -> None:
+        try:
+            data, extra, _, _ = self.sock.recvmsg(_RECEIVE, 64)
+        except BlockingIOError:
+            return
+        if not data:
+            raise Refused("the broker closed a group's connection")
+        when = arrival_ns(extra)
+        for first, body in self._inbox.feed(data):
+            self._heard(first, body, when)
+
+    def _heard(self, first: int, body: bytes, when_ns: int) -> None:
+        raise NotImplementedError
+
+
+class _Publisher(_Node):
+    """Sends to its group's topic; completes QoS 2 exchanges."""
+
+    def __init__(self, sock: socket.socket, stage: Stage, header_level: int | None, topic: str, qos: int) -> None:
+        super().__init__(sock, stage, header_level)
+        self._topic = topic
+        self._qos = qos
+        self.tally = Tally()
+
+    def prepare(self, count: int) -> bytes:
+        """The next messages, ready to be sent."""
+        return b"".join(self._next() for _ in range(count))
+
+    def _next(self) -> bytes:
+        packet_id = len(self.tally.sent) % 65_535 + 1
+        payload = self.tally.payload(PAYLOAD)
+        return self.worded(packets.publish(self._topic, payload, qos=self._qos, packet_id=packet_id))
+
+    def release(self, prepared: bytes, count: int) -> None:
+        """Send them now: that is when their time begins."""
+        self.tally.sent[-count:] = [time.time_ns()] * count
+        self.write(prepared)
+
+    def _heard(self, first: int, body: bytes, when_ns: int) -> None:
+        if first == plain.PUBREC:
+            self.speak(packets.acknowledge(plain.PUBREL, int.from_bytes(body[:2], "big")))
+
+
+class _Subscriber(_Node):
+    """Acknowledges and notes when each message was its own."""
+
+    def __init__(self, sock: socket.socket, stage: Stage, header_level: int | None, tally: Tally) -> None:
+        super().__init__(sock, stage, header_level)
+        self._tally = tally
+        self._unreleased: dict[int, int] = {}
+
+    def _heard(self, first: int, body: bytes, when_ns: int) -> None:
+        if first == plain.PUBREL:
+            packet_id = int.from_bytes(body[:2], "big")
+            self._tally.arrival(self._unreleased.pop(packet_id), when_ns)
+            self.speak(packets.acknowledge(plain.PUBCOMP, packet_id))
+        elif first & 0xF0 == plain.PUBLISH:
+            arrived = packets.arrival(first, body)
+            number, _ = arrived.mark
+            if arrived.qos == 2:
+                self._unreleased[arrived.packet_id] = number
+                self.speak(packets.acknowledge(plain.PUBREC, arrived.packet_id))
+                return
+            self._tally.arrival(number, when_ns)
+            if arrived.qos == 1:
+                self.speak(packets.acknowledge(plain.PUBACK, arrived.packet_id))
+
+
+def run(case: Case, *, is_saturated: bool, seconds: float) -> list[float]:
+    """Mean delay of each group in microseconds, groups in order of connection."""
+    with contextlib.ExitStack() as stack:
+        stage = stack.enter_context(Stage())
+        (header_port,) = free_ports(1)
+        peer: Ranked | Elsewhere = Elsewhere()
+        if case.peer == "tieline":
+            listener = f'[[listener]]\nurl = "tcp://127.0.0.1:{header_port}?header=priority"\n'
+            peer = Ranked(listener if case.means == "header" else "")
+        instance = Instance(peer, None)
+        stack.callback(instance.stop)
+        at = instance.start()
+        port = header_port if case.means == "header" else at.port
+        sockets: list[socket.socket] = []
+        stack.callback(hang_up, sockets)
+        for role in ("publisher", "subscriber"):
+            for group, level in enumerate(case.levels, start=1):
+                claims = {"priority": str(level)} if case.means == "property" else {}
+                header_level = level if case.means == "header" else None
+                sockets.append(open_node(at.host, port, f"{role}{group}", claims, header_level=header_level))
+        publishers: list[_Publisher] = []
+        for group, level in enumerate(case.levels):
+            header_level = level if case.means == "header" else None
+            topic = f"group/{group + 1}"
+            publishers.append(_Publisher(sockets[group], stage, header_level, topic, case.qos))
+            receiver = sockets[GROUPS + group]
+            subscribe(receiver, [topic], qos=case.qos, header_level=header_level)
+            _Subscriber(receiver, stage, header_level, publishers[group].tally)
+        _drive(stage, publishers, count=BURST if is_saturated else 1, seconds=seconds)
+        lost = sum(publisher.tally.lost for publisher in publishers)
+        if lost:
+            raise Lost(f"{lost} messages of the groups did not arrive")
+        return [statistics.fmean(publisher.tally.waits_s()) * 1e6 for publisher in publishers]
+
+
+def _drive(stage: Stage, publishers: list[_Publisher], *, count: int, seconds: float) -> None:
+    begin = clock() + _SETTLE_S
+    end = begin + seconds
+
+    def tick(now: float) -> float | None:
+        prepared = [publisher.prepare(count) for publisher in publishers]
+        for publisher, data in zip(publishers, prepared, strict=True):
+            publisher.release(data, count)
+        return now + EVERY_S if now + EVERY_S < end else None
+
+    stage.at(begin, tick)
+    stage.run(end)
+    stage.run(end + _DRAIN_S, lambda: not any(publisher.tally.lost for publisher in publishers))

@@ -1,0 +1,169 @@
+"""First paper, Figure 2: delay of the most wanted topics over the number of distributions, by policy.
+
+Eight topics differ in how many clients subscribe to them, from eight down to one.  One of those clients, the upper
+database, sits behind a blocked port and subscribes to all of them.  A burst of ``n`` messages, spread evenly over
+the topics in a shuffled order, is published at once; the delay is that of the two most wanted topics at the port.
+
+FIFO is mosquitto, and Tieline with ``policy = "fifo"``.  The taxonomy has three classes of importance by content; both
+most wanted topics are in the highest, together with a third, so that the comparison does not favour heat.
+
+Losses are counted in another burst, to a queue that holds a quarter of it: the share that is lost of the two topics
+which each policy ranks lowest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import socket
+import statistics
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tieline.bench.load.endpoint import Endpoint
+from tieline.bench.papers.port import BYTES_PER_S, open_port
+from tieline.bench.peers.instance import Instance
+from tieline.bench.peers.peer import Peer
+from tieline.bench.priority.nodes import Reader, Writer, hang_up, open_node, subscribe
+from tieline.bench.priority.packets import Arrival, overhead, publish
+from tieline.bench.priority.peers import Elsewhere, Ranked
+from tieline.bench.priority.stage import Stage, clock
+from tieline.bench.priority.tally import Tally
+
+TOPICS = tuple(f"plant/{letter}" for letter in "abcdefgh")
+#: The two topics with the most subscribers.
+HIGH = TOPICS[:2]
+#: Importance by content, as an operator might have it; the third entry of the first class is not much wanted.
+TAXONOMY = {2: ("plant/a", "plant/b", "plant/f"), 1: ("plant/c", "plant/d", "plant/g"), 0: ("plant/e", "plant/h")}
+#: The two topics that each policy ranks lowest.
+LOW = {"heat": TOPICS[-2:], "taxonomy": TAXONOMY[0]}
+COUNTS = (16, 32, 64, 128, 256)
+BYTES = 512
+_LOSS_COUNT, _LOSS_QUEUE = 256, 64
+_PATIENCE_S = 1.5
+_CLASSES = "".join(
+    f'[[class]]\nname = "{topic.replace("/", "-")}"\nfilter = "{topic}"\nlevel = {level}\n'
+    for level, topics in TAXONOMY.items()
+    for topic in topics
+)
+
+#: The brokers of the figure: what it calls them, and how each is set up.
+_PEERS: dict[str, Callable[[], Peer]] = {
+    "mosquitto": Elsewhere,
+    "fifo": lambda: Ranked('[priority]\npolicy = "fifo"\n'),
+    "taxonomy": lambda: Ranked(f'[priority]\npolicy = "taxonomy"\n{_CLASSES}'),
+    "heat": lambda: Ranked('[priority]\npolicy = "heat"\n'),
+}
+_SHORT = f"[limits]\nqueue_messages = {_LOSS_QUEUE}\n"
+_SHORT_PEERS: dict[str, Callable[[], Peer]] = {
+    "taxonomy": lambda: Ranked(f'{_SHORT}[priority]\npolicy = "taxonomy"\n{_CLASSES}'),
+    "heat": lambda: Ranked(f'{_SHORT}[priority]\npolicy = "heat"\n'),
+}
+
+
+@dataclass(slots=True)
+class Scene:
+    """One broker with its subscribers and one publisher."""
+
+    stage: Stage
+    flows: dict[str, Tally] = field(default_factory=lambda: {topic: Tally() for topic in TOPICS})
+    sockets: list[socket.socket] = field(default_factory=list)
+    writer: Writer | None = None
+
+    def open(self, at: Endpoint) -> None:
+        """The port subscribes to everything, the others to ever fewer topics: heat is eight down to one."""
+        for number in range(1, len(TOPICS)):
+            sock = open_node(at.host, at.port, f"other{number}")
+            self.sockets.append(sock)
+            subscribe(sock, TOPICS[:-number])
+            Reader(sock, self.stage, _ignore)
+        sender = open_node(at.host, at.port, "plant")
+        self.sockets.append(sender)
+        self.sockets.append(open_port(at, self.stage, "database", ["plant/#"], self._received))
+        self.writer = Writer(sender, self.stage)
+
+    def begin(self, count: int, seed: int) -> None:
+        """Count anew, and publish so many messages at once."""
+        self.flows = {topic: Tally() for topic in TOPICS}
+        topics = list(TOPICS) * (count // len(TOPICS))
+        random.Random(seed).shuffle(topics)
+        assert self.writer is not None
+        self.writer.write(
+            b"".join(publish(topic, self.flows[topic].payload(BYTES - overhead(topic))) for topic in topics)
+        )
+
+    @property
+    def is_complete(self) -> bool:
+        """Everything has arrived."""
+        return not any(flow.lost for flow in self.flows.values())
+
+    def _received(self, arrival: Arrival, when_ns: int) -> None:
+        number, _ = arrival.mark
+        self.flows[arrival.topic].arrival(number, when_ns)
+
+
+def _ignore(_arrival: Arrival, _when_ns: int) -> None:
+    """The other subscribers only make a topic wanted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure2:
+    """Mean delay of the most wanted topics in milliseconds, by policy and number of distributions; losses by policy."""
+
+    counts: tuple[int, ...]
+    delays_ms: dict[str, list[float]]
+    lost_low: dict[str, float]
+    lost_all: dict[str, float]
+
+
+def run(*, repetitions: int, has_mosquitto: bool) -> Figure2:
+    """All brokers at once; bursts one after another."""
+    peers = {name: make for name, make in _PEERS.items() if has_mosquitto or name != "mosquitto"}
+    delays_ms: dict[str, list[float]] = {name: [] for name in peers}
+    with _scenes(peers) as (stage, scenes):
+        _burst(stage, scenes, COUNTS[-1], seed=-1)  # the port is known to be blocked when the experiment begins
+        for count in COUNTS:
+            found: dict[str, list[float]] = {name: [] for name in scenes}
+            for repetition in range(repetitions):
+                _burst(stage, scenes, count, seed=repetition)
+                for name, scene in scenes.items():
+                    found[name] += [wait * 1e3 for topic in HIGH for wait in scene.flows[topic].waits_s()]
+            for name, waits in found.items():
+                delays_ms[name].append(statistics.fmean(waits))
+    with _scenes(_SHORT_PEERS) as (stage, scenes):
+        _burst(stage, scenes, _LOSS_COUNT, seed=0)
+        return Figure2(
+            counts=COUNTS,
+            delays_ms=delays_ms,
+            lost_low={name: _lost_share(scene, LOW[name]) for name, scene in scenes.items()},
+            lost_all={name: _lost_share(scene, TOPICS) for name, scene in scenes.items()},
+        )
+
+
+def _burst(stage: Stage, scenes: Mapping[str, Scene], count: int, *, seed: int) -> None:
+    """One burst at every broker; over when everything has arrived, or nothing more can be expected."""
+    for scene in scenes.values():
+        scene.begin(count, seed)
+    stage.run(
+        clock() + 2 * count * BYTES / BYTES_PER_S + _PATIENCE_S,
+        lambda: all(scene.is_complete for scene in scenes.values()),
+    )
+
+
+def _lost_share(scene: Scene, topics: tuple[str, ...]) -> float:
+    sent = sum(len(scene.flows[topic].sent) for topic in topics)
+    return sum(scene.flows[topic].lost for topic in topics) / sent
+
+
+@contextlib.contextmanager
+def _scenes(peers: Mapping[str, Callable[[], Peer]]) -> Iterator[tuple[Stage, dict[str, Scene]]]:
+    with contextlib.ExitStack() as stack:
+        stage = stack.enter_context(Stage())
+        scenes = {}
+        for name, make in peers.items():
+            instance = Instance(make(), None)
+            stack.callback(instance.stop)
+            scenes[name] = scene = Scene(stage)
+            stack.callback(hang_up, scene.sockets)
+            scene.open(instance.start())
+        yield stage, scenes

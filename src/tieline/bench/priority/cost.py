@@ -1,0 +1,81 @@
+"""Cost: what priorities take from the fast path while nothing is congested.
+
+The same broker twice, with and without classes, both running; they take turns repetition by repetition, and what is
+reported is the median of the ratios of neighbours, so that a machine that becomes slower is slower for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tieline.bench.load.endpoint import Endpoint
+from tieline.bench.load.generator import Generator
+from tieline.bench.load.job import Job, Metrics
+from tieline.bench.load.pace import Pace
+from tieline.bench.load.saturate import Saturate, Topics
+
+#: What the rows are called.
+LACKING, HAVING = "without classes", "with classes"
+#: Rules of the kind an operator writes; the topics of the workloads match the first, the middle and the last of them.
+CLASSES = "".join(
+    f'[[class]]\nname = "{name}"\nfilter = "{filter}"\nlevel = {level}\n'
+    for name, filter, level in (
+        ("alarms", "one/to/#", 2),
+        ("trips", "site/+/breaker/+/trip", 3),
+        ("commands", "site/+/command/#", 2),
+        ("measurements", "turn/#", 1),
+        ("waveforms", "site/+/waveform/#", 0),
+        ("logs", "log/#", 0),
+        ("field", "fan/in/+", 1),
+        ("clients", "paced/+", 1),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A workload, and which of its numbers says what the work cost."""
+
+    name: str
+    title: str
+    job: Callable[[float], Job]
+    is_saturated: bool = True
+
+
+def _saturated(publishers: int, filters: tuple[str, ...], topics: Topics) -> Callable[[float], Job]:
+    def job(seconds: float) -> Job:
+        return Saturate(publishers=publishers, filters=filters, topics=topics, payload=64, qos=0, seconds=seconds)
+
+    return job
+
+
+def _paced(seconds: float) -> Job:
+    return Pace(clients=200, per_second=20, seconds=2 * seconds)
+
+
+CASES = (
+    Case(name="cost-1to1", title="1:1", job=_saturated(1, ("one/to/one",), Topics(pattern="one/to/one"))),
+    Case(
+        name="cost-topics",
+        title="1:1, topics change (1,000)",
+        job=_saturated(1, ("turn/#",), Topics(pattern="turn/{i:04d}", each=1_000)),
+    ),
+    Case(
+        name="cost-fanin",
+        title="fan-in 100:1",
+        job=_saturated(100, ("fan/in/#",), Topics(pattern="fan/in/{p:03d}")),
+    ),
+    Case(name="cost-paced", title="200 clients x 20 msg/s", job=_paced, is_saturated=False),
+)
+
+
+def measure(
+    case: Case, brokers: tuple[Endpoint, Endpoint], generator: Generator, *, seconds: float, repetitions: int
+) -> tuple[list[Metrics], list[Metrics]]:
+    """The repetitions without and with classes, taking turns; who goes first alternates too."""
+    found: tuple[list[Metrics], list[Metrics]] = ([], [])
+    for repetition in range(repetitions):
+        for which in (0, 1) if repetition % 2 else (1, 0):
+            found[which].append(generator.run(case.job(seconds), brokers[which]))
+    return found

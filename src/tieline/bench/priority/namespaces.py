@@ -1,0 +1,162 @@
+"""Network namespaces joined by a thin link: made for one run, removed when it ends, however it ends.
+
+Addresses and interfaces exist only inside the namespaces, so the machine's own network sees nothing of this.  Needs
+root.  A socket belongs to the namespace in which its thread was when it made it; so one process can hold both ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import itertools
+import os
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tieline.bench.load.failure import Failure
+from tieline.bench.peers.peer import executable
+
+Where = Literal["broker", "router"]
+
+_CLONE_NEWNET = 0x4000_0000
+_COMMAND_S = 10
+_numbers = itertools.count(1)
+
+#: First and second hop; a link on the broker's own interface has the first only.
+_BROKER, _NEAR = "10.199.71.1", "10.199.71.2"
+_ROUTER, _FAR = "10.199.72.1", "10.199.72.2"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """The token bucket of the thin link, as ``tc tbf`` is told."""
+
+    bits_per_s: int = 128_000
+    #: One full frame: more would let a burst pass that the rate does not cover.
+    burst_bytes: int = 1_600
+    #: What waits in the link's own queue before it drops: four seconds, as a home router may have.
+    limit_bytes: int = 65_536
+
+    @property
+    def bytes_per_s(self) -> float:
+        """Bytes of frames that pass in a second."""
+        return self.bits_per_s / 8
+
+
+class Namespace:
+    """A network namespace by name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @contextlib.contextmanager
+    def entered(self) -> Iterator[None]:
+        """Sockets made and processes started by this thread meanwhile belong to the namespace."""
+        with Path("/proc/thread-self/ns/net").open("rb") as home, Path("/run/netns", self.name).open("rb") as there:
+            _enter(there.fileno())
+            try:
+                yield
+            finally:
+                _enter(home.fileno())
+
+    def ip(self, *arguments: str) -> None:
+        """``ip`` inside the namespace."""
+        _run("ip", "-n", self.name, *arguments)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThinLink:
+    """A broker's place and a subscriber's place with a thin link between them."""
+
+    broker: Namespace
+    subscriber: Namespace
+    #: Where the subscriber finds the broker.
+    address: str
+    shape: Shape
+    where: Where
+
+
+def obstacle() -> str | None:
+    """Why no namespace can be made here, in a sentence; nothing if one can."""
+    for program in ("ip", "tc"):
+        if executable(program) is None:
+            return f"{program} is not installed (apt-get install iproute2)"
+    if os.geteuid() != 0:
+        return "network namespaces need root: run it with sudo"
+    try:
+        with _namespaces(1):
+            return None
+    except Failure as failure:
+        return f"network namespaces cannot be made here: {failure}"
+
+
+@contextlib.contextmanager
+def thin_link(where: Where, shape: Shape) -> Iterator[ThinLink]:
+    """A link shaped on the broker's interface, or on a router's interface between the two."""
+    with _namespaces(2 if where == "broker" else 3) as spaces:
+        for space in spaces:
+            space.ip("link", "set", "lo", "up")
+        if where == "broker":
+            broker, subscriber = spaces
+            _join(broker, "link0", f"{_BROKER}/30", subscriber, "link0", f"{_NEAR}/30")
+            _shape(broker, "link0", shape)
+        else:
+            broker, router, subscriber = spaces
+            _join(broker, "link0", f"{_BROKER}/30", router, "link0", f"{_NEAR}/30")
+            _join(router, "link1", f"{_ROUTER}/30", subscriber, "link0", f"{_FAR}/30")
+            with router.entered():
+                Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
+            broker.ip("route", "add", "default", "via", _NEAR)
+            subscriber.ip("route", "add", "default", "via", _ROUTER)
+            _shape(router, "link1", shape)
+        yield ThinLink(broker=broker, subscriber=subscriber, address=_BROKER, shape=shape, where=where)
+
+
+@contextlib.contextmanager
+def _namespaces(count: int) -> Iterator[list[Namespace]]:
+    with contextlib.ExitStack() as stack:
+        spaces = []
+        for _ in range(count):
+            name = f"tieline-{os.getpid():x}-{next(_numbers)}"
+            _run("ip", "netns", "add", name)
+            stack.callback(_remove, name)
+            spaces.append(Namespace(name))
+        yield spaces
+
+
+def _join(one: Namespace, one_name: str, one_at: str, other: Namespace, other_name: str, other_at: str) -> None:
+    _run("ip", "link", "add", one_name, "netns", one.name, "type", "veth",
+         "peer", "name", other_name, "netns", other.name)  # fmt: skip
+    for space, name, address in ((one, one_name, one_at), (other, other_name, other_at)):
+        space.ip("addr", "add", address, "dev", name)
+        space.ip("link", "set", name, "up")
+
+
+def _shape(space: Namespace, interface: str, shape: Shape) -> None:
+    _run("tc", "-n", space.name, "qdisc", "add", "dev", interface, "root", "tbf", "rate", f"{shape.bits_per_s}bit",
+         "burst", str(shape.burst_bytes), "limit", str(shape.limit_bytes))  # fmt: skip
+
+
+def _remove(name: str) -> None:
+    # Interfaces go with the namespace.  A failure here must not hide the one that brought us here.
+    with contextlib.suppress(Failure):
+        _run("ip", "netns", "del", name)
+
+
+def _enter(descriptor: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)  # os.setns came with Python 3.12
+    if libc.setns(descriptor, _CLONE_NEWNET) != 0:
+        raise Failure(f"setns: {os.strerror(ctypes.get_errno())}")
+
+
+def _run(program: str, *arguments: str) -> None:
+    command = [executable(program) or program, *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_COMMAND_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Failure(f"{program}: {error}") from error
+    if done.returncode != 0:
+        raise Failure(f"{program} {' '.join(arguments)}: {done.stderr.strip() or done.returncode}")

@@ -1,0 +1,207 @@
+"""MQTT 5 clients on raw sockets: connected with a level, subscribed with wishes, perhaps reading slowly."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import struct
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from tieline.bench.load import packets as plain
+from tieline.bench.load.clients import PATIENCE_S
+from tieline.bench.load.ends import Client
+from tieline.bench.load.failure import Refused, Stalled
+from tieline.bench.priority import packets
+from tieline.bench.priority.stage import Stage
+
+#: Kernel time of arrival with every read (SO_TIMESTAMPNS); Python has no name for it.
+_SO_TIMESTAMPNS = 35
+_TIMESPEC = struct.Struct("qq")
+_RECEIVE = 262_144
+
+Receive = Callable[[packets.Arrival, int], None]
+
+
+def open_node(
+    host: str,
+    port: int,
+    client_id: str,
+    user: Mapping[str, str] | None = None,
+    *,
+    receive_buffer: int | None = None,
+    segment: int | None = None,
+    header_level: int | None = None,
+    tls: ssl.SSLContext | None = None,
+) -> socket.socket:
+    """A connected socket; its receive buffer and segment size can only be bounded before it connects."""
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        sock.settimeout(PATIENCE_S)
+        if receive_buffer is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        if segment is not None:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, segment)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.connect((host, port))
+        if tls is not None:
+            sock = tls.wrap_socket(sock)
+        _exchange(sock, packets.connect(client_id, user or {}), plain.CONNACK, header_level)
+    except TimeoutError as error:
+        sock.close()
+        raise Stalled(f"{client_id}: no CONNACK within {PATIENCE_S:.0f} s") from error
+    except OSError as error:
+        sock.close()
+        raise Refused(f"{client_id}: {error}") from error
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def subscribe(
+    sock: socket.socket,
+    filters: Sequence[str],
+    user: Mapping[str, str] | None = None,
+    *,
+    qos: int = 0,
+    header_level: int | None = None,
+) -> None:
+    """Subscribe and wait for the broker's consent."""
+    sock.settimeout(PATIENCE_S)
+    body = _exchange(sock, packets.subscribe(1, filters, user or {}, qos=qos), plain.SUBACK, header_level)
+    if list(body[-len(filters) :]) != [qos] * len(filters):
+        raise Refused(f"SUBSCRIBE was answered with {body.hex(' ')}")
+
+
+def _exchange(sock: socket.socket, request: bytes, answer: int, header_level: int | None) -> bytes:
+    sock.sendall(request if header_level is None else packets.with_header_byte(request, header_level))
+    inbox = packets.Inbox(has_header_byte=header_level is not None)
+    while True:
+        chunk = sock.recv(1)  # one by one: what follows the answer is not ours to take
+        if not chunk:
+            raise Refused("the broker closed the connection")
+        for first, body in inbox.feed(chunk):
+            if first != answer or (answer == plain.CONNACK and body[1] != 0):
+                raise Refused(f"{request[0]:#04x} was answered with {first:#04x} {body[:16].hex(' ')}")
+            return body
+
+
+def hang_up(socks: Sequence[socket.socket]) -> None:
+    """Close without waiting."""
+    for sock in socks:
+        with contextlib.suppress(OSError):
+            sock.close()
+
+
+class Reader(Client):
+    """A subscriber that takes everything at once, with the kernel's time of arrival."""
+
+    def __init__(self, sock: socket.socket, stage: Stage, receive: Receive, *, has_header_byte: bool = False) -> None:
+        stamp_arrivals(sock)
+        sock.setblocking(False)
+        super().__init__(sock, stage.poller)
+        self._inbox = packets.Inbox(has_header_byte=has_header_byte)
+        self._receive = receive
+        stage.attend(self, self._readable)
+
+    def _readable(self) -> None:
+        try:
+            data, extra, _, _ = self.sock.recvmsg(_RECEIVE, 64)
+        except BlockingIOError:
+            return
+        if not data:
+            raise Refused("the broker closed a subscriber's connection")
+        when = arrival_ns(extra)
+        for first, body in self._inbox.feed(data):
+            if first & 0xF0 == plain.PUBLISH:
+                self._receive(packets.arrival(first, body), when)
+
+
+class TlsReader(Client):
+    """The same over TLS; the time of arrival is that of the reading."""
+
+    def __init__(self, sock: socket.socket, stage: Stage, receive: Receive) -> None:
+        sock.setblocking(False)
+        super().__init__(sock, stage.poller)
+        self._inbox = packets.Inbox()
+        self._receive = receive
+        stage.attend(self, self._readable)
+
+    def _readable(self) -> None:
+        with contextlib.suppress(ssl.SSLWantReadError):
+            while True:  # what one record brought is not announced again
+                data = self.sock.recv(_RECEIVE)
+                if not data:
+                    raise Refused("the broker closed a subscriber's connection")
+                when = time.time_ns()
+                for first, body in self._inbox.feed(data):
+                    if first & 0xF0 == plain.PUBLISH:
+                        self._receive(packets.arrival(first, body), when)
+
+
+class Writer(Client):
+    """A publisher that reads nothing but acknowledgements, which it ignores."""
+
+    def __init__(self, sock: socket.socket, stage: Stage) -> None:
+        sock.setblocking(False)
+        super().__init__(sock, stage.poller)
+        stage.attend(self, self._readable)
+
+    def _readable(self) -> None:
+        self.receive()
+
+
+class SlowReader:
+    """A subscriber that takes so many bytes a second and no more: a port of limited capacity."""
+
+    #: How often it reads.
+    EVERY_S = 0.005
+
+    def __init__(self, sock: socket.socket, stage: Stage, receive: Receive, *, bytes_per_s: float) -> None:
+        sock.setblocking(False)
+        self.sock = sock
+        self._inbox = packets.Inbox()
+        self._receive = receive
+        self._rate = bytes_per_s
+        self._allowance = 0.0
+        self._last = 0.0
+        #: Bytes taken so far.
+        self.taken = 0
+        stage.at(0.0, self._read)
+
+    def _read(self, now: float) -> float:
+        if self._last:
+            self._allowance += (now - self._last) * self._rate
+        self._last = now
+        if self._allowance >= 1:
+            try:
+                data = self.sock.recv(int(self._allowance))
+            except BlockingIOError:
+                data = None
+                self._allowance = 0.0  # what could have been taken while nothing was there is gone, as on a link
+            if data == b"":
+                raise Refused("the broker closed a slow reader's connection")
+            if data:
+                self._allowance -= len(data)
+                self.taken += len(data)
+                when = time.time_ns()
+                for first, body in self._inbox.feed(data):
+                    if first & 0xF0 == plain.PUBLISH:
+                        self._receive(packets.arrival(first, body), when)
+        return now + self.EVERY_S
+
+
+def stamp_arrivals(sock: socket.socket) -> None:
+    """Have the kernel note when bytes arrived; ``arrival_ns`` finds it in what ``recvmsg`` returns."""
+    sock.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+
+
+def arrival_ns(extra: list[tuple[int, int, bytes]]) -> int:
+    """The kernel's time of arrival, or the time now if it gave none."""
+    for level, kind, data in extra:
+        if level == socket.SOL_SOCKET and kind == _SO_TIMESTAMPNS and len(data) >= _TIMESPEC.size:
+            seconds, nanoseconds = _TIMESPEC.unpack_from(data)
+            return int(seconds * 1_000_000_000 + nanoseconds)
+    return time.time_ns()

@@ -1,0 +1,117 @@
+"""The MQTT 5 packets of these experiments: user properties, the extra header byte, and a mark in every payload.
+
+Encoded here and not by ``tieline.wire``, for the reason given in ``tieline.bench.load.packets``.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tieline.bench.load import packets
+
+#: Every payload opens with the message's number in its flow and the wall clock when it was sent, in nanoseconds.
+MARK = struct.Struct("!IQ")
+_USER_PROPERTY = b"\x26"
+_NOTHING: Mapping[str, str] = {}
+
+
+def user_properties(pairs: Mapping[str, str]) -> bytes:
+    """A property section that holds nothing but user properties."""
+    body = b"".join(_USER_PROPERTY + packets.text(name) + packets.text(value) for name, value in pairs.items())
+    return packets.varint(len(body)) + body
+
+
+def connect(client_id: str, user: Mapping[str, str] = _NOTHING, *, keep_alive_s: int = 600) -> bytes:
+    """CONNECT with a clean start."""
+    head = packets.text("MQTT") + b"\x05\x02" + keep_alive_s.to_bytes(2, "big")
+    return packets.framed(0x10, head + user_properties(user) + packets.text(client_id))
+
+
+def subscribe(packet_id: int, filters: Sequence[str], user: Mapping[str, str] = _NOTHING, *, qos: int = 0) -> bytes:
+    """SUBSCRIBE to all filters at one QoS."""
+    body = b"".join(packets.text(name) + bytes([qos]) for name in filters)
+    return packets.framed(0x82, packet_id.to_bytes(2, "big") + user_properties(user) + body)
+
+
+def publish(
+    topic: str, payload: bytes, user: Mapping[str, str] = _NOTHING, *, qos: int = 0, packet_id: int = 0
+) -> bytes:
+    """PUBLISH without DUP and RETAIN."""
+    identifier = packet_id.to_bytes(2, "big") if qos else b""
+    body = packets.text(topic) + identifier + user_properties(user) + payload
+    return packets.framed(packets.PUBLISH | qos << 1, body)
+
+
+def acknowledge(kind: int, packet_id: int) -> bytes:
+    """PUBACK, PUBREC, PUBREL or PUBCOMP, all with reason "success"."""
+    return packets.framed(kind, packet_id.to_bytes(2, "big"))
+
+
+def overhead(topic: str, user: Mapping[str, str] = _NOTHING) -> int:
+    """Bytes of a QoS 0 PUBLISH of 128 bytes to 16 kB that are not payload."""
+    return 1 + 2 + 2 + len(topic.encode()) + len(user_properties(user))
+
+
+def with_header_byte(packet: bytes, level: int) -> bytes:
+    """The packet as the priority-QoS format has it: one byte after the remaining length, not counted by it."""
+    at = 2
+    while packet[at - 1] & 0x80:
+        at += 1
+    return packet[:at] + bytes([level << 6]) + packet[at:]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A PUBLISH that came in."""
+
+    topic: str
+    payload: bytes
+    qos: int
+    packet_id: int
+
+    @property
+    def mark(self) -> tuple[int, int]:
+        """Number and time of sending."""
+        number, sent_ns = MARK.unpack_from(self.payload)
+        return number, sent_ns
+
+
+def arrival(first: int, body: bytes) -> Arrival:
+    """A PUBLISH from its first byte and what follows its fixed header."""
+    size = int.from_bytes(body[:2], "big")
+    at = 2 + size
+    qos = first >> 1 & 3
+    packet_id = int.from_bytes(body[at : at + 2], "big") if qos else 0
+    at += 2 if qos else 0
+    length, at = _varint(body, at)
+    return Arrival(body[2 : 2 + size].decode(), body[at + length :], qos, packet_id)
+
+
+class Inbox:
+    """Cuts what arrives into packets, across chunk borders."""
+
+    def __init__(self, *, has_header_byte: bool = False) -> None:
+        self._extra = 1 if has_header_byte else 0
+        self._rest = b""
+
+    def feed(self, data: bytes) -> Iterator[tuple[int, bytes]]:
+        """The packets completed by this chunk, as (first byte, what follows the fixed header)."""
+        data = self._rest + data if self._rest else data
+        at = 0
+        while (size := packets.length_of(data[at : at + 5])) and len(data) >= (end := at + size + self._extra):
+            _, begin = _varint(data, at + 1)
+            yield data[at], data[begin + self._extra : end]
+            at = end
+        self._rest = data[at:]
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    number = shift = 0
+    while True:
+        number |= (data[at] & 0x7F) << shift
+        at += 1
+        if data[at - 1] < 0x80:
+            return number, at
+        shift += 7

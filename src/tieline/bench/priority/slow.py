@@ -1,0 +1,216 @@
+"""Slow reader: a subscriber that takes 1 kB a second of four that it is sent still gets what is urgent first.
+
+A second subscriber of the same topics reads promptly; it must not notice the slow one.  Neither may strangers: the
+throughput and latency of other clients is measured with and without a slow reader on the broker.
+
+The slow reader's own receive buffer and the kernel's bytes on the broker's side are beyond any scheduler: at 1 kB a
+second they last for seconds.  What counts is therefore how many bytes the reader takes between the moment an urgent
+message is published and its arrival.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from tieline.bench.load.endpoint import Endpoint
+from tieline.bench.load.failure import Failure
+from tieline.bench.load.generator import Generator
+from tieline.bench.load.job import Metrics
+from tieline.bench.load.pace import Pace
+from tieline.bench.load.saturate import Saturate, Topics
+from tieline.bench.peers.instance import Instance
+from tieline.bench.priority.bound import KERNEL_BYTES
+from tieline.bench.priority.nodes import Reader, SlowReader, Writer, hang_up, open_node, subscribe
+from tieline.bench.priority.packets import Arrival, overhead, publish
+from tieline.bench.priority.peers import Elsewhere, Ranked
+from tieline.bench.priority.stage import Stage, clock
+from tieline.bench.priority.tally import Tally, quantile_of
+
+READ_BYTES_PER_S = 1_000.0
+BULK_BYTES, URGENT_BYTES = 500, 120
+BULK_BYTES_PER_S = 4_000.0
+URGENT_EVERY_S = 1.0
+#: Asked of the kernel for the slow reader; it doubles the number, and less is not to be had.
+RECEIVE_BUFFER = 1_152
+SEGMENT = 536
+_URGENT, _BULK = "slow/urgent", "slow/bulk"
+CONFIGURATION = f"""\
+[[class]]
+name = "alarm"
+filter = "{_URGENT}"
+level = 3
+[[class]]
+name = "bulk"
+filter = "slow/#"
+level = 1
+"""
+#: What the strangers' rows are called.
+ALONE, BESIDE = "without a slow reader", "with a slow reader"
+#: After the last urgent message so much time is left for its arrival.
+_TAIL_S = 9.0
+_CONGESTED_S = 1.5
+
+
+@dataclass(slots=True)
+class Scene:
+    """A slow reader, a prompt one, and what they are sent."""
+
+    stage: Stage
+    urgent: Tally = field(default_factory=Tally)
+    bulk: Tally = field(default_factory=Tally)
+    #: The same messages as the prompt reader saw them.
+    prompt: dict[str, dict[int, int]] = field(default_factory=lambda: {_URGENT: {}, _BULK: {}})
+    #: Bytes that the slow reader had taken when each urgent message was published, and when it arrived.
+    taken_before: list[int] = field(default_factory=list)
+    taken_after: dict[int, int] = field(default_factory=dict)
+    slow: SlowReader | None = None
+    sockets: list[socket.socket] = field(default_factory=list)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        hang_up(self.sockets)
+
+    def begin(self, at: Endpoint, *, urgent_until: float, until: float) -> None:
+        """Connect everybody and publish from now on."""
+        reader = open_node(at.host, at.port, "slow", receive_buffer=RECEIVE_BUFFER, segment=SEGMENT)
+        self.sockets.append(reader)
+        self.sockets += [open_node(at.host, at.port, name) for name in ("prompt", "slow-urgent", "slow-bulk")]
+        _, prompt, *senders = self.sockets
+        for sock in (reader, prompt):
+            subscribe(sock, ["slow/#"])
+        self.slow = SlowReader(reader, self.stage, self._slow, bytes_per_s=READ_BYTES_PER_S)
+        Reader(prompt, self.stage, self._prompt)
+        urgent, bulk = (Writer(sock, self.stage) for sock in senders)
+
+        def send_urgent(now: float) -> float | None:
+            assert self.slow is not None
+            self.taken_before.append(self.slow.taken)
+            urgent.write(publish(_URGENT, self.urgent.payload(URGENT_BYTES - overhead(_URGENT))))
+            return now + URGENT_EVERY_S if now + URGENT_EVERY_S < urgent_until else None
+
+        def send_bulk(now: float) -> float | None:
+            bulk.write(publish(_BULK, self.bulk.payload(BULK_BYTES - overhead(_BULK))))
+            return now + BULK_BYTES / BULK_BYTES_PER_S if now < until else None
+
+        self.stage.at(clock() + _CONGESTED_S, send_urgent)
+        self.stage.at(clock(), send_bulk)
+
+    def _slow(self, arrival: Arrival, when_ns: int) -> None:
+        number, _ = arrival.mark
+        if arrival.topic == _URGENT:
+            assert self.slow is not None
+            self.taken_after[number] = self.slow.taken
+        (self.urgent if arrival.topic == _URGENT else self.bulk).arrival(number, when_ns)
+
+    def _prompt(self, arrival: Arrival, when_ns: int) -> None:
+        number, _ = arrival.mark
+        self.prompt[arrival.topic][number] = when_ns
+
+    def metrics(self, seconds: float) -> Metrics:
+        """What both readers saw."""
+        # a message that never came has everything the reader took ahead of it
+        total = self.slow.taken if self.slow is not None else 0
+        ahead = [
+            self.taken_after.get(number, total) - before - (URGENT_BYTES if number in self.taken_after else 0)
+            for number, before in enumerate(self.taken_before)
+        ]
+        prompt = [
+            (self.prompt[topic][number] - sent) / 1e9
+            for topic, tally in ((_URGENT, self.urgent), (_BULK, self.bulk))
+            for number, sent in enumerate(tally.sent)
+            if number in self.prompt[topic]
+        ]
+        return {
+            "ahead_p50_bytes": quantile_of([float(value) for value in ahead], 0.5),
+            "ahead_max_bytes": max(ahead, default=0),
+            "ahead_bound_bytes": ahead_bound(),
+            "urgent_p50_ms": self.urgent.quantile_s(0.5, seconds) * 1e3,
+            "urgent_p99_ms": self.urgent.quantile_s(0.99, seconds) * 1e3,
+            "urgent_sent": len(self.urgent.sent),
+            "urgent_lost": self.urgent.lost,
+            "prompt_p50_ms": quantile_of(prompt, 0.5) * 1e3,
+            "prompt_p99_ms": quantile_of(prompt, 0.99) * 1e3,
+            "read_bytes_per_s": total / seconds,
+        }
+
+
+def ahead_bound() -> int:
+    """Bytes that may stand before an urgent message: both kernels', one packet begun, one floor quantum."""
+    return KERNEL_BYTES + 2 * RECEIVE_BUFFER + 2 * BULK_BYTES + URGENT_BYTES
+
+
+def start(peer_name: str) -> Instance:
+    """A broker for this experiment, not started yet."""
+    return Instance(Ranked(CONFIGURATION) if peer_name == "tieline" else Elsewhere(), None)
+
+
+def watch(peer_names: Sequence[str], *, seconds: float, over: threading.Event) -> dict[str, Metrics]:
+    """The slow reader's view, all brokers at once: they have nearly nothing to do.  Ends early when it is ``over``."""
+    with contextlib.ExitStack() as stack:
+        stage = stack.enter_context(Stage())
+        scenes: dict[str, Scene] = {}
+        for name in peer_names:
+            instance = start(name)
+            stack.callback(instance.stop)
+            scenes[name] = stack.enter_context(Scene(stage))
+            end = clock() + seconds
+            scenes[name].begin(instance.start(), urgent_until=end - _TAIL_S, until=end)
+        stage.run(clock() + seconds, over.is_set)
+        return {name: scene.metrics(seconds) for name, scene in scenes.items()}
+
+
+def strangers(at: Endpoint, generator: Generator, *, seconds: float, is_slow_there: bool) -> Metrics:
+    """Throughput and latency of clients that have nothing to do with the slow reader."""
+    flow = Saturate(
+        publishers=1,
+        filters=("strangers/#",),
+        topics=Topics(pattern="strangers/{i:03d}", each=100),
+        payload=64,
+        qos=0,
+        version=5,
+        seconds=seconds,
+    )
+    paced = Pace(clients=50, per_second=20, seconds=seconds)
+    with _beside(at) if is_slow_there else contextlib.nullcontext():
+        throughput, latency = generator.run(flow, at), generator.run(paced, at)
+    return {"rate": throughput["rate"], "p50_us": latency["p50_us"], "p99_us": latency["p99_us"]}
+
+
+@contextlib.contextmanager
+def _beside(at: Endpoint) -> Iterator[None]:
+    """A slow reader that is being overwhelmed meanwhile, in a thread of its own."""
+    over = threading.Event()
+    ready = threading.Event()
+    problems: list[Exception] = []
+
+    def live() -> None:
+        try:
+            with Stage() as stage, Scene(stage) as scene:
+                never = float("inf")
+                scene.begin(at, urgent_until=never, until=never)
+                stage.run(clock() + _CONGESTED_S)
+                ready.set()
+                stage.run(never, over.is_set)
+        except (Failure, OSError) as problem:
+            problems.append(problem)
+        finally:
+            ready.set()
+
+    thread = threading.Thread(target=live)
+    thread.start()
+    try:
+        ready.wait()
+        yield
+    finally:
+        over.set()
+        thread.join()
+    if problems:
+        raise Failure(f"the slow reader: {problems[0]}")

@@ -1,0 +1,156 @@
+"""How much of what was written the kernel still holds, and how much more it should get.
+
+Every byte given to the kernel is beyond the scheduler: on a link of 128 kbit/s, 400 kB of bulk in a socket buffer delay
+an urgent message by thirteen seconds.  So once a receiver is slow, unsent plus in-flight bytes (SIOCOUTQ) are kept
+below ``max(4 kB, 1.25 x delivery rate x smallest round trip)``: enough to keep the link busy, and no more.
+
+A receiver is slow when the kernel would need more than a few milliseconds to get rid of what it holds.  The rate is
+measured here, from the bytes that left the buffer between two looks, because the kernel's own estimate is that of its
+best moment and says nothing about a peer that has stopped reading.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from fcntl import ioctl
+from socket import IPPROTO_TCP, socket
+
+from tieline.sched.congestion import UNKNOWN, Path
+
+_SIOCOUTQ = 0x5411
+_TCP_INFO = 11
+#: tcpi_min_rtt, in microseconds: its place in the structure, which has not changed since Linux 4.6.
+_MIN_RTT_AT = 148
+_INFO_BYTES = 152
+
+#: Least that a receiver is given; a new one begins with it.
+LEAST = 4_096
+FIRST = LEAST
+#: A receiver with a larger allowance is not slow.
+FAST = 65_536
+MOST = 1 << 30
+#: Times the bandwidth-delay product.
+MARGIN = 1.25
+#: Written bytes after which it is time to look again.
+LOOK_AFTER = 4_096
+#: What the kernel may hold at any rate lasts so long: it never runs dry between two looks.
+AHEAD_S = 0.005
+#: The shortest time over which a rate is measured; acknowledgements from a thin link come in lumps.
+SPAN_S = 0.05
+
+
+class OutQueue:
+    """One socket's share in the kernel."""
+
+    __slots__ = (
+        "_grew",
+        "_held",
+        "_left_grown",
+        "_left_then",
+        "_sock",
+        "_then",
+        "_total",
+        "allowance",
+        "path",
+        "written",
+    )
+
+    def __init__(self, sock: socket) -> None:
+        self._sock = sock
+        #: Bytes written since the last look, and in all.
+        self.written = 0
+        self._total = 0
+        #: What the kernel held at the last look, and what it may hold.
+        self._held = 0
+        self.allowance = FIRST
+        #: Bytes that had left the kernel when the current measurement began, and when that was; 0 for no measurement.
+        self._left_then = 0
+        self._then = 0.0
+        #: The same for the last time that the allowance grew.
+        self._left_grown = 0
+        self._grew = 0.0
+        self.path = UNKNOWN
+
+    def wrote(self, size: int) -> None:
+        """Bytes were given to the kernel."""
+        self.written += size
+        self._total += size
+
+    def probe(self) -> None:
+        """Right after a write: a receiver that has taken all of it by now may have twice as much.
+
+        On a thin link the bytes are still there; on a local one they are gone before the call returns.
+        """
+        answer = array("i", (0,))
+        ioctl(self._sock, _SIOCOUTQ, answer)
+        self._held = answer[0]
+        self.written = 0
+        if not self._held:
+            self.allowance = min(2 * self.allowance, MOST)
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether the kernel is holding bytes for a receiver that should not be given many."""
+        return self._held > 0 and self.allowance < FAST
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the kernel may hold more than was last seen, or less."""
+        return (
+            self.written >= LOOK_AFTER
+            or (self._held > 0 and self.allowance < FAST)
+            or self._held + self.written >= self.allowance
+        )
+
+    @property
+    def room(self) -> int:
+        """How many more bytes the kernel should get, as far as was last seen."""
+        return self.allowance - self._held - self.written
+
+    def look(self, now: float) -> int:
+        """How many more bytes the kernel should get now."""
+        self.written = 0
+        answer = array("i", (0,))
+        ioctl(self._sock, _SIOCOUTQ, answer)
+        was, self._held = self._held, answer[0]
+        left = self._total - self._held
+        if not was or not self._held:
+            # it was idle meanwhile: what left is less than what could have left
+            self._then = now
+            self._left_then = left
+        elif now - self._then >= max(SPAN_S, 2 * self.path.rtt_s):
+            self._measure((left - self._left_then) / (now - self._then))
+            self._then = now
+            self._left_then = left
+        gone = left - self._left_grown
+        if gone >= self.allowance:
+            # all of it left, and quickly: it may have more.  Only twice as much, since it may have gone no further than
+            # into the receiver's own buffer
+            if now - self._grew <= max(AHEAD_S, MARGIN * self._round_trip_s()):
+                self.allowance = min(2 * self.allowance, MOST)
+            self._grew = now
+            self._left_grown = left
+        return self.allowance - self._held
+
+    def drained_in(self) -> float:
+        """When it is worth looking again, in seconds from now."""
+        rate = self.path.rate
+        return min(0.1, max(0.001, (self._held - self.allowance / 2) / rate)) if rate > 0 else 0.001
+
+    def _measure(self, rate: float) -> None:
+        """Note a rate at which the kernel got rid of bytes that it held all the time: that of the link."""
+        old = self.path
+        smooth = rate if old is UNKNOWN else old.rate + (rate - old.rate) / 2
+        self.path = path = Path(rtt_s=self._round_trip_s(), rate=max(0.0, smooth))
+        self.allowance = int(max(LEAST, path.rate * AHEAD_S, MARGIN * path.rate * path.rtt_s))
+
+    def _round_trip_s(self) -> float:
+        try:
+            info = self._sock.getsockopt(IPPROTO_TCP, _TCP_INFO, _INFO_BYTES)
+        except OSError:
+            return 0.0
+        if len(info) < _INFO_BYTES:
+            return 0.0
+        (microseconds,) = struct.unpack_from("I", info, _MIN_RTT_AT)
+        return float(microseconds) * 1e-6 if microseconds < 0xFFFF_FFFF else 0.0
