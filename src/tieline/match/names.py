@@ -7,7 +7,9 @@ remembered routes are found in it when a subscription changes them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Generic, TypeVar
+from typing import TypeVar
+
+from tieline.match.tree import LevelTree, Node
 
 T = TypeVar("T")
 
@@ -22,79 +24,14 @@ def tree_bytes(topic: str) -> int:
     return (topic.count("/") + 1) * LEVEL_BYTES + 2 * len(topic)
 
 
-class _Node(Generic[T]):
-    __slots__ = ("children", "value")
-
-    def __init__(self) -> None:
-        #: None instead of an empty dictionary: most nodes are leaves, and there may be a million of them.
-        self.children: dict[str, _Node[T]] | None = None
-        self.value: T | None = None
-
-
-class NameTree(Generic[T]):
+class NameTree(LevelTree[T]):
     """Values stored under topic names, found by topic filters."""
 
-    __slots__ = ("_root", "_size")
-
-    def __init__(self) -> None:
-        self._root: _Node[T] = _Node()
-        #: The number of names that hold a value.
-        self._size = 0
-
-    def __len__(self) -> int:
-        return self._size
-
-    def get(self, name: str) -> T | None:
-        """The value stored under a name."""
-        node = self._root
-        for level in name.split("/"):
-            child = node.children.get(level) if node.children else None
-            if child is None:
-                return None
-            node = child
-        return node.value
-
-    def put(self, name: str, value: T) -> None:
-        """Store a value under a name, replacing the one that was there."""
-        node = self._root
-        for level in name.split("/"):
-            if node.children is None:
-                node.children = {}
-            child = node.children.get(level)
-            if child is None:
-                child = node.children[level] = _Node()
-            node = child
-        if node.value is None:
-            self._size += 1
-        node.value = value
-
-    def remove(self, name: str) -> T | None:
-        """Forget a name, and every node that only it needed; return its value."""
-        levels = name.split("/")
-        path = [self._root]
-        for level in levels:
-            children = path[-1].children
-            child = children.get(level) if children else None
-            if child is None:
-                return None
-            path.append(child)
-        value = path[-1].value
-        if value is None:
-            return None
-        path[-1].value = None
-        self._size -= 1
-        for depth in range(len(levels), 0, -1):
-            node, children = path[depth], path[depth - 1].children
-            if node.children or node.value is not None or children is None:
-                break
-            del children[levels[depth - 1]]
-            if not children:
-                path[depth - 1].children = None
-        return value
+    __slots__ = ()
 
     def clear(self) -> None:
         """Forget every name."""
-        self._root = _Node()
+        self._root = Node()
         self._size = 0
 
     def match(self, filter_: str) -> Iterator[T | None]:
@@ -107,7 +44,7 @@ class NameTree(Generic[T]):
         levels = filter_.split("/")
         last = len(levels)
         visited = 0
-        stack: list[tuple[Iterator[_Node[T]], int]] = [(iter((self._root,)), 0)]
+        stack: list[tuple[Iterator[Node[T]], int]] = [(iter((self._root,)), 0)]
         while stack:
             nodes, depth = stack[-1]
             node = next(nodes, None)
@@ -130,7 +67,7 @@ class NameTree(Generic[T]):
                 if child is not None:
                     stack.append((iter((child,)), depth + 1))
 
-    def _below(self, node: _Node[T]) -> list[_Node[T]]:
+    def _below(self, node: Node[T]) -> list[Node[T]]:
         """The children that a wildcard sees: [MQTT-4.7.2-1] a leading one does not see names that start with $."""
         children = node.children or {}
         if node is self._root:
