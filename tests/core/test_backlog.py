@@ -63,8 +63,9 @@ def entry(at: float, size: int, *, is_retained: bool = False) -> tuple[Message, 
     [
         (Path(), 1_000, 0.001),
         (Path(rtt_s=0.2), 1_000, 0.1),
-        (Path(rate=1_000.0), 500, 0.5),
-        (Path(rtt_s=0.2, rate=1_000.0), 500, 0.6),
+        (Path(rate=10_000.0), 500, 0.05),
+        (Path(rtt_s=0.02, rate=10_000.0), 500, 0.06),
+        (Path(rate=1e-6), 500, 0.1),
         (Path(rtt_s=1e-5, rate=1e9), 500, 0.001),
     ],
 )

@@ -3,19 +3,20 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tieline.sched.congestion import BEGINS, ENDS, LEAST_S, Congestion, Path
+from tieline.sched.congestion import BEGINS, ENDS, LEAST_S, MOST_S, Congestion, Path
 from tieline.sched.levels import LEVELS
 
 
 @given(st.floats(0, 10), st.floats(1, 1e9), st.integers(0, 10**6))
 def test_the_delay_is_half_a_round_trip_and_the_time_on_the_link(rtt_s: float, rate: float, size: int) -> None:
-    assert Path(rtt_s, rate).delay_s(size) == max(0.001, rtt_s / 2 + size / rate)
+    assert Path(rtt_s, rate).delay_s(size) == min(0.1, max(0.001, rtt_s / 2 + size / rate))
 
 
 def test_what_is_not_known_of_a_path_takes_no_time() -> None:
     assert Path().delay_s(10**6) == LEAST_S
     assert Path(rtt_s=0.2).delay_s(10**6) == 0.1
     assert Path(rate=16_000).delay_s(1_000) == 0.0625
+    assert Path(rate=1e-6).delay_s(1_000) == MOST_S, "a reader that has stopped"
 
 
 def test_on_a_fast_path_microseconds_of_waiting_are_no_congestion() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tieline.core.passing import pass_on
 from tieline.net.layer import LayerError
-from tieline.net.outq import FAST, OutQueue
+from tieline.net.outq import OutQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -211,7 +211,7 @@ class Link:
             return
         outq = self._outq
         outq.wrote(sent)
-        if outq.allowance < FAST and self._loop.broker.has_levels:
+        if self._loop.broker.has_levels:
             outq.probe()
         if sent < len(data):
             self._unsent = memoryview(data)[sent:]

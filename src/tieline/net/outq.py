@@ -27,6 +27,8 @@ _INFO_BYTES = 152
 #: Least that a receiver is given; a new one begins with it.
 LEAST = 4_096
 FIRST = LEAST
+#: Less than this in the kernel is not worth a look.
+SMALL = LEAST // 2
 #: A receiver with a larger allowance is not slow.
 FAST = 65_536
 MOST = 1 << 30
@@ -78,28 +80,36 @@ class OutQueue:
         self._total += size
 
     def probe(self) -> None:
-        """Right after a write: a receiver that has taken all of it by now may have twice as much.
+        """Right after a write: a receiver that has taken a good piece by now may have twice as much.
 
         On a thin link the bytes are still there; on a local one they are gone before the call returns.
         """
+        if self.allowance < FAST and self._held + self.written >= SMALL:
+            self._ask()
+            if not self._held:
+                self.allowance = min(2 * self.allowance, MOST)
+
+    def _ask(self) -> None:
         answer = array("i", (0,))
         ioctl(self._sock, _SIOCOUTQ, answer)
         self._held = answer[0]
+        if self._held <= self.written:
+            # nothing is left of what was there before, so it may have been idle: how much left in that time says how
+            # much there was to send, not how much could be
+            self._then = 0.0
         self.written = 0
-        if not self._held:
-            self.allowance = min(2 * self.allowance, MOST)
 
     @property
     def is_slow(self) -> bool:
         """Whether the kernel is holding bytes for a receiver that should not be given many."""
-        return self._held > 0 and self.allowance < FAST
+        return self._held >= SMALL and self.allowance < FAST
 
     @property
     def is_due(self) -> bool:
         """Whether the kernel may hold more than was last seen, or less."""
         return (
             self.written >= LOOK_AFTER
-            or (self._held > 0 and self.allowance < FAST)
+            or (self._held + self.written >= SMALL and self.allowance < FAST)
             or self._held + self.written >= self.allowance
         )
 
@@ -110,13 +120,9 @@ class OutQueue:
 
     def look(self, now: float) -> int:
         """How many more bytes the kernel should get now."""
-        self.written = 0
-        answer = array("i", (0,))
-        ioctl(self._sock, _SIOCOUTQ, answer)
-        was, self._held = self._held, answer[0]
+        self._ask()
         left = self._total - self._held
-        if not was or not self._held:
-            # it was idle meanwhile: what left is less than what could have left
+        if not self._then:
             self._then = now
             self._left_then = left
         elif now - self._then >= max(SPAN_S, 2 * self.path.rtt_s):

@@ -2,7 +2,8 @@
 
 ``WT / DT > 0.5`` declares congestion for a class (the heat paper); it ends when the ratio has fallen below half of
 that.  DT cannot be observed for QoS 0, and on a local network the ratio would always be true, so
-``DT = max(1 ms, minimum RTT / 2 + size / delivery rate)``.
+``DT = max(1 ms, minimum RTT / 2 + size / delivery rate)``; at most 100 ms, or a reader that has stopped, whose rate is
+next to nothing, would never be congested.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from tieline.sched.levels import LEVELS
 #: The paper's threshold, and where congestion ends.
 BEGINS = 0.5
 ENDS = 0.25
-#: Least delay that is taken for real.
+#: Least delay that is taken for real, and greatest.
 LEAST_S = 0.001
+MOST_S = 0.1
 
 
 @dataclass(slots=True)
@@ -32,7 +34,7 @@ class Path:
         travel = self.rtt_s / 2
         if self.rate > 0:
             travel += size / self.rate
-        return max(LEAST_S, travel)
+        return min(MOST_S, max(LEAST_S, travel))
 
 
 #: A way of which nothing is known yet.
