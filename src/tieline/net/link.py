@@ -210,8 +210,8 @@ class Link:
             self._loop.gone(self)
             return
         outq = self._outq
-        outq.wrote(sent)
         if self._loop.broker.has_levels:
+            outq.wrote(sent)
             outq.probe()
         if sent < len(data):
             self._unsent = memoryview(data)[sent:]
