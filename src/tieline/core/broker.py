@@ -63,7 +63,9 @@ class Broker:
         self.routes = Routes(limits.route_cache, self.classes)
         #: Order may matter: topic rules exist, a policy was chosen, or somebody has claimed a level.  Until then every
         #: queue is first in, first out, and nothing is spent on it.
-        self.has_levels = len(self.classes) > 0 or not self.claims.is_open
+        self.has_levels = (
+            len(self.classes) > 0 or not self.claims.is_open or self.settings.priority.policy != "feedback"
+        )
         self.default_level = self.settings.priority.default_level
         self.heat_deliveries = self.settings.priority.heat_deliveries
         self._heat_period_s = seconds(self.settings.priority.period)
