@@ -15,6 +15,7 @@ import contextlib
 import socket
 import statistics
 import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Literal
 
@@ -67,7 +68,7 @@ CASES = (
 )
 
 
-class _Node(Client):
+class _Node(Client, ABC):
     """A client of one group; speaks the header byte if its level travels in it."""
 
     def __init__(self, sock: socket.socket, stage: Stage, header_level: int | None) -> None:
@@ -97,8 +98,9 @@ class _Node(Client):
         for first, body in self._inbox.feed(data):
             self._heard(first, body, when)
 
+    @abstractmethod
     def _heard(self, first: int, body: bytes, when_ns: int) -> None:
-        raise NotImplementedError
+        """A packet arrived; each side of a group makes of it what it needs."""
 
 
 class _Publisher(_Node):
