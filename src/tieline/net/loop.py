@@ -132,7 +132,7 @@ class Loop:
             self.broker.tick(now)
         except Exception as error:  # noqa: BLE001 - the timers that were not called are still due
             self._on_fault(None, error)
-        self._flush(now)
+        self.flush(now)
 
     def _handle(self, ready: list[tuple[int, int]], now: float) -> None:
         watched = self._watched
@@ -150,10 +150,10 @@ class Loop:
             if self._urgent.links and link is not self._urgent:
                 self._urgent.look(now)
             if account.bytes_in > flush_at:
-                self._flush(now)
+                self.flush(now)
                 flush_at = account.bytes_in + FLUSH_AFTER
         if broker.dirty or self._gone or account.events:
-            self._flush(now)
+            self.flush(now)
 
     def serve(self, link: Watched, events: int, now: float, is_alone: bool) -> None:
         """Handle one ready descriptor."""
@@ -174,9 +174,6 @@ class Loop:
 
     def flush(self, now: float) -> None:
         """Write to every changed connection, once: higher nodes first, equal ones in the order of connection."""
-        self._flush(now)
-
-    def _flush(self, now: float) -> None:
         broker = self.broker
         dirty = broker.dirty
         broker.dirty = []

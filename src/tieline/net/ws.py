@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from websockets.datastructures import Headers
 from websockets.exceptions import NegotiationError
 from websockets.frames import CloseCode, Frame, Opcode
 from websockets.http11 import Request
@@ -88,7 +87,7 @@ class WebSocket:
         response = self._protocol.accept(request)
         if response.status_code != 101:
             if response.body is not None:
-                response.headers = _only_length(response.headers)
+                response.headers["Cache-Control"] = "no-store"
             self._protocol.send_response(response)
             reason = self._protocol.handshake_exc
             raise LayerError("ws_handshake_failed", str(reason) if reason else f"HTTP {response.status_code}")
@@ -116,9 +115,3 @@ class WebSocket:
         if self._protocol.state is State.OPEN:
             self._protocol.send_close(CloseCode.NORMAL_CLOSURE)
         return self.pending()
-
-
-def _only_length(headers: Headers) -> Headers:
-    """A refusal as plain HTTP, whatever was asked for."""
-    headers["Cache-Control"] = "no-store"
-    return headers
