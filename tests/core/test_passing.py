@@ -176,3 +176,13 @@ def test_nobody_may_want_it(version: int) -> None:
         )
         == ()
     )
+
+
+def test_messages_are_counted_by_level_before_anybody_uses_levels() -> None:
+    world = World()
+    subscriber, publisher = world.client("s"), world.client("p")
+    subscriber.subscribe("t")
+    for _ in range(3):
+        publisher.publish("t", b"payload")
+    assert not world.broker.has_levels
+    assert world.broker.account.received_by_level == [0, 3, 0, 0]

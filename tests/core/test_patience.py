@@ -8,6 +8,7 @@ from tests.kits.world import Client, World, payloads
 from tieline.conf.schema import Class, Mqtt, Priority, Settings
 from tieline.core.patience import asked_patience
 from tieline.sched.levels import Patience
+from tieline.wire.packets import Subscribe, Subscription
 
 CONFIGURED = Priority(
     period="2s", frequency=3, period_min="50ms", frequency_max=20, timeout_min="200ms", floor=0.0, policy="feedback"
@@ -103,6 +104,27 @@ def test_a_later_wish_changes_only_what_it_names() -> None:
     client.subscribe("b", user_property=[("frequency", "9")])
     client.subscribe("c", user_property=[("period", "1s")])
     assert session_patience(client) == Patience(period_s=1.0, frequency=9, timeout_s=3.0)
+
+
+def test_a_wish_of_a_congested_subscriber_takes_effect_at_once() -> None:
+    """A subscriber that starves may ask for its slot at run time."""
+    place = world()
+    client, publisher = place.client("s"), place.client("p")
+    client.subscribe("#")
+    client.stall()
+    for number in range(400):
+        publisher.publish("high", b"high %d" % number)
+        publisher.publish("low/a", b"low %d" % number)
+    assert not any(payload.startswith(b"low") for payload in serve(client, 5, per_s=10)[1:])
+    client.send(
+        Subscribe(
+            packet_id=9,
+            subscriptions=(Subscription(filter="#"),),
+            properties={"user_property": [("timeout", "3s"), ("period", "1s"), ("frequency", "5")]},
+        )
+    )
+    place.broker.fill(client.connection, 1, place.now)  # the SUBACK
+    assert sum(payload.startswith(b"low") for payload in serve(client, 5, per_s=10)) >= 10
 
 
 def serve(client: Client, seconds: float, per_s: int) -> list[bytes]:

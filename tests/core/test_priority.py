@@ -178,6 +178,50 @@ def test_heat_may_count_deliveries_as_well() -> None:
     assert topics(subscriber.messages()) == ["1/busy", "1/quiet"]
 
 
+def test_deliveries_of_one_topic_do_not_heat_another_that_has_the_same_subscribers() -> None:
+    world = World(configured(floor=0.0, heat_deliveries=1.0, period="1s"))
+    subscriber, publisher = world.client("s"), world.client("p")
+    subscriber.subscribe("1/+")
+    for _ in range(20):
+        publisher.publish("1/busy", b"payload")
+    publisher.publish("1/quiet", b"payload")
+    subscriber.take()
+    world.advance(1)
+    subscriber.stall()
+    publish(publisher, "1/quiet", "1/busy")
+    assert heats(subscriber) == {"1/quiet": 2, "1/busy": 21}
+
+
+# --- what is written together -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_sealed", [False, True])
+def test_an_urgent_message_is_not_sealed_together_with_bulk(is_sealed: bool) -> None:
+    """A TLS record or a WebSocket frame can only be read when all of it is there."""
+    world = World(configured(floor=0.0))
+    subscriber, publisher = pair(world)
+    subscriber.connection.is_sealed = is_sealed
+    publish(publisher, "1/bulk", "1/bulk", "3/alarm", "3/fire")
+    world.advance(AWHILE)
+    data = world.broker.fill(subscriber.connection, 10_000, world.now)
+    assert (b"bulk" in data) is not is_sealed
+    assert b"3/alarm" in data and b"3/fire" in data
+    if is_sealed:
+        assert subscriber.connection in world.broker.dirty, "the rest follows at once"
+        assert world.broker.fill(subscriber.connection, 10_000, world.now).count(b"\0001/bulk") == 2
+
+
+def test_a_class_that_has_run_empty_is_not_congested_any_more() -> None:
+    world = World(configured(floor=0.0))
+    subscriber, publisher = pair(world)
+    publish(publisher, "1/bulk", "1/bulk", "3/alarm")
+    world.advance(AWHILE)
+    world.broker.fill(subscriber.connection, 1, world.now)
+    backlog = session_of(subscriber).backlog
+    assert backlog is not None and backlog.policy.waits(1)
+    assert not backlog.congestion.states[3]
+
+
 # --- order and inheritance --------------------------------------------------------------------------------------------
 
 

@@ -223,6 +223,16 @@ def test_the_work_between_two_looks_is_one_piece(make: Callable[..., Bench]) -> 
     assert pieces >= total // SMALL_BUDGET
 
 
+def test_higher_nodes_get_more_pieces_in_their_turn(make: Callable[..., Bench]) -> None:
+    bench = make()
+    bench.peer("urgent", 3)
+    for level in (0, 1, 2):
+        bench.peer(f"node {level}", level).send(*bulk(1_500))
+    bench.story.clear()
+    bench.turn()
+    assert bench.of("read") == ["node 2"] * 4 + ["node 1"] * 2 + ["node 0"]
+
+
 @pytest.mark.parametrize("moment", [0, 3, 7])
 def test_an_urgent_message_is_next_whenever_it_comes(make: Callable[..., Bench], moment: int) -> None:
     bench = make()

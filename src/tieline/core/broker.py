@@ -60,7 +60,6 @@ class Broker:
         self.timers = Timers()
         self.classes = Classes(self.settings)
         self.claims = Claims(self.settings)
-        self.routes = Routes(limits.route_cache, self.classes)
         #: Order may matter: topic rules exist, a policy was chosen, or somebody has claimed a level.  Until then every
         #: queue is first in, first out, and nothing is spent on it.
         self.has_levels = (
@@ -68,6 +67,7 @@ class Broker:
         )
         self.default_level = self.settings.priority.default_level
         self.heat_deliveries = self.settings.priority.heat_deliveries
+        self.routes = Routes(limits.route_cache, self.classes, counts_deliveries=self.heat_deliveries > 0)
         self._heat_period_s = seconds(self.settings.priority.period)
         self.retained = Retained(bound(limits.retained_messages), bound(limits.retained_bytes))
         #: Every session, by client id, whether its client is connected or not.

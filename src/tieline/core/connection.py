@@ -55,6 +55,7 @@ class Connection:
         "hold_timer",
         "is_blocked",
         "is_dirty",
+        "is_sealed",
         "keep_alive_s",
         "last_in",
         "level",
@@ -154,6 +155,8 @@ class Connection:
         self.is_blocked = False
         #: Whether the connection is in the broker's list of changed connections.
         self.is_dirty = False
+        #: What is written at once can only be read at once: a TLS record, a WebSocket frame.
+        self.is_sealed = False
         #: The shell's own object.
         self.link: object = None
 

@@ -194,6 +194,12 @@ def _drain_by_policy(  # as above
                 done = _send_general(broker, conn, item, grant, payload, 0, 0, out, now)
                 account.publishes_out += done > 0
                 size += done
+        if not policy.waits(item.level):
+            congestion.calm(item.level)
+            if item.level == URGENT and conn.is_sealed and len(policy):
+                # what is sealed together is read together: an urgent message does not wait for bulk behind it
+                broker.mark(conn)
+                break
     session.queue.taken(messages, taken)
     broker.queued_bytes -= taken
     if not len(policy):

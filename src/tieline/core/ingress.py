@@ -298,6 +298,8 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
         # also when a later packet of the chunk is refused: the numbers do not depend on how the bytes were cut
         broker.account.packets_in += packets + publishes
         broker.account.publishes_in += publishes
+        if not has_levels:
+            broker.account.received_by_level[conn.level] += publishes
     if (conn.control or session.queue.messages or conn.resend or session.blocked_publishers) and not conn.is_dirty:
         broker.mark(conn)
     return pos

@@ -67,13 +67,12 @@ def pass_on(broker: Broker, conn: Connection, data: bytes, now: float) -> tuple[
             or session.replays
         ):
             return None
-    if broker.has_levels:
-        level = route.level if route.level >= 0 else conn.level
-        broker.account.received_by_level[level] += 1
-        if level == URGENT:
-            conn.urgent_at = now
+    level = route.level if route.level >= 0 else conn.level
+    if broker.has_levels and level == URGENT:
+        conn.urgent_at = now
     conn.last_in = now
     account = broker.account
+    account.received_by_level[level] += 1
     account.bytes_in += size
     account.packets_in += 1
     account.publishes_in += 1

@@ -117,6 +117,7 @@ class Routes:
         "_buckets",
         "_classes",
         "_cost",
+        "_counts_deliveries",
         "_limit",
         "_max_cost",
         "_names",
@@ -128,8 +129,10 @@ class Routes:
         "work",
     )
 
-    def __init__(self, limit: int, classes: Classes | None = None) -> None:
+    def __init__(self, limit: int, classes: Classes | None = None, *, counts_deliveries: bool = False) -> None:
         self._classes = classes
+        #: Routes count what they deliver, so each topic needs one of its own.
+        self._counts_deliveries = counts_deliveries
         self._buckets: FilterTree[Bucket] = FilterTree()
         #: Remembered routes by topic bytes; all of them are also in ``_names``.
         self.known: dict[bytes, Route] = {}
@@ -155,7 +158,7 @@ class Routes:
         rule = self._classes.level(topic) if self._classes is not None else None
         level = -1 if rule is None else rule
         self.work += self._buckets.visited
-        if len(buckets) == 1:
+        if len(buckets) == 1 and not self._counts_deliveries:
             routes = buckets[0].routes
             route = routes.get(level)
             if route is None:

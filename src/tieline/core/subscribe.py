@@ -36,6 +36,8 @@ def on_subscribe(broker: Broker, conn: Connection, packet: Subscribe, now: float
     if "user_property" in packet.properties:
         wishes = packet.properties["user_property"]
         session.patience = asked_patience(broker.settings.priority, wishes, session.patience)
+        if session.patience is not None and session.backlog is not None:
+            session.backlog.policy.heed(session.patience)
     broker.routes.work += len(packet.subscriptions) * WORK_PER_FILTER
     identifiers = packet.properties.get("subscription_identifier")
     identifier = identifiers[0] if identifiers else 0

@@ -52,6 +52,8 @@ def publish(broker: Broker, session: Session, now: float) -> None:
     encoded = encode_properties(kept)
     _, start = decode_varint(encoded, 0, len(encoded))
     expiry = will.properties.get("message_expiry_interval")
+    route = broker.routes.known.get(topic) or broker.routes.find(will.topic, topic)
+    level = route.level if route.level >= 0 else broker.default_level
     message = Message(
         topic,
         will.payload,
@@ -60,11 +62,12 @@ def publish(broker: Broker, session: Session, now: float) -> None:
         properties=encoded[start:],
         expires=None if expiry is None else now + expiry,
         publisher=session.client_id,
-        level=broker.default_level if (rule := broker.classes.level(will.topic)) is None else rule,
+        level=level,
         at=now,
+        heat=broker.heat(route, 1, now),
+        taxon=level,
     )
     if will.retain:
         # [MQTT-3.1.2-15]
         keep_retained(broker, message, now)
-    route = broker.routes.known.get(topic) or broker.routes.find(will.topic, topic)
     deliver(broker, message, route, now)

@@ -47,6 +47,7 @@ class Link:
         "conn",
         "events",
         "fd",
+        "has_more",
         "is_urgent",
     )
 
@@ -59,6 +60,7 @@ class Link:
         self.fd = sock.fileno()
         self.conn = conn
         self._layer = layer
+        conn.is_sealed = layer is not None
         #: Bytes that are encoded and not in the kernel; while there are any, the core is not asked for more.
         self._unsent: memoryview | bytes = b""
         self.events = _IN
@@ -68,6 +70,8 @@ class Link:
         self._is_waiting = False
         #: In the set that is looked at after every chunk.
         self.is_urgent = False
+        #: The last read brought as much as was asked for, so there is probably more.
+        self.has_more = False
         #: The connection is over for the core; the socket only waits for the peer to close.
         self._is_lingering = False
         #: A deadline for the end of this link is set.
@@ -79,10 +83,13 @@ class Link:
             self._send(self._unsent)
             if not self._unsent:
                 self._loop.broker.mark(self.conn)
+        self.has_more = False
         if not events & ~_OUT:
             return
+        # nothing outranks an urgent connection: it is read as if there were no others
+        appetite = self._appetite if self.is_urgent else min(self._appetite, self._loop.read_budget)
         try:
-            data = self._sock.recv(min(self._appetite, self._loop.read_budget))
+            data = self._sock.recv(appetite)
         except BlockingIOError:
             return
         except OSError:
@@ -90,6 +97,7 @@ class Link:
         if not data:
             self.abort(now)
             return
+        self.has_more = len(data) == appetite
         # a flood is read in larger pieces: fewer packets are cut in two
         self._appetite = READ if len(data) < READ else READ_MORE
         if self._layer is None:

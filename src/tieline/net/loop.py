@@ -149,6 +149,7 @@ class Loop:
             self.serve(link, events, now, is_alone)
             if self._urgent.links and link is not self._urgent:
                 self._urgent.look(now)
+                self._serve_again(link, now)
             if account.bytes_in > flush_at:
                 self.flush(now)
                 flush_at = account.bytes_in + FLUSH_AFTER
@@ -163,6 +164,17 @@ class Loop:
             self._on_fault(link, error)
         if self.broker.has_levels:
             self._urgent.consider(link, now)
+
+    def _serve_again(self, link: Watched, now: float) -> None:
+        """While connections are read in small pieces, a higher node gets more of them in its turn."""
+        conn = getattr(link, "conn", None)
+        if conn is None:
+            return
+        for _ in range((1 << conn.level) - 1):
+            if not link.has_more or conn.hold is not None or link.fd < 0:  # type: ignore[attr-defined]  # a link
+                break
+            self.serve(link, select.EPOLLIN, now, False)
+            self._urgent.look(now)
 
     def _turn_of(self, ready: tuple[int, int]) -> tuple[int, int]:
         """Higher nodes first, equal ones in the order in which they connected (the second paper)."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: Bytes read from one connection in one go, without and with urgent connections about.
 BUDGET = 262_144
-SMALL_BUDGET = 4_096
+SMALL_BUDGET = 16_384
 #: How long a connection counts as urgent after an urgent message.
 PERIOD_S = 1.0
 #: Urgent connections handled in one look.

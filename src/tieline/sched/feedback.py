@@ -31,7 +31,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tieline.sched.levels import LEVELS, URGENT, Rules
+from tieline.sched.levels import LEVELS, URGENT, Patience, Rules
 from tieline.sched.policy import GROUPS, Policy, Window, first, register
 from tieline.sched.ranking import Key
 from tieline.sched.waiting import Flow, Waiting
@@ -53,6 +53,18 @@ class _Service:
     messages: int
 
 
+def _patience(rules: Rules) -> list[float]:
+    """How long a message of each level waits before it is given a slot: the slot must come before the timeout."""
+    asked = rules.patience
+    waits = [
+        (traffic.timeout_s if asked.timeout_s is None else asked.timeout_s) - asked.period_s
+        for traffic in rules.classes
+    ]
+    # only other urgent messages go before an urgent one, so there is no reason to change their order early
+    waits[URGENT] = rules.classes[URGENT].timeout_s
+    return waits
+
+
 @register
 class Feedback(Policy[E]):
     """Level, heat, and a floor for everyone."""
@@ -62,17 +74,12 @@ class Feedback(Policy[E]):
 
     def __init__(self, rules: Rules | None = None) -> None:
         super().__init__(rules)
-        floor, patience = self.rules.floor, self.rules.patience
+        floor = self.rules.floor
         #: Bytes that may overtake for every byte sent in turn.
         self._rate = floor / (1 - floor)
         self._weights = [traffic.weight for traffic in self.rules.classes]
         #: How long a message of each level waits before it is given a slot.
-        self._patience = [
-            (traffic.timeout_s if patience.timeout_s is None else patience.timeout_s) - patience.period_s
-            for traffic in self.rules.classes
-        ]
-        # only other urgent messages go before an urgent one, so there is no reason to change their order early
-        self._patience[URGENT] = self.rules.classes[URGENT].timeout_s
+        self._patience = _patience(self.rules)
         #: Bytes that each level has earned and not spent; below 0 when more was sent than it could pay.
         self._credit = [0.0] * LEVELS
         #: Slots that each level has had in the current period, and when that period began.
@@ -84,6 +91,11 @@ class Feedback(Policy[E]):
         #: Messages that went before higher ones by credit, and before higher or hotter ones by a slot.
         self.floor_served = 0
         self.slots_served = 0
+
+    def heed(self, patience: Patience) -> None:
+        """As promised; from the next choice on."""
+        super().heed(patience)
+        self._patience = _patience(self.rules)
 
     def key(self, flow: Flow[E]) -> Key:
         """Heat, depth, arrival."""

@@ -22,10 +22,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable
+from dataclasses import replace
 from enum import IntEnum
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
-from tieline.sched.levels import LEVELS, URGENT, Rules
+from tieline.sched.levels import LEVELS, URGENT, Patience, Rules
 from tieline.sched.ranking import Key, Ranking
 from tieline.sched.victims import Victims
 from tieline.sched.waiting import Flow, Waiting
@@ -117,6 +118,10 @@ class Policy(ABC, Generic[E]):
             elif waiting.level > level:
                 self.capped += 1
         self._came(waiting, is_superseded=False)
+
+    def heed(self, patience: Patience) -> None:
+        """The subscriber has asked for something else for its low classes."""
+        self.rules = replace(self.rules, patience=patience)
 
     def pop(self, now: float, window: Window = Window.OPEN) -> Waiting[E] | None:
         """The entry that goes next; None when nothing may go."""

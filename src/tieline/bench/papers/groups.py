@@ -6,12 +6,15 @@ is from the publisher's send to the arrival at the subscriber; at QoS 2 to the a
 clients (paho) hand a message over only then.
 
 Four clients at 20 Hz hardly ever meet in the broker, so every experiment is repeated *saturated*: all four publishers
-send a burst of a hundred messages in the same instant.
+send a burst of a hundred messages while the broker is stopped (SIGSTOP), so that all of them have arrived when it goes
+on.  That instant is when their time begins.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import socket
 import statistics
 import time
@@ -123,8 +126,12 @@ class _Publisher(_Node):
 
     def release(self, prepared: bytes, count: int) -> None:
         """Send them now: that is when their time begins."""
-        self.tally.sent[-count:] = [time.time_ns()] * count
+        self.begin(count)
         self.write(prepared)
+
+    def begin(self, count: int) -> None:
+        """The time of the last messages begins now."""
+        self.tally.sent[-count:] = [time.time_ns()] * count
 
     def _heard(self, first: int, body: bytes, when_ns: int) -> None:
         if first == plain.PUBREC:
@@ -184,23 +191,35 @@ def run(case: Case, *, is_saturated: bool, seconds: float) -> list[float]:
             receiver = sockets[GROUPS + group]
             subscribe(receiver, [topic], qos=case.qos, header_level=header_level)
             _Subscriber(receiver, stage, header_level, publishers[group].tally)
-        _drive(stage, publishers, count=BURST if is_saturated else 1, seconds=seconds)
+        _drive(stage, publishers, seconds=seconds, held=at.pid if is_saturated else None)
         lost = sum(publisher.tally.lost for publisher in publishers)
         if lost:
             raise Lost(f"{lost} messages of the groups did not arrive")
         return [statistics.fmean(publisher.tally.waits_s()) * 1e6 for publisher in publishers]
 
 
-def _drive(stage: Stage, publishers: list[_Publisher], *, count: int, seconds: float) -> None:
+def _drive(stage: Stage, publishers: list[_Publisher], *, seconds: float, held: int | None) -> None:
+    """Publish every 50 ms; with the process of the broker ``held``, bursts that it finds all at once."""
     begin = clock() + _SETTLE_S
     end = begin + seconds
+    count = 1 if held is None else BURST
 
     def tick(now: float) -> float | None:
         prepared = [publisher.prepare(count) for publisher in publishers]
+        if held is not None:
+            os.kill(held, signal.SIGSTOP)
         for publisher, data in zip(publishers, prepared, strict=True):
             publisher.release(data, count)
+        if held is not None:
+            for publisher in publishers:
+                publisher.begin(count)
+            os.kill(held, signal.SIGCONT)
         return now + EVERY_S if now + EVERY_S < end else None
 
     stage.at(begin, tick)
-    stage.run(end)
+    try:
+        stage.run(end)
+    finally:
+        if held is not None:
+            os.kill(held, signal.SIGCONT)
     stage.run(end + _DRAIN_S, lambda: not any(publisher.tally.lost for publisher in publishers))
