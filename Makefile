@@ -9,7 +9,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3 || echo python3)
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-LOCKS := requirements/base.txt requirements/bench.txt requirements/test.txt
+EXTRAS := bench numba payloads
+LOCKS := $(foreach set,base $(EXTRAS) test,requirements/$(set).txt)
 PYTEST := $(BIN)/python -m pytest
 
 .PHONY: help install demo test test-core check format bench docs spec fuzz lock peers clean
@@ -66,8 +67,8 @@ fuzz: $(STAMP) ## feed the decoder bytes that nobody meant
 
 lock: ## pin every dependency again, with hashes
 	@test -x .lock/bin/pip-compile || { $(PYTHON) -m venv .lock && .lock/bin/pip install --quiet "pip-tools>=7.4"; }
-	@for set in "test --extra=bench --extra=test" "base --constraint=requirements/test.txt" \
-	  "bench --extra=bench --constraint=requirements/test.txt"; do \
+	@for set in "test --extra=test $(EXTRAS:%=--extra=%)" "base --constraint=requirements/test.txt" \
+	  $(foreach extra,$(EXTRAS),"$(extra) --extra=$(extra) --constraint=requirements/test.txt"); do \
 	  echo "requirements/$${set%% *}.txt"; \
 	  .lock/bin/pip-compile --quiet --upgrade --strip-extras --generate-hashes --allow-unsafe --no-header \
 	    --no-emit-options --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \

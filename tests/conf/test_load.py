@@ -59,7 +59,7 @@ def test_zero_means_zero() -> None:
         ("nmae = 'x'", 1, 'did you mean "name"?'),
         ("[limit]\ninflight = 3", 1, 'did you mean "limits"?'),
         ("inflight = 3", 1, 'did you mean "limits.inflight"?'),
-        ("frobnicate = 1", 1, "known here: claim, class, data, limits, listener, mqtt, name, priority"),
+        ("frobnicate = 1", 1, "known here: claim, class, content, data, event, limits, listener, mqtt, name, priority"),
         ("[[listener]]\nurl = 'tcp://a'\n[[listener]]\nurl = 'tcp://b'\nprot = 1", 5, '"listener[2].prot"'),
         ("limits = { inflight = 3, ouch = 4 }", 1, '"limits.ouch"'),
     ],

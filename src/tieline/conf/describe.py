@@ -34,16 +34,15 @@ class Key:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """One table of settings: the top level has an empty name, ``[[name]]`` may be written several times."""
+    """One table of settings: the top level has an empty name."""
 
     name: str
+    #: How it begins in a file; NAME stands for a name that the file gives it.
+    heading: str
     description: str
+    #: Whether there may be none of it, or several: ``[[name]]`` and ``[name.NAME]``.
     is_repeated: bool
     keys: tuple[Key, ...]
-
-    @property
-    def heading(self) -> str:
-        return f"[[{self.name}]]" if self.is_repeated else f"[{self.name}]"
 
 
 @cache
@@ -52,14 +51,11 @@ def tables() -> tuple[Table, ...]:
     top: list[Key] = []
     inner: list[Table] = []
     for field in _fields(Settings):
-        kind, description = _unwrap(field.type)
-        if isinstance(kind, inspect.StructType):
-            inner.append(_table(field.encode_name, kind, description, repeated=False))
-        elif isinstance(kind, inspect.VarTupleType) and isinstance(kind.item_type, inspect.StructType):
-            inner.append(_table(field.encode_name, kind.item_type, description, repeated=True))
-        else:
+        tables = list(_tables(field, "", ""))
+        inner += tables
+        if not tables:
             top.append(_key(field))
-    return (Table(name="", description=_docstring(Settings), is_repeated=False, keys=tuple(top)), *inner)
+    return (Table(name="", heading="", description=_docstring(Settings), is_repeated=False, keys=tuple(top)), *inner)
 
 
 def entries() -> Iterator[tuple[Table, Key]]:
@@ -71,11 +67,19 @@ def entries() -> Iterator[tuple[Table, Key]]:
 
 def find(path: tuple[str | int, ...]) -> Key | None:
     """The key at a path such as ``("listener", 0, "url")``; None when the schema has none there."""
-    names = tuple(part for part in path if isinstance(part, str))
+    name = known_as(path)
     for table, key in entries():
-        if names == ((table.name, key.name) if table.name else (key.name,)):
+        if name == (f"{table.name}.{key.name}" if table.name else key.name):
             return key
     return None
+
+
+def known_as(path: tuple[str | int, ...]) -> str:
+    """What the schema calls the place at a path: without positions, and without names that a file gave."""
+    named = {table.name for table in tables() if table.heading == f"[{table.name}.NAME]"}
+    return ".".join(
+        part for depth, part in enumerate(path) if isinstance(part, str) and not (depth == 1 and path[0] in named)
+    )
 
 
 def dotted(path: tuple[str | int, ...]) -> str:
@@ -89,9 +93,29 @@ def dotted(path: tuple[str | int, ...]) -> str:
     return text
 
 
-def _table(name: str, kind: inspect.StructType, description: str, *, repeated: bool) -> Table:
-    rows = tuple(_key(field) for field in kind.fields)
-    return Table(name=name, description=description or _docstring(kind.cls), is_repeated=repeated, keys=rows)
+def _tables(field: inspect.Field, above: str, heading_above: str) -> Iterator[Table]:
+    """The table that a field is, and those inside it; nothing if the field is a key."""
+    name = above + field.encode_name
+    heading = heading_above + field.encode_name
+    match _unwrap(field.type):
+        case inspect.StructType() as struct, description:
+            yield from _with_inner(name, f"[{heading}]", heading, struct, description, repeated=False)
+        case inspect.VarTupleType(item_type=inspect.StructType() as struct), description:
+            yield from _with_inner(name, f"[[{heading}]]", heading, struct, description, repeated=True)
+        case inspect.DictType(value_type=inspect.StructType() as struct), description:
+            heading += ".NAME"
+            yield from _with_inner(name, f"[{heading}]", heading, struct, description, repeated=True)
+
+
+def _with_inner(
+    name: str, heading: str, prefix: str, kind: inspect.StructType, description: str, *, repeated: bool
+) -> Iterator[Table]:
+    inner = {field.name: list(_tables(field, f"{name}.", f"{prefix}.")) for field in kind.fields}
+    rows = tuple(_key(field) for field in kind.fields if not inner[field.name])
+    said = description or _docstring(kind.cls)
+    yield Table(name=name, heading=heading, description=said, is_repeated=repeated, keys=rows)
+    for tables in inner.values():
+        yield from tables
 
 
 def _key(field: inspect.Field) -> Key:
@@ -130,6 +154,8 @@ def _words(kind: inspect.Type) -> str:
             return _range("a number", kind.ge, kind.le)
         case inspect.VarTupleType():
             return f"a list, each {_words(kind.item_type)}"
+        case inspect.TupleType():
+            return f"a list of {len(kind.item_types)}, each {_words(kind.item_types[0])}"
         case inspect.LiteralType():
             return _either([_literal(value) for value in kind.values])
         case inspect.UnionType():

@@ -11,7 +11,7 @@ from tieline.conf import urls
 from tieline.conf.describe import tables
 from tieline.conf.paths import management_socket
 from tieline.conf.render import toml_value
-from tieline.conf.schema import Class, Listener, Settings
+from tieline.conf.schema import Attribute, Class, Listener, Settings
 
 
 def effective(settings: Settings) -> str:
@@ -46,6 +46,9 @@ def _rows(settings: Settings) -> Iterator[tuple[str, str, str, str]]:
                 limit = "" if claim.per_s == "none" else f", above level 1 {claim.per_s:g} messages per second"
                 who = {"*": "everyone", "-": "clients without a user name"}.get(claim.user, f"user {claim.user}")
                 yield "*", f"claim[{number}]", claim.filter, f"{who}: up to level {claim.max_level}{limit}"
+            for name, event in settings.event.items():
+                says = ", ".join(map(_attribute, event.attributes))
+                yield "*", f"event.{name}", event.topic, f"{event.payload}: {says}"
 
 
 def _listener(listener: Listener) -> Iterator[str]:
@@ -78,6 +81,13 @@ def _class(rule: Class) -> Iterator[str]:
         yield f"at most {rule.max_packet:,} bytes"
     if rule.full is not None:
         yield f"when full: {rule.full}"
+
+
+def _attribute(attribute: Attribute) -> str:
+    unit = f" {attribute.unit}" if attribute.unit else ""
+    bounds = f" {attribute.bounds[0]:g} to {attribute.bounds[1]:g}{unit}" if attribute.bounds else unit
+    place = f" at {attribute.place}" if attribute.place != attribute.name else ""
+    return f"{attribute.name} ({attribute.kind}{bounds}{place})"
 
 
 def _shown(value: Any) -> str:

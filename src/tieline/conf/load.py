@@ -19,13 +19,13 @@ import msgspec
 from tieline.conf import describe, rules
 from tieline.conf.error import ConfError
 from tieline.conf.lines import line_of
-from tieline.conf.schema import Listener, Settings
+from tieline.conf.schema import Event, Listener, Settings
 
 KeyPath = tuple[str | int, ...]
 
 _SYNTAX_AT = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _INVALID_AT = re.compile(r" - at `\$(.*)`$")
-_STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
+_STEP = re.compile(r"\.([^.\[]+)|\[(?:(\d+)|\.\.\.)\]")
 _UNKNOWN = re.compile(r"unknown field `(.*?)`")
 _MISSING = re.compile(r"missing required field `(.*?)`")
 
@@ -89,7 +89,10 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
 def _explained(message: str, data: dict[str, Any]) -> tuple[KeyPath, str]:
     """A refusal by msgspec as the path it is about and a sentence in the words of the reference page."""
     at = _INVALID_AT.search(message)
-    path: KeyPath = tuple(int(index) if index else key for key, index in _STEP.findall(at[1])) if at else ()
+    path: KeyPath = ()
+    for key, index in _STEP.findall(at[1]) if at else ():
+        # msgspec writes [...] for the name that the file gave to a table
+        path = (*path, key or (int(index) if index else _refused_name(_value_at(data, path))))
     if unknown := _UNKNOWN.search(message):
         return (*path, unknown[1]), _unknown(path, unknown[1])
     if missing := _MISSING.search(message):
@@ -104,9 +107,11 @@ def _explained(message: str, data: dict[str, Any]) -> tuple[KeyPath, str]:
 
 
 def _unknown(path: KeyPath, name: str) -> str:
-    table = next((part for part in path if isinstance(part, str)), "")
+    table = describe.known_as(path)
     here = [key.name for place, key in describe.entries() if place.name == table]
-    here += [] if table else [place.name for place in describe.tables() if place.name]
+    for place in describe.tables():
+        above, _dot, inner = place.name.rpartition(".")
+        here += [inner] if inner and above == table else []
     sentence = f'"{describe.dotted((*path, name))}" is not a setting'
     if near := difflib.get_close_matches(name, here, n=1):
         return f'{sentence}; did you mean "{near[0]}"?'
@@ -117,9 +122,19 @@ def _unknown(path: KeyPath, name: str) -> str:
     return f"{sentence}; known here: {', '.join(sorted(here))}."
 
 
+def _refused_name(tables: dict[str, Any]) -> str:
+    """Under which name the first refused event type is."""
+    for name, table in tables.items():
+        try:
+            msgspec.convert(table, Event, strict=True)
+        except msgspec.ValidationError:
+            return name
+    raise AssertionError("msgspec refused a table, and accepts each part of it")
+
+
 def _as_table(path: KeyPath) -> str:
     for table in describe.tables():
-        if path[:1] == (table.name,):
+        if table.name and describe.known_as(path) == table.name:
             return f"it is a table, written as {table.heading}. {table.description}"
     return "it is not what the schema expects."
 

@@ -88,8 +88,9 @@ def toml_value(value: Any) -> str:
 
 
 def _example(table: Table, key: Key) -> str:
-    if key.is_required:
-        return toml_value(getattr(EXAMPLES[table.name], key.name))
+    example = getattr(EXAMPLES.get(table.name), key.name, None)
+    if example is not None and (key.is_required or key.default is None):
+        return toml_value(example)
     return '""' if key.default is None else toml_value(key.default)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tieline.conf import urls
+from tieline.conf import events, urls
+from tieline.conf.filters import flaw
 from tieline.conf.schema import Class, Listener, Settings, seconds
 
 _REORDERED = (
@@ -30,6 +31,7 @@ def broken(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
         yield ("listener",), "there is no listener: write at least one [[listener]] with a url."
     for number, rule in enumerate(settings.class_):
         yield from _broken_class(rule, ("class", number), settings)
+    yield from events.broken(settings.event)
     seen: set[tuple[str, int]] = set()
     for number, listener in enumerate(settings.listener):
         yield from _broken_listener(listener, ("listener", number), seen)
@@ -37,11 +39,8 @@ def broken(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
 
 def _broken_class(rule: Class, path: KeyPath, settings: Settings) -> Iterator[tuple[KeyPath, str]]:
     """A level by topic can never break the order of a topic; one by content can."""
-    levels = rule.filter.split("/")
-    if not rule.filter or any("#" in level and level != "#" for level in levels) or "#" in levels[:-1]:
-        yield (*path, "filter"), f'"{rule.filter}" is no topic filter.'
-    elif any("+" in level and level != "+" for level in levels):
-        yield (*path, "filter"), f'"{rule.filter}" is no topic filter: + stands for a whole level.'
+    if problem := flaw(rule.filter):
+        yield (*path, "filter"), problem
     if rule.filter.startswith(("$share/", "$where/")) or any(mark in rule.filter for mark in "?<>"):
         bare = rule.filter.partition("?")[0]
         if bare not in settings.priority.unordered:

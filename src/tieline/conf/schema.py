@@ -205,6 +205,68 @@ class Priority(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = 0.0
 
 
+class Content(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Subscriptions that look at what a message says, not only at its topic."""
+
+    question_mark: Annotated[
+        Literal["on", "off"],
+        Meta(description="filter?condition asks for a condition; off: ? is a character like any other."),
+    ] = "on"
+    untyped_bytes: Annotated[
+        Limit,
+        Meta(description="Largest payload that is searched for attributes which no event type declares."),
+    ] = 65_536
+    change_topics: Annotated[
+        Limit,
+        Meta(description="Topics whose values one subscription with changed() or delta() remembers."),
+    ] = 1_024
+    change_total: Annotated[Limit, Meta(description="The same for all such subscriptions together.")] = 100_000
+
+
+Kind = Literal["number", "integer", "category", "boolean", "timestamp"]
+
+
+class Attribute(Struct, frozen=True, forbid_unknown_fields=True):
+    """One value of an event: what it is called, what it is, and where a message carries it."""
+
+    name: Annotated[str, Meta(description="What conditions call it: letters, digits, underscores and dots.")]
+    kind: Annotated[Kind, Meta(description="What it is; a value of another kind counts as missing.")] = "number"
+    bounds: Annotated[
+        tuple[float, float] | None,
+        Meta(description="Usual least and greatest value; values beyond them are matched just as exactly."),
+    ] = None
+    unit: Annotated[str, Meta(description="Unit, for people.")] = ""
+    path: Annotated[
+        str | None,
+        Meta(description="Where the payload holds it, levels joined by dots (sparkplug: the metric); else the name."),
+    ] = None
+    values: Annotated[
+        tuple[str, ...], Meta(description="The usual values of a category; others are matched as themselves.")
+    ] = ()
+
+    @property
+    def place(self) -> str:
+        """Where the payload holds it."""
+        return self.name if self.path is None else self.path
+
+
+class Event(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the messages of some topics say, so that conditions on them can be indexed."""
+
+    topic: Annotated[str, Meta(description="Topic filter; a topic belongs to one event type.")]
+    payload: Annotated[
+        Literal["json", "sparkplug", "cbor", "number"], Meta(description="How the payload is written.")
+    ] = "json"
+    routing: Annotated[
+        tuple[str, ...] | None,
+        Meta(description="One to three bounded attributes by which brokers route; else the first ones declared."),
+    ] = None
+    order: Annotated[
+        Annotated[int, Meta(ge=1, le=10)], Meta(description="Each routing attribute is divided into 2^order parts.")
+    ] = 6
+    attributes: Annotated[tuple[Attribute, ...], Meta(description="What a message of this type says.")] = ()
+
+
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole configuration of one broker."""
 
@@ -218,10 +280,14 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     limits: Limits = field(default_factory=Limits)
     mqtt: Mqtt = field(default_factory=Mqtt)
     priority: Priority = field(default_factory=Priority)
+    content: Content = field(default_factory=Content)
     class_: Annotated[
         tuple[Class, ...], Meta(description="Topic rules that give messages their level; the first match counts.")
     ] = field(default=(), name="class")
     claim: Annotated[tuple[Claim, ...], Meta(description="Who may claim which level.")] = ()
+    event: Annotated[
+        dict[str, Event], Meta(description="Event types, by name: what the messages of some topics say.")
+    ] = field(default_factory=dict)
 
 
 #: One of each table that may be written several times: what the generated pages show for keys without a default.
@@ -229,4 +295,6 @@ EXAMPLES: dict[str, Struct] = {
     "listener": Listener(url="tcp://127.0.0.1:1883"),
     "class": Class(name="control", filter="grid/+/cmd/#", level=3),
     "claim": Claim(),
+    "event": Event(topic="microgrid/+/pcc", routing=("voltage", "frequency")),
+    "event.attributes": Attribute(name="voltage", bounds=(0.0, 500.0), path="pcc.voltage"),
 }

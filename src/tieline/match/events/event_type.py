@@ -1,0 +1,186 @@
+"""An event type: what the messages of some topics say, and the numbers by which an index knows it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Literal, cast
+
+from tieline.conf.schema import UNLIMITED, Attribute, Content, Event, bound
+from tieline.match.box import MISSING
+from tieline.match.events.births import Births
+from tieline.match.events.codec import Codec, nothing
+from tieline.match.events.codes import Codes
+from tieline.match.events.kinds import NUMERIC, OF_TEXT, Value, timestamp
+from tieline.match.events.reading import Reading
+from tieline.match.events.user_properties import user_properties
+
+#: The part of an event by which brokers route has at most as many attributes: beyond, a curve says too little.
+MOST_ROUTING: Final = 3
+
+
+class EventType:
+    """The attributes of one kind of event, and how messages carry them."""
+
+    __slots__ = (
+        "_codec",
+        "_coders",
+        "_codes",
+        "attributes",
+        "name",
+        "order",
+        "position",
+        "reads_topic",
+        "routing",
+        "topic",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        topic: str,
+        attributes: Sequence[Attribute] = (),
+        *,
+        payload: Literal["json", "sparkplug", "cbor", "number"] = "json",
+        routing: Sequence[str] | None = None,
+        order: int = 6,
+        most_bytes: int = UNLIMITED,
+        births: Births | None = None,
+    ) -> None:
+        self.name = name
+        self.topic = topic
+        self.attributes = tuple(attributes)
+        #: Where each attribute is in a row.
+        self.position = {attribute.name: number for number, attribute in enumerate(self.attributes)}
+        #: The attributes by which brokers route, and how many bits of each.
+        self.routing = tuple(_bounded(self.attributes)[:MOST_ROUTING] if routing is None else routing)
+        self.order = order
+        #: Whether the topic is needed to read a message: Sparkplug's aliases are those of one device.
+        self.reads_topic = payload == "sparkplug"
+        self._codec = _codec(payload, self.attributes, most_bytes, births)
+        #: The numbers of categories, by position.
+        self._codes = {
+            number: Codes(attribute.values)
+            for number, attribute in enumerate(self.attributes)
+            if attribute.kind == "category"
+        }
+        #: What makes a number of a value that is none.
+        self._coders: list[tuple[int, Callable[[Value], float]]] = [
+            (number, self._coder(number, attribute))
+            for number, attribute in enumerate(self.attributes)
+            if attribute.kind not in NUMERIC
+        ]
+
+    def __repr__(self) -> str:
+        return f"<EventType {self.name} {self.topic}: {', '.join(self.position) or 'untyped'}>"
+
+    def code(self, name: str, literal: Value) -> float | None:
+        """The number by which an index knows a value that a condition compares an attribute with.
+
+        None if the attribute can never have that value.  A category named for the first time gets a number of its own;
+        raises :class:`tieline.match.events.codes.CodesExhausted` if there are too many.
+        """
+        position = self.position[name]
+        kind = self.attributes[position].kind
+        if kind == "category":
+            return self._codes[position].named(literal) if isinstance(literal, str) else None
+        if kind == "boolean":
+            return float(literal) if isinstance(literal, bool) else None
+        if isinstance(literal, bool):
+            return None
+        if isinstance(literal, str):
+            if kind != "timestamp":
+                return None
+            literal = timestamp(literal)
+        return float(literal) if math.isfinite(literal) else None
+
+    def keep(self, name: str, codes: Iterable[float]) -> None:
+        """Forget the values of a category that no condition names any longer: those whose numbers are not given."""
+        self._codes[self.position[name]].keep(codes)
+
+    def read(self, payload: bytes, properties: bytes = b"", topic: str = "") -> Reading | None:
+        """What a message says; None if its payload cannot be read and no user property stands in.
+
+        The payload counts first.  An attribute that it lacks may be a user property, named like the attribute or like
+        its place in the payload.
+        """
+        decoded = self._codec.read(payload, topic)
+        if decoded is not None:
+            values, find = decoded
+            if properties and MISSING in values:
+                self._fill(values, user_properties(properties))
+        else:
+            texts = user_properties(properties) if properties else None
+            if not texts:
+                return None
+            values, find = [MISSING] * len(self.attributes), nothing
+            self._fill(values, texts)
+        row = self._coded(list(values)) if self._coders else cast("list[float]", values)
+        return Reading(values, row, self.position, find, properties)
+
+    def rows(self, payloads: Sequence[bytes], topic: str = "") -> list[list[float] | None]:
+        """The rows of many messages without properties, None for payloads that cannot be read."""
+        rows = self._codec.rows(payloads, topic)
+        for position, number in self._coders:
+            for row in rows:
+                if row is not None:
+                    row[position] = number(row[position])
+        return cast("list[list[float] | None]", rows)
+
+    def _fill(self, values: list[Value], texts: dict[str, str]) -> None:
+        for position, attribute in enumerate(self.attributes):
+            if values[position] == MISSING:
+                text = texts.get(attribute.name)
+                if text is None:
+                    text = texts.get(attribute.place)
+                if text is not None:
+                    values[position] = OF_TEXT[attribute.kind](text)
+
+    def _coded(self, values: list[Value]) -> list[float]:
+        """Make numbers of the values, in place."""
+        for position, number in self._coders:
+            values[position] = number(values[position])
+        return cast("list[float]", values)
+
+    def _coder(self, position: int, attribute: Attribute) -> Callable[[Value], float]:
+        if attribute.kind == "boolean":
+            return float
+        return self._codes[position].sent
+
+
+def declared_type(name: str, event: Event, content: Content, births: Births) -> EventType:
+    """An event type as the configuration declares it."""
+    return EventType(
+        name,
+        event.topic,
+        event.attributes,
+        payload=event.payload,
+        routing=event.routing,
+        order=event.order,
+        most_bytes=bound(content.untyped_bytes),
+        births=births,
+    )
+
+
+def _bounded(attributes: Sequence[Attribute]) -> list[str]:
+    return [each.name for each in attributes if each.kind in NUMERIC and each.bounds is not None]
+
+
+def _codec(payload: str, attributes: Sequence[Attribute], most_bytes: int, births: Births | None) -> Codec:
+    """The reader of a payload; libraries are loaded only for those that are used."""
+    match payload:
+        case "number":
+            from tieline.match.events.number import NumberPayload
+
+            return NumberPayload(attributes)
+        case "cbor":
+            from tieline.match.events.cbor import CborPayload
+
+            return CborPayload(attributes)
+        case "sparkplug":
+            from tieline.match.events.sparkplug import SparkplugPayload
+
+            return SparkplugPayload(attributes, Births() if births is None else births)
+    from tieline.match.events.json_payload import JsonPayload
+
+    return JsonPayload(attributes, most_bytes)

@@ -1,0 +1,45 @@
+"""What one message says: the point that an index looks up, and the values that a condition is evaluated with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tieline.match.box import MISSING
+from tieline.match.events.codec import Find
+from tieline.match.events.kinds import Value, undeclared, undeclared_text
+from tieline.match.events.user_properties import user_properties
+
+
+class Reading:
+    """One message as its event type reads it."""
+
+    __slots__ = ("_find", "_found", "_position", "_properties", "_values", "row")
+
+    def __init__(
+        self, values: list[Value], row: list[float], position: Mapping[str, int], find: Find, properties: bytes
+    ) -> None:
+        #: One number per declared attribute, MISSING where there is none.
+        self.row = row
+        self._values = values
+        self._position = position
+        self._find = find
+        self._properties = properties
+        #: Attributes that were asked for and not declared; many conditions ask for the same.
+        self._found: dict[str, Value | None] = {}
+
+    def get(self, name: str) -> Value | None:
+        """The value of an attribute, declared or not; None if the message has none."""
+        position = self._position.get(name)
+        if position is not None:
+            value = self._values[position]
+            return None if value == MISSING else value
+        if name not in self._found:
+            self._found[name] = self._search(name)
+        return self._found[name]
+
+    def _search(self, name: str) -> Value | None:
+        value = undeclared(self._find(name))
+        if value is None and self._properties:
+            text = user_properties(self._properties).get(name)
+            return None if text is None else undeclared_text(text)
+        return value
