@@ -1,0 +1,98 @@
+"""A table made from many boxes at once: buckets, order, bits, links."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tieline.match.box import MISSING
+from tieline.match.index.buckets import BOUNDARIES, BUCKETS, boundaries
+from tieline.match.index.order import curve_order
+from tieline.match.index.protocol import MAX_ID, Boxes
+from tieline.match.index.table import CHUNK, CHUNK_WORDS, Floats, Table, Words
+
+#: Boxes that the boundaries are chosen from.
+_SAMPLE: Final = 8192
+
+Buckets = NDArray[np.uint8]
+
+
+def build(boxes: Boxes, dimensions: int) -> Table:
+    """A table that holds these boxes and has room for some more."""
+    ids = np.asarray(boxes.ids, np.int64).reshape(-1)
+    lo = np.asarray(boxes.lo, np.float64).reshape(-1, dimensions)
+    hi = np.asarray(boxes.hi, np.float64).reshape(-1, dimensions)
+    count = len(ids)
+    if not len(lo) == len(hi) == count:
+        raise ValueError("as many lower ends as upper ends as ids")
+    if count and not 0 <= ids.min() <= ids.max() <= MAX_ID:
+        raise ValueError(f"an id is a whole number from 0 to {MAX_ID}")
+    bounds = _bounds(lo, hi)
+    first, last = _buckets(bounds, lo), _buckets(bounds, hi)
+    order = curve_order(first, last)
+    table = Table(bounds, chunks=count // CHUNK + 1, ids=int(ids.max()) + 1 if count else 0)
+    np.take(lo, order, axis=0, out=table.corners[:count, :dimensions])
+    np.negative(hi[order], out=table.corners[:count, dimensions:])
+    table.ids[:count] = ids[order]
+    table.used = count
+    _link(table)
+    _fill(table, first[order], last[order])
+    return table
+
+
+def _bounds(lo: Floats, hi: Floats) -> Floats:
+    """Boundaries by attribute, padded with MISSING: no value but a missing one is found behind them."""
+    count, dimensions = lo.shape
+    bounds = np.full((dimensions, BOUNDARIES), MISSING, np.float64)
+    step = -(-count // _SAMPLE) or 1
+    for attribute in range(dimensions):
+        ends = np.concatenate((lo[::step, attribute], hi[::step, attribute]))
+        chosen = boundaries(ends.tolist())
+        bounds[attribute, : len(chosen)] = chosen
+    return bounds
+
+
+def _buckets(bounds: Floats, values: Floats) -> Buckets:
+    """The buckets of ``values[box, attribute]``."""
+    found = np.empty(values.shape, np.uint8)
+    for attribute, ends in enumerate(bounds):
+        found[:, attribute] = np.searchsorted(ends, np.ascontiguousarray(values[:, attribute]), side="right")
+    return found
+
+
+def _link(table: Table) -> None:
+    """Chain the slots of every id."""
+    ids = table.ids[: table.used]
+    slots = np.arange(table.used, dtype=np.int32)
+    table.heads[ids] = slots
+    if bool((table.heads[ids] == slots).all()):
+        return  # nobody has more than one
+    order = np.argsort(ids, kind="stable")
+    grouped = ids[order]
+    same = grouped[1:] == grouped[:-1]
+    table.links[order[:-1][same]] = order[1:][same]
+    starts = np.append(True, ~same)
+    table.heads[grouped[starts]] = order[starts]
+
+
+def _fill(table: Table, first: Buckets, last: Buckets) -> None:
+    """Set the bits of all boxes, a chunk at a time."""
+    buckets = np.arange(BUCKETS, dtype=np.uint8)[:, None]
+    for chunk in range(table.chunks):
+        slots = slice(chunk * CHUNK, (chunk + 1) * CHUNK)
+        starts, ends = np.ascontiguousarray(first[slots].T), np.ascontiguousarray(last[slots].T)
+        words = table.words[chunk]
+        for attribute in range(table.dimensions):
+            overlaps = (starts[attribute] <= buckets) & (ends[attribute] >= buckets)
+            words[attribute * BUCKETS : (attribute + 1) * BUCKETS] = _packed(overlaps, CHUNK_WORDS)
+        table.summary[:, chunk] = _packed(words != 0, 1)[:, 0]
+
+
+def _packed(bits: NDArray[np.bool_], words: int) -> Words:
+    """Rows of bits as rows of so many words, lowest bit first."""
+    packed = np.packbits(bits, axis=1, bitorder="little")
+    padded: NDArray[Any] = np.zeros((len(packed), words * 8), np.uint8)
+    padded[:, : packed.shape[1]] = packed
+    return padded.view("<u8")

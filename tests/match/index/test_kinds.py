@@ -1,0 +1,51 @@
+"""Every kind of index keeps what all of them owe, new or with a past."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from tests.kits.check_index import Make, check_index
+from tieline.match.box import ANY
+from tieline.match.index import AdaptiveIndex, Boxes, Index
+from tieline.match.index.small import SmallIndex
+from tieline.match.index.vectors import VectorIndex
+
+
+def used(build: Callable[[Boxes, int], Index]) -> Make:
+    """Indexes that are empty, but held boxes before: they have buckets, and slots that are used again."""
+
+    def make(dimensions: int) -> Index:
+        random = Random(dimensions)
+        lo = [[random.choice((random.uniform(-3, 8), ANY[0])) for _ in range(dimensions)] for _ in range(90)]
+        hi = [[random.choice((end + random.random(), ANY[1])) for end in ends] for ends in lo]
+        ids = [random.randrange(60) for _ in lo]
+        index = build(Boxes(ids, lo, hi), dimensions)
+        for id in set(ids):
+            index.remove(id)
+        return index
+
+    return make
+
+
+def test_small():
+    check_index(SmallIndex)
+    check_index(used(SmallIndex.from_boxes))
+
+
+def test_numpy():
+    check_index(VectorIndex, examples=15)
+    check_index(used(VectorIndex.from_boxes))
+
+
+def test_numba():
+    compiled = pytest.importorskip("tieline.match.index.compiled", exc_type=ImportError)
+    check_index(compiled.CompiledIndex, examples=15)
+    check_index(used(compiled.CompiledIndex.from_boxes))
+
+
+def test_adaptive():
+    check_index(AdaptiveIndex, examples=15)
+    check_index(used(AdaptiveIndex.from_boxes), examples=15)
