@@ -80,7 +80,9 @@ class Account:
         "refusals",
         "sessions_expired",
         "sessions_most",
+        "sifted",
         "unknown_levels",
+        "unreadable",
         "waits",
     )
 
@@ -107,6 +109,9 @@ class Account:
         self.congestions = 0
         #: Priority properties that were no level.
         self.unknown_levels = 0
+        #: Messages whose content was looked at, and those of them whose payload could not be read.
+        self.sifted = 0
+        self.unreadable = 0
         #: Messages discarded, by name.
         self.drops: Counter[Drop] = Counter()
         self.last_drops: deque[Dropped] = deque(maxlen=self.RING)

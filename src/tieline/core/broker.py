@@ -17,23 +17,25 @@ from tieline.core.connection import CLOSING, CONNECTED, OPENED, Connection, Hold
 from tieline.core.errors import Again
 from tieline.core.ingress import ingest
 from tieline.core.journal import Journal
-from tieline.core.ports import Access, Allowed, Everyone, Memory, Pending, Refused, Store, Verdict
+from tieline.core.ports import Access, Allowed, Aside, Everyone, Memory, Pending, Refused, Store, Verdict, at_once
 from tieline.core.retain import Retained
 from tieline.core.routes import Routes
 from tieline.core.system import System
 from tieline.core.timers import Timers
+from tieline.match.change import Memory as References
+from tieline.match.events import Events
 from tieline.wire.codec import encode
 from tieline.wire.errors import ProtocolError
 from tieline.wire.packets import Disconnect
 from tieline.wire.properties import Properties
 from tieline.wire.reason import Reason
-from tieline.wire.topics import split_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tieline.core.routes import Route
     from tieline.core.session import Session
+    from tieline.match.index import AdaptiveIndex
 
 
 #: What a client still gets of its queue when the server shuts down.
@@ -49,6 +51,7 @@ class Broker:
         *,
         access: Access | None = None,
         store: Store | None = None,
+        aside: Aside = at_once,
         name_client: Callable[[], str] | None = None,
         now: float = 0.0,
     ) -> None:
@@ -67,7 +70,16 @@ class Broker:
         )
         self.default_level = self.settings.priority.default_level
         self.heat_deliveries = self.settings.priority.heat_deliveries
-        self.routes = Routes(limits.route_cache, self.classes, counts_deliveries=self.heat_deliveries > 0)
+        self.events = Events(self.settings)
+        #: What subscriptions with changed() or delta() were sent last.
+        self.memory = References(bound(self.settings.content.change_topics), bound(self.settings.content.change_total))
+        self.routes = Routes(
+            limits.route_cache,
+            self.classes,
+            self.events,
+            tend=self._tend,
+            counts_deliveries=self.heat_deliveries > 0,
+        )
         self._heat_period_s = seconds(self.settings.priority.period)
         self.retained = Retained(bound(limits.retained_messages), bound(limits.retained_bytes))
         #: Every session, by client id, whether its client is connected or not.
@@ -82,6 +94,7 @@ class Broker:
         self.max_packet = limits.packet_bytes
         self.allows_qos_1 = self.settings.mqtt.maximum_qos > 0
         self.refuses_when_full = self.settings.mqtt.full == "refuse"
+        self._aside = aside
         self._name_client = name_client
         self._named = 0
         #: Pending access questions: token to connection.
@@ -323,10 +336,18 @@ class Broker:
             if name not in self.sessions:
                 return name
 
-    @staticmethod
-    def split(filter_: str) -> tuple[str | None, str]:
-        """Share name and bare filter of a subscription that was granted."""
-        return split_share(filter_)
+    def _tend(self, index: AdaptiveIndex) -> None:
+        """Let an index that has grown, shrunk or worn be made anew, beside everything else."""
+        job = index.begin_rebuild()
+
+        def done(error: Exception | None) -> None:
+            if error is None:
+                index.adopt(job)
+            else:
+                index.abandon(job)
+                self.account.tell(Event("index_rebuild_failed", "", "", repr(error), is_trouble=True))
+
+        self._aside(job.run, done)
 
 
 def _farewell(conn: Connection, reason: Reason, text: str) -> bytes:

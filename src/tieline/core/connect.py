@@ -274,8 +274,8 @@ def end_session(broker: Broker, session: Session, now: float) -> None:
     """Forget everything about a client; what still waited for it is named, or goes to others of its group."""
     broker.timers.cancel(session.ends)
     wills.publish(broker, session, now)
-    for filter_ in session.subscriptions:
-        broker.routes.unsubscribe(session, *broker.split(filter_))
+    for filter_, held in session.subscriptions.items():
+        broker.routes.cancel(session, filter_, held)
     session.subscriptions.clear()
     queue = session.queue
     # [MQTT-4.8.2-5]: a QoS 1 message of a shared subscription goes to another member; one of QoS 2 in flight must not

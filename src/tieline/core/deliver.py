@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tieline.core.account import Drop
 from tieline.core.backlog import engage
 from tieline.core.message import Burst
+from tieline.core.sift import sift
 
 if TYPE_CHECKING:
     from tieline.core.broker import Broker
@@ -38,6 +39,10 @@ def deliver(broker: Broker, item: Item, route: Route, now: float) -> int:
         broker.routes.work += len(route.grants)
         return len(route.grants)
     receivers = 0
+    if route.is_sifted:
+        for part, narrowed in sift(broker, item, route):
+            receivers += deliver(broker, part, narrowed, now)
+        return receivers
     publisher = item.publisher
     for grant in route.grants:
         if grant.no_local and grant.session.client_id == publisher:
@@ -80,6 +85,8 @@ def offer(broker: Broker, item: Item, grant: Grant, now: float) -> None:
     broker.queued_bytes += size
     if not queue.push((item, grant), item.messages, size):
         make_room(broker, session, now)
+    for last, topic, values in grant.marks:
+        last.note(topic, values)
     if conn is not None and not conn.is_dirty:
         conn.is_dirty = True
         broker.dirty.append(conn)

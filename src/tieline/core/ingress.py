@@ -22,6 +22,7 @@ from tieline.core.connection import CLOSING, CONNECTED, OPENED, Connection, Hold
 from tieline.core.deliver import deliver
 from tieline.core.errors import Again
 from tieline.core.message import Burst, Message
+from tieline.core.sift import sift_all
 from tieline.sched.levels import URGENT
 from tieline.wire.codec import decode
 from tieline.wire.errors import Violation
@@ -160,7 +161,8 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
     has_rates = broker.claims.has_rates
     is_plain_heat = not broker.heat_deliveries
     default_level = broker.default_level
-    #: Messages below urgent that are dispatched, the more urgent ones first, when the chunk has been parsed.
+    #: Messages below urgent that are dispatched when the chunk has been parsed: the more urgent ones first, and those
+    #: that have to be looked into together.
     pending: list[tuple[Burst, Route]] = []
     packets = publishes = 0
     enough = broker.routes.work + WORK_PER_TURN
@@ -206,7 +208,7 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
                                 publishes += messages
                                 if has_levels:
                                     level = _judge(broker, conn, topic, level, messages, now)
-                                if route.grants or route.groups:
+                                if route.has_receivers:
                                     burst = Burst(
                                         data[pos:end],
                                         messages,
@@ -219,7 +221,7 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
                                         route.heat if is_plain_heat else broker.heat(route, messages, now),
                                         taxon,
                                     )
-                                    if has_levels and level < URGENT:
+                                    if (has_levels or route.is_sifted) and level < URGENT:
                                         pending.append((burst, route))
                                     else:
                                         deliver(broker, burst, route, now)
@@ -354,8 +356,10 @@ def _judge(broker: Broker, conn: Connection, topic: bytes, level: int, messages:
 
 def _dispatch(broker: Broker, pending: list[tuple[Burst, Route]], now: float) -> None:
     """The more urgent first; a topic has one level here, so the order inside a flow is kept."""
-    pending.sort(key=_urgency)
-    for burst, route in pending:
+    if broker.has_levels:
+        pending.sort(key=_urgency)
+    bursts = sift_all(broker, pending) if broker.routes.asking else pending
+    for burst, route in bursts:
         deliver(broker, burst, route, now)
     pending.clear()
 

@@ -166,9 +166,15 @@ class Burst:
 
     def cut(self, messages: int) -> tuple[Burst, Burst]:
         """The first ``messages`` packets, and the rest."""
-        at = messages * self.stride
+        return self.part(0, messages), self.part(messages, self.messages)
+
+    def part(self, begin: int, end: int) -> Burst:
+        """The packets from one number up to another."""
+        if end - begin == self.messages:
+            return self
+        packets = self.packets[begin * self.stride : end * self.stride]
         rest = (self.head, self.topic, self.version, self.publisher, self.level, self.at, self.heat, self.taxon)
-        return Burst(self.packets[:at], messages, *rest), Burst(self.packets[at:], self.messages - messages, *rest)
+        return Burst(packets, end - begin, *rest)
 
     def deal(self, hands: int) -> Iterator[Burst]:
         """Divide into at most so many bursts of about equal length."""

@@ -1,13 +1,13 @@
-"""What the core calls outward: who may do what (Access), and what must survive (Store).
+"""What the core calls outward: who may do what (Access), what must survive (Store), what takes long (Aside).
 
-Both answer at once or later.  A pending verdict stops the parsing of that one connection until
+Access and Store answer at once or later.  A pending verdict stops the parsing of that one connection until
 ``Broker.decided(token, verdict)``; work handed to a store holds back the acknowledgements that depend on it until
 ``Broker.committed(token)``.  The memory versions here answer at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -129,3 +129,20 @@ class Memory:
     def committed(self) -> int:
         """Everything."""
         return self._token
+
+
+class Aside(Protocol):
+    """Has long work done beside the broker, which goes on meanwhile."""
+
+    def __call__(self, work: Callable[[], None], done: Callable[[Exception | None], None]) -> None:
+        """Do the work, in any thread, then call ``done`` in the broker's own, with what went wrong."""
+
+
+def at_once(work: Callable[[], None], done: Callable[[Exception | None], None]) -> None:
+    """Without threads there is no beside."""
+    try:
+        work()
+    except Exception as error:  # noqa: BLE001 - it belongs to whoever asked for the work
+        done(error)
+    else:
+        done(None)

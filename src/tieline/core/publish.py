@@ -11,6 +11,7 @@ from tieline.core.deliver import deliver, find_full
 from tieline.core.errors import Again
 from tieline.core.message import Message
 from tieline.core.ports import Refused
+from tieline.core.sift import narrow
 from tieline.sched.levels import URGENT
 from tieline.wire.codec import encode
 from tieline.wire.errors import Violation
@@ -97,6 +98,8 @@ def accept(  # the hot path's own arguments
     qos = message.qos
     session = conn.session
     assert session is not None
+    if route.is_sifted:
+        route = narrow(broker, message, route)
     if qos:
         if qos == 2 or conn.unacknowledged:
             _check_receive_maximum(broker, conn, session)
@@ -107,7 +110,7 @@ def accept(  # the hot path's own arguments
                 return
     if message.retain:
         keep_retained(broker, message, now)
-    receivers = deliver(broker, message, route, now) if route.grants or route.groups else 0
+    receivers = deliver(broker, message, route, now) if route.has_receivers else 0
     if not qos:
         return
     if qos == 1 and (receivers or conn.version == 4) and broker.journal.is_volatile and not conn.has_header:

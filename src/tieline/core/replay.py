@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 
 from tieline.core.account import Drop
 from tieline.core.deliver import offer
+from tieline.core.sift import is_wanted
 
 if TYPE_CHECKING:
+    from tieline.core.asking import Asking
     from tieline.core.broker import Broker
     from tieline.core.message import Message
     from tieline.core.session import Grant, Session
@@ -28,11 +30,13 @@ SEARCHED = 100
 class Replay:
     """One walk over retained messages."""
 
-    __slots__ = ("grant", "waiting", "walk")
+    __slots__ = ("asking", "grant", "waiting", "walk")
 
-    def __init__(self, walk: Iterator[Message | None], grant: Grant) -> None:
+    def __init__(self, walk: Iterator[Message | None], grant: Grant, asking: Asking | None = None) -> None:
         self.walk = walk
         self.grant = grant
+        #: The subscription, if it has a condition.
+        self.asking = asking
         #: Taken from the walk, but there was no room for it.
         self.waiting: Message | None = None
 
@@ -54,9 +58,11 @@ def refill(broker: Broker, session: Session, now: float) -> None:
             elif replay.grant.no_local and message.publisher == session.client_id:
                 pass  # [MQTT-3.8.3-3] its own, even if it was retained
             elif queue.has_room(message.size):
-                offer(broker, message, replay.grant, now)
                 room -= 1
-                is_in_vain = False
+                grant = _grant(broker, replay, message)
+                if grant is not None:
+                    offer(broker, message, grant, now)
+                    is_in_vain = False
             elif queue.messages:
                 replay.waiting = message
                 return
@@ -71,3 +77,13 @@ def refill(broker: Broker, session: Session, now: float) -> None:
     if session.replays and conn is not None and not queue.messages:
         # a long search: it goes on when the others have had their turn
         broker.timers.at(now, lambda _: broker.mark(conn))
+
+
+def _grant(broker: Broker, replay: Replay, message: Message) -> Grant | None:
+    """How the message is sent; None if it does not meet the subscription's condition."""
+    if replay.asking is None:
+        return replay.grant
+    grant = is_wanted(broker, replay.asking, message)
+    if grant is not None:
+        grant.set_retain = True
+    return grant

@@ -8,24 +8,34 @@ dictionary lookup.  When the subscribers of a filter change, exactly the remembe
 forgotten (found in a tree of names), so churn elsewhere costs nothing.  A topic whose bytes are remembered has been
 validated.
 
+Subscriptions with a condition (:mod:`tieline.core.asking`) are kept apart from the others.  A route on which there are
+some knows their conditions, and :mod:`tieline.core.sift` makes of it the route of one message.
+
 Overlapping subscriptions of one client are folded: one copy, the highest QoS, every subscription identifier, the
 retain flag kept if one of them asks for it ([MQTT-3.3.4-2], [MQTT-3.3.4-3]; 3.3.4 leaves the number of copies open).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from tieline.conf.schema import Settings
+from tieline.core.asking import Askers, Asking
 from tieline.core.session import Grant
 from tieline.core.share import Group
+from tieline.match.events import Events
 from tieline.match.filters import FilterTree
+from tieline.match.index import AdaptiveIndex
 from tieline.match.names import NameTree, tree_bytes
 from tieline.wire.frames import encode_varint
+from tieline.wire.topics import split_share
 
 if TYPE_CHECKING:
     from tieline.core.classes import Classes
     from tieline.core.session import Held, Session
+    from tieline.match.conditions import Conditions
+    from tieline.match.events import EventType
 
 #: Property 11, Subscription Identifier.
 _IDENTIFIER = b"\x0b"
@@ -49,19 +59,40 @@ def weight_of(filter_: str) -> int:
 class Route:
     """Who gets the messages of a topic."""
 
-    __slots__ = ("_before", "_period", "_recent", "grants", "groups", "heat", "is_simple", "level")
+    __slots__ = (
+        "_before",
+        "_period",
+        "_recent",
+        "grants",
+        "groups",
+        "has_receivers",
+        "heat",
+        "is_sifted",
+        "is_simple",
+        "level",
+        "sifting",
+    )
 
-    def __init__(self, grants: tuple[Grant, ...], groups: tuple[Group, ...], level: int) -> None:
+    def __init__(
+        self, grants: tuple[Grant, ...], groups: tuple[Group, ...], level: int, sifting: Sifting | None = None
+    ) -> None:
         self.grants = grants
         self.groups = groups
+        #: What has to be asked of a message before its receivers are known; None when they are.
+        self.sifting = sifting
+        self.is_sifted = sifting is not None
+        #: Whether anybody may get a message.
+        self.has_receivers = bool(grants or groups or sifting)
         #: Live subscribers of the topic, as the heat paper counts them; a route is forgotten when they change.
         self.heat = len(grants) + sum(len(group.members) for group in groups)
+        if sifting is not None:
+            self.heat += sum(map(len, sifting.tables))
         #: Deliveries in the current and in the last period, for a heat that counts them.
         self._recent = self._before = self._period = 0
         #: The level that topic rules give; -1 when none does.
         self.level = level
-        #: Neither No Local nor shared subscriptions: every grant gets every message.
-        self.is_simple = not groups and not any(grant.no_local for grant in grants)
+        #: Neither No Local nor shared subscriptions nor conditions: every grant gets every message.
+        self.is_simple = not (groups or self.is_sifted or any(grant.no_local or grant.marks for grant in grants))
 
     def heat_with(self, weight: float, messages: int, period: int) -> int:
         """Subscribers plus weighted deliveries of the last whole period; counts these messages."""
@@ -73,16 +104,42 @@ class Route:
         return self.heat + int(weight * self._before)
 
 
+class Sifting:
+    """What a route with conditions on it knows."""
+
+    __slots__ = ("event", "is_birth", "matched", "narrowed", "tables")
+
+    def __init__(
+        self,
+        event: EventType,
+        tables: tuple[Conditions[Asking], ...],
+        matched: dict[Session, list[Held]],
+        *,
+        is_birth: bool,
+    ) -> None:
+        self.event = event
+        self.tables = tables
+        #: The subscriptions without a condition, by session.
+        self.matched = matched
+        #: The routes of messages, by those whose conditions they meet.
+        self.narrowed: dict[tuple[Asking, ...], Route] = {}
+        #: The topic carries Sparkplug births, which are read whoever is subscribed.
+        self.is_birth = is_birth
+
+
 class Bucket:
     """The subscribers of one filter."""
 
-    __slots__ = ("groups", "members", "routes")
+    __slots__ = ("askers", "groups", "members", "routes")
 
     def __init__(self) -> None:
         self.members: dict[Session, Held] = {}
         self.groups: dict[str, Group] = {}
-        #: The routes of topics that match this filter and no other, by level; made when they are needed.
-        self.routes: dict[int, Route] = {}
+        #: Those who ask for conditions; None when nobody does.
+        self.askers: Askers | None = None
+        #: The routes of topics that match this filter and no other, by level and by event type where there are
+        #: conditions; made when they are needed.
+        self.routes: dict[tuple[int, EventType | None], Route] = {}
 
 
 def grant_for(session: Session, subscriptions: list[Held]) -> Grant:
@@ -100,7 +157,7 @@ def grant_for(session: Session, subscriptions: list[Held]) -> Grant:
     return grant
 
 
-def _grant(session: Session, subscriptions: list[Held]) -> Grant:
+def folded(session: Session, subscriptions: list[Held]) -> Grant:
     """The grant of one subscription is the same on every route; only several together need one of their own."""
     if len(subscriptions) > 1:
         return grant_for(session, subscriptions)
@@ -118,9 +175,12 @@ class Routes:
         "_classes",
         "_cost",
         "_counts_deliveries",
+        "_events",
         "_limit",
         "_max_cost",
         "_names",
+        "_tend",
+        "asking",
         "count",
         "known",
         "resets",
@@ -129,8 +189,19 @@ class Routes:
         "work",
     )
 
-    def __init__(self, limit: int, classes: Classes | None = None, *, counts_deliveries: bool = False) -> None:
+    def __init__(
+        self,
+        limit: int,
+        classes: Classes | None = None,
+        events: Events | None = None,
+        *,
+        tend: Callable[[AdaptiveIndex], None] | None = None,
+        counts_deliveries: bool = False,
+    ) -> None:
         self._classes = classes
+        self._events = Events(Settings()) if events is None else events
+        #: Called with an index that should be made anew.
+        self._tend = tend
         #: Routes count what they deliver, so each topic needs one of its own.
         self._counts_deliveries = counts_deliveries
         self._buckets: FilterTree[Bucket] = FilterTree()
@@ -145,8 +216,9 @@ class Routes:
         self.weight = 0
         #: The number of subscriptions, shared ones included.
         self.count = 0
-        #: How many of them are shared.
+        #: How many of them are shared, and how many have a condition.
         self.shared = 0
+        self.asking = 0
         #: Nodes visited while looking for routes, ever growing.
         self.work = 0
         #: How often the memory was full and emptied.
@@ -158,13 +230,16 @@ class Routes:
         rule = self._classes.level(topic) if self._classes is not None else None
         level = -1 if rule is None else rule
         self.work += self._buckets.visited
-        if len(buckets) == 1 and not self._counts_deliveries:
+        askers = [bucket.askers for bucket in buckets if bucket.askers is not None]
+        is_birth = self._events.is_birth(topic)
+        event = self._events.of(topic) if askers or is_birth else None
+        if len(buckets) == 1 and not self._counts_deliveries and not is_birth:
             routes = buckets[0].routes
-            route = routes.get(level)
+            route = routes.get((level, event))
             if route is None:
-                route = routes[level] = self._fold(buckets, level)
+                route = routes[level, event] = self._fold(buckets, level, askers, event)
         else:
-            route = self._fold(buckets, level)
+            route = self._fold(buckets, level, askers, event, is_birth=is_birth)
         # what only the broker publishes is not remembered: a remembered topic is one that clients may publish to
         if self._limit and not topic.startswith("$SYS/"):
             if len(self.known) >= self._limit or self._cost > self._max_cost:
@@ -181,14 +256,25 @@ class Routes:
         self._cost = 0
 
     @staticmethod
-    def _fold(buckets: Iterable[Bucket], level: int) -> Route:
+    def _fold(
+        buckets: Sequence[Bucket],
+        level: int,
+        askers: Sequence[Askers],
+        event: EventType | None,
+        *,
+        is_birth: bool = False,
+    ) -> Route:
         matched: dict[Session, list[Held]] = {}
         groups: list[Group] = []
         for bucket in buckets:
             for session, held in bucket.members.items():
                 matched.setdefault(session, []).append(held)
-            groups.extend(bucket.groups.values())
-        return Route(tuple(_grant(session, held) for session, held in matched.items()), tuple(groups), level)
+            groups.extend(group for group in bucket.groups.values() if group.members)
+        sifting: Sifting | None = None
+        if event is not None:
+            sifting = Sifting(event, tuple(each.table(event) for each in askers), matched, is_birth=is_birth)
+        grants = tuple(folded(session, held) for session, held in matched.items())
+        return Route(grants, tuple(groups), level, sifting)
 
     def subscribe(self, session: Session, share: str | None, filter_: str, held: Held) -> bool:
         """Add or replace a subscription; True when it is new."""
@@ -196,6 +282,9 @@ class Routes:
         if bucket is None:
             bucket = Bucket()
             self._buckets.put(filter_, bucket)
+        if isinstance(held, Asking):
+            self._ask(bucket, held)
+            return True
         if share is None:
             is_new = session not in bucket.members
             bucket.members[session] = held
@@ -214,8 +303,60 @@ class Routes:
         self._forget(filter_, bucket)
         return is_new
 
+    def _ask(self, bucket: Bucket, asking: Asking) -> None:
+        """Add a subscription with a condition; one that it replaces has been removed."""
+        if asking.share is not None:
+            asking.group = bucket.groups.setdefault(asking.share, Group(asking.share, asking.filter))
+            asking.group.askers += 1
+            self.shared += 1
+        is_first = bucket.askers is None
+        if bucket.askers is None:
+            bucket.askers = Askers(asking.filter, self._events)
+        bucket.askers.add(asking)
+        self._look_after(bucket.askers)
+        self.count += 1
+        self.asking += 1
+        self.weight += weight_of(asking.options.filter)
+        if is_first:
+            # routes know the conditions on their filters, but not yet that there are any on this one
+            self._forget(asking.filter, bucket)
+
+    def _look_after(self, askers: Askers) -> None:
+        if self._tend is not None:
+            for table in askers.tables():
+                if table.index is not None and table.index.wants_rebuild():
+                    self._tend(table.index)
+
+    def cancel(self, session: Session, written: str, held: Held) -> None:
+        """Remove a subscription, by the filter as the client wrote it."""
+        if isinstance(held, Asking):
+            self._dismiss(held)
+        else:
+            self.unsubscribe(session, *split_share(written))
+
+    def _dismiss(self, asking: Asking) -> None:
+        """Remove a subscription with a condition."""
+        bucket = self._buckets.get(asking.filter)
+        askers = None if bucket is None else bucket.askers
+        assert bucket is not None
+        assert askers is not None
+        askers.remove(asking)
+        self._look_after(askers)
+        group = asking.group
+        if group is not None:
+            group.askers -= 1
+            self.shared -= 1
+            if not group.members and not group.askers:
+                del bucket.groups[group.name]
+        self.count -= 1
+        self.asking -= 1
+        self.weight -= weight_of(asking.options.filter)
+        if not askers:
+            bucket.askers = None
+            self._leave(asking.filter, bucket)
+
     def unsubscribe(self, session: Session, share: str | None, filter_: str) -> bool:
-        """Remove a subscription; False when there was none."""
+        """Remove a subscription without a condition; False when there was none."""
         bucket = self._buckets.get(filter_)
         if bucket is None:
             return False
@@ -226,15 +367,19 @@ class Routes:
             group = bucket.groups.get(share)
             if group is None or group.members.pop(session, None) is None:
                 return False
-            if not group.members:
+            if not group.members and not group.askers:
                 del bucket.groups[share]
         self.count -= 1
         self.shared -= share is not None
         self.weight -= weight_of(filter_)
-        if not bucket.members and not bucket.groups:
+        self._leave(filter_, bucket)
+        return True
+
+    def _leave(self, filter_: str, bucket: Bucket) -> None:
+        """A subscriber has gone: the bucket too, if it was the last one."""
+        if not bucket.members and not bucket.groups and bucket.askers is None:
             self._buckets.remove(filter_)
         self._forget(filter_, bucket)
-        return True
 
     def _forget(self, filter_: str, bucket: Bucket) -> None:
         """Drop the remembered routes that this filter takes part in."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tieline.core.replay import Replay
     from tieline.core.share import Group
     from tieline.core.timers import Timer
+    from tieline.match.change import LastValues, References
     from tieline.sched.levels import Patience
     from tieline.wire.packets import Subscription, Will
 
@@ -24,7 +25,17 @@ NEVER = 0xFFFF_FFFF
 class Grant:
     """How one session gets the messages of one topic: its matching subscriptions, folded into one."""
 
-    __slots__ = ("group", "identifiers", "keep_retain", "no_local", "others", "qos", "session", "set_retain")
+    __slots__ = (
+        "group",
+        "identifiers",
+        "keep_retain",
+        "marks",
+        "no_local",
+        "others",
+        "qos",
+        "session",
+        "set_retain",
+    )
 
     def __init__(  # one argument per subscription option
         self,
@@ -51,11 +62,15 @@ class Grant:
         self.others: Grant | None = None
         #: The shared subscription that chose this session.
         self.group = group
+        #: References to move when the message is queued: this grant is for one message.
+        self.marks: tuple[Mark, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Grant {self.session.client_id} QoS {self.qos}>"
 
 
+#: What a delivery changes: the references of a subscription, the topic, and its values.
+Mark = tuple["LastValues", bytes, "References"]
 #: A queue entry: the shared record and how this session gets it.
 Entry = tuple["Item", Grant]
 #: What waits for an acknowledgement: the record, its grant, the QoS it was sent with; None after PUBREC.

@@ -5,17 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tieline.conf.schema import bound
+from tieline.core.asking import Asking
 from tieline.core.patience import asked_patience
 from tieline.core.ports import Refused
 from tieline.core.replay import Replay, refill
 from tieline.core.routes import grant_for, weight_of
 from tieline.core.session import Held
+from tieline.core.wish import WHERE, Wish, read_wish
 from tieline.wire.codec import encode
 from tieline.wire.errors import ProtocolError, Violation
 from tieline.wire.packets import Suback, Subscription, Unsuback
 from tieline.wire.properties import Properties
 from tieline.wire.reason import Reason
-from tieline.wire.topics import check_filter, split_share
+from tieline.wire.topics import check_filter
 
 if TYPE_CHECKING:
     from tieline.core.broker import Broker
@@ -24,8 +26,9 @@ if TYPE_CHECKING:
     from tieline.wire.packets import Subscribe, Unsubscribe
 
 
-#: What one filter counts towards the work of a turn.
+#: What one filter counts towards the work of a turn, and one condition.
 WORK_PER_FILTER = 10
+WORK_PER_CONDITION = 100
 
 
 def on_subscribe(broker: Broker, conn: Connection, packet: Subscribe, now: float) -> None:
@@ -34,23 +37,27 @@ def on_subscribe(broker: Broker, conn: Connection, packet: Subscribe, now: float
     assert session is not None
     _check_answer_fits(conn, len(packet.subscriptions))
     if "user_property" in packet.properties:
-        wishes = packet.properties["user_property"]
-        session.patience = asked_patience(broker.settings.priority, wishes, session.patience)
+        asked = packet.properties["user_property"]
+        session.patience = asked_patience(broker.settings.priority, asked, session.patience)
         if session.patience is not None and session.backlog is not None:
             session.backlog.policy.heed(session.patience)
     broker.routes.work += len(packet.subscriptions) * WORK_PER_FILTER
     identifiers = packet.properties.get("subscription_identifier")
     identifier = identifiers[0] if identifiers else 0
+    conditions = [text for name, text in packet.properties.get("user_property", ()) if name == WHERE]
+    question_mark = broker.settings.content.question_mark == "on"
+    wishes = [read_wish(wish, conditions, question_mark=question_mark) for wish in packet.subscriptions]
     # verdicts first: a pending one stops here, before anything has changed
-    refusals = [_may_subscribe(broker, conn, wish, now) for wish in packet.subscriptions]
+    refusals = [_may_subscribe(broker, conn, wish, now) for wish in wishes]
     reasons: list[int] = []
     texts: list[str] = []
-    for wish, verdict in zip(packet.subscriptions, refusals, strict=True):
+    for wanted, verdict in zip(wishes, refusals, strict=True):
+        wish = wanted.options
         refusal = verdict
         if refusal is None and wish.filter not in session.subscriptions:
             refusal = _has_room(broker, session, wish)
         if refusal is None:
-            reasons.append(_grant(broker, session, wish, identifier))
+            reasons.append(_grant(broker, session, wanted, identifier))
         else:
             reasons.append(refusal.reason)
             broker.account.refusals[refusal.reason.name.lower()] += 1
@@ -72,16 +79,22 @@ def _check_answer_fits(conn: Connection, filters: int) -> None:
         raise Violation("the answer is larger than the client allows", "MQTT-3.1.2-24", Reason.PACKET_TOO_LARGE)
 
 
-def _grant(broker: Broker, session: Session, wish: Subscription, identifier: int) -> int:
+def _grant(broker: Broker, session: Session, wanted: Wish, identifier: int) -> int:
     """Add or replace one subscription; the QoS granted."""
-    share, filter_ = split_share(wish.filter)
+    wish, share, filter_ = wanted.options, wanted.share, wanted.filter
     if wish.qos > broker.settings.mqtt.maximum_qos:
         # [MQTT-3.2.2-9] granted with what we have
         wish.qos = broker.settings.mqtt.maximum_qos
-    held = Held(wish, identifier)
-    is_new = wish.filter not in session.subscriptions
-    if is_new:
+    held, asking = Held(wish, identifier), None
+    if wanted.predicate is not None:
+        held = asking = Asking(wish, identifier, session, share, filter_, wanted.predicate, broker.memory)
+        broker.routes.work += WORK_PER_CONDITION
+    old = session.subscriptions.get(wish.filter)
+    is_new = old is None
+    if old is None:
         session.weight += weight_of(wish.filter)
+    elif asking is not None or isinstance(old, Asking):
+        broker.routes.cancel(session, wish.filter, old)
     broker.routes.subscribe(session, share, filter_, held)
     # [MQTT-3.8.4-3] an existing subscription is replaced
     session.subscriptions[wish.filter] = held
@@ -92,20 +105,22 @@ def _grant(broker: Broker, session: Session, wish: Subscription, identifier: int
     if share is None and (wish.retain_handling == 0 or (wish.retain_handling == 1 and is_new)) and len(broker.retained):
         grant = grant_for(session, [held])
         grant.set_retain = True
-        session.replays[wish.filter] = Replay(broker.retained.match(filter_), grant)
+        session.replays[wish.filter] = Replay(broker.retained.match(filter_), grant, asking)
     return wish.qos
 
 
-def _may_subscribe(broker: Broker, conn: Connection, wish: Subscription, now: float) -> Refused | None:
+def _may_subscribe(broker: Broker, conn: Connection, wish: Wish, now: float) -> Refused | None:
     """Why a filter is refused, as far as rules and abilities go; None when it is not."""
     mqtt = broker.settings.mqtt
+    share, filter_ = wish.share, wish.filter
+    if wish.refusal is not None:
+        return wish.refusal
     try:
-        check_filter(wish.filter, broker.settings.limits.topic_levels)
+        check_filter(filter_ if share is None else f"$share/{share}/{filter_}", broker.settings.limits.topic_levels)
     except ProtocolError as error:
         if conn.version == 4 and not error.clause.startswith("4.7.3"):
             raise  # 3.1.1: a filter that breaks the rules is a protocol violation
         return Refused(str(error), Reason.TOPIC_FILTER_INVALID)
-    share, filter_ = split_share(wish.filter)
     if share is not None and not mqtt.shared_available:
         return Refused("shared subscriptions are switched off", Reason.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED)
     if not mqtt.wildcard_available and ("+" in filter_ or "#" in filter_):
@@ -135,10 +150,11 @@ def on_unsubscribe(broker: Broker, conn: Connection, packet: Unsubscribe, now: f
     reasons: list[int] = []
     for filter_ in packet.filters:
         # [MQTT-3.10.4-1] compared character by character
-        if session.subscriptions.pop(filter_, None) is None:
+        held = session.subscriptions.pop(filter_, None)
+        if held is None:
             reasons.append(Reason.NO_SUBSCRIPTION_EXISTED)
             continue
-        broker.routes.unsubscribe(session, *split_share(filter_))
+        broker.routes.cancel(session, filter_, held)
         session.weight -= weight_of(filter_)
         # [MQTT-3.10.4-2] nothing new is added; what is queued is still delivered
         session.replays.pop(filter_, None)

@@ -65,6 +65,12 @@ class System:
             "retained messages/count": len(broker.retained),
             "subscriptions/count": broker.routes.count,
             "shared_subscriptions/count": broker.routes.shared,
+            "tieline/content/subscriptions": broker.routes.asking,
+            "tieline/content/sifted": account.sifted,
+            "tieline/content/unreadable": account.unreadable,
+            "tieline/content/references": broker.memory.kept,
+            "tieline/content/forgotten/topics": broker.memory.forgotten_alone,
+            "tieline/content/forgotten/total": broker.memory.forgotten_together,
             "tieline/queued/bytes": broker.queued_bytes,
             "tieline/routes/known": len(broker.routes.known),
             "tieline/routes/resets": broker.routes.resets,
@@ -103,7 +109,7 @@ class System:
             if broker.settings.mqtt.retain_available:
                 broker.retained.put(topic, message, now)
             route = broker.routes.find(topic, message.topic)
-            if route.grants or route.groups:
+            if route.has_receivers:
                 deliver(broker, message, route, now)
         broker.timers.at(now + self._interval, self._report)
 

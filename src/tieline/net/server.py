@@ -12,7 +12,7 @@ import secrets
 import signal
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Self
@@ -82,6 +82,7 @@ class Server:
         self._management: Management | None = None
         self._told: Counter[Drop] = Counter()
         self._nested: Nested | None = None
+        self._asyncio: asyncio.AbstractEventLoop | None = None
 
     def __repr__(self) -> str:
         return f"<Broker {self.settings.name} {' '.join(self.urls) or 'not running'}>"
@@ -117,8 +118,14 @@ class Server:
 
     async def prepare(self) -> None:
         """Do everything but call turns: :meth:`attach` lets asyncio do that, :mod:`tieline.net.pump` does it itself."""
+        self._asyncio = asyncio.get_running_loop()
         self._core = Core(
-            self.settings, access=self._access, store=self._store, name_client=_name_client, now=monotonic()
+            self.settings,
+            access=self._access,
+            store=self._store,
+            aside=self._do_aside,
+            name_client=_name_client,
+            now=monotonic(),
         )
         self._loop = Loop(self._core, self._on_fault)
         self._loop.on_events = lambda: logs.tell_events(self.core.account)
@@ -192,6 +199,20 @@ class Server:
         """For access control: the answer to a question that was pending."""
         self.core.decided(token, verdict, monotonic())
         self.poke()
+
+    def _do_aside(self, work: Callable[[], None], done: Callable[[Exception | None], None]) -> None:
+        """Long work goes to a thread; its end comes back through asyncio's own loop."""
+        assert self._asyncio is not None
+        future = self._asyncio.run_in_executor(None, work)
+
+        def finish(ended: asyncio.Future[None]) -> None:
+            if self._core is None or ended.cancelled():
+                return  # the broker has ended meanwhile
+            error = ended.exception()
+            done(error if isinstance(error, Exception) else None)
+            self.poke()
+
+        future.add_done_callback(finish)
 
     def poke(self) -> None:
         """Something outside a turn has changed the core; a pump looks by itself."""

@@ -1,0 +1,230 @@
+"""From a topic's route to a message's: whose conditions are met by what it says.
+
+Theory of operation
+-------------------
+A route on which somebody asks for conditions is not yet a list of receivers.  The payload is decoded, once, into the
+numbers of its event type; the conditions of all filters on the route are looked up with them; and the answer, folded
+with those who take everything, is an ordinary route again, remembered under the set of those who asked for it.
+Everything behind this step (queues, full ones, shared groups, overlapping subscriptions) works as for plain topics.
+
+The messages of a chunk are decoded and looked up together, because an index answers hundreds of questions in little
+more time than ten.  Where a condition compares with what was delivered before, messages are taken one by one instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from tieline.core.message import Burst
+from tieline.core.routes import Route, folded, grant_for
+from tieline.match.conditions import wants
+
+if TYPE_CHECKING:
+    from tieline.core.asking import Asking
+    from tieline.core.broker import Broker
+    from tieline.core.message import Item, Message
+    from tieline.core.routes import Sifting
+    from tieline.core.session import Grant, Held, Mark, Session
+    from tieline.core.share import Group
+    from tieline.match.conditions import Conditions
+    from tieline.match.events import Reading
+
+#: Remembered routes of one topic; beyond, they are forgotten and found again.
+MOST_NARROWED = 10_000
+#: For messages that nobody wants.
+_NOWHERE = Route((), (), -1)
+
+Batch = tuple["Conditions[Asking]", ...]
+
+
+def sift(broker: Broker, item: Item, route: Route) -> Iterator[tuple[Item, Route]]:
+    """The parts of an item, each with the route of its receivers; what nobody wants is left out."""
+    if isinstance(item, Burst):
+        yield from _runs(item, _one_by_one(broker, item, route))
+    else:
+        yield item, narrow(broker, item, route)
+
+
+def narrow(broker: Broker, message: Message, route: Route) -> Route:
+    """The route of one message."""
+    return _route_of(broker, route, message.topic, message.payload, message.properties)
+
+
+def sift_all(broker: Broker, pending: Sequence[tuple[Burst, Route]]) -> Iterator[tuple[Burst, Route]]:
+    """The same for the bursts of a chunk, which are looked up together where that is possible; in their order."""
+    payloads: dict[Batch, list[bytes]] = {}
+    for burst, route in pending:
+        sifting = route.sifting
+        if sifting is not None and _is_batched(sifting):
+            payloads.setdefault(sifting.tables, []).extend(burst.payloads())
+    answers = {tables: iter(_look_up(broker, tables, batch)) for tables, batch in payloads.items()}
+    for burst, route in pending:
+        sifting = route.sifting
+        if sifting is None:
+            yield burst, route
+        elif sifting.tables in answers and _is_batched(sifting):
+            found = answers[sifting.tables]
+            yield from _runs(burst, (_folded(route, next(found)) for _ in range(burst.messages)))
+        else:
+            yield from _runs(burst, _one_by_one(broker, burst, route))
+
+
+def is_wanted(broker: Broker, asking: Asking, message: Message) -> Grant | None:
+    """How a retained message reaches somebody who asks for a condition; None if it does not meet it."""
+    topic = message.topic.decode()
+    reading = broker.events.of(topic).read(message.payload, message.properties, topic)
+    if reading is None:
+        broker.account.unreadable += 1
+        return None
+    if not wants(asking, reading, message.topic):
+        return None
+    grant = grant_for(asking.session, [asking])
+    grant.marks = _marks((asking,), reading, message.topic)
+    return grant
+
+
+def _is_batched(sifting: Sifting) -> bool:
+    """Whether the numbers of a message are all that is needed to know its receivers."""
+    return not sifting.is_birth and not sifting.event.reads_topic and all(table.is_exact for table in sifting.tables)
+
+
+def _look_up(broker: Broker, tables: Batch, payloads: Sequence[bytes]) -> list[Sequence[Asking]]:
+    """Who wants each of the payloads."""
+    rows = tables[0].event.rows(payloads)
+    readable = [row for row in rows if row is not None]
+    broker.account.sifted += len(rows)
+    broker.account.unreadable += len(rows) - len(readable)
+    found = tables[0].match_rows(readable)
+    for table in tables[1:]:
+        found = [[*some, *more] for some, more in zip(found, table.match_rows(readable), strict=True)]
+    if len(readable) == len(rows):
+        return found
+    remaining = iter(found)
+    return [() if row is None else next(remaining) for row in rows]
+
+
+def _one_by_one(broker: Broker, burst: Burst, route: Route) -> Iterator[Route]:
+    """The route of each message of a burst; each is delivered before the next one is asked about."""
+    for payload in burst.payloads():
+        yield _route_of(broker, route, burst.topic, payload, b"")
+
+
+def _runs(burst: Burst, routes: Iterable[Route]) -> Iterator[tuple[Burst, Route]]:
+    """Cut a burst where the receivers change."""
+    if burst.messages == 1:
+        for route in routes:
+            if route.has_receivers:
+                yield burst, route
+        return
+    begin = 0
+    last: Route | None = None
+    for number, route in enumerate(routes):
+        if last is not None and (route is not last or not route.is_simple):
+            if last.has_receivers:
+                yield burst.part(begin, number), last
+            begin = number
+        if not route.is_simple:
+            # what is asked of the next message may depend on the delivery of this one
+            yield burst.part(number, number + 1), route
+            begin = number + 1
+            last = None
+        else:
+            last = route
+    if last is not None and last.has_receivers:
+        yield burst.part(begin, burst.messages), last
+
+
+def _route_of(broker: Broker, route: Route, topic: bytes, payload: bytes, properties: bytes) -> Route:
+    sifting = route.sifting
+    assert sifting is not None
+    name = topic.decode()
+    if sifting.is_birth:
+        broker.events.learn(name, payload)
+    if not sifting.tables:
+        return _folded(route, ())
+    reading = sifting.event.read(payload, properties, name)
+    broker.account.sifted += 1
+    if reading is None:
+        broker.account.unreadable += 1
+        return _folded(route, ())
+    askings: list[Asking] = []
+    for table in sifting.tables:
+        askings += table.match(reading, topic)
+    if any(asking.last is not None for asking in askings):
+        return _fold(route, askings, reading, topic)
+    return _folded(route, askings)
+
+
+def _folded(route: Route, askings: Sequence[Asking]) -> Route:
+    """The route of those who take everything and of some who ask, remembered."""
+    if not route.grants and not route.groups:
+        if not askings:
+            return _NOWHERE
+        asking = askings[0]
+        if len(askings) == 1 and asking.share is None:
+            if asking.route is None:
+                asking.route = Route((folded(asking.session, [asking]),), (), -1)
+            return asking.route
+    sifting = route.sifting
+    assert sifting is not None
+    key = tuple(askings)
+    narrowed = sifting.narrowed.get(key)
+    if narrowed is None:
+        if len(sifting.narrowed) >= MOST_NARROWED:
+            sifting.narrowed.clear()
+        narrowed = sifting.narrowed[key] = _fold(route, askings)
+    return narrowed
+
+
+def _fold(route: Route, askings: Sequence[Asking], reading: Reading | None = None, topic: bytes = b"") -> Route:
+    """One grant per session, as for plain subscriptions; shared groups with the members whose conditions are met."""
+    sifting = route.sifting
+    assert sifting is not None
+    asked: dict[Session, list[Asking]] = {}
+    shared: dict[Group, dict[Session, list[Asking]]] = {}
+    for asking in askings:
+        by_session = asked if asking.group is None else shared.setdefault(asking.group, {})
+        by_session.setdefault(asking.session, []).append(asking)
+    grants = [grant for grant in route.grants if grant.session not in asked]
+    grants += [
+        _grant(session, [*sifting.matched.get(session, ()), *some], some, reading, topic)
+        for session, some in asked.items()
+    ]
+    groups = [group for group in route.groups if group not in shared]
+    for group, members in shared.items():
+        groups.append(
+            group.with_askers(
+                {
+                    session: (some[0], _grant(session, list(some), some, reading, topic, is_shared=True))
+                    for session, some in members.items()
+                }
+            )
+        )
+    return Route(tuple(grants), tuple(groups), -1)
+
+
+def _grant(  # what is folded, who of them asks, and what the message says
+    session: Session,
+    subscriptions: list[Held],
+    askings: Sequence[Asking],
+    reading: Reading | None,
+    topic: bytes,
+    *,
+    is_shared: bool = False,
+) -> Grant:
+    marks = () if reading is None else _marks(askings, reading, topic)
+    if not marks and not is_shared:
+        return folded(session, subscriptions)
+    grant = grant_for(session, subscriptions)
+    grant.marks = marks
+    return grant
+
+
+def _marks(askings: Iterable[Asking], reading: Reading, topic: bytes) -> tuple[Mark, ...]:
+    """The references that move when the message is delivered."""
+    return tuple(
+        (last, topic, {name: reading.get(name) for name in last.names})
+        for last in (asking.last for asking in askings)
+        if last is not None
+    )

@@ -1,0 +1,75 @@
+"""What a subscription was last sent, topic by topic: the reference of ``changed()`` and ``delta()``.
+
+A reference is the value of the last message that was delivered, not of the last one that came by, so that a value that
+creeps is noticed once it has crept far enough.  Each subscription remembers a bounded number of topics, and all of them
+together a bounded number; the topic that was delivered longest ago is forgotten, counted, and its next message counts
+as changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tieline.match.events import Value
+
+References = Mapping[str, Value | None]
+
+
+class Memory:
+    """The bounds of all subscriptions together, and how often they were met."""
+
+    __slots__ = ("forgotten_alone", "forgotten_together", "kept", "most", "most_each")
+
+    def __init__(self, most_each: int, most: int) -> None:
+        self.most_each = most_each
+        self.most = most
+        #: References kept by all subscriptions.
+        self.kept = 0
+        #: References forgotten because one subscription had too many, and because all of them had.
+        self.forgotten_alone = 0
+        self.forgotten_together = 0
+
+
+class LastValues:
+    """The references of one subscription."""
+
+    __slots__ = ("_by_topic", "_memory", "names")
+
+    def __init__(self, names: Sequence[str], memory: Memory) -> None:
+        #: The attributes that are compared.
+        self.names = tuple(names)
+        self._memory = memory
+        #: In the order of delivery.
+        self._by_topic: dict[bytes, References] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_topic)
+
+    def before(self, topic: bytes) -> References | None:
+        """What was delivered last of a topic; None if nothing was, or if it is forgotten."""
+        return self._by_topic.get(topic)
+
+    def note(self, topic: bytes, values: References) -> None:
+        """A message was delivered."""
+        memory = self._memory
+        if self._by_topic.pop(topic, None) is None:
+            if len(self._by_topic) >= memory.most_each:
+                self._forget_oldest()
+                memory.forgotten_alone += 1
+            if memory.kept >= memory.most:
+                memory.forgotten_together += 1
+                if not self._by_topic:
+                    return
+                self._forget_oldest()
+            memory.kept += 1
+        self._by_topic[topic] = values
+
+    def clear(self) -> None:
+        """The subscription ends."""
+        self._memory.kept -= len(self._by_topic)
+        self._by_topic.clear()
+
+    def _forget_oldest(self) -> None:
+        if self._by_topic:
+            del self._by_topic[next(iter(self._by_topic))]
+            self._memory.kept -= 1

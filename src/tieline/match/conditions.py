@@ -1,0 +1,138 @@
+"""All conditions on the messages of one event type that arrive by one filter: who of the askers wants which message.
+
+Conditions that are boxes go into an index.  What a box can only narrow down (``changed``, attributes that no type
+declares) is evaluated for the messages that the box lets through, and what no box narrows at all for every message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Generic, Protocol, TypeVar
+
+from tieline.match.box import Box, everything
+from tieline.match.change import LastValues
+from tieline.match.events import CodesExhausted, EventType, Reading
+from tieline.match.index import AdaptiveIndex
+from tieline.match.where import Predicate, bind
+
+
+class Asker(Protocol):
+    """Who asks."""
+
+    @property
+    def predicate(self) -> Predicate:
+        """What for."""
+
+    @property
+    def last(self) -> LastValues | None:
+        """What it was sent last, if its condition compares with that."""
+
+
+A = TypeVar("A", bound=Asker)
+#: Below this many messages at once, an index is asked one by one.
+FEW = 4
+
+
+class Conditions(Generic[A]):
+    """The conditions of many askers on one event type."""
+
+    __slots__ = ("_askers", "_free", "_index", "_numbers", "_scanned", "_unsure", "event")
+
+    def __init__(self, event: EventType) -> None:
+        self.event = event
+        self._index = AdaptiveIndex(len(event.attributes)) if event.attributes else None
+        #: By the number under which the index knows them; None where a number is free.
+        self._askers: list[A | None] = []
+        self._free: list[int] = []
+        #: The numbers of those that are in the index; None for those that no message can satisfy.
+        self._numbers: dict[A, int | None] = {}
+        #: Numbers whose boxes are not the whole condition.
+        self._unsure: set[int] = set()
+        #: Those that are asked about every message.
+        self._scanned: dict[A, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._numbers) + len(self._scanned)
+
+    @property
+    def index(self) -> AdaptiveIndex | None:
+        """Where the boxes are; None for a type without attributes."""
+        return self._index
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the index alone knows the answer, so that nothing but the numbers of a message is needed."""
+        return not self._scanned and not self._unsure
+
+    def add(self, asker: A) -> None:
+        """One more condition."""
+        index = self._index
+        try:
+            bound = bind(asker.predicate, self.event)
+        except CodesExhausted:
+            bound = None  # more categories are named than have numbers: this one is evaluated instead
+        if index is None or bound is None or (not bound.is_exact and _is_open(bound.boxes, index.dimensions)):
+            self._scanned[asker] = None
+            return
+        if not bound.boxes:
+            self._numbers[asker] = None
+            return
+        number = self._free.pop() if self._free else len(self._askers)
+        if number == len(self._askers):
+            self._askers.append(asker)
+        else:
+            self._askers[number] = asker
+        self._numbers[asker] = number
+        if not bound.is_exact:
+            self._unsure.add(number)
+        for box in bound.boxes:
+            index.add(number, box)
+
+    def remove(self, asker: A) -> None:
+        """Forget a condition."""
+        if asker in self._scanned:
+            del self._scanned[asker]
+            return
+        number = self._numbers.pop(asker)
+        if number is not None and self._index is not None:
+            self._index.remove(number)
+            self._askers[number] = None
+            self._unsure.discard(number)
+            self._free.append(number)
+
+    def match(self, reading: Reading, topic: bytes) -> list[A]:
+        """Who wants a message."""
+        found: list[A] = []
+        if self._numbers and self._index is not None:
+            for number in self._index.match(reading.row):
+                asker = self._askers[number]
+                assert asker is not None
+                if number not in self._unsure or wants(asker, reading, topic):
+                    found.append(asker)
+        found += [asker for asker in self._scanned if wants(asker, reading, topic)]
+        return found
+
+    def match_rows(self, rows: Sequence[Sequence[float]]) -> list[Sequence[A]]:
+        """Who wants each of many messages, by their numbers alone; only while the conditions are exact."""
+        index, askers = self._index, self._askers
+        if index is None or not self._numbers:
+            return [()] * len(rows)
+        if len(rows) < FEW:
+            return [[askers[number] for number in index.match(row)] for row in rows]  # type: ignore[misc]  # not free
+        offsets, numbers = index.match_batch(rows)
+        return [
+            [askers[number] for number in numbers[start:end]]  # type: ignore[misc]  # a number in the index is not free
+            for start, end in pairwise(offsets)
+        ]
+
+
+def wants(asker: Asker, reading: Reading, topic: bytes) -> bool:
+    """Whether a message satisfies a condition, evaluated on its own."""
+    last = asker.last
+    return asker.predicate.holds(reading.get, None if last is None else last.before(topic))
+
+
+def _is_open(boxes: Sequence[Box], dimensions: int) -> bool:
+    """Whether the boxes keep nothing out."""
+    return len(boxes) == 1 and boxes[0] == everything(dimensions)
