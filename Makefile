@@ -63,7 +63,7 @@ spec: $(STAMP) ## which statements of the specifications are claimed, tested, mi
 	@$(BIN)/python -m tests.clause.report
 
 fuzz: $(STAMP) ## feed the decoder bytes that nobody meant
-	@for target in fuzz_wire fuzz_broker; do $(BIN)/python -m fuzz.$$target $(ARGS); done
+	@for target in fuzz_wire fuzz_broker fuzz_where; do $(BIN)/python -m fuzz.$$target $(ARGS); done
 
 lock: ## pin every dependency again, with hashes
 	@test -x .lock/bin/pip-compile || { $(PYTHON) -m venv .lock && .lock/bin/pip install --quiet "pip-tools>=7.4"; }

@@ -62,6 +62,9 @@ def test_the_effective_view_shows_what_an_event_says() -> None:
     assert line.endswith("json: voltage (number 0 to 500 V at pcc.voltage), state (category)")
 
 
+OTHER = "[event.other]\ntopic = 'a/+'\nattributes = [{name = 'v'}]\n"
+
+
 def one(attribute: str, event: str = "") -> str:
     """An event type whose only attribute begins on line 4 and says this."""
     return f"[event.e]\ntopic = 't'\n{event}\n[[event.e.attributes]]\n{attribute}"
@@ -80,11 +83,7 @@ def one(attribute: str, event: str = "") -> str:
         (one("name = 'v'\nbounds = [1, 'x']"), 6, "event.e.attributes[1].bounds"),
         (one("name = 'v'\nbounds = [0, inf]"), 6, "event.e.attributes[1].bounds[2] = inf is refused"),
         (one("name = 'v'", "order = 11"), 3, "event.e.order = 11 is refused: it takes a whole number from 1 to 10"),
-        (
-            "[event.ok]\ntopic = 't'\nattributes = [{name = 'v'}]\n[event.bad]\npayload = 'json'",
-            4,
-            'event.bad lacks "topic"',
-        ),
+        (f"{OTHER}[event.bad]\npayload = 'json'", 4, 'event.bad lacks "topic"'),
         ("[event]\ne = 3", 2, "it is a table, written as [event.NAME]"),
         ("event = 3", 1, "it is a table, written as [event.NAME]"),
         ("[event.e]\ntopic = 't'\nattributes = 3", 3, "written as [[event.NAME.attributes]]"),
@@ -117,9 +116,9 @@ def one(attribute: str, event: str = "") -> str:
         ("[event.e]\ntopic = '$share/g/a'\nattributes = [{name = 'v'}]", 2, "claims a plain topic filter"),
         ("[event.'e f']\ntopic = 'a'\nattributes = [{name = 'v'}]", 1, 'event type "e f" is refused'),
         (
-            "[event.e]\ntopic = 'a/+'\nattributes = [{name = 'v'}]\n[event.f]\ntopic = '+/b'\nattributes = [{name = 'v'}]",
+            f"{OTHER}[event.f]\ntopic = '+/b'\nattributes = [{{name = 'v'}}]",
             5,
-            'event types e ("a/+") and f ("+/b") claim the same topics',
+            'event types other ("a/+") and f ("+/b") claim the same topics',
         ),
     ],
 )
@@ -138,7 +137,7 @@ def test_a_wrong_event_type_is_refused_with_line_and_key(text: str, line: int, s
         one("name = 'pcc.voltage'"),
         one("name = 'v'\npath = 'Inputs/../T'", "payload = 'sparkplug'"),
         one("name = 'spannung_größe'"),
-        "[event.e]\ntopic = 'a'\nattributes = [{name = 'v'}]\n[event.f]\ntopic = 'b'\nattributes = [{name = 'v'}]",
+        f"{OTHER}[event.f]\ntopic = 'b'\nattributes = [{{name = 'v'}}]",
     ],
 )
 def test_and_these_are_accepted(text: str) -> None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tieline.core.broker import Broker
     from tieline.core.message import Message
     from tieline.core.session import Grant, Session
+    from tieline.match.events import EventType
+    from tieline.match.where import Predicate
 
 #: Retained messages queued in one go.
 PORTION = 1_000
@@ -30,13 +32,14 @@ SEARCHED = 100
 class Replay:
     """One walk over retained messages."""
 
-    __slots__ = ("asking", "grant", "waiting", "walk")
+    __slots__ = ("asking", "bound", "grant", "waiting", "walk")
 
     def __init__(self, walk: Iterator[Message | None], grant: Grant, asking: Asking | None = None) -> None:
         self.walk = walk
         self.grant = grant
-        #: The subscription, if it has a condition.
+        #: The subscription, if it has a condition, and the condition as each event type understands it.
         self.asking = asking
+        self.bound: dict[EventType, Predicate] = {}
         #: Taken from the walk, but there was no room for it.
         self.waiting: Message | None = None
 
@@ -83,7 +86,7 @@ def _grant(broker: Broker, replay: Replay, message: Message) -> Grant | None:
     """How the message is sent; None if it does not meet the subscription's condition."""
     if replay.asking is None:
         return replay.grant
-    grant = is_wanted(broker, replay.asking, message)
+    grant = is_wanted(broker, replay.asking, replay.bound, message)
     if grant is not None:
         grant.set_retain = True
     return grant

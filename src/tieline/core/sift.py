@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from tieline.core.message import Burst
 from tieline.core.routes import Route, folded, grant_for
 from tieline.match.conditions import wants
+from tieline.match.where import bind
 
 if TYPE_CHECKING:
     from tieline.core.asking import Asking
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from tieline.core.session import Grant, Held, Mark, Session
     from tieline.core.share import Group
     from tieline.match.conditions import Conditions
-    from tieline.match.events import Reading
+    from tieline.match.events import EventType, Reading
+    from tieline.match.where import Predicate
 
 #: Remembered routes of one topic; beyond, they are forgotten and found again.
 MOST_NARROWED = 10_000
@@ -54,30 +56,54 @@ def narrow(broker: Broker, message: Message, route: Route) -> Route:
 def sift_all(broker: Broker, pending: Sequence[tuple[Burst, Route]]) -> Iterator[tuple[Burst, Route]]:
     """The same for the bursts of a chunk, which are looked up together where that is possible; in their order."""
     payloads: dict[Batch, list[bytes]] = {}
-    for burst, route in pending:
-        sifting = route.sifting
-        if sifting is not None and _is_batched(sifting):
-            payloads.setdefault(sifting.tables, []).extend(burst.payloads())
-    answers = {tables: iter(_look_up(broker, tables, batch)) for tables, batch in payloads.items()}
+    #: Of each conditional route: whose answers its messages take.
+    batches: dict[Route, Batch | None] = {}
     for burst, route in pending:
         sifting = route.sifting
         if sifting is None:
-            yield burst, route
-        elif sifting.tables in answers and _is_batched(sifting):
-            found = answers[sifting.tables]
-            yield from _runs(burst, (_folded(route, next(found)) for _ in range(burst.messages)))
+            continue
+        if route in batches:
+            batch = batches[route]
         else:
+            batch = batches[route] = sifting.tables if _is_batched(sifting) else None
+        if batch is not None:
+            if batch not in payloads:
+                payloads[batch] = []
+            if burst.messages == 1:
+                payloads[batch].append(burst.packets[burst.head :])
+            else:
+                payloads[batch].extend(burst.payloads())
+    answers = {batch: iter(_look_up(broker, batch, asked)) for batch, asked in payloads.items()}
+    for burst, route in pending:
+        if not route.is_sifted:
+            yield burst, route
+            continue
+        batch = batches[route]
+        if batch is None:
             yield from _runs(burst, _one_by_one(broker, burst, route))
+        elif burst.messages == 1:
+            narrowed = _folded(route, next(answers[batch]))
+            if narrowed.has_receivers:
+                yield burst, narrowed
+        else:
+            found = answers[batch]
+            yield from _runs(burst, (_folded(route, next(found)) for _ in range(burst.messages)))
 
 
-def is_wanted(broker: Broker, asking: Asking, message: Message) -> Grant | None:
-    """How a retained message reaches somebody who asks for a condition; None if it does not meet it."""
+def is_wanted(broker: Broker, asking: Asking, bound: dict[EventType, Predicate], message: Message) -> Grant | None:
+    """How a retained message reaches somebody who asks for a condition; None if it does not meet it.
+
+    ``bound`` remembers the condition as each event type understands it, for the next message.
+    """
     topic = message.topic.decode()
-    reading = broker.events.of(topic).read(message.payload, message.properties, topic)
+    event = broker.events.of(topic)
+    reading = event.read(message.payload, message.properties, topic)
     if reading is None:
         broker.account.unreadable += 1
         return None
-    if not wants(asking, reading, message.topic):
+    if event not in bound:
+        bound[event] = bind(asking.predicate, event).predicate
+    if not wants(asking, bound[event], reading, message.topic):
         return None
     grant = grant_for(asking.session, [asking])
     grant.marks = _marks((asking,), reading, message.topic)

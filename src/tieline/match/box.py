@@ -48,12 +48,12 @@ class Box(NamedTuple):
 
 
 def below(bound: float) -> float:
-    """The greatest number less than a bound: ``v < bound`` is ``v <= below(bound)``."""
+    """The greatest number less than a bound: what an open upper end becomes."""
     return math.nextafter(bound, -math.inf)
 
 
 def above(bound: float) -> float:
-    """The least number greater than a bound: ``v > bound`` is ``v >= above(bound)``."""
+    """The least number greater than a bound: what an open lower end becomes."""
     return math.nextafter(bound, math.inf)
 
 

@@ -47,10 +47,10 @@ class Conditions(Generic[A]):
         self._free: list[int] = []
         #: The numbers of those that are in the index; None for those that no message can satisfy.
         self._numbers: dict[A, int | None] = {}
-        #: Numbers whose boxes are not the whole condition.
-        self._unsure: set[int] = set()
-        #: Those that are asked about every message.
-        self._scanned: dict[A, None] = {}
+        #: Numbers whose boxes are not the whole condition, and the condition.
+        self._unsure: dict[int, Predicate] = {}
+        #: Those that are asked about every message, and what for.
+        self._scanned: dict[A, Predicate] = {}
 
     def __len__(self) -> int:
         return len(self._numbers) + len(self._scanned)
@@ -73,7 +73,8 @@ class Conditions(Generic[A]):
         except CodesExhausted:
             bound = None  # more categories are named than have numbers: this one is evaluated instead
         if index is None or bound is None or (not bound.is_exact and _is_open(bound.boxes, index.dimensions)):
-            self._scanned[asker] = None
+            # in the words of the event type: its timestamps, for one, are numbers
+            self._scanned[asker] = asker.predicate if bound is None else bound.predicate
             return
         if not bound.boxes:
             self._numbers[asker] = None
@@ -85,7 +86,7 @@ class Conditions(Generic[A]):
             self._askers[number] = asker
         self._numbers[asker] = number
         if not bound.is_exact:
-            self._unsure.add(number)
+            self._unsure[number] = bound.predicate
         for box in bound.boxes:
             index.add(number, box)
 
@@ -98,7 +99,7 @@ class Conditions(Generic[A]):
         if number is not None and self._index is not None:
             self._index.remove(number)
             self._askers[number] = None
-            self._unsure.discard(number)
+            self._unsure.pop(number, None)
             self._free.append(number)
 
     def match(self, reading: Reading, topic: bytes) -> list[A]:
@@ -108,9 +109,10 @@ class Conditions(Generic[A]):
             for number in self._index.match(reading.row):
                 asker = self._askers[number]
                 assert asker is not None
-                if number not in self._unsure or wants(asker, reading, topic):
+                condition = self._unsure.get(number)
+                if condition is None or wants(asker, condition, reading, topic):
                     found.append(asker)
-        found += [asker for asker in self._scanned if wants(asker, reading, topic)]
+        found += [asker for asker, condition in self._scanned.items() if wants(asker, condition, reading, topic)]
         return found
 
     def match_rows(self, rows: Sequence[Sequence[float]]) -> list[Sequence[A]]:
@@ -127,10 +129,10 @@ class Conditions(Generic[A]):
         ]
 
 
-def wants(asker: Asker, reading: Reading, topic: bytes) -> bool:
-    """Whether a message satisfies a condition, evaluated on its own."""
+def wants(asker: Asker, condition: Predicate, reading: Reading, topic: bytes) -> bool:
+    """Whether a message satisfies an asker's condition, as its event type understands it, evaluated on its own."""
     last = asker.last
-    return asker.predicate.holds(reading.get, None if last is None else last.before(topic))
+    return condition.holds(reading.get, None if last is None else last.before(topic))
 
 
 def _is_open(boxes: Sequence[Box], dimensions: int) -> bool:

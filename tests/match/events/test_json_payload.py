@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tieline.match.box import MISSING
-from tieline.match.events import UNTYPED, Attribute, EventType
+from tieline.match.events import UNTYPED, Attribute, EventType, Kind
 from tieline.match.events.kinds import OF_KIND, Value
 
-KINDS = ("number", "integer", "category", "boolean", "timestamp")
+KINDS: tuple[Kind, ...] = ("number", "integer", "category", "boolean", "timestamp")
 KEYS = ("a", "b", "0", "1", "value", "", "é")
 
 scalars = (
@@ -146,6 +146,20 @@ def test_a_large_payload_is_not_searched_for_what_was_not_declared() -> None:
     reading = small.read(payload)
     assert reading is not None and reading.get("v") == 1.0 and reading.get("w") is None
     assert EventType("e", "t", most_bytes=50).read(payload) is None
+
+
+def test_a_large_payload_is_read_as_carefully_as_a_small_one() -> None:
+    declared = [Attribute("v"), Attribute("w", path="a.b"), Attribute("c", path="cells.1")]
+    event = EventType("e", "t", declared, most_bytes=9)
+    filling = b',"filling":[' + b"0," * 5000 + b"0]}"
+    assert event.rows(
+        [
+            b'{"v":1,"a":{"b":2},"cells":[3,4]' + filling,
+            b'{"v":null,"a":{"b":2},"cells":[3,4]' + filling,
+            b'{"v":1,"a":5,"cells":7' + filling,
+            b'{"x":1' + filling,
+        ]
+    ) == [[1.0, 2.0, 4.0], [MISSING, 2.0, 4.0], [1.0, MISSING, MISSING], [MISSING] * 3]
 
 
 def test_what_is_broken_beside_the_declared_attributes_does_no_harm() -> None:

@@ -17,7 +17,7 @@ from tieline.match.events.kinds import Value
 
 _DEPTH: Final = 32
 #: An item of one byte becomes an object of some sixty, so this is a few milliseconds and a few megabytes.
-_LARGEST: Final = 131_072
+_LARGEST: Final = 65_536
 #: Keys that are no texts can be chosen so that a dictionary becomes slow.  Devices that save bytes with integer keys
 #: send little, and so little that even a hostile choice costs next to nothing.
 _LARGEST_WITH_OTHER_KEYS: Final = 4_096

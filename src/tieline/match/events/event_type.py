@@ -105,10 +105,12 @@ class EventType:
         its place in the payload.
         """
         decoded = self._codec.read(payload, topic)
+        texts: dict[str, str] | None = None
         if decoded is not None:
             values, find = decoded
             if properties and MISSING in values:
-                self._fill(values, user_properties(properties))
+                texts = user_properties(properties)
+                self._fill(values, texts)
         else:
             texts = user_properties(properties) if properties else None
             if not texts:
@@ -116,7 +118,7 @@ class EventType:
             values, find = [MISSING] * len(self.attributes), nothing
             self._fill(values, texts)
         row = self._coded(list(values)) if self._coders else cast("list[float]", values)
-        return Reading(values, row, self.position, find, properties)
+        return Reading(values, row, self.position, find, properties, texts)
 
     def rows(self, payloads: Sequence[bytes], topic: str = "") -> list[list[float] | None]:
         """The rows of many messages without properties, None for payloads that cannot be read."""

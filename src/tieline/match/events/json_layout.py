@@ -24,6 +24,7 @@ import msgspec
 from tieline.conf.schema import Attribute, Kind
 from tieline.match.box import MISSING
 from tieline.match.events import json_tree
+from tieline.match.events.json_tree import ABSENT
 from tieline.match.events.kinds import EXACT, OF_KIND, Value
 
 _Number = Annotated[float, msgspec.Meta(gt=-EXACT, lt=EXACT)]
@@ -86,10 +87,10 @@ class Layout:
             names[name] = step
             place = prefix + name
             if child.is_raw:
-                fields.append((name, msgspec.Raw | None, None))
-                for position, path in _ends(child, ""):
+                fields.append((name, msgspec.Raw, ABSENT))
+                for position, steps in _ends(child, ()):
                     getters[position] = place
-                    self.finish.append((position, _finder(path, attributes[position].kind)))
+                    self.finish.append((position, _finder(steps, attributes[position].kind)))
             elif child.ends:
                 (position,) = child.ends
                 kind = attributes[position].kind
@@ -106,7 +107,7 @@ class Layout:
 def members(attributes: Sequence[Attribute]) -> Callable[[bytes], Callable[[str], object]]:
     """A second reading, of one attribute at a time: the top level as raw texts, in which paths are looked up."""
     first = list(dict.fromkeys(attribute.place.partition(".")[0] for attribute in attributes))
-    fields: list[tuple[str, Any, Any]] = [(f"f{number}", msgspec.Raw | None, None) for number in range(len(first))]
+    fields: list[tuple[str, Any, Any]] = [(f"f{number}", msgspec.Raw, ABSENT) for number in range(len(first))]
     renamed = {f"f{number}": step for number, step in enumerate(first)}
     decode = msgspec.json.Decoder(msgspec.defstruct("Members", fields, rename=renamed, frozen=True, gc=False)).decode
 
@@ -114,28 +115,28 @@ def members(attributes: Sequence[Attribute]) -> Callable[[bytes], Callable[[str]
         found = dict(zip(first, msgspec.structs.astuple(decode(payload)), strict=True))
 
         def find(place: str) -> object:
-            step, _dot, rest = place.partition(".")
-            raw = found[step]
-            return None if raw is None else json_tree.find(raw, rest)
+            first_step, *rest = place.split(".")
+            raw = found[first_step]
+            return None if raw is ABSENT else json_tree.find(raw, rest)
 
         return find
 
     return read
 
 
-def _ends(node: _Node, path: str) -> list[tuple[int, str]]:
-    """Every attribute that ends at a node or below it, and the rest of its path."""
-    found = [(position, path) for position in node.ends]
+def _ends(node: _Node, steps: tuple[str, ...]) -> list[tuple[int, tuple[str, ...]]]:
+    """Every attribute that ends at a node or below it, and the steps that are left to it."""
+    found = [(position, steps) for position in node.ends]
     for step, child in node.children.items():
-        found += _ends(child, f"{path}.{step}" if path else step)
+        found += _ends(child, (*steps, step))
     return found
 
 
-def _finder(path: str, kind: Kind) -> Callable[[Any], Value]:
+def _finder(steps: Sequence[str], kind: Kind) -> Callable[[Any], Value]:
     of_kind = OF_KIND[kind]
 
-    def finish(raw: msgspec.Raw | None) -> Value:
-        return MISSING if raw is None else of_kind(json_tree.find(raw, path))
+    def finish(raw: msgspec.Raw) -> Value:
+        return MISSING if raw is ABSENT else of_kind(json_tree.find(raw, steps))
 
     return finish
 

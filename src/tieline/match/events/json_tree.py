@@ -6,6 +6,7 @@ and something unreadable in one member does not spoil the others.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -16,6 +17,16 @@ BARE: Final = "value"
 _OBJECT: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ARRAY: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _SCALAR: Final = msgspec.json.Decoder(bool | int | float | str | None)
+
+#: Positions below this one are read without building the rest of their array.
+_EARLY: Final = 32
+#: Stands for a member that a payload does not have.
+ABSENT: Final = msgspec.Raw()
+_FIRST: Final = msgspec.json.Decoder(
+    msgspec.defstruct(
+        "First", [(f"f{number}", msgspec.Raw, ABSENT) for number in range(_EARLY)], array_like=True, frozen=True
+    )
+)
 
 #: What msgspec raises for a text that is not JSON or too deeply nested.  What is JSON but not what was expected is a
 #: ValidationError, which is to be caught before.
@@ -44,15 +55,15 @@ class JsonTree:
         """The scalar at a path of keys and array positions, such as ``cells.0.voltage``."""
         if self._members is None:
             return self._bare if path == BARE else None
-        first, _dot, rest = path.partition(".")
+        first, *rest = path.split(".")
         member = self._members.get(first)
         return None if member is None else find(member, rest)
 
 
-def find(raw: msgspec.Raw, path: str) -> object:
-    """The scalar at a path below a raw text, which may be empty; None if there is none."""
+def find(raw: msgspec.Raw, steps: Sequence[str]) -> object:
+    """The scalar that some steps lead to from a raw text; None if there is none."""
     try:
-        for step in path.split(".") if path else ():
+        for step in steps:
             below = _step(raw, step)
             if below is None:
                 return None
@@ -76,8 +87,18 @@ def _step(raw: msgspec.Raw, step: str) -> msgspec.Raw | None:
     try:
         return _OBJECT.decode(raw).get(step)
     except msgspec.ValidationError:
-        items = _items(raw) if is_position(step) else None
-    return items[int(step)] if items is not None and int(step) < len(items) else None
+        return _item(raw, int(step)) if is_position(step) else None
+
+
+def _item(raw: msgspec.Raw, position: int) -> msgspec.Raw | None:
+    if position >= _EARLY:
+        items = _items(raw)
+        return items[position] if items is not None and position < len(items) else None
+    try:
+        found: msgspec.Raw = msgspec.structs.astuple(_FIRST.decode(raw))[position]
+    except msgspec.ValidationError:
+        return None
+    return None if found is ABSENT else found
 
 
 def _items(raw: msgspec.Raw | bytes) -> list[msgspec.Raw] | None:

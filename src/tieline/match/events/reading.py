@@ -13,10 +13,16 @@ from tieline.match.events.user_properties import user_properties
 class Reading:
     """One message as its event type reads it."""
 
-    __slots__ = ("_find", "_found", "_position", "_properties", "_values", "row")
+    __slots__ = ("_find", "_found", "_position", "_properties", "_texts", "_values", "row")
 
     def __init__(
-        self, values: list[Value], row: list[float], position: Mapping[str, int], find: Find, properties: bytes
+        self,
+        values: list[Value],
+        row: list[float],
+        position: Mapping[str, int],
+        find: Find,
+        properties: bytes,
+        texts: dict[str, str] | None,
     ) -> None:
         #: One number per declared attribute, MISSING where there is none.
         self.row = row
@@ -24,6 +30,8 @@ class Reading:
         self._position = position
         self._find = find
         self._properties = properties
+        #: The user properties, once somebody needed them.
+        self._texts = texts
         #: Attributes that were asked for and not declared; many conditions ask for the same.
         self._found: dict[str, Value | None] = {}
 
@@ -39,7 +47,9 @@ class Reading:
 
     def _search(self, name: str) -> Value | None:
         value = undeclared(self._find(name))
-        if value is None and self._properties:
-            text = user_properties(self._properties).get(name)
-            return None if text is None else undeclared_text(text)
-        return value
+        if value is not None or not self._properties:
+            return value
+        if self._texts is None:
+            self._texts = user_properties(self._properties)
+        text = self._texts.get(name)
+        return None if text is None else undeclared_text(text)
