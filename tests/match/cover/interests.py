@@ -20,6 +20,14 @@ NAMES: Final = [
     if levels != ("",)
 ]
 
+#: Every topic filter of up to three levels made of these.
+FILTERS: Final = [
+    "/".join(levels)
+    for depth in (1, 2, 3)
+    for levels in itertools.product(("a", "", "$a", "+", "#"), repeat=depth)
+    if "#" not in levels[:-1] and levels != ("",)
+]
+
 _ENDS: Final = (0.0, 1.0, 2.0, 3.0)
 _ends: Final = st.sampled_from(_ENDS)
 _intervals: Final = st.one_of(

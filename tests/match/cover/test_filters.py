@@ -4,16 +4,10 @@ import itertools
 
 import pytest
 
-from tests.match.cover.interests import NAMES
+from tests.match.cover.interests import FILTERS, NAMES
 from tieline.match.cover.filters import canonical, covers, overlap
 from tieline.wire.topics import matches
 
-FILTERS = [
-    "/".join(levels)
-    for depth in (1, 2, 3)
-    for levels in itertools.product(("a", "", "$a", "+", "#"), repeat=depth)
-    if "#" not in levels[:-1] and levels != ("",)
-]
 #: Names with one level more than any filter, so that what only a # reaches is among them.
 LONG = [f"{name}/{level}" for name in NAMES for level in ("a", "")]
 MATCHED = {filter: frozenset(name for name in NAMES + LONG if matches(filter, name)) for filter in FILTERS}

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -7,63 +9,48 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from tests.match.cover.interests import MESSAGES, crowded, interests, nested, wants
 from tieline.match.box import Box
+from tieline.match.cover import shelf
 from tieline.match.cover.forest import NOTHING, Changes, Forest, Mode
 from tieline.match.cover.interest import Interest
+from tieline.match.cover.shelf import IndexFactory
+from tieline.match.index.small import SmallIndex
 
 SAMPLE = MESSAGES[::13]
 any_interest = st.one_of(nested, nested, crowded, interests)
 
 
-class Forests(RuleBasedStateMachine):
-    """A forest beside a dictionary of what is held and the set that upstream was told."""
+class Watched:
+    """A forest beside a dictionary of what is held and the set that upstream was told, compared at each step."""
 
-    @initialize(mode=st.sampled_from(("optimal", "suboptimal")))
-    def begin(self, mode: Mode) -> None:
-        self.forest = Forest(mode)
+    def __init__(self, mode: Mode, make_index: IndexFactory | None = None) -> None:
+        self.forest = Forest(mode, make_index)
         self.held: dict[int, Interest] = {}
         self.upstream: set[Interest] = set()
         self.ids = 0
 
-    @rule(interest=any_interest)
     def add(self, interest: Interest) -> None:
         self.ids += 1
-        self.put(self.ids, interest)
-
-    @rule(interest=any_interest, data=st.data())
-    def replace(self, interest: Interest, data: st.DataObject) -> None:
-        if self.held:
-            self.put(data.draw(st.sampled_from(sorted(self.held))), interest)
-
-    @rule(data=st.data())
-    def add_one_that_is_there(self, data: st.DataObject) -> None:
-        if self.held:
-            self.add(self.held[data.draw(st.sampled_from(sorted(self.held)))])
-
-    @rule(data=st.data())
-    def remove(self, data: st.DataObject) -> None:
-        if self.held:
-            id = data.draw(st.sampled_from(sorted(self.held)))
-            gone = self.held.pop(id)
-            self.apply(self.forest.remove(id))
-            if any(other.canonical == gone.canonical for other in self.held.values()):
-                assert self.covered(gone)
-
-    @rule(data=st.data())
-    def remove_one_that_is_forwarded(self, data: st.DataObject) -> None:
-        if self.held:
-            interest = data.draw(st.sampled_from(sorted(self.upstream, key=repr)))
-            for id in [id for id, held in self.held.items() if held.canonical == interest.canonical]:
-                del self.held[id]
-                self.apply(self.forest.remove(id))
-            assert interest not in self.upstream, "garbage was left upstream"
-
-    def put(self, id: int, interest: Interest) -> None:
-        is_new = id not in self.held
-        changes = self.forest.add(id, interest)
-        self.held[id] = interest
+        self.held[self.ids] = interest
+        changes = self.forest.add(self.ids, interest)
         self.apply(changes)
-        if is_new and self.forest.mode == "suboptimal":
+        if self.forest.mode == "suboptimal":
             assert not changes.cancel, "suboptimal covering withdraws nothing"
+
+    def replace(self, number: int, interest: Interest) -> None:
+        if self.held:
+            id = sorted(self.held)[number % len(self.held)]
+            self.held[id] = interest
+            self.apply(self.forest.add(id, interest))
+
+    def remove(self, number: int) -> None:
+        if self.held:
+            id = sorted(self.held)[number % len(self.held)]
+            gone = self.held.pop(id)
+            was_forwarded = any(gone.canonical == known.canonical for known in self.upstream)
+            changes = self.forest.remove(id)
+            self.apply(changes)
+            if not was_forwarded:
+                assert changes == NOTHING, "upstream never knew it"
 
     def apply(self, changes: Changes) -> None:
         """Tell upstream one thing after the other; nothing may be missing at any time."""
@@ -74,47 +61,104 @@ class Forests(RuleBasedStateMachine):
             assert interest in self.upstream, "upstream was told to forget what it never knew"
             self.upstream.remove(interest)
             assert all(self.covered(held) for held in self.held.values()), "a loss window"
+        self.verify()
 
     def covered(self, interest: Interest) -> bool:
         return any(known.covers(interest) for known in self.upstream)
 
-    @invariant()
-    def upstream_wants_exactly_what_is_wanted_here(self) -> None:
-        assert set(self.forest.forwarded) == self.upstream
-        assert all(self.covered(held) for held in self.held.values())
-        spellings = {held.canonical for held in self.held.values()}
-        assert all(known.canonical in spellings for known in self.upstream)
-        for message in SAMPLE:
-            here = any(wants(held, message) for held in self.held.values())
-            assert here == any(wants(known, message) for known in self.upstream)
-
-    @invariant()
-    def optimal_is_the_maximal_ones(self) -> None:
-        if self.forest.mode != "optimal":
-            return
-        distinct = {held.canonical for held in self.held.values()}
-        maximal = {one for one in distinct if not any(other != one and other.covers(one) for other in distinct)}
-        assert {known.canonical for known in self.upstream} == maximal
-
-    @invariant()
-    def it_is_in_order(self) -> None:
+    def verify(self) -> None:
         self.forest.check()
+        distinct = {held.canonical for held in self.held.values()}
         assert len(self.forest) == len(self.held)
-        assert self.forest.distinct == len({held.canonical for held in self.held.values()})
+        assert self.forest.distinct == len(distinct)
+        assert set(self.forest.forwarded) == self.upstream
+        assert all(self.covered(held) for held in distinct), "something is lost"
+        known = {interest.canonical for interest in self.upstream}
+        assert known <= distinct, "upstream wants what nobody here wants"
+        if self.forest.mode == "optimal":
+            assert known == {
+                one for one in distinct if not any(other != one and other.covers(one) for other in distinct)
+            }
+
+    def leave(self) -> None:
+        while self.held:
+            self.remove(0)
+        assert not self.upstream, "garbage was left upstream"
+        assert not self.forest.distinct
+        assert not self.forest._roots._groups._root.children
+
+
+class Forests(RuleBasedStateMachine):
+    """Few steps of every kind, with interests of every kind."""
+
+    @initialize(mode=st.sampled_from(("optimal", "suboptimal")))
+    def begin(self, mode: Mode) -> None:
+        self.watched = Watched(mode)
+
+    @rule(interest=any_interest)
+    def add(self, interest: Interest) -> None:
+        self.watched.add(interest)
+
+    @rule(interest=any_interest, number=st.integers(0, 9))
+    def replace(self, interest: Interest, number: int) -> None:
+        self.watched.replace(number, interest)
+
+    @rule(number=st.integers(0, 9))
+    def add_one_that_is_there(self, number: int) -> None:
+        held = list(self.watched.held.values())
+        if held:
+            self.watched.add(held[number % len(held)])
+
+    @rule(number=st.integers(0, 9))
+    def remove(self, number: int) -> None:
+        self.watched.remove(number)
+
+    @invariant()
+    def upstream_wants_exactly_the_messages_that_are_wanted_here(self) -> None:
+        for message in SAMPLE:
+            here = any(wants(held, message) for held in self.watched.held.values())
+            assert here == any(wants(known, message) for known in self.watched.upstream)
 
     def teardown(self) -> None:
-        if not hasattr(self, "forest"):
-            return
-        for id in list(self.held):
-            del self.held[id]
-            self.apply(self.forest.remove(id))
-        assert not self.upstream, "garbage was left upstream"
-        assert not self.forest._roots._groups._root.children
-        assert not self.forest.distinct
+        if hasattr(self, "watched"):
+            self.watched.leave()
 
 
 TestForests = Forests.TestCase
-TestForests.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestForests.settings = settings(max_examples=30, stateful_step_count=20, deadline=None)
+
+
+@pytest.mark.parametrize("mode", ["optimal", "suboptimal"])
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("make_index", [None, SmallIndex])
+def test_a_long_walk_among_interests_that_cover_each_other(
+    mode: Mode, seed: int, make_index: IndexFactory | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shelf, "SCAN_TO", 2)
+    rng = random.Random(seed)
+    watched = Watched(mode, make_index)
+    for step in range(300):
+        # Grows to some dozens, then shrinks, again and again.
+        is_growing = step % 100 < 60
+        action = rng.random()
+        if action < 0.1:
+            watched.replace(rng.randrange(99), some_interest(rng))
+        elif (action < 0.7) == is_growing:
+            watched.add(some_interest(rng))
+        else:
+            watched.remove(rng.randrange(99))
+    watched.leave()
+
+
+def some_interest(rng: random.Random) -> Interest:
+    filter = rng.choice(("a/b", "a/b", "a/+", "a/#", "+/b", "#", "+/#"))
+    if rng.random() < 0.05:
+        return Interest(filter)
+    centre, reach = rng.choice((0.0, 0.0, 1.0)), float(rng.randrange(12))
+    if rng.random() < 0.5:
+        return Interest(filter, "one", Box((centre - reach,), (centre + reach,)))
+    other = float(rng.randrange(4))
+    return Interest(filter, "two", Box((centre - reach, -other), (centre + reach, other)))
 
 
 def voltage(lo: float, hi: float) -> Interest:
@@ -203,6 +247,15 @@ def test_an_id_that_changes_its_mind_leaves_no_gap(mode: Mode) -> None:
     forest.add(2, voltage(1, 2))
     assert forest.add(1, voltage(3, 9)) == Changes(forward=(voltage(3, 9), voltage(1, 2)), cancel=(voltage(0, 4),))
     assert forest.add(1, voltage(3, 9)) == NOTHING
+
+
+def test_a_box_with_other_attributes_than_its_type_changes_nothing() -> None:
+    forest = Forest()
+    forest.add(1, voltage(0, 1))
+    with pytest.raises(ValueError):
+        forest.add(2, Interest("microgrid/+/pcc", "pcc", Box((0.0, 0.0), (1.0, 1.0))))
+    forest.check()
+    assert len(forest) == forest.distinct == 1
 
 
 def test_removing_what_is_not_held() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.match.cover.interests import FILTERS
 from tests.match.topics import filters
 from tieline.match.cover.filters import canonical, covers
 from tieline.match.cover.tree import CoverTree
@@ -13,6 +14,13 @@ def planted(stored: list[str]) -> tuple[CoverTree[str], set[str]]:
     for filter in stored:
         tree.put(filter, canonical(filter))
     return tree, {canonical(filter) for filter in stored}
+
+
+def test_among_all_short_filters() -> None:
+    tree, kept = planted(FILTERS)
+    for filter in FILTERS:
+        assert sorted(tree.coverers(filter)) == sorted(one for one in kept if covers(one, filter)), filter
+        assert sorted(tree.covered(filter)) == sorted(one for one in kept if covers(filter, one)), filter
 
 
 @given(st.lists(filters, max_size=25), filters)

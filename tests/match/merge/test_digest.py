@@ -151,10 +151,13 @@ def test_a_digest_of_another_type_is_refused() -> None:
             decode(made.encode(), 1)
 
 
-def test_a_bitmap_that_unfolds_is_refused() -> None:
+def test_a_bitmap_of_another_size_is_refused() -> None:
     bomb = b"C" + ROUTING.encode() + zlib.compress(bytes(10_000_000))
     with pytest.raises(BadDigest, match="another size"):
         decode(bomb, DIMENSIONS)
+    short = b"C" + ROUTING.encode() + zlib.compress(bytes(7))
+    with pytest.raises(BadDigest, match="another size"):
+        decode(short, DIMENSIONS)
     tail = CellDigest.of(scattered(5), ROUTING).encode() + b"!"
     with pytest.raises(BadDigest, match="another size"):
         decode(tail, DIMENSIONS)

@@ -28,7 +28,7 @@ from typing import Final, Literal, NamedTuple
 
 from tieline.match.cover.interest import Interest
 from tieline.match.cover.roots import Roots
-from tieline.match.cover.shelf import IndexFactory, Scan
+from tieline.match.cover.shelf import IndexFactory
 
 Mode = Literal["optimal", "suboptimal"]
 
@@ -70,7 +70,7 @@ class _Tree:
 class Forest:
     """The interests behind one upstream link, by id."""
 
-    def __init__(self, mode: Mode = "optimal", make_index: IndexFactory = Scan) -> None:
+    def __init__(self, mode: Mode = "optimal", make_index: IndexFactory | None = None) -> None:
         self.mode: Final = mode
         self._births = 0
         self._interests: dict[Hashable, Interest] = {}
@@ -117,8 +117,10 @@ class Forest:
             tree.holders += 1
             return NOTHING
         self._births += 1
-        tree = self._trees[interest.canonical] = _Tree(interest, self._births)
+        tree = _Tree(interest, self._births)
+        # Boxes of one type that differ in their attributes cannot be compared: refused, before anything has changed.
         is_forwarded, withdrawn = self._plant(tree)
+        self._trees[interest.canonical] = tree
         return Changes((interest,) if is_forwarded else (), tuple(old.interest for old in withdrawn))
 
     def _drop(self, interest: Interest) -> Changes:

@@ -36,7 +36,7 @@ class _Group:
 class Roots(Generic[T]):
     """Values stored under a key and an interest; no two interests in it want the same."""
 
-    def __init__(self, make_index: IndexFactory, *, is_withdrawing: bool) -> None:
+    def __init__(self, make_index: IndexFactory | None, *, is_withdrawing: bool) -> None:
         self._make_index = make_index
         #: Whether somebody will ask what an interest covers.
         self._is_withdrawing = is_withdrawing
@@ -60,7 +60,7 @@ class Roots(Generic[T]):
             return
         shelf = group.shelves.get(interest.event)
         if shelf is None:
-            shelf = Shelf(len(interest.box.lo), self._make_index, is_mirrored=self._is_withdrawing)
+            shelf = Shelf(self._make_index, is_mirrored=self._is_withdrawing)
             group.shelves[interest.event] = shelf
         shelf.add(key, interest.box)
 

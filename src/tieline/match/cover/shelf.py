@@ -11,7 +11,7 @@ somebody needs it.  A point may hold no -inf, so the least number stands for it;
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from tieline.match.box import ANY, LEAST, Box
 
@@ -31,46 +31,32 @@ class BoxIndex(Protocol):
 #: Makes an empty index for boxes of so many attributes.
 IndexFactory = Callable[[int], BoxIndex]
 
-
-class Scan:
-    """An index that asks every box: right for the few boxes that most filters have."""
-
-    __slots__ = ("_boxes",)
-
-    def __init__(self, dimensions: int) -> None:
-        self._boxes: dict[int, Box] = {}
-
-    def add(self, id: int, box: Box) -> None:
-        self._boxes[id] = box
-
-    def remove(self, id: int) -> None:
-        del self._boxes[id]
-
-    def match(self, row: Sequence[float]) -> list[int]:
-        return [id for id, box in self._boxes.items() if box.contains(row)]
-
-    def coverers(self, box: Box) -> list[int]:
-        return [id for id, candidate in self._boxes.items() if candidate.covers(box)]
+#: Boxes that are compared one by one before an index is worth its memory: most filters have no more.
+SCAN_TO: Final = 32
 
 
 class Shelf:
-    """Boxes by key, with both questions of covering."""
+    """Boxes by key, with both questions of covering.
 
-    __slots__ = ("_boxes", "_free", "_index", "_keys", "_mirror", "_slots")
+    ``make_index`` is asked for an index when there are many boxes; without it they are always compared one by one.
+    """
 
-    def __init__(self, dimensions: int, make_index: IndexFactory, *, is_mirrored: bool) -> None:
+    __slots__ = ("_boxes", "_free", "_index", "_is_mirrored", "_keys", "_make_index", "_mirror", "_slots")
+
+    def __init__(self, make_index: IndexFactory | None, *, is_mirrored: bool) -> None:
+        self._make_index = make_index
+        self._is_mirrored = is_mirrored
         self._boxes: dict[int, Box] = {}
+        #: None while the boxes are few.
+        self._index: BoxIndex | None = None
+        #: None while there is no index, or if nobody will ask what a box covers.
+        self._mirror: BoxIndex | None = None
         # Keys may be any numbers; an index wants small ones that are used again.
         #: The id under which the indexes know each key.
         self._slots: dict[int, int] = {}
         #: The other way round; stale where the id is free.
         self._keys: list[int] = []
         self._free: list[int] = []
-        # A box over no attribute is worth no index.
-        make = make_index if dimensions else Scan
-        self._index: BoxIndex = make(dimensions)
-        #: None if nobody will ask what a box covers.
-        self._mirror: BoxIndex | None = make(2 * dimensions) if is_mirrored else None
 
     def __len__(self) -> int:
         return len(self._boxes)
@@ -79,21 +65,20 @@ class Shelf:
         return iter(self._boxes)
 
     def add(self, key: int, box: Box) -> None:
-        if self._free:
-            slot = self._free.pop()
-            self._keys[slot] = key
-        else:
-            slot = len(self._keys)
-            self._keys.append(key)
-        self._slots[key] = slot
         self._boxes[key] = box
-        self._index.add(slot, box)
-        if self._mirror is not None:
-            ends = len(box.lo)
-            self._mirror.add(slot, Box((ANY[0],) * ends + box.hi, _numbers(box.lo) + (ANY[1],) * ends))
+        if self._index is not None:
+            self._enter(self._index, key, box)
+        elif self._make_index is not None and len(self._boxes) > SCAN_TO:
+            self._index = self._make_index(len(box.lo))
+            if self._is_mirrored:
+                self._mirror = self._make_index(2 * len(box.lo))
+            for known, one in self._boxes.items():
+                self._enter(self._index, known, one)
 
     def remove(self, key: int) -> None:
         del self._boxes[key]
+        if self._index is None:
+            return
         slot = self._slots.pop(key)
         self._free.append(slot)
         self._index.remove(slot)
@@ -102,6 +87,8 @@ class Shelf:
 
     def coverers(self, box: Box) -> list[int]:
         """The keys of the boxes that cover one."""
+        if self._index is None:
+            return [key for key, candidate in self._boxes.items() if candidate.covers(box)]
         return [self._keys[slot] for slot in self._index.coverers(box)]
 
     def covered(self, box: Box) -> list[int]:
@@ -110,6 +97,19 @@ class Shelf:
             return [key for key, candidate in self._boxes.items() if box.covers(candidate)]
         found = (self._keys[slot] for slot in self._mirror.match(_numbers(box.lo) + box.hi))
         return [key for key in found if box.covers(self._boxes[key])]
+
+    def _enter(self, index: BoxIndex, key: int, box: Box) -> None:
+        if self._free:
+            slot = self._free.pop()
+            self._keys[slot] = key
+        else:
+            slot = len(self._keys)
+            self._keys.append(key)
+        self._slots[key] = slot
+        index.add(slot, box)
+        if self._mirror is not None:
+            ends = len(box.lo)
+            self._mirror.add(slot, Box((ANY[0],) * ends + box.hi, _numbers(box.lo) + (ANY[1],) * ends))
 
 
 def _numbers(bounds: tuple[float, ...]) -> tuple[float, ...]:

@@ -73,9 +73,8 @@ class CellDigest:
             raise BadDigest(f"a bitmap of 2**{routing.bits} cells is too large")
         unpacker = zlib.decompressobj()
         try:
-            # The room is given, so that a small message cannot unfold into a large one; one byte more, because
-            # without any room left the end of the message would not be read.
-            bitmap = unpacker.decompress(compressed, _bytes(routing) + 1)
+            # The room is given, so that a small message cannot unfold into a large one.
+            bitmap = unpacker.decompress(compressed, _bytes(routing))
         except zlib.error:
             raise BadDigest("a bitmap cannot be decompressed") from None
         if len(bitmap) != _bytes(routing) or not unpacker.eof or unpacker.unused_data:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Protocol
 
 from tieline.match.box import Box
-from tieline.match.cover.shelf import IndexFactory, Scan
+from tieline.match.cover.shelf import IndexFactory
 from tieline.match.merge import boxes as exactly
 from tieline.match.merge import cells, ranges
 from tieline.match.merge.boxes import BoxDigest
@@ -55,7 +55,9 @@ _LEVELS: Final[dict[bytes, Callable[[bytes], Digest]]] = {
 }
 
 
-def digest(boxes: Iterable[Box], routing: Routing, *, budget: int = BUDGET, make_index: IndexFactory = Scan) -> Digest:
+def digest(
+    boxes: Iterable[Box], routing: Routing, *, budget: int = BUDGET, make_index: IndexFactory | None = None
+) -> Digest:
     """The finest digest of some boxes that fits into so many bytes."""
     merged = merge(boxes, make_index)
     exact = BoxDigest(merged)

@@ -10,25 +10,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tieline.match.box import Box, above
-from tieline.match.cover.shelf import IndexFactory, Scan
+from tieline.match.cover.shelf import IndexFactory, Shelf
 
 #: An interval.
 _Side = tuple[float, float]
 
 
-def maximal(boxes: Iterable[Box], make_index: IndexFactory = Scan) -> list[Box]:
+def maximal(boxes: Iterable[Box], make_index: IndexFactory | None = None) -> list[Box]:
     """The boxes that no other one covers; of equal ones the first, and no empty ones."""
     distinct = [box for box in dict.fromkeys(boxes) if not box.is_empty]
-    if len(distinct) < 2:
-        return distinct
-    dimensions = len(distinct[0].lo)
-    index = make_index(dimensions)
-    for id, box in enumerate(distinct):
-        index.add(id, box)
-    return [box for box in distinct if len(index.coverers(box)) == 1]
+    shelf = Shelf(make_index, is_mirrored=False)
+    for key, box in enumerate(distinct):
+        shelf.add(key, box)
+    # Every box covers itself.
+    return [box for box in distinct if len(shelf.coverers(box)) == 1]
 
 
-def merge(boxes: Iterable[Box], make_index: IndexFactory = Scan) -> list[Box]:
+def merge(boxes: Iterable[Box], make_index: IndexFactory | None = None) -> list[Box]:
     """Boxes with exactly the same points, none of which covers or could be joined with another."""
     kept = maximal(boxes, make_index)
     while True:
