@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from random import Random
 from typing import Final
 
@@ -44,7 +45,7 @@ class Oracle:
         return sorted({id for id, box in self.boxes if box.covers(inner)})
 
 
-def check_index(make: Make, *, examples: int = 25) -> None:
+def check_index(make: Make, *, examples: int = 30) -> None:
     """Assert everything that an index owes."""
     check_script(make, examples=examples)
     check_crowd(make)
@@ -96,14 +97,13 @@ def check_script(make: Make, *, examples: int) -> None:
         index, oracle = make(dimensions), Oracle()
         assert index.dimensions == dimensions
         point, box = rows(dimensions), boxes(dimensions)
-        for _ in range(data.draw(st.integers(1, 12))):
-            for _ in range(data.draw(st.integers(0, 4))):
-                id, added = data.draw(st.integers(0, 12)), data.draw(box)
+        for _ in range(data.draw(st.integers(1, 15))):
+            for id, added in data.draw(st.lists(st.tuples(st.integers(0, 12), box), max_size=4)):
                 index.add(id, added)
                 oracle.add(id, added)
             present = sorted({id for id, _ in oracle.boxes})
-            if present and data.draw(st.booleans()):
-                gone = data.draw(st.sampled_from(present))
+            gone = data.draw(st.sampled_from((None, *present)))
+            if gone is not None:
                 index.remove(gone)
                 oracle.remove(gone)
             agree(index, oracle, data.draw(st.lists(point, max_size=3)), data.draw(st.lists(box, max_size=1)))
@@ -121,7 +121,7 @@ def agree(index: Index, oracle: Oracle, points: Sequence[Sequence[float]], inner
         assert sorted(index.match(point)) == oracle.match(point), f"exact, and each id once: {point}"
     offsets, ids = index.match_batch(points)
     assert len(offsets) == len(points) + 1 and offsets[0] == 0 and offsets[-1] == len(ids)
-    for point, start, end in zip(points, offsets, offsets[1:], strict=False):
+    for point, start, end in zip(points, offsets[:-1], offsets[1:], strict=True):
         assert sorted(ids[start:end]) == oracle.match(point), f"a batch is what its points are: {point}"
     for box in (*inner, *(box for _, box in oracle.boxes[-2:])):
         assert sorted(index.coverers(box)) == oracle.coverers(box), f"everybody who covers {box}"
@@ -130,7 +130,7 @@ def agree(index: Index, oracle: Oracle, points: Sequence[Sequence[float]], inner
 # -- more boxes than a script has
 
 
-def check_crowd(make: Make, *, size: int = 240) -> None:
+def check_crowd(make: Make, *, size: int = 300) -> None:
     """Boxes enough for every bucket, many of them alike, come and go."""
     random = Random(1)
     for dimensions in (1, 2, 5):
@@ -142,6 +142,10 @@ def check_crowd(make: Make, *, size: int = 240) -> None:
                 oracle.add(id, box)
         points = [[_value(random) for _ in range(dimensions)] for _ in range(15)]
         agree(index, oracle, points, [])
+        offsets, ids = index.match_batch(points * 20)
+        lengths = [end - start for start, end in pairwise(offsets)]
+        assert lengths == [len(oracle.match(point)) for point in points] * 20, "however large a batch is"
+        assert sorted(ids) == sorted([id for point in points for id in oracle.match(point)] * 20)
         for id in random.sample(range(size), size // 2):
             index.remove(id)
             oracle.remove(id)
@@ -203,4 +207,6 @@ def check_refusals(make: Make) -> None:
         index.remove(3)
     with pytest.raises(ValueError, match="whole number from 0"):
         index.add(-1, everything(1))
+    with pytest.raises(ValueError, match="1 dimensions, not 2"):
+        index.add(3, everything(2))
     assert len(index) == 0 and index.match((0.5,)) == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 pytest.importorskip("numba")
@@ -11,9 +13,9 @@ from tieline.match.index import compiled
 from tieline.match.index.protocol import Boxes
 
 
-def test_no_question_waits_for_the_compiler():
+def test_no_question_waits_for_the_compiler() -> None:
     compiled.warm()
-    kernels = (compiled._search_point, compiled._search_all, compiled._set, compiled._clear)
+    kernels: list[Any] = [compiled._search_point, compiled._search_all, compiled._set, compiled._clear]
     before = [len(kernel.signatures) for kernel in kernels]
     for dimensions in (1, 2, 7):
         count = 5000
@@ -28,10 +30,10 @@ def test_no_question_waits_for_the_compiler():
     assert [len(kernel.signatures) for kernel in kernels] == before
 
 
-def test_code_is_compiled_even_where_it_cannot_be_kept(monkeypatch):
+def test_code_is_compiled_even_where_it_cannot_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     attempts = []
 
-    def njit(function, **options):
+    def njit(function: Any, **options: bool) -> Any:
         attempts.append(options)
         if options.get("cache"):
             raise RuntimeError("cannot cache function: no locator available")

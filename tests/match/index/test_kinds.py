@@ -30,22 +30,22 @@ def used(build: Callable[[Boxes, int], Index]) -> Make:
     return make
 
 
-def test_small():
+def test_small() -> None:
     check_index(SmallIndex)
     check_index(used(SmallIndex.from_boxes))
 
 
-def test_numpy():
+def test_numpy() -> None:
     check_index(VectorIndex, examples=15)
     check_index(used(VectorIndex.from_boxes))
 
 
-def test_numba():
+def test_numba() -> None:
     compiled = pytest.importorskip("tieline.match.index.compiled", exc_type=ImportError)
     check_index(compiled.CompiledIndex, examples=15)
     check_index(used(compiled.CompiledIndex.from_boxes))
 
 
-def test_adaptive():
+def test_adaptive() -> None:
     check_index(AdaptiveIndex, examples=15)
     check_index(used(AdaptiveIndex.from_boxes), examples=15)

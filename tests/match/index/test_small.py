@@ -3,6 +3,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from tieline.match.box import GREATEST, Box
 from tieline.match.index import small
 from tieline.match.index.small import SmallIndex
@@ -16,7 +18,7 @@ def grid(side: int) -> SmallIndex:
     return index
 
 
-def test_cells_are_remembered_until_something_changes():
+def test_cells_are_remembered_until_something_changes() -> None:
     index = grid(10)
     assert sorted(index.match((3.5, 3.5))) == [33]
     assert index.match((3.6, 3.4)) == [33]
@@ -29,7 +31,7 @@ def test_cells_are_remembered_until_something_changes():
     assert index.match((3.5, 3.5)) == []
 
 
-def test_an_answer_about_covering_does_not_outlive_a_change():
+def test_an_answer_about_covering_does_not_outlive_a_change() -> None:
     index = grid(10)
     inner = Box((3.2, 3.2), (3.4, 3.4))
     assert index.coverers(inner) == [33]
@@ -37,7 +39,7 @@ def test_an_answer_about_covering_does_not_outlive_a_change():
     assert sorted(index.coverers(inner)) == [33, 100]
 
 
-def test_the_memory_for_cells_is_bounded(monkeypatch):
+def test_the_memory_for_cells_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(small, "_MOST_CELLS", 8)
     index = grid(10)
     for x in range(10):
@@ -52,7 +54,7 @@ def test_the_memory_for_cells_is_bounded(monkeypatch):
     assert sum(kept) == index._candidates <= 20
 
 
-def test_slots_of_forgotten_boxes_are_not_kept_for_ever():
+def test_slots_of_forgotten_boxes_are_not_kept_for_ever() -> None:
     index = SmallIndex(1)
     for number in range(1000):
         index.add(number, Box((float(number),), (number + 1.0,)))
@@ -62,7 +64,7 @@ def test_slots_of_forgotten_boxes_are_not_kept_for_ever():
     assert sorted(index.match((995.5,))) == [995]
 
 
-def test_few_boxes_need_no_bitmap():
+def test_few_boxes_need_no_bitmap() -> None:
     index = SmallIndex(3)
     for number in range(20):
         index.add(number, Box((float(number),) * 3, (number + 3.0,) * 3))
@@ -70,7 +72,7 @@ def test_few_boxes_need_no_bitmap():
     assert list(index._cells) == [(0, 0, 0)]
 
 
-def test_a_small_index_needs_neither_numpy_nor_numba():
+def test_a_small_index_needs_neither_numpy_nor_numba() -> None:
     code = (
         "import sys; from tieline.match.index import AdaptiveIndex; from tieline.match.box import everything;"
         "index = AdaptiveIndex(2); [index.add(id, everything(2)) for id in range(100)];"
@@ -79,5 +81,5 @@ def test_a_small_index_needs_neither_numpy_nor_numba():
     subprocess.run([sys.executable, "-c", code], check=True, timeout=50)
 
 
-def test_repr():
+def test_repr() -> None:
     assert repr(grid(2)) == "<SmallIndex 4 boxes, 2 dimensions, 0 cells remembered>"

@@ -55,7 +55,7 @@ class AdaptiveIndex:
         """An index that holds these boxes, in what suits them at once, even if that has to be compiled first."""
         index = cls(dimensions, backend=backend)
         kind = index._suited(len(boxes.ids))
-        index._job = Rebuild(boxes, dimensions, kind)
+        index._job = Rebuild(lambda: boxes, dimensions, kind)
         index._job.run()
         index.adopt(index._job)
         return index
@@ -89,9 +89,6 @@ class AdaptiveIndex:
     def coverers(self, box: Box) -> list[int]:
         return self._index.coverers(box)
 
-    def boxes(self) -> Boxes:
-        return self._index.boxes()
-
     def memory(self) -> int:
         return self._index.memory()
 
@@ -103,7 +100,7 @@ class AdaptiveIndex:
 
     def begin_rebuild(self) -> Rebuild:
         """Begin to make another index; if one was begun before, it will not be adopted any more."""
-        self._job = Rebuild(self._index.boxes(), self.dimensions, self._suited(len(self)))
+        self._job = Rebuild(self._index.snapshot(), self.dimensions, self._suited(len(self)))
         self._changes.clear()
         return self._job
 
@@ -146,4 +143,4 @@ class AdaptiveIndex:
 
     def _move(self) -> None:
         """Leave the integers now, without waiting for a compiler."""
-        self._index, self.backend = make("numpy", self.dimensions, self._index.boxes()), "numpy"
+        self._index, self.backend = make("numpy", self.dimensions, self._index.snapshot()()), "numpy"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import Final, Self
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from tieline.match.box import Box
 from tieline.match.index.build import build
-from tieline.match.index.protocol import NO_BOXES, Boxes, check_id
+from tieline.match.index.protocol import NO_BOXES, Boxes, check_box
 from tieline.match.index.table import NONE, Counts, Floats
 
 #: Points that are answered together.
@@ -63,7 +63,7 @@ class BitmapIndex(ABC):
         return self._unordered > _MOST_UNORDERED * self._size or used - self._size > _MOST_EMPTY * used
 
     def add(self, id: int, box: Box) -> None:
-        check_id(id)
+        check_box(id, box, self.dimensions)
         table = self._table
         slot = table.take(id)
         self._pack(self._buffer, 0, *box.lo, *[-hi for hi in box.hi])
@@ -99,8 +99,8 @@ class BitmapIndex(ABC):
             ids += found
         return offsets, ids
 
-    def boxes(self) -> Boxes:
-        return self._table.boxes()
+    def snapshot(self) -> Callable[[], Boxes]:
+        return self._table.snapshot()
 
     def memory(self) -> int:
         return self._table.memory()

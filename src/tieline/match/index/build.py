@@ -11,7 +11,7 @@ from tieline.match.box import MISSING
 from tieline.match.index.buckets import BOUNDARIES, BUCKETS, boundaries
 from tieline.match.index.order import curve_order
 from tieline.match.index.protocol import MAX_ID, Boxes
-from tieline.match.index.table import CHUNK, CHUNK_WORDS, Floats, Table, Words
+from tieline.match.index.table import CHUNK, CHUNK_WORDS, NONE, Floats, Table, Words
 
 #: Boxes that the boundaries are chosen from.
 _SAMPLE: Final = 8192
@@ -66,6 +66,7 @@ def _link(table: Table) -> None:
     """Chain the slots of every id."""
     ids = table.ids[: table.used]
     slots = np.arange(table.used, dtype=np.int32)
+    table.links[: table.used] = NONE
     table.heads[ids] = slots
     if bool((table.heads[ids] == slots).all()):
         return  # nobody has more than one

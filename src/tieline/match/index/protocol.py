@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from tieline.match.box import Box
@@ -67,15 +67,17 @@ class Rebuildable(Index, Protocol):
     def is_worn(self) -> bool:
         """Whether the same boxes in a new index of this kind would be faster or smaller."""
 
-    def boxes(self) -> Boxes:
-        """A copy of everything that is stored."""
+    def snapshot(self) -> Callable[[], Boxes]:
+        """A copy of everything, taken quickly, as a function that has time to make boxes out of it, in any thread."""
 
 
 #: Ids and slots are kept in 32 bits.
 MAX_ID = 2**31 - 1
 
 
-def check_id(id: int) -> None:
-    """Refuse an id that no array could be indexed by."""
+def check_box(id: int, box: Box, dimensions: int) -> None:
+    """Refuse an id that no array could be indexed by, and a box of another space."""
     if not 0 <= id <= MAX_ID:
         raise ValueError(f"an id is a whole number from 0 to {MAX_ID}, not {id}")
+    if not len(box.lo) == len(box.hi) == dimensions:
+        raise ValueError(f"a box of this index has {dimensions} dimensions, not {len(box.lo)}")

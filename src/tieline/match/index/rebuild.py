@@ -6,6 +6,7 @@ and in compilers, which let other threads run.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
 from typing import Literal
@@ -19,7 +20,7 @@ Backend = Literal["small", "numpy", "numba"]
 class Rebuild:
     """An index that will be made: from which boxes, and of which kind."""
 
-    def __init__(self, boxes: Boxes, dimensions: int, backend: Backend) -> None:
+    def __init__(self, boxes: Callable[[], Boxes], dimensions: int, backend: Backend) -> None:
         self._boxes = boxes
         self._dimensions = dimensions
         #: The kind of index; after :meth:`run` that which there is, if the one asked for was not to be had.
@@ -36,7 +37,7 @@ class Rebuild:
                 compiled.warm()
             except ImportError:  # installed, but not for this version of Python or numpy
                 self.backend = "numpy"
-        self.index = make(self.backend, self._dimensions, self._boxes)
+        self.index = make(self.backend, self._dimensions, self._boxes())
 
 
 def make(backend: Backend, dimensions: int, boxes: Boxes) -> Rebuildable:

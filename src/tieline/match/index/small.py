@@ -15,7 +15,8 @@ was remembered.  With very few boxes there are no boundaries yet, and the only c
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import chain
 from math import inf
 from sys import getsizeof
@@ -23,7 +24,7 @@ from typing import Any, NamedTuple
 
 from tieline.match.box import Box
 from tieline.match.index.buckets import boundaries
-from tieline.match.index.protocol import Boxes, check_id
+from tieline.match.index.protocol import Boxes, check_box
 
 #: Buckets of an attribute; fewer than in the large indexes, so that events meet the same cells again.
 _BUCKETS = 32
@@ -88,7 +89,7 @@ class SmallIndex:
     # -- changes
 
     def add(self, id: int, box: Box) -> None:
-        check_id(id)
+        check_box(id, box, self.dimensions)
         if len(self._ids) >= self._limit:
             self._arrange()
         slot = len(self._ids)
@@ -178,9 +179,8 @@ class SmallIndex:
         candidates &= self._overlapping(map(bisect_right, self._bounds, box.hi))
         return list({self._ids[slot] for slot in _bits(candidates) if self._boxes[slot].covers(box)})
 
-    def boxes(self) -> Boxes:
-        kept = [(id, box) for id, box in zip(self._ids, self._boxes, strict=True) if id >= 0]
-        return Boxes([id for id, _ in kept], [box.lo for _, box in kept], [box.hi for _, box in kept])
+    def snapshot(self) -> Callable[[], Boxes]:
+        return partial(_unpacked, self._ids.copy(), self._boxes.copy())
 
     def memory(self) -> int:
         floats = 2 * self.dimensions * getsizeof(0.0)
@@ -271,6 +271,12 @@ def _bits(bits: int) -> list[int]:
         places.append(place)
         place = digits.find("1", place + 1)
     return places
+
+
+def _unpacked(ids: list[int], boxes: list[Box]) -> Boxes:
+    """The boxes that are not forgotten."""
+    kept = [(id, box) for id, box in zip(ids, boxes, strict=True) if id >= 0]
+    return Boxes([id for id, _ in kept], [box.lo for _, box in kept], [box.hi for _, box in kept])
 
 
 def _plain(rows: Any) -> Any:

@@ -17,6 +17,8 @@ are the same question.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -51,15 +53,15 @@ class Table:
         self.summary: Words = np.zeros((columns, chunks), np.uint64)
         #: By chunk, column and word: which boxes overlap the bucket.
         self.words: Words = np.zeros((chunks, columns, CHUNK_WORDS), np.uint64)
-        #: By slot: the box.  What an empty slot contains is of no account, for it has no bit.
+        #: By slot: the box.  What is in an empty slot is of no account, for it has no bit.
         self.corners: Floats = np.zeros((chunks * CHUNK, 2 * dimensions), np.float64)
         #: By slot: whose box it is, or NONE.
-        self.ids: Places = np.full(chunks * CHUNK, NONE, np.int32)
+        self.ids: Places = np.zeros(chunks * CHUNK, np.int32)
         #: By slot: the next slot of the same id, or the next empty slot below ``used``; NONE at the end.
-        self.links: Places = np.full(chunks * CHUNK, NONE, np.int32)
+        self.links: Places = np.zeros(chunks * CHUNK, np.int32)
         #: By id: its first slot, or NONE.
         self.heads: Places = np.full(ids, NONE, np.int32)
-        #: Slots from here on were never used.
+        #: Slots from here on were never used; they have no bits, and nothing else in them has a meaning.
         self.used = 0
         #: The first empty slot below ``used``.
         self.free = NONE
@@ -111,13 +113,9 @@ class Table:
         """Ids that have a box."""
         return int(np.count_nonzero(self.heads != NONE))
 
-    def boxes(self) -> Boxes:
-        """A copy of everything."""
-        live = np.flatnonzero(self.ids[: self.used] != NONE)
-        corners = self.corners[: self.used].copy() if len(live) == self.used else self.corners[live]
-        lo, hi = corners[:, : self.dimensions], corners[:, self.dimensions :]
-        np.negative(hi, out=hi)
-        return Boxes(self.ids[live], lo, hi)
+    def snapshot(self) -> Callable[[], Boxes]:
+        """A copy of everything, made now; what it takes to make boxes out of it is done when that is called."""
+        return partial(_unpacked, self.ids[: self.used].copy(), self.corners[: self.used].copy())
 
     def memory(self) -> int:
         """Bytes of all arrays."""
@@ -140,12 +138,20 @@ class Table:
         _resize(self.corners, (chunks * CHUNK, self.corners.shape[1]))
         for places in (self.ids, self.links):
             _resize(places, (chunks * CHUNK,))
-            places[before * CHUNK :] = NONE
 
     def _grow_ids(self, id: int) -> None:
         before = len(self.heads)
         _resize(self.heads, (max(id + 1, before + before // 4, 1024),))
         self.heads[before:] = NONE
+
+
+def _unpacked(ids: Places, corners: Floats) -> Boxes:
+    """The boxes in slots that are not empty."""
+    live = ids != NONE
+    if not live.all():
+        ids, corners = ids[live], corners[live]
+    lo, hi = np.hsplit(corners, 2)
+    return Boxes(ids, lo, -hi)
 
 
 def _resize(array: NDArray[Any], shape: tuple[int, ...]) -> None:
