@@ -175,13 +175,12 @@ def test_a_group_says_what_it_is() -> None:
     assert repr(Group("g", "a/#")) == "<Group g a/#, 0 members>"
 
 
-def test_a_member_may_be_left_out() -> None:
+def test_one_that_is_away_is_chosen_only_if_it_keeps_messages() -> None:
     group = Group("g", "t")
-    one, two = Session("1", 10, 1_000), Session("2", 10, 1_000)
-    for session in (one, two):
-        group.members[session] = Grant(session, 1, group=group)
     message = Message(b"t", b"x", 1)
-    assert group.pick(message, besides=one) is group.members[two]
-    assert group.pick(message, besides=two) is group.members[one]
-    del group.members[two]
-    assert group.pick(message, besides=one) is None
+    assert group.pick(message) is None
+    one, two = Session("1", 10, 1_000), Session("2", 10, 1_000)
+    group.members[one] = Grant(one, 0, group=group)
+    assert group.pick(message) is None
+    group.members[two] = Grant(two, 1, group=group)
+    assert group.pick(message) is group.members[two]

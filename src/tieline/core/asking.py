@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Asking(Held):
     """One subscription with a condition."""
 
-    __slots__ = ("filter", "group", "is_live", "last", "predicate", "route", "session", "share")
+    __slots__ = ("filter", "group", "last", "predicate", "route", "session", "share")
 
     def __init__(  # as a subscription, and what its spelling was taken apart into
         self,
@@ -46,8 +46,6 @@ class Asking(Held):
         self.group: Group | None = None
         #: The route of messages that only this subscription wants; made when it is needed.
         self.route: Route | None = None
-        #: Until it is cancelled or replaced.
-        self.is_live = True
 
 
 class Askers:
@@ -75,7 +73,6 @@ class Askers:
     def remove(self, asking: Asking) -> None:
         """One less."""
         del self._all[asking]
-        asking.is_live = False
         if asking.last is not None:
             asking.last.clear()
         for table in self._tables.values():

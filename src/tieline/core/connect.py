@@ -14,6 +14,7 @@ from tieline.core.deliver import discard, offer
 from tieline.core.flow import landed
 from tieline.core.ports import Login, Refused
 from tieline.core.session import NEVER, Session
+from tieline.core.sift import heirs
 from tieline.wire.codec import encode
 from tieline.wire.errors import Violation
 from tieline.wire.packets import Connack, Connect, Disconnect
@@ -286,19 +287,21 @@ def end_session(broker: Broker, session: Session, now: float) -> None:
     session.inflight.clear()
     session.replays.clear()
     for message, grant in stranded:
-        if grant.group is not None and (other := grant.group.pick(message, besides=session)) is not None:
-            offer(broker, message, other, now)
+        for part, other in heirs(broker, message, grant.group) if grant.group is not None else ():
+            if other is not None:
+                offer(broker, part, other, now)
     if session.backlog is not None:
         while (waiting := session.backlog.policy.pop(now)) is not None:
             queue.blocked.append(waiting.entry)
         disengage(session)
     for item, grant in [*queue.blocked, *queue.entries]:
-        if grant.group is not None and (other := grant.group.pick(item, besides=session)) is not None:
-            queue.taken(item.messages, item.size)
-            broker.queued_bytes -= item.size
-            offer(broker, item, other, now)
-        else:
-            discard(broker, session, item, Drop.SESSION_ENDED, now)
+        for part, other in heirs(broker, item, grant.group) if grant.group is not None else ((item, None),):
+            if other is None:
+                discard(broker, (part, grant), Drop.SESSION_ENDED, now)
+            else:
+                queue.taken(part.messages, part.size)
+                broker.queued_bytes -= part.size
+                offer(broker, part, other, now)
     queue.clear()
     if broker.sessions.get(session.client_id) is session:
         del broker.sessions[session.client_id]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tieline.core.broker import Broker
     from tieline.core.message import Item
     from tieline.core.routes import Route
-    from tieline.core.session import Grant, Session
+    from tieline.core.session import Entry, Grant, Session
 
 #: A session that holds no more than this keeps up, and is served even when the broker's memory is full.
 KEEPS_UP = 65_536
@@ -82,11 +82,11 @@ def offer(broker: Broker, item: Item, grant: Grant, now: float) -> None:
         broker.account.drop(now, Drop.MEMORY_FULL, session.client_id, item.topic, item.messages, len(queue))
         session.dropped += item.messages
         return
+    for last, topic, values in grant.marks:
+        last.note(topic, values)
     broker.queued_bytes += size
     if not queue.push((item, grant), item.messages, size):
         make_room(broker, session, now)
-    for last, topic, values in grant.marks:
-        last.note(topic, values)
     if conn is not None and not conn.is_dirty:
         conn.is_dirty = True
         broker.dirty.append(conn)
@@ -115,12 +115,12 @@ def make_room(broker: Broker, session: Session, now: float) -> None:
                     item, rest = item.cut(excess)
                     queue.entries.appendleft((rest, grant))
         elif queue.entries and (keep_oldest or not _is_assured(queue.entries[-1])):
-            item, _ = queue.entries.pop()
+            item, grant = queue.entries.pop()
         elif queue.blocked:
-            item, _ = queue.blocked.popleft()
+            item, grant = queue.blocked.popleft()
         else:
-            item, _ = queue.entries.popleft()
-        discard(broker, session, item, Drop.QUEUE_FULL, now)
+            item, grant = queue.entries.popleft()
+        discard(broker, (item, grant), Drop.QUEUE_FULL, now)
 
 
 def _make_room_by_policy(broker: Broker, session: Session, now: float) -> None:
@@ -141,7 +141,7 @@ def _make_room_by_policy(broker: Broker, session: Session, now: float) -> None:
                 else:
                     item, rest = item.cut(excess)
                 backlog.keep(victim, rest, grant)
-        discard(broker, session, item, Drop.QUEUE_FULL, now)
+        discard(broker, (item, grant), Drop.QUEUE_FULL, now)
 
 
 def _excess(session: Session, burst: Burst) -> int:
@@ -150,9 +150,12 @@ def _excess(session: Session, burst: Burst) -> int:
     return max(queue.messages - queue.max_messages, -((queue.max_bytes - queue.bytes) // burst.stride))
 
 
-def discard(broker: Broker, session: Session, item: Item, why: Drop, now: float) -> None:
+def discard(broker: Broker, entry: Entry, why: Drop, now: float) -> None:
     """Account for an entry that left a queue without being sent."""
+    item, grant = entry
+    session = grant.session
     queue = session.queue
+    grant.unmark()
     queue.taken(item.messages, item.size)
     broker.queued_bytes -= item.size
     session.dropped += item.messages

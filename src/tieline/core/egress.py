@@ -213,7 +213,7 @@ def _send(  # as above
     """Encode one message; 0 when it was discarded instead."""
     if item.expires is not None and item.expires <= now:
         # [MQTT-3.3.2-5] its time is over and nothing of it was sent yet
-        _give_up(broker, session, item, Drop.EXPIRED, now)
+        _give_up(broker, item, grant, Drop.EXPIRED, now)
         return 0
     qos = item.qos if item.qos < grant.qos else grant.qos
     flags = qos << 1
@@ -254,7 +254,7 @@ def _encode(  # as above
     head, tail = item.parts(version)
     size = len(head) + len(tail) + 3
     if size > conn.max_packet:
-        _give_up(broker, grant.session, item, Drop.TOO_LARGE, now)
+        _give_up(broker, item, grant, Drop.TOO_LARGE, now)
         return 0
     out += (_FIRST[flags], head, packet_id.to_bytes(2, "big"), tail)
     return size
@@ -293,7 +293,7 @@ def _send_general(  # as above
         data = stamp(data, item.level)
     if len(data) > conn.max_packet:
         # [MQTT-3.1.2-24], [MQTT-3.1.2-25] discarded as if it had been sent
-        _give_up(broker, grant.session, item, Drop.TOO_LARGE, now)
+        _give_up(broker, item, grant, Drop.TOO_LARGE, now)
         return 0
     if new_alias:
         conn.alias_out[item.topic] = new_alias
@@ -301,9 +301,11 @@ def _send_general(  # as above
     return len(data)
 
 
-def _give_up(broker: Broker, session: Session, item: Message | Burst, why: Drop, now: float) -> None:
+def _give_up(broker: Broker, item: Message | Burst, grant: Grant, why: Drop, now: float) -> None:
     """Name a message that was popped and cannot be sent."""
+    session = grant.session
     session.dropped += 1
+    grant.unmark()
     broker.account.drop(now, why, session.client_id, item.topic, 1, len(session.queue))
 
 

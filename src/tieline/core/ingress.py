@@ -162,7 +162,7 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
     is_plain_heat = not broker.heat_deliveries
     default_level = broker.default_level
     #: Messages below urgent that are dispatched when the chunk has been parsed: the more urgent ones first, and those
-    #: that have to be looked into together.
+    #: that have to be looked into together, with whatever comes behind them.
     pending: list[tuple[Burst, Route]] = []
     packets = publishes = 0
     enough = broker.routes.work + WORK_PER_TURN
@@ -202,12 +202,17 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
                                 # where a rate is limited, each message is judged on its own: a run that is too long
                                 # must not lose its level while a later message of its flow keeps it
                                 last = size - stride if level <= ORDINARY or not has_rates else 0
+                                if route.sifting is not None:
+                                    # one run must not cost more than a turn
+                                    last = min(last, pos + stride * (WORK_PER_TURN // route.sifting.effort))
                                 while end <= last and data.startswith(prefix, end):
                                     end += stride
                                     messages += 1
                                 publishes += messages
                                 if has_levels:
                                     level = _judge(broker, conn, topic, level, messages, now)
+                                if route.sifting is not None:
+                                    broker.routes.work += messages * route.sifting.effort
                                 if route.has_receivers:
                                     burst = Burst(
                                         data[pos:end],
@@ -221,7 +226,7 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
                                         route.heat if is_plain_heat else broker.heat(route, messages, now),
                                         taxon,
                                     )
-                                    if (has_levels or route.is_sifted) and level < URGENT:
+                                    if (has_levels or route.is_sifted or pending) and level < URGENT:
                                         pending.append((burst, route))
                                     else:
                                         deliver(broker, burst, route, now)
@@ -254,6 +259,8 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
                                     message.parts5 = (data[pos + 1 : top], data[top + 2 : end])
                                 else:
                                     message.parts4 = (data[pos + 1 : top], message.payload)
+                                if pending and (route.is_sifted or not has_levels):
+                                    _dispatch(broker, pending, now)  # what came first is asked about first
                                 try:
                                     publish.accept(broker, conn, message, route, packet_id, now)
                                 except Again:
@@ -282,8 +289,9 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
             start, end = found
             _check_filters(first, end - start)
             packet = decode(first, data[start:end], version)
-            if pending and first & _PUBLISH_QOS_0 == _PUBLISH_QOS_0:
-                _dispatch(broker, pending, now)  # a message of the same flow may be among them
+            if pending:
+                # a message of the same flow may be among them, or this packet changes who their receivers are
+                _dispatch(broker, pending, now)
             try:
                 _HANDLERS[packet.__class__](broker, conn, packet, now)
             except Again:

@@ -24,6 +24,7 @@ from tieline.conf.schema import Settings
 from tieline.core.asking import Askers, Asking
 from tieline.core.session import Grant
 from tieline.core.share import Group
+from tieline.core.sifting import Narrowed, Sifting
 from tieline.match.events import Events
 from tieline.match.filters import FilterTree
 from tieline.match.index import AdaptiveIndex
@@ -34,7 +35,6 @@ from tieline.wire.topics import split_share
 if TYPE_CHECKING:
     from tieline.core.classes import Classes
     from tieline.core.session import Held, Session
-    from tieline.match.conditions import Conditions
     from tieline.match.events import EventType
 
 #: Property 11, Subscription Identifier.
@@ -104,29 +104,6 @@ class Route:
         return self.heat + int(weight * self._before)
 
 
-class Sifting:
-    """What a route with conditions on it knows."""
-
-    __slots__ = ("event", "is_birth", "matched", "narrowed", "tables")
-
-    def __init__(
-        self,
-        event: EventType,
-        tables: tuple[Conditions[Asking], ...],
-        matched: dict[Session, list[Held]],
-        *,
-        is_birth: bool,
-    ) -> None:
-        self.event = event
-        self.tables = tables
-        #: The subscriptions without a condition, by session.
-        self.matched = matched
-        #: The routes of messages, by those whose conditions they meet.
-        self.narrowed: dict[tuple[Asking, ...], Route] = {}
-        #: The topic carries Sparkplug births, which are read whoever is subscribed.
-        self.is_birth = is_birth
-
-
 class Bucket:
     """The subscribers of one filter."""
 
@@ -183,6 +160,7 @@ class Routes:
         "asking",
         "count",
         "known",
+        "narrowed",
         "resets",
         "shared",
         "weight",
@@ -207,6 +185,8 @@ class Routes:
         self._buckets: FilterTree[Bucket] = FilterTree()
         #: Remembered routes by topic bytes; all of them are also in ``_names``.
         self.known: dict[bytes, Route] = {}
+        #: What is remembered of messages with conditions on their topic.
+        self.narrowed = Narrowed()
         self._names: NameTree[bytes] = NameTree()
         self._limit = limit
         #: The cost of all remembered topics, bounded like their number: deep or long ones count for more.
@@ -346,6 +326,7 @@ class Routes:
         if group is not None:
             group.askers -= 1
             self.shared -= 1
+            group.served.pop(asking.session, None)
             if not group.members and not group.askers:
                 del bucket.groups[group.name]
         self.count -= 1
@@ -367,6 +348,7 @@ class Routes:
             group = bucket.groups.get(share)
             if group is None or group.members.pop(session, None) is None:
                 return False
+            group.served.pop(session, None)
             if not group.members and not group.askers:
                 del bucket.groups[share]
         self.count -= 1

@@ -68,6 +68,11 @@ class Grant:
     def __repr__(self) -> str:
         return f"<Grant {self.session.client_id} QoS {self.qos}>"
 
+    def unmark(self) -> None:
+        """The message was dropped before it was sent."""
+        for last, topic, values in self.marks:
+            last.forget(topic, values)
+
 
 #: What a delivery changes: the references of a subscription, the topic, and its values.
 Mark = tuple["LastValues", bytes, "References"]

@@ -2,6 +2,9 @@
 
 Members take turns.  A member that is connected and has room is preferred; if none is, a session that waits for its
 client takes the message (QoS 1 and 2), so that it is not lost.
+
+Where members ask for conditions, each message has candidates of its own, and a turn round the whole group would favour
+those that stand behind members who did not want it.  There, the candidate that was chosen longest ago is next.
 """
 
 from __future__ import annotations
@@ -9,7 +12,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tieline.core.asking import Asking
     from tieline.core.message import Item
     from tieline.core.session import Grant, Session
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 class Group:
     """The members of ``$share/NAME/FILTER``, and whose turn it is."""
 
-    __slots__ = ("_turn", "askers", "filter", "members", "name")
+    __slots__ = ("_turn", "askers", "choices", "filter", "members", "name", "served")
 
     def __init__(self, name: str, filter_: str) -> None:
         self.name = name
@@ -26,55 +28,59 @@ class Group:
         self.members: dict[Session, Grant] = {}
         #: How many members ask for conditions; they take part where theirs are met.
         self.askers = 0
-        #: Whose turn it is; shared with the parts of this group.
-        self._turn = [0]
+        self._turn = 0
+        #: Choices among those who want a message, and at which of them a member was chosen last.
+        self.choices = 0
+        self.served: dict[Session, int] = {}
 
     def __repr__(self) -> str:
-        return f"<Group {self.name} {self.filter}, {len(self.members)} members>"
+        return f"<Group {self.name} {self.filter}, {len(self.members) + self.askers} members>"
 
-    def pick(self, item: Item, *, besides: Session | None = None) -> Grant | None:
+    def part(self, askers: dict[Session, Grant]) -> Group:
+        """The group as it is for one message: everyone who takes all, and those whose conditions it meets."""
+        return _Part(self, askers)
+
+    def pick(self, item: Item) -> Grant | None:
         """The grant of the member whose turn it is; None when nobody can take the message."""
-        grants = self._candidates()
-        count = len(grants)
         away: Grant | None = None
         full: Grant | None = None
-        for step in range(count):
-            index = (self._turn[0] + step) % count
-            grant = grants[index]
+        for step, grant in enumerate(self._in_turn()):
             session = grant.session
-            if session is besides:
-                continue
             if session.connection is None:
                 if away is None and item.qos and grant.qos and session.queue.has_room(item.size):
                     away = grant
             elif session.queue.has_room(item.size):
-                self._turn[0] = index + 1
+                self._note_choice(session, step)
                 return grant
             elif full is None:
                 full = grant
         return away or full
 
-    def _candidates(self) -> list[Grant]:
-        return list(self.members.values())
+    def _in_turn(self) -> list[Grant]:
+        grants = list(self.members.values())
+        if not grants:
+            return grants
+        self._turn %= len(grants)
+        return grants[self._turn :] + grants[: self._turn]
 
-    def with_askers(self, askers: dict[Session, tuple[Asking, Grant]]) -> Group:
-        """The group as it is for one message: everyone who takes all, and those whose conditions it meets."""
-        return _Part(self, askers)
+    def _note_choice(self, session: Session, step: int) -> None:
+        self._turn += step + 1
 
 
 class _Part(Group):
-    """A group as it is for one message, which it outlives while the message waits."""
+    """The members of a group that want one message."""
 
-    __slots__ = ("_askers",)
+    __slots__ = ("_whole",)
 
-    def __init__(self, whole: Group, askers: dict[Session, tuple[Asking, Grant]]) -> None:
+    def __init__(self, whole: Group, askers: dict[Session, Grant]) -> None:
         super().__init__(whole.name, whole.filter)
-        self._turn = whole._turn  # noqa: SLF001 - a part of it
-        self._askers = askers
-        self.members = {**whole.members, **{session: grant for session, (_, grant) in askers.items()}}
-        for _, grant in askers.values():
-            grant.group = self
+        self._whole = whole
+        self.members = {**whole.members, **askers}
 
-    def _candidates(self) -> list[Grant]:
-        askers = self._askers
-        return [grant for session, grant in self.members.items() if session not in askers or askers[session][0].is_live]
+    def _in_turn(self) -> list[Grant]:
+        served = self._whole.served
+        return sorted(self.members.values(), key=lambda grant: served.get(grant.session, 0))
+
+    def _note_choice(self, session: Session, step: int) -> None:
+        self._whole.choices += 1
+        self._whole.served[session] = self._whole.choices

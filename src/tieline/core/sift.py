@@ -19,21 +19,19 @@ from typing import TYPE_CHECKING
 from tieline.core.message import Burst
 from tieline.core.routes import Route, folded, grant_for
 from tieline.match.conditions import wants
-from tieline.match.where import bind
+from tieline.match.where import understood
 
 if TYPE_CHECKING:
     from tieline.core.asking import Asking
     from tieline.core.broker import Broker
     from tieline.core.message import Item, Message
-    from tieline.core.routes import Sifting
     from tieline.core.session import Grant, Held, Mark, Session
     from tieline.core.share import Group
+    from tieline.core.sifting import Sifting
     from tieline.match.conditions import Conditions
     from tieline.match.events import EventType, Reading
     from tieline.match.where import Predicate
 
-#: Remembered routes of one topic; beyond, they are forgotten and found again.
-MOST_NARROWED = 10_000
 #: For messages that nobody wants.
 _NOWHERE = Route((), (), -1)
 
@@ -50,6 +48,8 @@ def sift(broker: Broker, item: Item, route: Route) -> Iterator[tuple[Item, Route
 
 def narrow(broker: Broker, message: Message, route: Route) -> Route:
     """The route of one message."""
+    assert route.sifting is not None
+    broker.routes.work += route.sifting.effort
     return _route_of(broker, route, message.topic, message.payload, message.properties)
 
 
@@ -82,12 +82,12 @@ def sift_all(broker: Broker, pending: Sequence[tuple[Burst, Route]]) -> Iterator
         if batch is None:
             yield from _runs(burst, _one_by_one(broker, burst, route))
         elif burst.messages == 1:
-            narrowed = _folded(route, next(answers[batch]))
+            narrowed = _folded(broker, route, next(answers[batch]))
             if narrowed.has_receivers:
                 yield burst, narrowed
         else:
             found = answers[batch]
-            yield from _runs(burst, (_folded(route, next(found)) for _ in range(burst.messages)))
+            yield from _runs(burst, (_folded(broker, route, next(found)) for _ in range(burst.messages)))
 
 
 def is_wanted(broker: Broker, asking: Asking, bound: dict[EventType, Predicate], message: Message) -> Grant | None:
@@ -98,16 +98,40 @@ def is_wanted(broker: Broker, asking: Asking, bound: dict[EventType, Predicate],
     topic = message.topic.decode()
     event = broker.events.of(topic)
     reading = event.read(message.payload, message.properties, topic)
+    broker.account.sifted += 1
     if reading is None:
         broker.account.unreadable += 1
         return None
     if event not in bound:
-        bound[event] = bind(asking.predicate, event).predicate
+        bound[event] = understood(asking.predicate, event)
     if not wants(asking, bound[event], reading, message.topic):
         return None
     grant = grant_for(asking.session, [asking])
     grant.marks = _marks((asking,), reading, message.topic)
     return grant
+
+
+def heirs(broker: Broker, item: Item, group: Group) -> Iterator[tuple[Item, Grant | None]]:
+    """Who of a group takes over what waited for a member that is gone, message by message; None where nobody can.
+
+    The group is looked up as it is now, and so are the conditions of its members.
+    """
+    route = broker.routes.known.get(item.topic) or broker.routes.find(item.topic.decode(), item.topic)
+    if not route.is_sifted:
+        yield item, _pick(route, item, group)
+    elif isinstance(item, Burst):
+        for number, narrowed in enumerate(_one_by_one(broker, item, route)):
+            part = item.part(number, number + 1)
+            yield part, _pick(narrowed, part, group)
+    else:
+        yield item, _pick(narrow(broker, item, route), item, group)
+
+
+def _pick(route: Route, item: Item, group: Group) -> Grant | None:
+    for each in route.groups:
+        if each.name == group.name and each.filter == group.filter:
+            return each.pick(item)
+    return None
 
 
 def _is_batched(sifting: Sifting) -> bool:
@@ -168,21 +192,21 @@ def _route_of(broker: Broker, route: Route, topic: bytes, payload: bytes, proper
     if sifting.is_birth:
         broker.events.learn(name, payload)
     if not sifting.tables:
-        return _folded(route, ())
+        return _folded(broker, route, ())
     reading = sifting.event.read(payload, properties, name)
     broker.account.sifted += 1
     if reading is None:
         broker.account.unreadable += 1
-        return _folded(route, ())
+        return _folded(broker, route, ())
     askings: list[Asking] = []
     for table in sifting.tables:
         askings += table.match(reading, topic)
     if any(asking.last is not None for asking in askings):
         return _fold(route, askings, reading, topic)
-    return _folded(route, askings)
+    return _folded(broker, route, askings)
 
 
-def _folded(route: Route, askings: Sequence[Asking]) -> Route:
+def _folded(broker: Broker, route: Route, askings: Sequence[Asking]) -> Route:
     """The route of those who take everything and of some who ask, remembered."""
     if not route.grants and not route.groups:
         if not askings:
@@ -195,11 +219,10 @@ def _folded(route: Route, askings: Sequence[Asking]) -> Route:
     sifting = route.sifting
     assert sifting is not None
     key = tuple(askings)
-    narrowed = sifting.narrowed.get(key)
+    narrowed = broker.routes.narrowed.get(sifting, key)
     if narrowed is None:
-        if len(sifting.narrowed) >= MOST_NARROWED:
-            sifting.narrowed.clear()
-        narrowed = sifting.narrowed[key] = _fold(route, askings)
+        narrowed = _fold(route, askings)
+        broker.routes.narrowed.put(sifting, key, narrowed)
     return narrowed
 
 
@@ -217,16 +240,12 @@ def _fold(route: Route, askings: Sequence[Asking], reading: Reading | None = Non
         _grant(session, [*sifting.matched.get(session, ()), *some], some, reading, topic)
         for session, some in asked.items()
     ]
-    groups = [group for group in route.groups if group not in shared]
+    groups = [group.part({}) if group.askers else group for group in route.groups if group not in shared]
     for group, members in shared.items():
-        groups.append(
-            group.with_askers(
-                {
-                    session: (some[0], _grant(session, list(some), some, reading, topic, is_shared=True))
-                    for session, some in members.items()
-                }
-            )
-        )
+        chosen = {
+            session: _grant(session, list(some), some, reading, topic, group) for session, some in members.items()
+        }
+        groups.append(group.part(chosen))
     return Route(tuple(grants), tuple(groups), -1)
 
 
@@ -236,14 +255,17 @@ def _grant(  # what is folded, who of them asks, and what the message says
     askings: Sequence[Asking],
     reading: Reading | None,
     topic: bytes,
-    *,
-    is_shared: bool = False,
+    group: Group | None = None,
 ) -> Grant:
     marks = () if reading is None else _marks(askings, reading, topic)
-    if not marks and not is_shared:
+    if not marks and group is None:
         return folded(session, subscriptions)
     grant = grant_for(session, subscriptions)
+    grant.group = group
     grant.marks = marks
+    if reading is not None and grant.others is not None:
+        # what its own messages are folded from has references of its own
+        grant.others.marks = _marks([each for each in askings if not each.options.no_local], reading, topic)
     return grant
 
 

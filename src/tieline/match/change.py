@@ -3,7 +3,7 @@
 A reference is the value of the last message that was delivered, not of the last one that came by, so that a value that
 creeps is noticed once it has crept far enough.  Each subscription remembers a bounded number of topics, and all of them
 together a bounded number; the topic that was delivered longest ago is forgotten, counted, and its next message counts
-as changed.
+as changed.  So does the next one of a topic whose last message was dropped after all.
 """
 
 from __future__ import annotations
@@ -54,22 +54,31 @@ class LastValues:
         memory = self._memory
         if self._by_topic.pop(topic, None) is None:
             if len(self._by_topic) >= memory.most_each:
-                self._forget_oldest()
                 memory.forgotten_alone += 1
+                if not self._forget_oldest():
+                    return
             if memory.kept >= memory.most:
                 memory.forgotten_together += 1
-                if not self._by_topic:
+                if not self._forget_oldest():
                     return
-                self._forget_oldest()
             memory.kept += 1
         self._by_topic[topic] = values
+
+    def forget(self, topic: bytes, values: References) -> None:
+        """A message was dropped before it was sent: it is no reference, unless a later one has taken its place."""
+        if self._by_topic.get(topic) is values:
+            del self._by_topic[topic]
+            self._memory.kept -= 1
 
     def clear(self) -> None:
         """The subscription ends."""
         self._memory.kept -= len(self._by_topic)
         self._by_topic.clear()
 
-    def _forget_oldest(self) -> None:
-        if self._by_topic:
-            del self._by_topic[next(iter(self._by_topic))]
-            self._memory.kept -= 1
+    def _forget_oldest(self) -> bool:
+        """Make room; False if there is nothing to forget."""
+        if not self._by_topic:
+            return False
+        del self._by_topic[next(iter(self._by_topic))]
+        self._memory.kept -= 1
+        return True

@@ -14,7 +14,7 @@ from tieline.match.box import Box, everything
 from tieline.match.change import LastValues
 from tieline.match.events import CodesExhausted, EventType, Reading
 from tieline.match.index import AdaptiveIndex
-from tieline.match.where import Predicate, bind
+from tieline.match.where import Predicate, bind, understood
 
 
 class Asker(Protocol):
@@ -32,6 +32,8 @@ class Asker(Protocol):
 A = TypeVar("A", bound=Asker)
 #: Below this many messages at once, an index is asked one by one.
 FEW = 4
+#: Boxes among which to search takes about as long as to evaluate one condition.
+BOXES_PER_EFFORT = 10_000
 
 
 class Conditions(Generic[A]):
@@ -65,6 +67,11 @@ class Conditions(Generic[A]):
         """Whether the index alone knows the answer, so that nothing but the numbers of a message is needed."""
         return not self._scanned and not self._unsure
 
+    @property
+    def effort(self) -> int:
+        """What asking about one message costs, about: counted in conditions that are evaluated."""
+        return 1 + len(self._scanned) + len(self._numbers) // BOXES_PER_EFFORT
+
     def add(self, asker: A) -> None:
         """One more condition."""
         index = self._index
@@ -74,7 +81,7 @@ class Conditions(Generic[A]):
             bound = None  # more categories are named than have numbers: this one is evaluated instead
         if index is None or bound is None or (not bound.is_exact and _is_open(bound.boxes, index.dimensions)):
             # in the words of the event type: its timestamps, for one, are numbers
-            self._scanned[asker] = asker.predicate if bound is None else bound.predicate
+            self._scanned[asker] = understood(asker.predicate, self.event)
             return
         if not bound.boxes:
             self._numbers[asker] = None

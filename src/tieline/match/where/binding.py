@@ -70,17 +70,21 @@ def bind(predicate: Predicate, event: Event) -> Bound:
 
     Raises whatever ``event.code`` raises for a category of which too many values are named already.
     """
-    term = _timed(predicate.term, event)
+    timed = understood(predicate, event)
 
     def regions(leaf: Leaf, is_negated: bool) -> list[Region]:
         return _regions(leaf, is_negated, event)
 
-    found = cover(term, regions)
+    found = cover(timed.term, regions)
     return Bound(
-        boxes=tuple(region.box for region in found),
-        is_exact=all(region.is_exact for region in found),
-        predicate=predicate if term is predicate.term else Predicate(predicate.text, term),
+        boxes=tuple(region.box for region in found), is_exact=all(region.is_exact for region in found), predicate=timed
     )
+
+
+def understood(predicate: Predicate, event: Event) -> Predicate:
+    """A predicate as a type understands it: its times are numbers; the predicate itself if it names none."""
+    term = _timed(predicate.term, event)
+    return predicate if term is predicate.term else Predicate(predicate.text, term)
 
 
 def _regions(leaf: Leaf, is_negated: bool, event: Event) -> list[Region]:

@@ -1,0 +1,172 @@
+"""Whoever is found by index and evaluation together is whoever would be found by evaluating every condition."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from tieline.match.change import LastValues, Memory
+from tieline.match.conditions import BOXES_PER_EFFORT, FEW, Conditions
+from tieline.match.events import UNTYPED, Attribute, EventType
+from tieline.match.where import Predicate, parse, understood
+
+DECLARED = (
+    Attribute("v", bounds=(0.0, 500.0)),
+    Attribute("n", "integer"),
+    Attribute("s", "category", values=("on", "off")),
+    Attribute("up", "boolean"),
+    Attribute("at", "timestamp"),
+)
+#: What is a box, what is one only partly, and what is none.
+CONDITIONS = (
+    "v < 207",
+    "195.5 <= v <= 207",
+    "v != 207",
+    "n in (1, 3)",
+    "s = 'on' and not up = true",
+    "s = 'lost'",
+    "at >= '1970-01-01T00:00:10Z'",
+    "v > 5 and v < 4",
+    "changed(v)",
+    "changed(v) and at >= '1970-01-01T00:00:10Z'",
+    "delta(v) > 10 or s = 'off'",
+    "not changed(n)",
+    "x.y > 1",
+    "x.y > 1 and v < 207",
+    "at < '1970-01-01T00:00:10Z' or x.y > 1",
+    "not (v < 207 or up = false)",
+)
+_payloads = st.fixed_dictionaries(
+    {},
+    optional={
+        "v": st.sampled_from([0, 195.5, 206.999, 207, 600, None, "x", True]),
+        "n": st.sampled_from([1, 2, 3, 2.5]),
+        "s": st.sampled_from(["on", "off", "lost", "other"]),
+        "up": st.booleans(),
+        "at": st.sampled_from([9, 10, "1970-01-01T00:00:10Z"]),
+        "x": st.sampled_from([{"y": 2}, {"y": 0}, {}, 2]),
+    },
+)
+_topics = st.sampled_from([b"t/1", b"t/2"])
+
+
+class Watcher:
+    def __init__(self, text: str, memory: Memory) -> None:
+        self.predicate: Predicate = parse(text)
+        watched = self.predicate.watched
+        self.last = LastValues(watched, memory) if watched else None
+
+    def __repr__(self) -> str:
+        return self.predicate.text
+
+
+class Table(RuleBasedStateMachine):
+    """Askers come and go; after each step they are compared with a list that is gone through one by one."""
+
+    @initialize(is_typed=st.sampled_from((True, True, True, False)))
+    def begin(self, is_typed: bool) -> None:
+        self.event = EventType("e", "t/+", DECLARED) if is_typed else UNTYPED
+        self.table: Conditions[Watcher] = Conditions(self.event)
+        self.memory = Memory(10, 1_000)
+        self.askers: list[Watcher] = []
+
+    @rule(text=st.sampled_from(CONDITIONS))
+    def add(self, text: str) -> None:
+        asker = Watcher(text, self.memory)
+        self.askers.append(asker)
+        self.table.add(asker)
+        assert len(self.table) == len(self.askers)
+
+    @rule(data=st.data())
+    def remove(self, data: st.DataObject) -> None:
+        if self.askers:
+            asker = self.askers.pop(data.draw(st.integers(0, len(self.askers) - 1)))
+            self.table.remove(asker)
+            assert len(self.table) == len(self.askers)
+
+    @rule(said=_payloads, topic=_topics)
+    def match(self, said: dict[str, Any], topic: bytes) -> None:
+        reading = self.event.read(json.dumps(said).encode())
+        assert reading is not None
+        expected = []
+        for asker in self.askers:
+            before = None if asker.last is None else asker.last.before(topic)
+            if understood(asker.predicate, self.event).holds(reading.get, before):
+                expected.append(asker)
+        found = self.table.match(reading, topic)
+        assert len(found) == len(set(found))
+        assert set(found) == set(expected)
+        for asker in found:
+            if asker.last is not None:
+                asker.last.note(topic, {name: reading.get(name) for name in asker.last.names})
+
+    @rule(many=st.lists(_payloads, max_size=2 * FEW))
+    def match_many(self, many: list[dict[str, Any]]) -> None:
+        if self.table.is_exact and self.event is not UNTYPED:
+            readings = [self.event.read(json.dumps(said).encode()) for said in many]
+            found = self.table.match_rows([reading.row for reading in readings if reading is not None])
+            assert [set(some) for some in found] == [
+                {asker for asker in self.askers if understood(asker.predicate, self.event).holds(reading.get)}
+                for reading in readings
+                if reading is not None
+            ]
+
+
+TestTable = Table.TestCase
+TestTable.settings = settings(max_examples=60, stateful_step_count=25)
+
+
+def _table(event: EventType, *texts: str) -> tuple[Conditions[Watcher], list[Watcher]]:
+    table: Conditions[Watcher] = Conditions(event)
+    askers = [Watcher(text, Memory(10, 10)) for text in texts]
+    for asker in askers:
+        table.add(asker)
+    return table, askers
+
+
+@pytest.mark.parametrize(
+    ("text", "is_exact"),
+    [("v < 207", True), ("v > 5 and v < 4", True), ("changed(v)", False), ("x > 1", False), ("x > 1 and v < 2", False)],
+)
+def test_the_index_alone_answers_only_where_boxes_say_everything(text: str, is_exact: bool) -> None:
+    table, (asker,) = _table(EventType("e", "t", DECLARED), text)
+    assert table.is_exact == is_exact
+    table.remove(asker)
+    assert table.is_exact
+    assert len(table) == 0
+
+
+def test_conditions_that_no_box_narrows_cost_an_evaluation_each() -> None:
+    assert _table(EventType("e", "t", DECLARED), "v < 207", "changed(v) and v < 2")[0].effort == 1
+    assert _table(EventType("e", "t", DECLARED), "x > 1", "y > 1", "v < 3")[0].effort == 3
+    assert _table(UNTYPED, "v < 207", "v < 208")[0].effort == 3
+
+
+def test_many_boxes_cost_something_too() -> None:
+    event = EventType("e", "t", DECLARED)
+    table: Conditions[Watcher] = Conditions(event)
+    memory = Memory(1, 1)
+    # impossible conditions are counted, and are quickly added
+    for _ in range(BOXES_PER_EFFORT):
+        table.add(Watcher("v > 5 and v < 4", memory))
+    assert table.effort == 2
+
+
+def test_a_category_with_too_many_values_is_evaluated_instead(monkeypatch: pytest.MonkeyPatch) -> None:
+    event = EventType("e", "t", DECLARED)
+    monkeypatch.setattr(event._codes[2], "_most", 3)
+    texts = ["s = 'one'", "s = 'two' and at >= '1970-01-01T00:00:10Z'", "s = 'three' and v < 5"]
+    table, askers = _table(event, *texts)
+    assert len(event._codes[2]) == 3, "on, off and one"
+    assert not table.is_exact
+    reading = event.read(b'{"s": "two", "at": 10}')
+    assert reading is not None
+    assert table.match(reading, b"t") == [askers[1]]
+    for asker in askers:
+        table.remove(asker)
+    assert table.is_exact
