@@ -202,17 +202,18 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
                                 # where a rate is limited, each message is judged on its own: a run that is too long
                                 # must not lose its level while a later message of its flow keeps it
                                 last = size - stride if level <= ORDINARY or not has_rates else 0
-                                if route.sifting is not None:
+                                sifting = route.sifting
+                                if sifting is not None:
                                     # one run must not cost more than a turn
-                                    last = min(last, pos + stride * (WORK_PER_TURN // route.sifting.effort))
+                                    last = min(last, pos + stride * (WORK_PER_TURN // sifting.effort))
                                 while end <= last and data.startswith(prefix, end):
                                     end += stride
                                     messages += 1
                                 publishes += messages
                                 if has_levels:
                                     level = _judge(broker, conn, topic, level, messages, now)
-                                if route.sifting is not None:
-                                    broker.routes.work += messages * route.sifting.effort
+                                if sifting is not None:
+                                    broker.routes.work += messages * sifting.effort
                                 if route.has_receivers:
                                     burst = Burst(
                                         data[pos:end],

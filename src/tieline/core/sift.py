@@ -48,16 +48,20 @@ def sift(broker: Broker, item: Item, route: Route) -> Iterator[tuple[Item, Route
 
 def narrow(broker: Broker, message: Message, route: Route) -> Route:
     """The route of one message."""
-    assert route.sifting is not None
-    broker.routes.work += route.sifting.effort
+    sifting = route.sifting
+    assert sifting is not None
+    sifting.weigh()
+    broker.routes.work += sifting.effort
     return _route_of(broker, route, message.topic, message.payload, message.properties)
 
 
 def sift_all(broker: Broker, pending: Sequence[tuple[Burst, Route]]) -> Iterator[tuple[Burst, Route]]:
     """The same for the bursts of a chunk, which are looked up together where that is possible; in their order."""
-    payloads: dict[Batch, list[bytes]] = {}
+    payloads: dict[EventType, list[bytes]] = {}
     #: Of each conditional route: whose answers its messages take.
     batches: dict[Route, Batch | None] = {}
+    #: Of each of those: where its messages are among the payloads of its event type.
+    places: dict[Batch, list[int]] = {}
     for burst, route in pending:
         sifting = route.sifting
         if sifting is None:
@@ -65,15 +69,24 @@ def sift_all(broker: Broker, pending: Sequence[tuple[Burst, Route]]) -> Iterator
         if route in batches:
             batch = batches[route]
         else:
+            sifting.weigh()
             batch = batches[route] = sifting.tables if _is_batched(sifting) else None
         if batch is not None:
-            if batch not in payloads:
-                payloads[batch] = []
+            event = sifting.event
+            asked = payloads.get(event)
+            if asked is None:
+                asked = payloads[event] = []
+            mine = places.get(batch)
+            if mine is None:
+                mine = places[batch] = []
             if burst.messages == 1:
-                payloads[batch].append(burst.packets[burst.head :])
+                mine.append(len(asked))
+                asked.append(burst.packets[burst.head :])
             else:
-                payloads[batch].extend(burst.payloads())
-    answers = {batch: iter(_look_up(broker, batch, asked)) for batch, asked in payloads.items()}
+                mine.extend(range(len(asked), len(asked) + burst.messages))
+                asked.extend(burst.payloads())
+    rows = {event: _decode(broker, event, asked) for event, asked in payloads.items()}
+    answers = {batch: iter(_look_up(batch, rows[batch[0].event], mine)) for batch, mine in places.items()}
     for burst, route in pending:
         if not route.is_sifted:
             yield burst, route
@@ -139,19 +152,32 @@ def _is_batched(sifting: Sifting) -> bool:
     return not sifting.is_birth and not sifting.event.reads_topic and all(table.is_exact for table in sifting.tables)
 
 
-def _look_up(broker: Broker, tables: Batch, payloads: Sequence[bytes]) -> list[Sequence[Asking]]:
-    """Who wants each of the payloads."""
-    rows = tables[0].event.rows(payloads)
-    readable = [row for row in rows if row is not None]
+def _decode(broker: Broker, event: EventType, payloads: Sequence[bytes]) -> list[list[float] | None]:
+    """What the payloads say."""
+    rows = event.rows(payloads)
     broker.account.sifted += len(rows)
-    broker.account.unreadable += len(rows) - len(readable)
+    broker.account.unreadable += rows.count(None)
+    return rows
+
+
+def _look_up(
+    tables: Batch, rows: Sequence[Sequence[float] | None], places: Sequence[int]
+) -> Sequence[Sequence[Asking]]:
+    """Who wants each of some messages."""
+    if len(places) == 1 and len(tables) == 1:
+        row = rows[places[0]]
+        return ((),) if row is None else (tables[0].match_row(row),)
+    mine = rows if len(places) == len(rows) else [rows[place] for place in places]
+    readable = [row for row in mine if row is not None]
     found = tables[0].match_rows(readable)
     for table in tables[1:]:
-        found = [[*some, *more] for some, more in zip(found, table.match_rows(readable), strict=True)]
-    if len(readable) == len(rows):
+        for place, more in enumerate(table.match_rows(readable)):
+            if more:
+                found[place] = [*found[place], *more] if found[place] else more
+    if len(readable) == len(mine):
         return found
     remaining = iter(found)
-    return [() if row is None else next(remaining) for row in rows]
+    return [() if row is None else next(remaining) for row in mine]
 
 
 def _one_by_one(broker: Broker, burst: Burst, route: Route) -> Iterator[Route]:

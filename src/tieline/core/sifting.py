@@ -22,7 +22,7 @@ MOST_BYTES = 33_554_432
 class Sifting:
     """What a route with conditions on it knows."""
 
-    __slots__ = ("event", "is_birth", "matched", "tables")
+    __slots__ = ("effort", "event", "is_birth", "matched", "tables")
 
     def __init__(
         self,
@@ -38,11 +38,14 @@ class Sifting:
         self.matched = matched
         #: The topic carries Sparkplug births, which are read whoever is subscribed.
         self.is_birth = is_birth
+        #: What asking about one message counts towards the work of a turn; weighed again with every chunk.
+        self.effort = 1
+        self.weigh()
 
-    @property
-    def effort(self) -> int:
-        """What asking about one message counts towards the work of a turn."""
-        return sum([table.effort for table in self.tables]) or 1
+    def weigh(self) -> None:
+        """Conditions come and go, and what they cost is added up for every message: too often to be asked each time."""
+        tables = self.tables
+        self.effort = tables[0].effort if len(tables) == 1 else sum([table.effort for table in tables]) or 1
 
 
 class Narrowed:

@@ -7,7 +7,6 @@ declares) is evaluated for the messages that the box lets through, and what no b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Generic, Protocol, TypeVar
 
 from tieline.match.box import Box, everything
@@ -128,12 +127,22 @@ class Conditions(Generic[A]):
         if index is None or not self._numbers:
             return [()] * len(rows)
         if len(rows) < FEW:
-            return [[askers[number] for number in index.match(row)] for row in rows]  # type: ignore[misc]  # not free
+            return [self.match_row(row) for row in rows]
+        found: list[Sequence[A]] = [()] * len(rows)
         offsets, numbers = index.match_batch(rows)
-        return [
-            [askers[number] for number in numbers[start:end]]  # type: ignore[misc]  # a number in the index is not free
-            for start, end in pairwise(offsets)
-        ]
+        start = 0
+        for place, end in enumerate(offsets[1:]):
+            if end != start:  # most messages are wanted by nobody here
+                found[place] = [askers[number] for number in numbers[start:end]]  # type: ignore[misc]  # not free
+                start = end
+        return found
+
+    def match_row(self, row: Sequence[float]) -> Sequence[A]:
+        """The same for one message."""
+        index, askers = self._index, self._askers
+        if index is None or not self._numbers:
+            return ()
+        return [askers[number] for number in index.match(row)]  # type: ignore[misc]  # not free
 
 
 def wants(asker: Asker, condition: Predicate, reading: Reading, topic: bytes) -> bool:
