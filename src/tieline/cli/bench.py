@@ -16,6 +16,10 @@ from rich.table import Table
 
 from tieline.bench.certificate import make_certificate
 from tieline.bench.load.failure import Failure
+from tieline.bench.match import picture as match_picture
+from tieline.bench.match import report as match_report
+from tieline.bench.match import run as match_run
+from tieline.bench.match.progress import Display as MatchDisplay
 from tieline.bench.measure import raise_open_files
 from tieline.bench.peers import known_peers
 from tieline.bench.peers.install import INSTALLERS
@@ -116,6 +120,45 @@ def priority(
     else:
         console.print("no picture: it needs numbers and matplotlib (pip install 'tieline[bench]')", markup=False)
     console.print(f"written to {out}: {', '.join(written)}", highlight=False, markup=False)
+
+
+@app.command()
+def match(
+    *,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer configurations, shorter runs: about a minute and a half.")
+    ] = False,
+    part: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help=f"Run only this part ({', '.join(match_run.PARTS)}); repeatable."),
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory for the results.")] = Path("bench-results"),
+) -> None:
+    """Content subscriptions: the index beside brute force, rtree and a scan; its changes; and brokers that use it.
+
+    Every answer that is compared must be right, and every message must reach whom it is to reach, or the command fails.
+    Writes match.json, match.md and match.png.  Ends within ten minutes, --quick within one and a half.
+    """
+    console = wide_console()
+    parts = [name for text in part or [] for name in text.split(",") if name] or list(match_run.PARTS)
+    for name in parts:
+        if name not in match_run.PARTS:
+            raise Trouble(f"no part is called {name}; there are {', '.join(match_run.PARTS)}", code=MISUSED)
+    raise_open_files()
+    out.mkdir(parents=True, exist_ok=True)
+    with orderly_end(), MatchDisplay(console) as display:
+        record = match_run.run(match_run.Plan(parts=parts, quick=quick), display)
+    match_report.show(record, console)
+    record.write(out / "match.json")
+    (out / "match.md").write_text(match_report.markdown(record))
+    written = ["match.json", "match.md"]
+    if match_picture.draw(record, out / "match.png"):
+        written.append("match.png")
+    else:
+        console.print("no picture: it needs numbers and matplotlib (pip install 'tieline[bench]')", markup=False)
+    console.print(f"written to {out}: {', '.join(written)}", highlight=False, markup=False)
+    if record.wrong:
+        raise Trouble(f"{len(record.wrong)} rows failed, the first: {record.wrong[0]}")
 
 
 @app.command()
