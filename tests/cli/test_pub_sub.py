@@ -118,6 +118,31 @@ def test_filter_out(tieline: Tieline, start: Start, served: Served) -> None:
     assert output(listener) == "f/a/signal y\n"
 
 
+@pytest.mark.parametrize("version", ["311", "5"])
+def test_where(tieline: Tieline, start: Start, served: Served, version: str) -> None:
+    words = ("-V", version, "-t", f"where/{version}/#", "-t", f"where/{version}?n<9", "--where", "n>1 and m!='#/+'")
+    listener = subscribed(start, served, *words, "-C", "2", "-v")
+    for level, content in (("a", '{"n":1,"m":"x"}'), ("b", '{"n":2,"m":"#/+"}'), ("c", '{"n":2,"m":"x"}')):
+        tieline("pub", "-p", served.port, "-t", f"where/{version}/{level}", "-m", content)
+    tieline("pub", "-p", served.port, "-t", f"where/{version}", "-m", '{"n":9,"m":"y"}')
+    assert output(listener).splitlines() == [
+        f'where/{version}/c {{"n":2,"m":"x"}}',
+        f'where/{version} {{"n":9,"m":"y"}}',
+    ]
+
+
+def test_a_condition_that_is_wrong_never_leaves_the_house(tieline: Tieline) -> None:
+    shown = tieline("sub", "-t", "a", "--where", "n >")
+    assert shown.returncode == 2
+    assert shown.stderr == "tieline: --where 'n >': column 4: expected a number or a quoted text after '>'.\n"
+
+
+def test_a_broker_says_what_is_wrong_with_a_condition(tieline: Tieline, served: Served) -> None:
+    shown = tieline("sub", "-p", served.port, "-V", "5", "-t", "a?n >", "-W", "5")
+    assert shown.returncode == 1
+    assert "column 4: expected a number" in shown.stderr
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_politely(tieline: Tieline, start: Start, served: Served, number: signal.Signals) -> None:
     wills = subscribed(start, served, "-t", "will", "-W", "3")

@@ -69,6 +69,19 @@ def test_one_frame(tieline: Tieline, answers: Callable[[bytes], Path]) -> None:
     assert "idle" not in shown.stdout, "a client that keeps up is not slow"
 
 
+def test_conditions_are_shown_where_there_are_any(tieline: Tieline, answers: Callable[[bytes], Path]) -> None:
+    content = {"subscriptions": 321, "sifted": 6_543, "unreadable": 17, "references": 1_001, "forgotten": 0}
+    path = answers(json.dumps({**ANSWER, "content": content}).encode() + b"\n")
+    shown = tieline("top", "--once", "--data", str(path.parent)).stdout
+    for expected in ("conditions", "321", "6,543 msg", "17 msg", "1,001"):
+        assert expected in shown
+
+
+def test_without_conditions_nothing_is_said_about_them(tieline: Tieline, answers: Callable[[bytes], Path]) -> None:
+    path = answers(json.dumps(ANSWER).encode() + b"\n")
+    assert "conditions" not in tieline("top", "--once", "--data", str(path.parent)).stdout
+
+
 def test_a_client_cannot_steer_the_terminal(tieline: Tieline, answers: Callable[[bytes], Path]) -> None:
     path = answers(json.dumps(ANSWER).encode() + b"\n")
     shown = tieline("top", "--once", "--socket", str(path)).stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tieline.core.asking import Asking
 from tieline.core.broker import Broker
 from tieline.core.connection import Connection, State
 from tieline.core.session import NEVER, Entry, Session
@@ -11,7 +12,13 @@ def check(broker: Broker) -> None:
     """Every counter is the sum of what it counts, and sessions and connections agree about each other."""
     sessions = broker.sessions.values()
     assert broker.queued_bytes == sum(session.queue.bytes + session.queue.sent_bytes for session in sessions)
-    assert broker.routes.count == sum(len(session.subscriptions) for session in sessions)
+    subscriptions = [held for session in sessions for held in session.subscriptions.values()]
+    assert broker.routes.count == len(subscriptions)
+    assert broker.routes.shared == sum(held.options.filter.startswith("$share/") for held in subscriptions)
+    asking = [held for held in subscriptions if isinstance(held, Asking)]
+    assert broker.routes.asking == len(asking)
+    assert broker.memory.kept == sum(len(held.last) for held in asking if held.last is not None)
+    assert broker.memory.kept <= broker.memory.most
     for client_id, session in broker.sessions.items():
         assert session.client_id == client_id
         _check_queue(session)

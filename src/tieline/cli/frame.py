@@ -25,6 +25,16 @@ class Clients(Struct, frozen=True, kw_only=True):
     sessions: int = 0
 
 
+class Content(Struct, frozen=True, kw_only=True):
+    """Subscriptions with a condition, and what was looked at for them."""
+
+    subscriptions: int = 0
+    sifted: int = 0
+    unreadable: int = 0
+    references: int = 0
+    forgotten: int = 0
+
+
 class Slow(Struct, frozen=True, kw_only=True):
     """One session, and the reason why it is not being served at the moment."""
 
@@ -61,6 +71,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     rates: Rates = field(default_factory=Rates)
     clients: Clients = field(default_factory=Clients)
     subscriptions: int = 0
+    content: Content = field(default_factory=Content)
     retained: int = 0
     queued_bytes: int = 0
     loop_lag_ms: float = 0.0
@@ -92,7 +103,7 @@ def render(snapshot: Snapshot) -> RenderableType:
 
 def _summary(snapshot: Snapshot) -> Table:
     rates = snapshot.rates
-    rows = (
+    rows: tuple[tuple[str, str, str, str], ...] = (
         ("received", f"{rates.received_per_s:,.0f} msg/s", "clients", f"{snapshot.clients.connected:,}"),
         ("sent", f"{rates.sent_per_s:,.0f} msg/s", "sessions", f"{snapshot.clients.sessions:,}"),
         ("in", f"{size(rates.bytes_in_per_s)}/s", "subscriptions", f"{snapshot.subscriptions:,}"),
@@ -100,6 +111,13 @@ def _summary(snapshot: Snapshot) -> Table:
         ("loop lag", f"{snapshot.loop_lag_ms:.1f} ms", "queued", size(snapshot.queued_bytes)),
         ("longest turn", f"{snapshot.longest_turn_ms:.1f} ms", "longest GC pause", f"{snapshot.gc_pause_ms:.1f} ms"),
     )
+    content = snapshot.content
+    if content.subscriptions or content.sifted:
+        unreadable = f"{content.unreadable:,}" if not content.unreadable else f"[yellow]{content.unreadable:,}[/]"
+        rows += (
+            ("looked into", f"{content.sifted:,} msg", "conditions", f"{content.subscriptions:,}"),
+            ("unreadable", f"{unreadable} msg", "references kept", f"{content.references:,}"),
+        )
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim")
     table.add_column(style="bold", justify="right", min_width=14)

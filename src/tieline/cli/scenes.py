@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -175,6 +176,27 @@ def request_and_response(stage: Stage) -> Outcome:
     )
 
 
+def content(stage: Stage) -> Outcome:
+    """A client asks for some of what is said, and the broker reads along."""
+    stage.dashboard.forget()
+    stage.dashboard.subscribe("grid/+/pcc?voltage<207")
+    voltages = [200 + number % 20 for number in range(200)]
+    for number, voltage in enumerate(voltages):
+        stage.sensor.publish(f"grid/{number % 3}/pcc", json.dumps({"number": number, "voltage": voltage}), 1)
+    stage.sensor.settle()
+    wanted = [number for number, voltage in enumerate(voltages) if voltage < 207]
+    stage.dashboard.wait_for(len(wanted))
+    arrived = stage.dashboard.linger()
+    return Outcome(
+        title="Content",
+        story="dashboard subscribes to grid/+/pcc?voltage<207: those messages, and no others",
+        sent=len(voltages),
+        expected=len(wanted),
+        arrived=len(arrived),
+        is_right=[json.loads(message.payload)["number"] for message in arrived] == wanted,
+    )
+
+
 def _properties(**values: Any) -> Properties:
     made = Properties(PacketTypes.PUBLISH)
     for name, value in values.items():
@@ -202,4 +224,5 @@ SCENES: tuple[Callable[[Stage], Outcome], ...] = (
     shared_subscription,
     kept_session,
     request_and_response,
+    content,
 )

@@ -18,6 +18,8 @@ from tieline.cli.options import CONNECTION, OUTPUT, QOS, TLS, TOPIC, WILL, Clien
 from tieline.cli.raw import Raw
 from tieline.cli.session import Session
 from tieline.cli.trouble import MISUSED, TIMED_OUT, Trouble
+from tieline.match.where import Asked, ExpressionError, spell, split
+from tieline.match.where import parse as parse_condition
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -41,10 +43,18 @@ class SubOptions(ClientOptions):
     retain_as_published: bool = False
     retain_handling: str = "always"
     is_only_subscribing: bool = False
+    where: str | None = None
 
 
 MESSAGES = (
     TOPIC,
+    flag(
+        "--where",
+        "where",
+        "Only messages whose content meets this condition, such as 'voltage<207'. Needs a broker that knows "
+        "content subscriptions.",
+        "EXPR",
+    ),
     QOS,
     flag("-U --unsubscribe", "unsubscribe", "Unsubscribe from this filter. Repeatable.", "TOPIC", is_repeated=True),
     flag("-T --filter-out", "leave_out", "Do not print topics that match. Repeatable.", "TOPIC", is_repeated=True),
@@ -93,6 +103,8 @@ def sub(ctx: typer.Context) -> None:
     try:
         settle(options)
         _check(options)
+        if options.where is not None:
+            options.topics = [_with_condition(topic, options.where) for topic in options.topics]
         Subscriber(options).run()
     except Trouble as trouble:
         if options.is_quiet:
@@ -150,16 +162,19 @@ class Subscriber:
         except ValueError as problem:
             raise Trouble(f"cannot subscribe to {', '.join(options.topics)}: {problem}.", code=MISUSED) from None
 
-    def _on_subscribe(self, _client: Any, _userdata: Any, _number: int, reasons: list[Any], _properties: Any) -> None:
+    def _on_subscribe(self, _client: Any, _userdata: Any, _number: int, reasons: list[Any], properties: Any) -> None:
         refused = [
             f"{topic} ({str(reason).lower()})"
             for topic, reason in zip(self.options.topics, reasons, strict=False)
             if reason.is_failure
         ]
+        # MQTT 5 brokers may say more: where a condition is wrong, for one
+        why = getattr(properties, "ReasonString", "")
+        said = f"{self.options.target} refused to subscribe to {', '.join(refused)}{': ' if why else ''}{why}."
         if refused and len(refused) == len(reasons):
-            self.session.fail(f"{self.options.target} refused to subscribe to {', '.join(refused)}.")
+            self.session.fail(said)
         elif refused and not self.options.is_quiet:
-            print(f"tieline: {self.options.target} refused to subscribe to {', '.join(refused)}.", file=sys.stderr)
+            print(f"tieline: {said}", file=sys.stderr)
         if self.options.is_only_subscribing:
             self.session.ended.set()
 
@@ -192,3 +207,15 @@ def _check(options: SubOptions) -> None:
         raise Trouble("-R and --retained-only exclude each other.", code=MISUSED)
     if options.version != 5 and (options.retain_as_published or options.retain_handling != "always"):
         raise Trouble("--retain-as-published and --retain-handling need MQTT 5: add -V 5.", code=MISUSED)
+
+
+def _with_condition(topic: str, condition: str) -> str:
+    """The filter with the condition in a spelling that every client library lets pass, beside one it already has."""
+    try:
+        asked = split(topic, question_mark=True)
+        if asked.expression is not None:
+            condition = f"({asked.expression}) and ({condition})"
+        parse_condition(condition)
+    except ExpressionError as problem:
+        raise Trouble(f"--where {condition!r}: {problem}.", code=MISUSED) from None
+    return spell(Asked(asked.share, asked.filter, condition))

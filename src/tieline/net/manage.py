@@ -123,6 +123,13 @@ class Management:
             "totals": totals,
             "clients": {"connected": connected, "sessions": len(core.sessions)},
             "subscriptions": core.routes.count,
+            "content": {
+                "subscriptions": core.routes.asking,
+                "sifted": account.sifted,
+                "unreadable": account.unreadable,
+                "references": core.memory.kept,
+                "forgotten": core.memory.forgotten_alone + core.memory.forgotten_together,
+            },
             "retained": len(core.retained),
             "queued_bytes": core.queued_bytes,
             "loop_lag_ms": self._server.vitals.lag_s * 1e3,
