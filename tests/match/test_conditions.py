@@ -10,8 +10,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
+from tieline.match import conditions
 from tieline.match.change import LastValues, Memory
-from tieline.match.conditions import BOXES_PER_EFFORT, FEW, Conditions
+from tieline.match.conditions import BOXES_PER_EFFORT, FEW, MOST_FEW, Conditions
 from tieline.match.events import UNTYPED, Attribute, EventType
 from tieline.match.where import Predicate, parse, understood
 
@@ -68,8 +69,9 @@ class Watcher:
 class Table(RuleBasedStateMachine):
     """Askers come and go; after each step they are compared with a list that is gone through one by one."""
 
-    @initialize(is_typed=st.sampled_from((True, True, True, False)))
-    def begin(self, is_typed: bool) -> None:
+    @initialize(is_typed=st.sampled_from((True, True, True, False)), most_few=st.sampled_from((0, 2, MOST_FEW)))
+    def begin(self, is_typed: bool, most_few: int) -> None:
+        conditions.MOST_FEW = most_few  # with and without an index, and from one to the other
         self.event = EventType("e", "t/+", DECLARED) if is_typed else UNTYPED
         self.table: Conditions[Watcher] = Conditions(self.event)
         self.memory = Memory(10, 1_000)
@@ -115,6 +117,9 @@ class Table(RuleBasedStateMachine):
                 for reading in readings
                 if reading is not None
             ]
+
+    def teardown(self) -> None:
+        conditions.MOST_FEW = MOST_FEW
 
 
 TestTable = Table.TestCase

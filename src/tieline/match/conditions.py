@@ -31,6 +31,8 @@ class Asker(Protocol):
 A = TypeVar("A", bound=Asker)
 #: Below this many messages at once, an index is asked one by one.
 FEW = 4
+#: Conditions that are looked at one by one instead of in an index.
+MOST_FEW = 8
 #: Boxes among which to search takes about as long as to evaluate one condition.
 BOXES_PER_EFFORT = 10_000
 
@@ -38,12 +40,14 @@ BOXES_PER_EFFORT = 10_000
 class Conditions(Generic[A]):
     """The conditions of many askers on one event type."""
 
-    __slots__ = ("_askers", "_free", "_index", "_numbers", "_scanned", "_unsure", "event")
+    __slots__ = ("_askers", "_few", "_free", "_index", "_numbers", "_scanned", "_unsure", "event")
 
     def __init__(self, event: EventType) -> None:
         self.event = event
-        self._index = AdaptiveIndex(len(event.attributes)) if event.attributes else None
-        #: By the number under which the index knows them; None where a number is free.
+        #: The boxes by number, as long as there are few; most filters have a single subscriber, and no index for it.
+        self._few: dict[int, tuple[Box, ...]] = {}
+        self._index: AdaptiveIndex | None = None
+        #: By the number under which their boxes are known; None where a number is free.
         self._askers: list[A | None] = []
         self._free: list[int] = []
         #: The numbers of those that are in the index; None for those that no message can satisfy.
@@ -58,7 +62,7 @@ class Conditions(Generic[A]):
 
     @property
     def index(self) -> AdaptiveIndex | None:
-        """Where the boxes are; None for a type without attributes."""
+        """Where the boxes are; None while there are few."""
         return self._index
 
     @property
@@ -73,12 +77,12 @@ class Conditions(Generic[A]):
 
     def add(self, asker: A) -> None:
         """One more condition."""
-        index = self._index
+        dimensions = len(self.event.attributes)
         try:
             bound = bind(asker.predicate, self.event)
         except CodesExhausted:
             bound = None  # more categories are named than have numbers: this one is evaluated instead
-        if index is None or bound is None or (not bound.is_exact and _is_open(bound.boxes, index.dimensions)):
+        if not dimensions or bound is None or (not bound.is_exact and _is_open(bound.boxes, dimensions)):
             # in the words of the event type: its timestamps, for one, are numbers
             self._scanned[asker] = understood(asker.predicate, self.event)
             return
@@ -93,8 +97,17 @@ class Conditions(Generic[A]):
         self._numbers[asker] = number
         if not bound.is_exact:
             self._unsure[number] = bound.predicate
-        for box in bound.boxes:
-            index.add(number, box)
+        if self._index is not None:
+            for box in bound.boxes:
+                self._index.add(number, box)
+            return
+        self._few[number] = bound.boxes
+        if len(self._few) > MOST_FEW:
+            self._index = AdaptiveIndex(dimensions)
+            for number, boxes in self._few.items():
+                for box in boxes:
+                    self._index.add(number, box)
+            self._few.clear()
 
     def remove(self, asker: A) -> None:
         """Forget a condition."""
@@ -102,8 +115,11 @@ class Conditions(Generic[A]):
             del self._scanned[asker]
             return
         number = self._numbers.pop(asker)
-        if number is not None and self._index is not None:
-            self._index.remove(number)
+        if number is not None:
+            if self._index is not None:
+                self._index.remove(number)
+            else:
+                del self._few[number]
             self._askers[number] = None
             self._unsure.pop(number, None)
             self._free.append(number)
@@ -111,8 +127,8 @@ class Conditions(Generic[A]):
     def match(self, reading: Reading, topic: bytes) -> list[A]:
         """Who wants a message."""
         found: list[A] = []
-        if self._numbers and self._index is not None:
-            for number in self._index.match(reading.row):
+        if self._numbers:
+            for number in self._meeting(reading.row):
                 asker = self._askers[number]
                 assert asker is not None
                 condition = self._unsure.get(number)
@@ -124,9 +140,9 @@ class Conditions(Generic[A]):
     def match_rows(self, rows: Sequence[Sequence[float]]) -> list[Sequence[A]]:
         """Who wants each of many messages, by their numbers alone; only while the conditions are exact."""
         index, askers = self._index, self._askers
-        if index is None or not self._numbers:
+        if not self._numbers:
             return [()] * len(rows)
-        if len(rows) < FEW:
+        if index is None or len(rows) < FEW:
             return [self.match_row(row) for row in rows]
         found: list[Sequence[A]] = [()] * len(rows)
         offsets, numbers = index.match_batch(rows)
@@ -139,16 +155,34 @@ class Conditions(Generic[A]):
 
     def match_row(self, row: Sequence[float]) -> Sequence[A]:
         """The same for one message."""
-        index, askers = self._index, self._askers
-        if index is None or not self._numbers:
-            return ()
-        return [askers[number] for number in index.match(row)]  # type: ignore[misc]  # not free
+        askers = self._askers
+        return [askers[number] for number in self._meeting(row)]  # type: ignore[misc]  # not free
+
+    def _meeting(self, row: Sequence[float]) -> Sequence[int]:
+        """The numbers of those with a box around a point."""
+        if self._index is not None:
+            return self._index.match(row)
+        found = []
+        for number, boxes in self._few.items():
+            for box in boxes:
+                if _contains(box, row):
+                    found.append(number)
+                    break
+        return found
 
 
 def wants(asker: Asker, condition: Predicate, reading: Reading, topic: bytes) -> bool:
     """Whether a message satisfies an asker's condition, as its event type understands it, evaluated on its own."""
     last = asker.last
     return condition.holds(reading.get, None if last is None else last.before(topic))
+
+
+def _contains(box: Box, row: Sequence[float]) -> bool:
+    """As the method of a box, without a generator: this is what a message to one subscriber with a condition costs."""
+    for lo, value, hi in zip(box.lo, row, box.hi, strict=True):  # noqa: SIM110 - a generator costs more than the rest
+        if not lo <= value <= hi:
+            return False
+    return True
 
 
 def _is_open(boxes: Sequence[Box], dimensions: int) -> bool:
