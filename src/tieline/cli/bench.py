@@ -14,12 +14,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from tieline.bench.bar import Steps
 from tieline.bench.certificate import make_certificate
 from tieline.bench.load.failure import Failure
 from tieline.bench.match import picture as match_picture
 from tieline.bench.match import report as match_report
 from tieline.bench.match import run as match_run
-from tieline.bench.match.progress import Display as MatchDisplay
 from tieline.bench.measure import raise_open_files
 from tieline.bench.peers import known_peers
 from tieline.bench.peers.install import INSTALLERS
@@ -28,7 +28,6 @@ from tieline.bench.picture import draw
 from tieline.bench.priority import picture as priority_picture
 from tieline.bench.priority import report as priority_report
 from tieline.bench.priority import run as priority_run
-from tieline.bench.priority.progress import Display as PriorityDisplay
 from tieline.bench.progress import Display
 from tieline.bench.report import markdown, show
 from tieline.bench.run import Plan, run
@@ -109,7 +108,7 @@ def priority(
             raise Trouble(f"no part is called {name}; there are {', '.join(priority_run.PARTS)}", code=MISUSED)
     raise_open_files()
     out.mkdir(parents=True, exist_ok=True)
-    with orderly_end(), PriorityDisplay(console) as display:
+    with orderly_end(), Steps(console, priority_report.line) as display:
         record = priority_run.run(priority_run.Plan(parts=parts, quick=quick), display)
     priority_report.show(record, console)
     record.write(out / "priority.json")
@@ -146,7 +145,7 @@ def match(
             raise Trouble(f"no part is called {name}; there are {', '.join(match_run.PARTS)}", code=MISUSED)
     raise_open_files()
     out.mkdir(parents=True, exist_ok=True)
-    with orderly_end(), MatchDisplay(console) as display:
+    with orderly_end(), Steps(console, match_report.line) as display:
         record = match_run.run(match_run.Plan(parts=parts, quick=quick), display)
     match_report.show(record, console)
     record.write(out / "match.json")

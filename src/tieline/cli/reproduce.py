@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
+from tieline.bench.bar import Steps
 from tieline.bench.measure import raise_open_files
 from tieline.bench.papers import figures, report
 from tieline.bench.papers.run import run
-from tieline.bench.priority.progress import Display
+from tieline.bench.priority.report import line
 from tieline.cli.bench import orderly_end, wide_console
 
 app = typer.Typer(
@@ -37,7 +38,7 @@ def priority(
     console = wide_console()
     raise_open_files()
     out.mkdir(parents=True, exist_ok=True)
-    with orderly_end(), Display(console) as display:
+    with orderly_end(), Steps(console, line) as display:
         found = run(quick=quick, watcher=display)
     report.show(found, console)
     pictures = figures.draw(found, out)

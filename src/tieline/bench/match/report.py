@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rich.console import Console
 from rich.table import Table
 
+from tieline.bench.goals_report import goal_lines, goal_table, row_line
 from tieline.bench.match.engines import ENGINES
-from tieline.bench.match.goals import Goal
 from tieline.bench.match.metrics import shown
 from tieline.bench.match.plan import COLUMNS, LARGE, MANY, SMALL
 from tieline.bench.match.record import MatchRecord
 from tieline.bench.match.workload import Configuration, counted
-from tieline.bench.priority.report import amount, limit
 from tieline.bench.record import Row
 from tieline.bench.report import preamble, remarks
 
@@ -86,7 +85,7 @@ def show(record: MatchRecord, console: Console) -> None:
         console.print(table)
     for text in remarks(record):
         console.print(text, highlight=False, markup=False)
-    console.print(_goals(record.goals))
+    console.print(goal_table(record.goals))
 
 
 def markdown(record: MatchRecord) -> str:
@@ -109,25 +108,13 @@ def markdown(record: MatchRecord) -> str:
             "|---|---" + "|--:" * (len(headings) - 2) + "|",
         ]
         lines += [f"| {' | '.join(cells)} |" for cells in rows]
-    lines += ["", *(f"- {text}" for text in remarks(record)), "", "### Goals", ""]
-    lines += ["| goal | limit | measured | |", "|---|--:|--:|---|"]
-    lines += [
-        f"| {goal.text} | {limit(goal)} | {amount(goal.measured, goal.unit)} | {goal.verdict} |"
-        for goal in record.goals
-    ]
+    lines += ["", *(f"- {text}" for text in remarks(record)), "", *goal_lines(record.goals)]
     return "\n".join(lines) + "\n"
 
 
 def line(row: Row) -> str:
     """A row in one line, for the progress."""
-    if row.status != "measured":
-        return f"{row.title}: {row.peer}: {row.status}: {row.note}"
-    columns = SEARCH if row.group == "engine" else TABLES[row.group][1]
-    metrics = row.metrics
-    numbers = ", ".join(
-        f"{heading.strip()} {shown(name, metrics[name])}" for name, heading in columns.items() if name in metrics
-    )
-    return f"{row.title}: {row.peer}: {numbers}"
+    return row_line(row, SEARCH if row.group == "engine" else TABLES[row.group][1], shown)
 
 
 def _preamble(record: MatchRecord) -> list[str]:
@@ -169,16 +156,3 @@ def _cells(row: Row, columns: dict[str, str]) -> list[str]:
         return [row.title, row.peer, row.status, *[""] * (len(columns) - 1)]
     metrics = row.metrics
     return [row.title, row.peer, *(shown(name, metrics.get(name)) for name in columns)]
-
-
-def _goals(goals: Sequence[Goal]) -> Table:
-    table = Table(title="Goals", title_justify="left")
-    table.add_column("goal")
-    for heading in ("limit", "measured"):
-        table.add_column(heading, justify="right")
-    table.add_column("")
-    colours = {"met": "green", "not met": "red", "not measured": "dim"}
-    for goal in goals:
-        verdict = f"[{colours[goal.verdict]}]{goal.verdict}[/]"
-        table.add_row(goal.text, limit(goal), amount(goal.measured, goal.unit), verdict)
-    return table

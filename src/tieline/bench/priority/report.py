@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from tieline.bench.metrics import readable, three_digits
-from tieline.bench.priority.goals import Goal
+from tieline.bench.goals_report import goal_lines, goal_table, row_line
 from tieline.bench.priority.metrics import shown
 from tieline.bench.priority.record import PriorityRecord
 from tieline.bench.record import Row
@@ -93,7 +92,7 @@ def show(record: PriorityRecord, console: Console) -> None:
             console.print(table)
     for text in remarks(record):
         console.print(text, highlight=False, markup=False)
-    console.print(_goals(record.goals))
+    console.print(goal_table(record.goals))
 
 
 def markdown(record: PriorityRecord) -> str:
@@ -106,41 +105,13 @@ def markdown(record: PriorityRecord) -> str:
         lines += ["", f"### {title}", "", f"| case | broker | {' | '.join(columns.values())} |"]
         lines.append("|---|---" + "|--:" * len(columns) + "|")
         lines += [f"| {' | '.join(cells)} |" for cells in _cells(rows, columns)]
-    lines += ["", *(f"- {text}" for text in remarks(record)), "", "### Goals", ""]
-    lines += ["| goal | limit | measured | |", "|---|--:|--:|---|"]
-    lines += [
-        f"| {goal.text} | {limit(goal)} | {amount(goal.measured, goal.unit)} | {goal.verdict} |"
-        for goal in record.goals
-    ]
+    lines += ["", *(f"- {text}" for text in remarks(record)), "", *goal_lines(record.goals)]
     return "\n".join(lines) + "\n"
 
 
 def line(row: Row) -> str:
     """A row in one line, for the progress."""
-    _, columns = TABLES[row.group]
-    if row.status != "measured":
-        return f"{row.title}: {row.peer}: {row.status}: {row.note}"
-    metrics = row.metrics
-    numbers = ", ".join(
-        f"{heading.strip()} {shown(name, metrics[name])}" for name, heading in columns.items() if name in metrics
-    )
-    return f"{row.title}: {row.peer}: {numbers}"
-
-
-def limit(goal: Goal) -> str:
-    """The goal's limit with its direction."""
-    return ("≥ " if goal.at_least else "≤ ") + amount(goal.limit, goal.unit)
-
-
-def amount(value: float | None, unit: str) -> str:
-    """A goal's number."""
-    if value is None:
-        return "-"
-    if unit == "x":
-        return f"{three_digits(value)}x"
-    if unit == "ms" and value >= 1_000:
-        return f"{three_digits(value / 1e3)} s"
-    return readable(value, unit) if unit else f"{value:.0f}"
+    return row_line(row, TABLES[row.group][1], shown)
 
 
 def _preamble(record: PriorityRecord) -> list[str]:
@@ -154,16 +125,3 @@ def _cells(rows: Sequence[Row], columns: dict[str, str]) -> list[list[str]]:
         else [row.title, row.peer, row.status, *[""] * (len(columns) - 1)]
         for row in rows
     ]
-
-
-def _goals(goals: Sequence[Goal]) -> Table:
-    table = Table(title="Goals", title_justify="left")
-    table.add_column("goal")
-    for heading in ("limit", "measured"):
-        table.add_column(heading, justify="right")
-    table.add_column("")
-    colours = {"met": "green", "not met": "red", "not measured": "dim"}
-    for goal in goals:
-        verdict = f"[{colours[goal.verdict]}]{goal.verdict}[/]"
-        table.add_row(goal.text, limit(goal), amount(goal.measured, goal.unit), verdict)
-    return table

@@ -1,20 +1,19 @@
-"""Progress while the run lasts: a bar on a terminal, a line for what was found everywhere."""
+"""A bar while a run lasts, on a terminal; what benchmarks show of their progress is built on it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from tieline.bench.priority.report import line
 from tieline.bench.record import Row
 
 
-class Display:
-    """A watcher that shows what is going on."""
+class Bar:
+    """So many steps, and the one that is being made."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -43,14 +42,30 @@ class Display:
         self._steps = steps
         self._bar.update(self._task, total=steps)
 
-    def step(self, text: str) -> None:
+    def begin(self, text: str) -> None:
         """A step begins."""
         self._bar.update(self._task, description=text, completed=self._begun)
         self._begun += 1
+
+    def say(self, text: str) -> None:
+        """Print a line above the bar."""
+        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+class Steps(Bar):
+    """A watcher that names each step, where there is no bar to see, and tells every row that is complete."""
+
+    def __init__(self, console: Console, line: Callable[[Row], str]) -> None:
+        super().__init__(console)
+        self._line = line
+
+    def step(self, text: str) -> None:
+        """A step begins."""
+        self.begin(text)
         if not self._console.is_terminal:
-            self._console.print(f"[{self._begun}/{self._steps}] {text}", highlight=False, markup=False)
+            self.say(f"[{self._begun}/{self._steps}] {text}")
 
     def found(self, rows: Sequence[Row]) -> None:
         """Rows are complete."""
         for row in rows:
-            self._console.print(f"  {line(row)}", highlight=False, markup=False, soft_wrap=True)
+            self.say(f"  {self._line(row)}")
