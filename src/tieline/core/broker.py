@@ -344,7 +344,7 @@ class Broker:
             if error is None:
                 index.adopt(job)
             else:
-                index.abandon(job)
+                index.give_up(job)
                 self.account.tell(Event("index_rebuild_failed", "", "", repr(error), is_trouble=True))
 
         self._aside(job.run, done)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.kits.check_index import Oracle, agree, boxes, check_index, rows
 from tieline.match.box import Box, everything
 from tieline.match.index import AdaptiveIndex, Boxes, Index, Rebuild, adaptive, rebuild
-from tieline.match.index.adaptive import Choice
+from tieline.match.index.adaptive import SMALL_TO, Choice
 from tieline.match.index.protocol import NO_BOXES
 from tieline.match.index.rebuild import Backend
 
@@ -221,3 +221,16 @@ def test_a_rebuild_leaves_the_index_alone() -> None:
 
 def test_repr() -> None:
     assert repr(AdaptiveIndex.from_boxes(crowd(3), 2)) == "<AdaptiveIndex 3 boxes, 2 dimensions, small>"
+
+
+def test_a_rebuild_that_failed_is_not_begun_again_at_every_change() -> None:
+    index = AdaptiveIndex(1)
+    for number in range(SMALL_TO + 1):
+        index.add(number, Box((0.0,), (float(number),)))
+    assert index.wants_rebuild()
+    index.give_up(index.begin_rebuild())
+    index.add(SMALL_TO + 1, Box((0.0,), (1.0,)))
+    assert not index.wants_rebuild()
+    for number in range(SMALL_TO + 2, 2 * SMALL_TO + 4):
+        index.add(number, Box((0.0,), (1.0,)))
+    assert index.wants_rebuild(), "with twice as many it is worth another try"

@@ -45,6 +45,8 @@ class AdaptiveIndex:
         self._index: Rebuildable = make(self.backend, dimensions, NO_BOXES)
         #: What to use for many boxes.
         self._large: Backend = "numba" if has_numba() else "numpy"
+        #: How many boxes there were when a rebuild failed; 0 if none did.
+        self._failed_at = 0
         #: The rebuild that will be adopted.
         self._job: Rebuild | None = None
         #: What changed since it began: an id and a box of it, or None where it was removed.
@@ -96,7 +98,9 @@ class AdaptiveIndex:
 
     def wants_rebuild(self) -> bool:
         """Whether another index would be better, and none is being made."""
-        return self._job is None and (self._suited(len(self)) != self.backend or self._index.is_worn)
+        if self._job is not None or self._failed_at // 2 < len(self) < 2 * self._failed_at:
+            return False
+        return self._suited(len(self)) != self.backend or self._index.is_worn
 
     def begin_rebuild(self) -> Rebuild:
         """Begin to make another index; if one was begun before, it will not be adopted any more."""
@@ -122,8 +126,13 @@ class AdaptiveIndex:
         self.abandon(job)
         return True
 
+    def give_up(self, job: Rebuild) -> None:
+        """A rebuild failed; the next one would too, until there are many more boxes, or many less."""
+        self._failed_at = len(self)
+        self.abandon(job)
+
     def abandon(self, job: Rebuild) -> None:
-        """Forget about a rebuild, because it failed."""
+        """Forget about a rebuild."""
         if job is self._job:
             self._job = None
             self._changes.clear()
