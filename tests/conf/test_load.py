@@ -57,9 +57,9 @@ def test_zero_means_zero() -> None:
     [
         ("[limits]\n\nqueue_bytess = 1", 3, 'did you mean "queue_bytes"?'),
         ("nmae = 'x'", 1, 'did you mean "name"?'),
-        ("[limit]\ninflight = 3", 1, 'did you mean "limits"?'),
+        ("[limts]\ninflight = 3", 1, 'did you mean "limits"?'),
         ("inflight = 3", 1, 'did you mean "limits.inflight"?'),
-        ("frobnicate = 1", 1, "known here: claim, class, content, data, event, limits, listener, mqtt, name, priority"),
+        ("frobnicate = 1", 1, "known here: auth, claim, class, content, data, event, groups"),
         ("[[listener]]\nurl = 'tcp://a'\n[[listener]]\nurl = 'tcp://b'\nprot = 1", 5, '"listener[2].prot"'),
         ("limits = { inflight = 3, ouch = 4 }", 1, '"limits.ouch"'),
     ],
@@ -88,7 +88,7 @@ def test_an_unknown_key_is_named_with_its_line_and_nearest_key(text: str, line: 
         ("[limits]\nconnect_timeout_s = inf", 2, "a finite number"),
         ("[limits]\nconnect_timeout_s = nan", 2, "refused"),
         ("[mqtt]\nmaximum_qos = 3", 2, "it takes 0, 1 or 2"),
-        ("[mqtt]\nfull = 'drop'", 2, 'it takes "oldest" or "refuse"'),
+        ("[mqtt]\nfull = 'drop'", 2, 'it takes "oldest", "pause" or "refuse"'),
         ("[mqtt]\nkeep_alive_max_s = 0", 2, "from 1 to 65,535"),
         ("[mqtt]\nretain_available = 1", 2, "it takes true or false"),
         ("name = 1979-05-27", 1, "it takes a text"),
@@ -111,6 +111,7 @@ def test_a_wrong_value_is_explained_with_its_line_and_meaning(text: str, line: i
         ("name = [1,", 1, "column"),
         ("name =\n", 1, "column"),
         ("a = " + "[" * 20_000, None, "nested too deeply"),
+        ("a = " + "9" * 20_000, None, "too many digits"),
     ],
 )
 def test_a_syntax_error_has_line_and_column(text: str, line: int | None, said: str) -> None:
@@ -185,8 +186,14 @@ def test_a_missing_file_and_a_directory_are_explained(tmp_path: Path) -> None:
 
 def test_relative_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     file = tmp_path / "broker.toml"
-    file.write_text("data = 'd'\n[[listener]]\nurl = 'tls://a'\ncertificate = 'c.pem'\nkey = '/abs/k.pem'\n")
+    certified = "certificate = 'c.pem'\nkey = '/abs/k.pem'\n"
+    file.write_text(
+        f"data = 'd'\n[[listener]]\nurl = 'tls://a'\n{certified}[http]\nurl = 'https://localhost:9883'\n{certified}"
+        "[auth]\npassword_file = 'users'\n"
+    )
     settings = load(file)
+    assert (settings.http.certificate, settings.http.key) == (str(tmp_path / "c.pem"), "/abs/k.pem")
+    assert settings.auth.password_file == str(tmp_path / "users")
     assert settings.data == str(tmp_path / "d")
     assert settings.listener[0].certificate == str(tmp_path / "c.pem")
     assert settings.listener[0].key == "/abs/k.pem"

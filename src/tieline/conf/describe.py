@@ -156,6 +156,8 @@ def _words(kind: inspect.Type) -> str:
             return f"a list, each {_words(kind.item_type)}"
         case inspect.TupleType():
             return f"a list of {len(kind.item_types)}, each {_words(kind.item_types[0])}"
+        case inspect.DictType():
+            return f"a table of names, each with {_words(kind.value_type)}"
         case inspect.LiteralType():
             return _either([_literal(value) for value in kind.values])
         case inspect.UnionType():

@@ -11,7 +11,7 @@ from tieline.conf import urls
 from tieline.conf.describe import tables
 from tieline.conf.paths import management_socket
 from tieline.conf.render import toml_value
-from tieline.conf.schema import Attribute, Class, Listener, Settings
+from tieline.conf.schema import Attribute, Class, Listener, Rule, Settings, UserLimit
 
 
 def effective(settings: Settings) -> str:
@@ -46,6 +46,10 @@ def _rows(settings: Settings) -> Iterator[tuple[str, str, str, str]]:
                 limit = "" if claim.per_s == "none" else f", above level 1 {claim.per_s:g} messages per second"
                 who = {"*": "everyone", "-": "clients without a user name"}.get(claim.user, f"user {claim.user}")
                 yield "*", f"claim[{number}]", claim.filter, f"{who}: up to level {claim.max_level}{limit}"
+            for number, written in enumerate(settings.rule, 1):
+                yield "*", f"rule[{number}]", written.filter, _rule(written)
+            for number, own in enumerate(settings.limit, 1):
+                yield "*", f"limit[{number}]", own.user, ", ".join(_limit(own))
             for name, event in settings.event.items():
                 says = ", ".join(map(_attribute, event.attributes))
                 yield "*", f"event.{name}", event.topic, f"{event.payload}: {says}"
@@ -54,6 +58,8 @@ def _rows(settings: Settings) -> Iterator[tuple[str, str, str, str]]:
 def _listener(listener: Listener) -> Iterator[str]:
     url = urls.parse(listener.url)
     yield "this machine only" if url.is_loopback() else "OPEN to the network"
+    if listener.user_from is not None:
+        yield f"the certificate's {'common' if listener.user_from == 'cn' else 'alternative'} name is the user"
     if url.port == 0:
         yield "any free port"
     if url.is_tls:
@@ -81,6 +87,23 @@ def _class(rule: Class) -> Iterator[str]:
         yield f"at most {rule.max_packet:,} bytes"
     if rule.full is not None:
         yield f"when full: {rule.full}"
+
+
+def _rule(rule: Rule) -> str:
+    named = rule.deny if rule.allow is None else rule.allow
+    verb = "denies" if rule.allow is None else "allows"
+    actions = ", ".join(rule.actions) if named != "all" else "everything"
+    special = {"*": "everybody", "-": "clients without a user name"}
+    whom = [*(special.get(name, name) for name in rule.users), *(f"group {name}" for name in rule.groups)]
+    return f"{verb} {actions}: {', '.join(whom) or 'everybody'}"
+
+
+def _limit(limit: UserLimit) -> Iterator[str]:
+    yield {"*": "each user", "-": "clients without a user name"}.get(limit.user, f"user {limit.user}")
+    for name in limit.__struct_fields__:
+        value = getattr(limit, name)
+        if name != "user" and value != "none":
+            yield f"{name} {value}"
 
 
 def _attribute(attribute: Attribute) -> str:

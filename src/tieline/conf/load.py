@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from tieline.conf import describe, rules
+from tieline.conf import access_rules, describe, rules
 from tieline.conf.error import ConfError
 from tieline.conf.lines import line_of
 from tieline.conf.schema import Event, Listener, Settings
@@ -51,7 +51,7 @@ def loads(text: str, name: str = "configuration") -> Settings:
         raise ConfError(file=name, line=line_of(text, path), text=sentence) from None
     for path, sentence in (*_endless(data, ()), *rules.broken(settings)):
         raise ConfError(file=name, line=line_of(text, path), text=sentence)
-    return settings
+    return access_rules.placed(settings, text, name)
 
 
 def _decoded(data: bytes, name: str) -> str:
@@ -84,6 +84,8 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
         raise ConfError(file=name, line=line, text=sentence) from None
     except RecursionError:
         raise ConfError(file=name, line=None, text="is nested too deeply.") from None
+    except ValueError:  # of Python itself, which stops reading numbers of thousands of digits
+        raise ConfError(file=name, line=None, text="has a number of too many digits.") from None
 
 
 def _explained(message: str, data: dict[str, Any]) -> tuple[KeyPath, str]:
@@ -92,7 +94,7 @@ def _explained(message: str, data: dict[str, Any]) -> tuple[KeyPath, str]:
     path: KeyPath = ()
     for key, index in _STEP.findall(at[1]) if at else ():
         # msgspec writes [...] for the name that the file gave to a table
-        path = (*path, key or (int(index) if index else _refused_name(_value_at(data, path))))
+        path = (*path, key or (int(index) if index else _refused_name(path, _value_at(data, path))))
     if unknown := _UNKNOWN.search(message):
         return (*path, unknown[1]), _unknown(path, unknown[1])
     if missing := _MISSING.search(message):
@@ -100,7 +102,7 @@ def _explained(message: str, data: dict[str, Any]) -> tuple[KeyPath, str]:
         meaning = f" {key.description}" if key else ""
         return path, f'{describe.dotted(path)} lacks "{missing[1]}".{meaning}'
     shown = _shown(_value_at(data, path))
-    key = describe.find(path)
+    key = describe.find(path[:1] if path[:1] == ("groups",) else path)
     if key is not None:
         return path, f"{describe.dotted(path)} = {shown} is refused: it takes {key.kind}. {key.description}"
     return path, f"{describe.dotted(path)} = {shown} is refused: {_as_table(path)}"
@@ -122,11 +124,11 @@ def _unknown(path: KeyPath, name: str) -> str:
     return f"{sentence}; known here: {', '.join(sorted(here))}."
 
 
-def _refused_name(tables: dict[str, Any]) -> str:
-    """Under which name the first refused event type is."""
+def _refused_name(path: KeyPath, tables: dict[str, Any]) -> str:
+    """Under which name the first refused event type or group is."""
     for name, table in tables.items():
         try:
-            msgspec.convert(table, Event, strict=True)
+            msgspec.convert(table, tuple[str, ...] if path == ("groups",) else Event, strict=True)
         except msgspec.ValidationError:
             return name
     raise AssertionError("msgspec refused a table, and accepts each part of it")
@@ -176,4 +178,8 @@ def _anchored(settings: Settings, directory: Path) -> Settings:
         )
 
     listeners = tuple(listener(each) for each in settings.listener)
-    return msgspec.structs.replace(settings, data=anchor(settings.data), listener=listeners)
+    auth = msgspec.structs.replace(settings.auth, password_file=anchor(settings.auth.password_file))
+    http = msgspec.structs.replace(
+        settings.http, certificate=anchor(settings.http.certificate), key=anchor(settings.http.key)
+    )
+    return msgspec.structs.replace(settings, data=anchor(settings.data), listener=listeners, auth=auth, http=http)

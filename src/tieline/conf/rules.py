@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tieline.conf import events, urls
+from tieline.conf import access_rules, events, http, keeping, urls
 from tieline.conf.filters import flaw
 from tieline.conf.schema import Class, Listener, Settings, seconds
 
@@ -32,9 +32,12 @@ def broken(settings: Settings) -> Iterator[tuple[KeyPath, str]]:
     for number, rule in enumerate(settings.class_):
         yield from _broken_class(rule, ("class", number), settings)
     yield from events.broken(settings.event)
+    yield from http.broken(settings.http)
+    yield from keeping.broken(settings)
     seen: set[tuple[str, int]] = set()
     for number, listener in enumerate(settings.listener):
         yield from _broken_listener(listener, ("listener", number), seen)
+    yield from access_rules.broken(settings)
 
 
 def _broken_class(rule: Class, path: KeyPath, settings: Settings) -> Iterator[tuple[KeyPath, str]]:

@@ -15,6 +15,8 @@ NoLimit = Literal["none"]
 Count = Annotated[int, Meta(ge=0)]
 Limit = Count | NoLimit
 Seconds = Annotated[float, Meta(ge=0)]
+Rate = Annotated[float, Meta(gt=0)]
+PacketBytes = Annotated[int, Meta(ge=16, le=268_435_460)]
 
 #: What "none" becomes inside the broker: larger than any count or size it will ever compare with.
 UNLIMITED = 1 << 62
@@ -28,6 +30,9 @@ def bound(limit: Limit) -> int:
 Level = Annotated[int, Meta(ge=0, le=3)]
 #: Seconds as a number, or a number with its unit.
 Duration = Annotated[float, Meta(ge=0)] | Annotated[str, Meta(pattern=r"^[0-9]+(\.[0-9]+)?(us|ms|s|m|h)$")]
+
+#: The same, or "none".
+Age = Annotated[float, Meta(ge=0)] | Annotated[str, Meta(pattern=r"^([0-9]+(\.[0-9]+)?(us|ms|s|m|h)|none)$")]
 
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -51,7 +56,29 @@ class Listener(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     client_ca: Annotated[
         str | None, Meta(description="PEM file with the authorities whose client certificates are required.")
     ] = None
+    user_from: Annotated[
+        Literal["cn", "san"] | None,
+        Meta(
+            description="Clients of this listener are the user whom their certificate names: its common name, or the "
+            "first of its alternative names (DNS, e-mail or URI). Needs client_ca."
+        ),
+    ] = None
     connections: Annotated[Limit, Meta(description="Open connections on this listener.")] = "none"
+    connect_timeout_s: Annotated[
+        Seconds | None,
+        Meta(description="Time from accepting a connection to a complete CONNECT; else that of the limits."),
+    ] = None
+    messages_per_s: Annotated[
+        Rate | NoLimit,
+        Meta(description="PUBLISH packets per second from one client; a faster one is not read for a while."),
+    ] = "none"
+    bytes_per_s: Annotated[
+        Rate | NoLimit, Meta(description="Bytes per second from one client; a faster one is not read for a while.")
+    ] = "none"
+    packet_bytes: Annotated[PacketBytes | NoLimit, Meta(description="Largest packet accepted here.")] = "none"
+    queue_bytes: Annotated[Limit, Meta(description="Bytes waiting for one session.")] = "none"
+    subscriptions: Annotated[Limit, Meta(description="Subscriptions of one session.")] = "none"
+    topic_levels: Annotated[Limit, Meta(description="Levels in a topic name or filter.")] = "none"
     max_level: Annotated[Level, Meta(description="Highest level that clients of this listener may claim.")] = 3
     node_level: Annotated[
         Level | None,
@@ -63,7 +90,7 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Every bound the broker keeps; beside each, what others chose."""
 
     packet_bytes: Annotated[
-        Annotated[int, Meta(ge=16, le=268_435_460)],
+        PacketBytes,
         Meta(description="Largest packet accepted (mosquitto 256 MiB, EMQX 1 MiB, NanoMQ 10 kB)."),
     ] = 1_048_576
     connections: Annotated[Limit, Meta(description="Open connections, all listeners together.")] = 100_000
@@ -118,10 +145,10 @@ class Mqtt(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Meta(description="Longest keep-alive; MQTT 5 clients are told (Server Keep Alive), 0 counts as longest."),
     ] = "none"
     full: Annotated[
-        Literal["refuse", "oldest"],
+        Literal["refuse", "pause", "oldest"],
         Meta(
             description="A QoS 1 or 2 message meets a full queue: refuse it (MQTT 5: 0x97; 3.1.1: the publisher "
-            "waits), or drop the oldest one."
+            "waits), let every publisher wait, or drop the oldest one."
         ),
     ] = "refuse"
     pause_max_s: Annotated[
@@ -205,6 +232,104 @@ class Priority(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = 0.0
 
 
+class Auth(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Who may come in."""
+
+    password_file: Annotated[
+        str | None,
+        Meta(description="File with one user:argon2id-hash on each line; `tieline passwd FILE USER` writes it."),
+    ] = None
+    anonymous: Annotated[
+        Literal["loopback", "nowhere", "everywhere"],
+        Meta(
+            description="Where clients that name no user are let in: on listeners that only this machine can reach, "
+            "on none, or on all."
+        ),
+    ] = "loopback"
+    failures: Annotated[
+        Annotated[int, Meta(ge=1)] | NoLimit,
+        Meta(description="Failed logins in a minute after which an address, or a user, is refused unheard."),
+    ] = 10
+    remember_s: Annotated[
+        Seconds,
+        Meta(
+            description="How long a password that was right is recognised without the slow check, by a keyed hash of "
+            "it; 0 checks every time."
+        ),
+    ] = 60.0
+    workers: Annotated[
+        Annotated[int, Meta(ge=1, le=64)],
+        Meta(description="Passwords checked at the same time; each check takes a core, and the memory of its hash."),
+    ] = 2
+    waiting: Annotated[
+        Annotated[int, Meta(ge=1)], Meta(description="Logins that wait for a check; more are refused as busy.")
+    ] = 128
+
+
+Action = Literal["read", "write", "subscribe"]
+Actions = tuple[Action, ...] | Literal["all"]
+
+
+class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What users may do with topics; the first that matches user, action and topic decides.
+
+    Once there is any rule, what none of them allows is refused.
+    """
+
+    filter: Annotated[
+        str,
+        Meta(description="Topic filter; %u stands for the user's name, %c for the client id, each inside one level."),
+    ]
+    allow: Annotated[
+        Actions | None,
+        Meta(description='What it allows; "read" is to receive, "write" to publish; a list of them, or "all".'),
+    ] = None
+    deny: Annotated[Actions | None, Meta(description="What it denies; a rule has either allow or deny.")] = None
+    users: Annotated[
+        tuple[str, ...],
+        Meta(description="Whom it is about: names, * for everybody, - for clients without one; else everybody."),
+    ] = ()
+    groups: Annotated[tuple[str, ...], Meta(description="Groups whom it is about, beside the users.")] = ()
+
+    @property
+    def actions(self) -> tuple[Action, ...]:
+        """What it speaks of."""
+        named = self.deny if self.allow is None else self.allow
+        return ("read", "write", "subscribe") if named == "all" else named or ()
+
+
+class UserLimit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What one user may take, beside the limits of everybody; the first that names the user counts."""
+
+    user: Annotated[str, Meta(description="User name, or * for each user, - for clients without one together.")]
+    connections: Annotated[Limit, Meta(description="Open connections of the user.")] = "none"
+    messages_per_s: Annotated[
+        Rate | NoLimit,
+        Meta(description="PUBLISH packets per second, all its connections together; faster ones are not read."),
+    ] = "none"
+    bytes_per_s: Annotated[
+        Rate | NoLimit, Meta(description="Bytes per second, all its connections together; faster ones are not read.")
+    ] = "none"
+    packet_bytes: Annotated[PacketBytes | NoLimit, Meta(description="Largest packet accepted from the user.")] = "none"
+    queue_bytes: Annotated[Limit, Meta(description="Bytes waiting for one session of the user.")] = "none"
+    subscriptions: Annotated[Limit, Meta(description="Subscriptions of one session of the user.")] = "none"
+    topic_levels: Annotated[Limit, Meta(description="Levels in a topic name or filter of the user.")] = "none"
+
+
+class Http(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Metrics, readiness and health over HTTP, for the same users and by the same rules as MQTT (extra ``web``)."""
+
+    url: Annotated[
+        str | None,
+        Meta(
+            description="http://host:port or https://host:port; port 0 takes a free one. Other machines can reach it "
+            "only if there are users."
+        ),
+    ] = None
+    certificate: Annotated[str | None, Meta(description="PEM file with the certificate chain (https).")] = None
+    key: Annotated[str | None, Meta(description="PEM file with the private key (https).")] = None
+
+
 class Content(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Subscriptions that look at what a message says, not only at its topic."""
 
@@ -267,13 +392,49 @@ class Event(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     attributes: Annotated[tuple[Attribute, ...], Meta(description="What a message of this type says.")] = ()
 
 
+class Store(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What outlives the process: sessions, what waits for them, retained messages, the log."""
+
+    engine: Annotated[
+        Literal["sqlite", "memory"],
+        Meta(description="sqlite keeps it in the data directory, if there is one; memory keeps nothing."),
+    ] = "sqlite"
+
+
+class Log(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The append-only log of messages and events in the data directory, for programs that read it later."""
+
+    capture: Annotated[tuple[str, ...], Meta(description='Topics whose messages are logged; "#" for all but $….')] = ()
+    events: Annotated[
+        Literal["on", "off"],
+        Meta(description="Connections, subscriptions, drops and traffic are logged, in a stream of their own."),
+    ] = "off"
+    retention_age: Annotated[Age, Meta(description="How long records are kept; older ones are removed.")] = "168h"
+    retention_bytes: Annotated[Limit, Meta(description="Bytes of records kept; the oldest are removed.")] = (
+        1_073_741_824
+    )
+    readers: Annotated[
+        tuple[str, ...], Meta(description="Readers by name: what they have not read yet is kept, up to hard_bytes.")
+    ] = ()
+    hard_bytes: Annotated[
+        Limit, Meta(description="Bytes above which records are removed, read or not; an alarm says so.")
+    ] = 4_294_967_296
+    period: Annotated[Duration, Meta(description="Time between two reports of traffic among the events.")] = "10s"
+    period_keys: Annotated[
+        Count,
+        Meta(description="Pairs of publisher, topic, subscriber and class told apart in one period; more are summed."),
+    ] = 10_000
+
+
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole configuration of one broker."""
 
     name: Annotated[str, Meta(description="Name of this broker, used in logs, $SYS and its management socket.")] = (
         "tieline"
     )
-    data: Annotated[str | None, Meta(description="Directory for the management socket and, later, the store.")] = None
+    data: Annotated[
+        str | None, Meta(description="Directory for what outlives the process, and for the management socket.")
+    ] = None
     listener: Annotated[tuple[Listener, ...], Meta(description="Where clients connect.")] = (
         Listener(url="tcp://127.0.0.1:1883"),
     )
@@ -281,10 +442,20 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     mqtt: Mqtt = field(default_factory=Mqtt)
     priority: Priority = field(default_factory=Priority)
     content: Content = field(default_factory=Content)
+    store: Store = field(default_factory=Store)
+    log: Log = field(default_factory=Log)
     class_: Annotated[
         tuple[Class, ...], Meta(description="Topic rules that give messages their level; the first match counts.")
     ] = field(default=(), name="class")
     claim: Annotated[tuple[Claim, ...], Meta(description="Who may claim which level.")] = ()
+    http: Http = field(default_factory=Http)
+    auth: Auth = field(default_factory=Auth)
+    groups: Annotated[
+        dict[str, tuple[str, ...]],
+        Meta(description='Names for several users at once, for rules; such as operators = ["alice", "bob"].'),
+    ] = field(default_factory=dict)
+    rule: Annotated[tuple[Rule, ...], Meta(description="What users may do with topics; the first match decides.")] = ()
+    limit: Annotated[tuple[UserLimit, ...], Meta(description="What one user may take.")] = ()
     event: Annotated[
         dict[str, Event], Meta(description="Event types, by name: what the messages of some topics say.")
     ] = field(default_factory=dict)
@@ -295,6 +466,8 @@ EXAMPLES: dict[str, Struct] = {
     "listener": Listener(url="tcp://127.0.0.1:1883"),
     "class": Class(name="control", filter="grid/+/cmd/#", level=3),
     "claim": Claim(),
+    "rule": Rule(filter="devices/%u/#", allow=("read", "subscribe"), users=("alice",), groups=("operators",)),
+    "limit": UserLimit(user="*", connections=10),
     "event": Event(topic="microgrid/+/pcc", routing=("voltage", "frequency")),
     "event.attributes": Attribute(name="voltage", bounds=(0.0, 500.0), path="pcc.voltage"),
 }
