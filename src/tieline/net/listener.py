@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import socket
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tieline.conf import urls
@@ -39,20 +40,21 @@ class ListeningSocket:
         self._loop = loop
         self._conf = conf
         self._asked = urls.parse(conf.url)
-        self._context: ssl.SSLContext | None = None
-        if self._asked.is_tls:
-            try:
-                self._context = server_context(conf)
-            except (OSError, ValueError) as error:
-                raise ListenError(f"{conf.url}: the certificate or key cannot be used: {error}") from error
+        self._context = context_of(conf)
         self._sock = _bind(self._asked)
         self.fd = self._sock.fileno()
         port: int = self._sock.getsockname()[1]
         self.url = replace(self._asked, port=port)
         #: The number of open connections that came through this listener.
         self._open = 0
-        self._max = min(bound(conf.connections), bound(loop.broker.settings.limits.connections))
+        loop.broker.allowances.listeners[str(self.url)] = conf
         loop.watch(self)
+
+    def renew(self, conf: Listener, context: ssl.SSLContext | None) -> None:
+        """Other terms from now on, and another certificate for new connections; those that are open keep theirs."""
+        self._conf = conf
+        self._context = context
+        self._loop.broker.allowances.listeners[str(self.url)] = conf
 
     def handle(self, events: int, now: float, is_alone: bool) -> None:
         """Accept a batch."""
@@ -73,15 +75,18 @@ class ListeningSocket:
         """No descriptor is free: stop asking for a while, instead of spinning."""
         broker = self._loop.broker
         broker.account.closed["no_descriptors"] += 1
-        broker.account.tell(Event("refused", "", str(self.url), f"no_descriptors: {error}", is_trouble=True))
+        said = f"no_descriptors: {error}"
+        broker.account.tell(Event("refused", "", str(self.url), said, is_trouble=True, why="no_descriptors"))
         self._loop.modify(self, 0)
         broker.timers.at(now + PAUSE_S, lambda _: self._loop.modify(self, 1))
 
     def _accept(self, sock: socket.socket, peer: str, now: float) -> None:
         broker = self._loop.broker
-        if self._open >= self._max or len(broker.connections) >= bound(broker.settings.limits.connections):
+        most = bound(broker.settings.limits.connections)
+        if self._open >= min(bound(self._conf.connections), most) or len(broker.connections) >= most:
             broker.account.closed["too_many_connections"] += 1
-            broker.account.tell(Event("refused", "", peer, "too_many_connections", is_trouble=True))
+            name = "too_many_connections"
+            broker.account.tell(Event("refused", "", peer, name, is_trouble=True, why=name))
             sock.close()
             return
         sock.setblocking(False)
@@ -95,7 +100,11 @@ class ListeningSocket:
             node_level=self._conf.node_level,
             has_header=self.url.has_header,
         )
-        link = Link(self._loop, sock, conn, self._layers(), self._closed)
+        tls = Tls(self._context) if self._context is not None else None
+        source = self._conf.user_from
+        if tls is not None and source is not None:
+            conn.identify = partial(tls.user, source)
+        link = Link(self._loop, sock, conn, self._layers(tls), self._closed)
         conn.link = link
         self._open += 1
         self._loop.watch(link)
@@ -103,8 +112,7 @@ class ListeningSocket:
     def _closed(self) -> None:
         self._open -= 1
 
-    def _layers(self) -> Layer | None:
-        tls = Tls(self._context) if self._context is not None else None
+    def _layers(self, tls: Tls | None) -> Layer | None:
         if not self._asked.is_websocket:
             return tls
         # the websockets library is only loaded by brokers that use it
@@ -119,6 +127,16 @@ class ListeningSocket:
             self._loop.forget(self)
             self._sock.close()
             self.fd = -1
+
+
+def context_of(conf: Listener) -> ssl.SSLContext | None:
+    """What TLS needs to know on a listener; None where there is no TLS."""
+    if not urls.parse(conf.url).is_tls:
+        return None
+    try:
+        return server_context(conf)
+    except (OSError, ValueError) as error:
+        raise ListenError(f"{conf.url}: the certificate or key cannot be used: {error}") from error
 
 
 def _bind(url: urls.ListenerUrl) -> socket.socket:

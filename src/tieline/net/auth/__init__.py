@@ -1,0 +1,1 @@
+"""What proves who a client is: passwords, checked beside the loop, and certificates."""

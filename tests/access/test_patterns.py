@@ -1,0 +1,52 @@
+"""A name fills one level or none: it never reaches further than the rule's author wrote."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tieline.access.patterns import is_pattern, narrow, wide
+from tieline.match.cover.filters import covers
+
+
+def test_plain_names_are_filled_in() -> None:
+    assert narrow("home/%u/%c/#", "ann", "phone") == "home/ann/phone/#"
+    assert narrow("dev-%c", None, "7") == "dev-7"
+    assert wide("home/%u/%c/#", "ann", "phone") == "home/ann/phone/#"
+
+
+@pytest.mark.parametrize("name", ["+", "#", "a/b", "/", "a+", "#b", "", None, "a\0"])
+def test_a_name_that_would_reach_further_allows_nothing_and_denies_everything_in_its_place(name: str | None) -> None:
+    assert narrow("home/%u/x", name, "c") is None
+    assert wide("home/%u/x", name, "c") == "home/+/x"
+    assert wide("home/dev-%u/x", name, "c") == "home/+/x"
+
+
+def test_a_name_that_looks_like_a_placeholder_is_not_filled_in_again() -> None:
+    assert narrow("%u", "%c", "root") == "%c"
+    assert narrow("%u/%c", "%c", "%u") == "%c/%u"
+
+
+def test_other_percent_signs_are_ordinary() -> None:
+    assert not is_pattern("100%/x%y")
+    assert narrow("100%/%u", "a", "") == "100%/a"
+    assert narrow("%%u", "a", "") == "%a"
+
+
+def test_empty_levels_stay() -> None:
+    assert wide("/%u//x", "a+", "") == "/+//x"
+
+
+_NAMES = st.text(alphabet="ab+#/%uc", max_size=4)
+_PATTERNS = st.sampled_from(["%u", "a/%u", "%c/#", "x/%u-%c/y", "+/%c"])
+
+
+@given(_PATTERNS, _NAMES, _NAMES)
+def test_what_a_pattern_comes_to_stays_inside_its_own_shape(pattern: str, user: str, client_id: str) -> None:
+    shape = "/".join("+" if "%" in level else level for level in pattern.split("/"))
+    allowed = narrow(pattern, user, client_id)
+    assert allowed is None or covers(shape, allowed)
+    denied = wide(pattern, user, client_id)
+    assert covers(shape, denied)
+    assert allowed is None or covers(denied, allowed), "what is denied is at least what would be allowed"
