@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Callable
 
 import pytest
@@ -31,6 +32,13 @@ def need(tool: str) -> str:
     if os.environ.get("CI") == "true":
         pytest.fail(sentence)
     pytest.skip(sentence)
+
+
+@pytest.fixture
+def tracing() -> None:
+    """The test traces system calls, which takes a program and, in some containers, a right."""
+    if subprocess.run([need("strace"), "-o", "/dev/null", "true"], check=False).returncode != 0:
+        pytest.skip("this machine does not let programs be traced")
 
 
 @pytest.fixture(name="need")

@@ -10,7 +10,7 @@ from tests.clause import raw
 from tests.clause.conftest import NewWorld
 from tests.clause.marker import clause
 from tests.kits.world import World, payloads
-from tieline.core.ports import Fact
+from tieline.core.facts import Fact
 from tieline.wire.packets import Packet, Pingreq, Pingresp, Puback, Pubcomp, Publish, Pubrec, Pubrel, Suback
 from tieline.wire.reason import Reason
 
@@ -242,12 +242,13 @@ class Slow:
     """A store that makes nothing permanent before the test says so."""
 
     is_volatile = False
+    is_behind = False
 
     def __init__(self) -> None:
         self.submitted = 0
         self.committed = 0
 
-    def submit(self, facts: Sequence[Fact]) -> int:
+    def submit(self, facts: Sequence[Fact], log: Sequence[object] = (), events: Sequence[object] = ()) -> int:
         self.submitted += 1
         return self.submitted
 
@@ -265,6 +266,8 @@ def test_4_3_2_4_a_message_is_acknowledged_once_it_is_safe(new_world: NewWorld, 
     store = Slow()
     world = new_world(store=store)
     reader = world.durable("reader", version=version)
+    commit(world, store)
+    reader.note_connack()
     reader.send(raw.subscribe(version, raw.text("a"), bytes([qos])))
     client = world.client(version=version)
     commit(world, store)
@@ -282,6 +285,7 @@ def test_3_3_4_7_messages_that_are_not_safe_yet_count(new_world: NewWorld, qos: 
     store = Slow()
     world = new_world(store=store, receive_maximum=3)
     reader = world.durable("reader")
+    commit(world, store)
     reader.send(raw.subscribe(5, raw.text("a"), b"\x02"))
     commit(world, store)
     client = world.client()

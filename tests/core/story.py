@@ -158,7 +158,7 @@ class Play:
         self.fleet.advance(EXPIRY_S)
         assert all(session.expiry_s > EXPIRY_S for session in broker.sessions.values())
         assert broker.account.closed.keys() <= {"disconnect", "connection_lost", "taken_over"}
-        assert broker.account.drops.keys() <= {"offline", "session_ended", "no_member"}
+        assert broker.account.drops.keys() <= {"offline", "session_ended", "no_member", "unconfirmed"}
 
 
 def invent(random: Random, length: int) -> tuple[Setting, list[Action]]:

@@ -65,6 +65,7 @@ def scene() -> Late:
 def durable(scene: Late, client_id: str = "d", version: int = 5) -> Client:
     client = scene.world.durable(client_id, version=version)
     scene.commit()
+    client.note_connack()
     return client
 
 
@@ -181,7 +182,7 @@ def test_receive_maximum_counts_a_message_once() -> None:
     scene = Late(receive_maximum=4)
     client = durable(scene)
     client.send(*(Publish(topic="t", payload=b"x", qos=2, packet_id=number) for number in (1, 2)))
-    client.send(*(Publish(topic="t", payload=b"x", qos=1, packet_id=number) for number in (3, 4)))
+    client.send(*(Publish(topic="t", payload=b"x", qos=1, packet_id=number, retain=True) for number in (3, 4)))
     client.expect_nothing()
     scene.commit()
     assert len(client.take()) == 4
@@ -191,7 +192,7 @@ def test_receive_maximum_counts_a_message_once() -> None:
 def test_receive_maximum_is_enforced_while_the_store_is_late(qos: int) -> None:
     scene = Late(receive_maximum=4)
     client = durable(scene)
-    client.send(*(Publish(topic="t", payload=b"x", qos=qos, packet_id=number) for number in range(1, 6)))
+    client.send(*(Publish(topic="t", payload=b"x", qos=qos, packet_id=n, retain=True) for n in range(1, 6)))
     client.expect_end(Reason.RECEIVE_MAXIMUM_EXCEEDED)
 
 
@@ -200,10 +201,120 @@ def test_receive_maximum_does_not_count_other_answers() -> None:
     client = durable(scene)
     for packet_id in (1, 2, 3):
         client.send(Subscribe(packet_id=packet_id, subscriptions=(Subscription(filter="t"),)))
-    client.put("u", qos=1)
+    client.put("u", qos=1, retain=True)
     client.expect_nothing()
     scene.commit()
     assert len(client.take()) == 4
+
+
+def test_what_need_not_survive_is_acknowledged_at_once(scene: Late) -> None:
+    transient = scene.world.client("transient")
+    transient.subscribe("t", qos=1)
+    publisher = scene.world.client("p")
+    publisher.put("t", qos=1, packet_id=1)
+    publisher.expect(Puback, packet_id=1)
+    publisher.put("t", qos=1, packet_id=2, retain=True)
+    publisher.put("t", qos=1, packet_id=3)
+    publisher.expect_nothing()  # in the order of the messages ([MQTT-4.6.0-2])
+    scene.commit()
+    publisher.expect(Puback, packet_id=2)
+    publisher.expect(Puback, packet_id=3)
+
+
+def test_connack_waits_for_the_session(scene: Late) -> None:
+    client = scene.world.durable("d")
+    client.send(Pingreq())
+    client.expect_nothing()
+    scene.commit()
+    client.note_connack()
+    assert not client.connack.session_present
+    client.expect(Pingresp)
+
+
+def test_a_client_that_is_sent_away_before_it_was_let_in_gets_no_word(scene: Late) -> None:
+    client = scene.world.durable("d")
+    durable(scene)
+    assert client.closed and not client.raw
+
+
+def test_qos_2_is_sent_when_its_packet_id_is_permanent(scene: Late) -> None:
+    subscriber, publisher = durable(scene, "s"), durable(scene, "p")
+    subscriber.send(Subscribe(packet_id=1, subscriptions=(Subscription(filter="t", qos=2),)))
+    scene.commit()
+    subscriber.expect(Suback)
+    publisher.put("t", qos=2, packet_id=7)
+    scene.commit(batches=1)
+    publisher.expect(Pubrec, packet_id=7)
+    subscriber.expect_nothing()
+    assert scene.store.kinds("s")[-1] == "sent"
+    scene.commit()
+    message = subscriber.expect(Publish, qos=2, dup=False)
+    subscriber.send(Pubrec(packet_id=message.packet_id))
+    subscriber.expect_nothing()
+    scene.commit()
+    subscriber.expect(Pubrel, packet_id=message.packet_id)
+
+
+def test_qos_2_that_could_not_depart_is_sent_after_the_next_connack(scene: Late) -> None:
+    subscriber = durable(scene, "s")
+    subscriber.send(Subscribe(packet_id=1, subscriptions=(Subscription(filter="t", qos=2),)))
+    scene.commit()
+    publisher = durable(scene, "p")
+    for packet_id in (1, 2):
+        publisher.put("t", b"%d" % packet_id, qos=2, packet_id=packet_id)
+    subscriber.drop()
+    again = durable(scene, "s")
+    assert [message.payload for message in again.messages()] == [b"1", b"2"]
+
+
+def test_a_message_that_is_too_large_does_not_keep_its_packet_id(scene: Late) -> None:
+    client = scene.world.durable("s", maximum_packet_size=100)
+    scene.commit()
+    client.note_connack()
+    client.send(Subscribe(packet_id=1, subscriptions=(Subscription(filter="t", qos=2),)))
+    scene.commit()
+    client.expect(Suback)
+    publisher = scene.world.client("p")
+    publisher.put("t", bytes(200), qos=2, packet_id=1)
+    publisher.put("t", b"small", qos=2, packet_id=2)
+    for _ in range(3):
+        scene.commit()
+    client.expect(Publish, payload=b"small")
+    session = client.connection.session
+    assert session is not None and len(session.inflight) == 1
+    assert scene.store.kinds("s")[-1] == "settled"
+
+
+def test_a_store_that_is_behind_holds_clients(scene: Late) -> None:
+    client = durable(scene)
+    scene.store.is_behind = True
+    client.put("t", qos=1, packet_id=1, retain=True)
+    scene.commit()
+    client.expect_nothing()
+    scene.store.is_behind = False
+    scene.commit()
+    scene.commit()
+    client.expect(Puback, packet_id=1)
+
+
+@pytest.mark.parametrize("version", [4, 5])
+@pytest.mark.parametrize("qos", [1, 2])
+def test_a_store_without_room(version: int, qos: int) -> None:
+    scene = Late(pause_max_s=5)
+    client = durable(scene, version=version)
+    scene.world.broker.store_is("no room", scene.world.now)
+    client.put("t", qos=qos, packet_id=1, retain=True)
+    if version == 5:
+        (refused,) = client.take()
+        assert refused.reason is Reason.QUOTA_EXCEEDED  # type: ignore[union-attr]  # PUBACK or PUBREC
+        assert refused.properties["reason_string"] == "no room"  # type: ignore[union-attr]  # as above
+        assert scene.world.broker.retained.get("t") is None
+    else:
+        client.expect_nothing()
+        scene.world.broker.store_is("", scene.world.now)
+        scene.world.settle()
+        scene.commit()
+        assert client.take()
 
 
 def test_memory_is_done_at_once() -> None:

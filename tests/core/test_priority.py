@@ -95,7 +95,7 @@ def test_a_chunk_that_also_subscribes_reaches_who_was_there_before() -> None:
 # --- heat -------------------------------------------------------------------------------------------------------------
 
 
-def heats(client: Client) -> dict[str, int]:
+def heats(client: Client) -> dict[str, float]:
     return {item.topic.decode(): item.heat for item, _ in session_of(client).queue.entries}
 
 

@@ -3,19 +3,40 @@
 ``make`` returns a fresh store, together with a function that lets it finish everything it was given.  The core is
 driven against it through a :class:`~tests.kits.world.World`: acknowledgements must not leave before the commit, and
 must leave after it.
+
+A store that claims to be permanent also passes ``check_restart``: ``reopen`` ends it as a crash would, and returns a
+new one on the same files, together with what that knows.  A second broker is made from it and must go on where the
+first one was.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tests.kits.ledger import Life, comparable
 from tests.kits.world import World
-from tieline.core.ports import Fact, Store
-from tieline.wire.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel, Suback, Subscribe, Subscription
+from tieline.core import facts
+from tieline.core.facts import Fact
+from tieline.core.ports import Store
+from tieline.core.restore import State, restore
+from tieline.wire.packets import (
+    Puback,
+    Pubcomp,
+    Publish,
+    Pubrec,
+    Pubrel,
+    Suback,
+    Subscribe,
+    Subscription,
+    Will,
+)
+from tieline.wire.reason import Reason
 
 #: Makes whatever was submitted permanent; a store that is always done has nothing to do here.
 Finish = Callable[[], None]
 Make = Callable[[], tuple[Store, Finish]]
+#: The store that comes after a crash, and what it knows.
+Reopen = Callable[[Store], tuple[Store, Finish, State]]
 
 
 class LateStore:
@@ -25,12 +46,22 @@ class LateStore:
 
     def __init__(self) -> None:
         self.batches: list[tuple[Fact, ...]] = []
+        self.log: list[tuple[object, ...]] = []
+        self.events: list[tuple[object, ...]] = []
+        self.is_behind = False
         self._committed = 0
 
-    def submit(self, facts: Sequence[Fact]) -> int:
+    def submit(
+        self,
+        facts: Sequence[Fact],
+        log: Sequence[tuple[object, ...]] = (),
+        events: Sequence[tuple[object, ...]] = (),
+    ) -> int:
         """Take a batch over; its token is its number."""
-        assert facts, "an empty batch costs a commit and changes nothing"
+        assert facts or log or events, "an empty batch costs a commit and changes nothing"
         self.batches.append(tuple(facts))
+        self.log += log
+        self.events += events
         return len(self.batches)
 
     @property
@@ -43,9 +74,10 @@ class LateStore:
         """Everything that was submitted, in order."""
         return [fact for batch in self.batches for fact in batch]
 
-    def kinds(self, session: str | None = None) -> list[str]:
-        """The kinds of the facts, of one session or of all."""
-        return [fact.kind for fact in self.facts if session in (None, fact.session)]
+    def kinds(self, client_id: str | None = None) -> list[str]:
+        """The kinds of the facts, of one client's sessions or of all."""
+        numbers = {fact[1] for fact in self.facts if fact[0] == facts.SESSION and fact[2] == client_id}
+        return [facts.NAMES[fact[0]] for fact in self.facts if client_id is None or fact[1] in numbers]
 
     def commit(self, batches: int | None = None) -> int:
         """Allow some batches, or all; the token up to which everything is permanent."""
@@ -62,10 +94,13 @@ class PromptStore(LateStore):
         return len(self.batches)
 
 
-def check_store(make: Make) -> None:
+def check_store(make: Make, reopen: Reopen | None = None) -> None:
     """Assert everything that the core relies on."""
     check_tokens(make)
     check_acknowledgements(make)
+    if reopen is not None:
+        check_restart(make, reopen)
+        check_facts(make, reopen)
 
 
 def check_tokens(make: Make) -> None:
@@ -73,7 +108,7 @@ def check_tokens(make: Make) -> None:
     store, finish = make()
     given = 0
     for number in range(20):
-        token = store.submit([Fact(kind="retain", subject=number)])
+        token = store.submit([(facts.CLEAR, 0, b"topic/%d" % number)])
         assert token > given, "tokens grow"
         given = token
         seen = store.committed
@@ -90,11 +125,13 @@ def check_acknowledgements(make: Make) -> None:
     client = world.durable("d")
 
     def settle() -> None:
-        finish()
-        world.broker.committed(store.committed)
-        world.settle()
+        for _ in range(3):  # a commit lets something happen that has to be committed: QoS 2 is sent after its packet id
+            finish()
+            world.broker.committed(store.committed)
+            world.settle()
 
     settle()
+    client.note_connack()
     client.send(Subscribe(packet_id=1, subscriptions=(Subscription(filter="t", qos=2),)))
     settle()
     client.expect(Suback, packet_id=1)
@@ -114,3 +151,127 @@ def check_acknowledgements(make: Make) -> None:
         client.send(Puback(packet_id=message.packet_id) if message.qos == 1 else Pubrec(packet_id=message.packet_id))
     settle()
     client.find(Pubrel)
+
+
+def check_facts(make: Make, reopen: Reopen) -> None:
+    """Whatever facts are submitted, the state afterwards is what they say."""
+    for seed in range(3):
+        store, finish = make()
+        life = Life(seed)
+        for _ in range(20):
+            batch = life.batch(10)
+            if batch:
+                store.submit(batch)
+        finish()
+        _, _, state = reopen(store)
+        assert comparable(state.tables) == comparable(life.model.state.tables)
+        assert state.messages >= max((row[0] for row in state.tables["message"]), default=0)
+
+
+def check_restart(make: Make, reopen: Reopen) -> None:
+    """A broker that was killed goes on: sessions, subscriptions, queues, both directions of QoS 2, retained, wills."""
+    store, finish = make()
+    world = World(store=store)
+
+    def settle() -> None:
+        for _ in range(4):
+            finish()
+            world.broker.committed(store.committed)
+            world.settle()
+
+    will = Will(topic="will", payload=b"gone", qos=1, properties={"will_delay_interval": 50})
+    away = world.durable("away", will=will)
+    settle()
+    away.send(
+        Subscribe(
+            packet_id=1,
+            subscriptions=(Subscription(filter="q/#", qos=2, retain_as_published=True),),
+            properties={"subscription_identifier": [7]},
+        ),
+        Subscribe(
+            packet_id=2,
+            subscriptions=(Subscription(filter="where", qos=1),),
+            properties={"user_property": [("$where", "v > 5")]},
+        ),
+    )
+    settle()
+    here, watcher = world.durable("here"), world.durable("watcher")
+    settle()
+    for client in (away, here, watcher):
+        client.note_connack()
+    here.send(Subscribe(packet_id=1, subscriptions=(Subscription(filter="q/#", qos=2),)))
+    watcher.send(Subscribe(packet_id=1, subscriptions=(Subscription(filter="will", qos=1),)))
+    settle()
+    away.drop()
+    publisher = world.durable("publisher")
+    settle()
+    publisher.send(
+        Publish(topic="q/1", payload=b"1", qos=1, packet_id=1, retain=True),
+        Publish(topic="q/2", payload=b"2", qos=2, packet_id=2),
+        Publish(topic="q/3", payload=b"3", qos=2, packet_id=3),
+        Publish(topic="q/4", payload=b"never stored", qos=0),
+        Publish(topic="where", payload=b'{"v": 4}', qos=1, packet_id=4),
+        Publish(topic="where", payload=b'{"v": 6}', qos=1, packet_id=5),
+    )
+    settle()
+    publisher.send(Pubrel(packet_id=2))
+    settle()
+    first, *rest = [packet for packet in here.take() if isinstance(packet, Publish) and packet.qos == 2]
+    here.send(Pubrec(packet_id=first.packet_id))
+    settle()
+
+    finish()
+    store, finish, state = reopen(store)
+    downtime = 10.0
+    world, now = World(store=store), world.now + downtime
+    world.now = now
+    restore(world.broker, state, now)
+    settle()
+
+    again = world.durable("publisher")
+    settle()
+    again.note_connack()
+    assert again.connack.session_present
+    again.send(Publish(topic="q/3", payload=b"3", qos=2, packet_id=3, dup=True), Pubrel(packet_id=2))
+    settle()
+    again.find(Pubrec, packet_id=3, reason=Reason.SUCCESS)
+    again.find(Pubcomp, packet_id=2)
+    here = world.durable("here")
+    settle()
+    here.note_connack()
+    # what was sent goes again with its packet id; what has its PUBREC gets its PUBREL, last
+    (one,) = [packet for packet in here.inbox if isinstance(packet, Publish) and packet.qos == 1]
+    two = [
+        (packet.payload, packet.packet_id) for packet in here.inbox if isinstance(packet, Publish) and packet.qos == 2
+    ]
+    assert one.payload == b"1" and one.dup
+    assert two == [(packet.payload, packet.packet_id) for packet in rest], "once, and nothing that was sent again"
+    here.find(Pubrel, packet_id=first.packet_id)
+    away = world.durable("away", will=will)
+    settle()
+    away.note_connack()
+    got = [packet for packet in away.take() if isinstance(packet, Publish)]
+    assert [packet.payload for packet in got if packet.qos == 1] == [b"1", b'{"v": 6}']
+    assert [packet.payload for packet in got if packet.qos == 2] == [b"2", b"3"], "once each"
+    assert got[0].retain, "retain as published"
+    assert got[0].properties["subscription_identifier"] == [7]
+    onlooker = world.client("onlooker")
+    onlooker.subscribe("#")
+    settle()
+    assert [message.payload for message in onlooker.messages()] == [b"1"]
+    # the will of a client that was away is due when it would have been
+    away.drop()
+    settle()
+    finish()
+    store, finish, state = reopen(store)
+    world, now = World(store=store), world.now + 49.0
+    world.now = now
+    restore(world.broker, state, now)
+    settle()
+    watcher = world.durable("watcher")
+    settle()
+    watcher.note_connack()
+    watcher.expect_nothing()
+    world.advance(2.0)
+    settle()
+    watcher.expect(Publish, topic="will", payload=b"gone")

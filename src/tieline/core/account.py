@@ -8,14 +8,18 @@ from here.
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final, NamedTuple
 
 from tieline.core.connection import Hold
 from tieline.sched.levels import LEVELS
 
 #: The last bucket of waiting times holds everything above half an hour.
 WAIT_BUCKETS = 22
+#: The level of messages that were refused before they had one.
+NO_LEVEL: Final = -1
 
 
 class Drop(StrEnum):
@@ -33,18 +37,29 @@ class Drop(StrEnum):
     NO_MEMBER = "no_member"  # a shared subscription had no member that could take it
     CLASS_TOO_LARGE = "class_too_large"  # larger than its class allows: one huge packet blocks a thin link
     REJECTED = "rejected"  # the client answered with an error code
+    UNCONFIRMED = "unconfirmed"  # sent, but not acknowledged when the session ended
+    UNKNOWN_LEVEL = "unknown_level"  # its priority is no level, and such messages are refused
 
 
-@dataclass(frozen=True, slots=True)
-class Dropped:
+#: Drops that happen to a message as it arrives; all others happen to what one receiver should have got.
+ON_ARRIVAL: Final = frozenset({Drop.DENIED, Drop.REFUSED, Drop.CLASS_TOO_LARGE, Drop.UNKNOWN_LEVEL, Drop.RETAINED_FULL})
+
+
+class Dropped(NamedTuple):
     """One record of discarded messages."""
 
     when: float
     why: Drop
+    #: The receiver; the publisher where the message was discarded on arrival, for no receiver in particular.
     client: str
     topic: str
     messages: int
+    #: Messages in the queue of the receiver, once these had left it.
     queued: int
+    #: ``NO_LEVEL`` when it was refused before it had one.
+    level: int
+    #: Seconds since the broker received it.
+    age_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +71,8 @@ class Event:
     peer: str
     text: str = ""
     is_trouble: bool = False
+    #: The name under which it is counted, if it is.
+    why: str = ""
 
 
 class Account:
@@ -68,10 +85,12 @@ class Account:
         "congestions",
         "connections",
         "drops",
+        "drops_by_level",
         "events",
         "holds",
         "last_drops",
         "lost_events",
+        "on_drop",
         "packets_in",
         "packets_out",
         "publishes_in",
@@ -114,7 +133,11 @@ class Account:
         self.unreadable = 0
         #: Messages discarded, by name.
         self.drops: Counter[Drop] = Counter()
+        #: The same for each level; the last is for those without one.
+        self.drops_by_level: list[Counter[Drop]] = [Counter() for _ in range(LEVELS + 1)]
         self.last_drops: deque[Dropped] = deque(maxlen=self.RING)
+        #: Told of each record as well.
+        self.on_drop: Callable[[Dropped], None] | None = None
         #: Connections ended, by name.
         self.closed: Counter[str] = Counter()
         #: What was refused without ending the connection, by reason: subscriptions, packet ids used again.
@@ -125,10 +148,26 @@ class Account:
         self.events: deque[Event] = deque(maxlen=self.RING)
         self.lost_events = 0
 
-    def drop(self, now: float, why: Drop, client: str, topic: bytes, messages: int = 1, queued: int = 0) -> None:
-        """Name what was discarded."""
+    def drop(  # one argument per field of the record
+        self,
+        now: float,
+        why: Drop,
+        client: str,
+        topic: bytes,
+        messages: int = 1,
+        queued: int = 0,
+        *,
+        level: int = NO_LEVEL,
+        since: float | None = None,
+    ) -> None:
+        """Name what was discarded; ``since`` is when the broker received it, if that was not just now."""
         self.drops[why] += messages
-        self.last_drops.append(Dropped(now, why, client, topic.decode(), messages, queued))
+        self.drops_by_level[level][why] += messages
+        age_s = 0.0 if since is None else now - since
+        dropped = Dropped(now, why, client, topic.decode(), messages, queued, level, age_s)
+        self.last_drops.append(dropped)
+        if self.on_drop is not None:
+            self.on_drop(dropped)
 
     def waited(self, level: int, seconds: float, messages: int) -> None:
         """Messages left a congested queue after so long."""

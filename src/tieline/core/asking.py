@@ -64,6 +64,9 @@ class Askers:
     def __len__(self) -> int:
         return len(self._all)
 
+    def __iter__(self) -> Iterator[Asking]:
+        return iter(self._all)
+
     def add(self, asking: Asking) -> None:
         """One more."""
         self._all[asking] = None
@@ -81,6 +84,10 @@ class Askers:
     def tables(self) -> Iterator[Conditions[Asking]]:
         """By event type."""
         return iter(self._tables.values())
+
+    def known(self, event: EventType) -> Conditions[Asking] | None:
+        """The table of an event type, if there is one already."""
+        return self._tables.get(event)
 
     def table(self, event: EventType) -> Conditions[Asking]:
         """What the askers want of the messages of one event type."""

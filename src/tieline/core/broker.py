@@ -12,12 +12,29 @@ from typing import TYPE_CHECKING
 from tieline.conf.schema import Settings, bound, seconds
 from tieline.core import connect, egress, will
 from tieline.core.account import Account, Event
+from tieline.core.allowance import Allowances
+from tieline.core.capture import Capture
+from tieline.core.chronicle import Chronicle
 from tieline.core.classes import Claims, Classes
 from tieline.core.connection import CLOSING, CONNECTED, OPENED, Connection, Hold
 from tieline.core.errors import Again
+from tieline.core.heat import HeatSource
 from tieline.core.ingress import ingest
 from tieline.core.journal import Journal
-from tieline.core.ports import Access, Allowed, Aside, Everyone, Memory, Pending, Refused, Store, Verdict, at_once
+from tieline.core.meter import pace
+from tieline.core.ports import (
+    Access,
+    Allowed,
+    Aside,
+    Everyone,
+    Judge,
+    Memory,
+    Pending,
+    Refused,
+    Store,
+    Verdict,
+    at_once,
+)
 from tieline.core.retain import Retained
 from tieline.core.routes import Routes
 from tieline.core.system import System
@@ -58,6 +75,8 @@ class Broker:
         self.settings = settings or Settings()
         limits = self.settings.limits
         self.access: Access = access or Everyone()
+        #: What each client is allowed, by its listener and its user.
+        self.allowances = Allowances(self.settings)
         self.journal = Journal(store or Memory())
         self.account = Account()
         self.timers = Timers()
@@ -80,6 +99,8 @@ class Broker:
             tend=self._tend,
             counts_deliveries=self.heat_deliveries > 0,
         )
+        #: Whether topics are as hot as the broker finds them, or as somebody says.
+        self.heat_source = HeatSource(self)
         self._heat_period_s = seconds(self.settings.priority.period)
         self.retained = Retained(bound(limits.retained_messages), bound(limits.retained_bytes))
         #: Every session, by client id, whether its client is connected or not.
@@ -93,13 +114,27 @@ class Broker:
         self.max_queued_bytes = bound(limits.queue_bytes_total)
         self.max_packet = limits.packet_bytes
         self.allows_qos_1 = self.settings.mqtt.maximum_qos > 0
-        self.refuses_when_full = self.settings.mqtt.full == "refuse"
+        self.refuses_when_full = self.settings.mqtt.full != "oldest"
         self._aside = aside
         self._name_client = name_client
         self._named = 0
         #: Pending access questions: token to connection.
         self._asked: dict[int, Connection] = {}
+        #: Connections that wait for the store.
+        self._behind: list[Connection] = []
+        if not self.journal.is_volatile:
+            self.retained.on_expired = lambda topic: self.journal.cleared(topic.encode())
         self.system = System(self, now)
+        log = self.settings.log
+        is_kept = not self.journal.is_volatile
+        #: Writes down messages of captured topics, and what happens; None where nothing is.
+        self.capture = Capture(self, log.capture) if log.capture and is_kept else None
+        self.chronicle = Chronicle(self, now) if log.events == "on" and is_kept else None
+        #: Nothing may take a way past those two.
+        self.is_observed = self.capture is not None or self.chronicle is not None
+        if self.chronicle is not None:
+            self.account.on_drop = self.chronicle.dropped
+        self.judge_anew()
 
     # -- what a shell calls
 
@@ -114,14 +149,15 @@ class Broker:
         has_header: bool = False,
     ) -> Connection:
         """A network connection was accepted; the levels are those of its listener."""
-        conn = Connection(now, listener, peer, self.account.connections)
+        allowance = self.allowances.of(listener, is_known=False)
+        conn = Connection(now, listener, peer, allowance, self.account.connections)
         conn.max_level = max_level
         conn.level = min(max_level, self.default_level if node_level is None else node_level)
         conn.has_header = has_header
         self.connections.add(conn)
         self.account.connections += 1
         conn.timer = self.timers.at(
-            now + self.settings.limits.connect_timeout_s,
+            now + self.allowances.connect_timeout_s(listener),
             lambda due: self.shut(conn, "connect_timeout", due, text="no complete CONNECT in time"),
         )
         return conn
@@ -131,20 +167,28 @@ class Broker:
         if conn.state is CLOSING or not data:
             return
         self.account.bytes_in += len(data)
+        if not self.journal.is_volatile and self.journal.is_behind and conn.hold is None:
+            self.hold_for_store(conn, now)
+        messages, waiting = self.account.publishes_in, len(conn.partial) + len(data)
         try:
             ingest(self, conn, data, now)
         except ProtocolError as error:
             self._answer_violation(conn, error, now)
+        if conn.meters:
+            pace(self, conn, self.account.publishes_in - messages, waiting - len(conn.partial), now)
         if not self.journal.is_volatile:
-            self._seal()
+            self.seal()
 
-    def _seal(self) -> None:
-        for released in self.journal.seal():
-            self.mark(released)
+    def seal(self) -> None:
+        """Hand over to the store what has changed."""
+        for conn in self.journal.seal():
+            self._let_go(conn)
 
     def fill(self, conn: Connection, limit: int, now: float) -> bytes:
         """What to write next, about ``limit`` bytes; fewer when nothing more may be sent now."""
         data = egress.fill(self, conn, limit, now)
+        if not self.journal.is_volatile:
+            self.seal()
         if conn.hold is Hold.NOT_READING and not conn.control_bytes:
             self.timers.at(now, lambda due: self.resume(conn, due))
         return data
@@ -154,6 +198,8 @@ class Broker:
         if conn in self.connections:
             if conn.state is not CLOSING:
                 self._end(conn, "connection_lost", now, "")
+                if not self.journal.is_volatile:
+                    self.seal()
             self.connections.discard(conn)
 
     def timer(self) -> float | None:
@@ -164,12 +210,34 @@ class Broker:
         """Do what is due."""
         self.timers.fire(now)
         if not self.journal.is_volatile:
-            self._seal()
+            self.seal()
 
     def committed(self, token: int) -> None:
         """The store has made everything up to this token permanent."""
         for conn in self.journal.committed(token):
-            self.mark(conn)
+            self._let_go(conn)
+        if self._behind and not self.journal.is_behind and not self.journal.trouble:
+            behind, self._behind = self._behind, []
+            for conn in behind:
+                self.timers.at(0.0, lambda due, conn=conn: self._go_on(conn, Hold.STORE, due))  # type: ignore[misc]
+
+    def store_is(self, trouble: str, now: float) -> None:
+        """The store has no room, for this reason, or has room again."""
+        self.journal.trouble = trouble
+        self.account.tell(Event("store", "", "", trouble or "the store has room again", is_trouble=bool(trouble)))
+        self.system.publish("$SYS/broker/tieline/store", trouble or "in order", now)
+        if not trouble:
+            self.committed(0)
+
+    def _let_go(self, conn: Connection) -> None:
+        """The store has made permanent what a connection waited for."""
+        self.mark(conn)
+        if conn.hold is Hold.COMMIT:
+            self.timers.at(0.0, lambda due: self._go_on(conn, Hold.COMMIT, due))
+
+    def _go_on(self, conn: Connection, why: Hold, now: float) -> None:
+        if conn.hold is why:
+            self.resume(conn, now)
 
     def decided(self, token: int, verdict: Allowed | Refused, now: float) -> None:
         """A pending access question was answered."""
@@ -183,11 +251,12 @@ class Broker:
     def stop(self, now: float) -> None:
         """The server shuts down: wills are published while their receivers are still connected, then all are told.
 
-        Nothing of this broker outlives the process yet, so a will cannot be deferred to a restart (3.1.2.5 allows
-        that only to a server that keeps it), and a delay cannot be waited for.
+        A will with a delay waits for the restart if the store keeps its session (3.1.2.5 allows that); without a store
+        the delay cannot be waited for.
         """
         for session in list(self.sessions.values()):
-            will.publish(self, session, now)
+            if not (session.is_kept and will.is_delayed(session)):
+                will.publish(self, session, now)
         for conn in list(self.connections):
             if conn.state is CONNECTED:
                 # what waits for the client goes out before the goodbye; afterwards its session may be gone
@@ -196,12 +265,28 @@ class Broker:
                 conn.control.append(last)
                 conn.control_bytes += len(last)
             self.shut(conn, "server_shutdown", now, reason=Reason.SERVER_SHUTTING_DOWN)
+        if self.chronicle is not None:
+            self.chronicle.close(now)
 
     # -- what the core's own parts call
 
-    def heat(self, route: Route, messages: int, now: float) -> int:
+    def judge_anew(self) -> None:
+        """Access decides otherwise than before, or for the first time: nothing remembered of its verdicts holds."""
+        access = self.access
+        self.routes.judge = access if isinstance(access, Judge) and not access.is_open else None
+        self.routes.reset()
+        for conn in self.connections:
+            self.guard(conn)
+
+    def guard(self, conn: Connection) -> None:
+        """Look at the topics of a connection one by one where they may have to be refused."""
+        conn.publishable.clear()
+        is_shallow = conn.allowance.topic_levels < self.settings.limits.topic_levels
+        conn.is_guarded = is_shallow or not self.access.is_open
+
+    def heat(self, route: Route, messages: int, now: float) -> float:
         """How hot the topic of these messages is."""
-        if not self.heat_deliveries:
+        if not self.heat_deliveries or route.is_given:
             return route.heat
         return route.heat_with(self.heat_deliveries, messages, int(now / self._heat_period_s))
 
@@ -211,12 +296,22 @@ class Broker:
             conn.is_dirty = True
             self.dirty.append(conn)
 
-    def shut(self, conn: Connection, name: str, now: float, *, reason: Reason = Reason.SUCCESS, text: str = "") -> None:
-        """Close a connection from our side; an MQTT 5 client is told why."""
+    def shut(  # who, under which name, and what is said about it
+        self,
+        conn: Connection,
+        name: str,
+        now: float,
+        *,
+        reason: Reason = Reason.SUCCESS,
+        text: str = "",
+        is_private: bool = False,
+    ) -> None:
+        """Close a connection from our side; an MQTT 5 client is told why, unless the text is for the log alone."""
         if conn.state is CLOSING:
             return
-        if conn.state is CONNECTED and conn.version == 5 and reason >= Reason.UNSPECIFIED_ERROR:
-            conn.say(_farewell(conn, reason, text))
+        is_admitted = conn.state is CONNECTED and conn.hold is not Hold.COMMIT
+        if is_admitted and conn.version == 5 and reason >= Reason.UNSPECIFIED_ERROR:
+            conn.say(_farewell(conn, reason, "" if is_private else text))
         self._end(conn, name, now, text)
         self.mark(conn)
 
@@ -225,12 +320,15 @@ class Broker:
         conn.state = CLOSING
         self.account.closed[name] += 1
         is_trouble = name not in ("disconnect", "server_shutdown")
-        self.account.tell(Event("closed", conn.client_id, conn.peer, f"{name}{': ' if text else ''}{text}", is_trouble))
+        said = f"{name}{': ' if text else ''}{text}"
+        self.account.tell(Event("closed", conn.client_id, conn.peer, said, is_trouble, name))
         for token in conn.asked:
             self._asked.pop(token, None)
         if conn.waits_for is not None:
             conn.waits_for.blocked_publishers.remove(conn)
             conn.waits_for = None
+        if was_connected and self.chronicle is not None:
+            self.chronicle.happened(now, "disconnect", conn.client_id, why=name, text=text, peer=conn.peer)
         if was_connected or conn.timer:
             connect.detach(self, conn, now)
 
@@ -246,21 +344,35 @@ class Broker:
         else:
             self.shut(conn, error.reason.name.lower(), now, reason=error.reason, text=str(error))
 
+    def hold_for_store(self, conn: Connection, now: float) -> None:
+        """Stop reading from a connection until the store has caught up."""
+        self.suspend(conn, Hold.STORE, now)
+        self._behind.append(conn)
+
     def suspend(self, conn: Connection, why: Hold, now: float, waits_for: Session | None = None) -> None:
         """Stop reading from a connection until :meth:`resume`."""
         conn.hold = why
         self.account.holds[why] += 1
-        if now >= conn.told_hold + 1.0:
+        # every client of a store waits for it once: nothing to tell
+        if now >= conn.told_hold + 1.0 and why is not Hold.COMMIT:
             conn.told_hold = now
-            self.account.tell(Event("held", conn.client_id, conn.peer, why.value))
+            self.account.tell(Event("held", conn.client_id, conn.peer, why.value, why=why.value))
         if waits_for is not None and conn.waits_for is not waits_for:
             conn.waits_for = waits_for
             waits_for.blocked_publishers.append(conn)
-        if why is not Hold.NOT_READING and conn.hold_timer is None:
-            what = f"the queue of {waits_for.client_id} stayed full" if waits_for else "no access decision came"
+        if why not in (Hold.NOT_READING, Hold.RATE) and conn.hold_timer is None:
+            what = "no access decision came"
+            names_another = False
+            if waits_for:
+                what = f"the queue of {waits_for.client_id} stayed full"
+                names_another = not self.access.is_open
+            elif why in (Hold.COMMIT, Hold.STORE):
+                what = "the store did not keep up"
             conn.hold_timer = self.timers.at(
                 now + self.settings.mqtt.pause_max_s,
-                lambda due: self.shut(conn, "paused_too_long", due, reason=Reason.SERVER_BUSY, text=what),
+                lambda due: self.shut(
+                    conn, "paused_too_long", due, reason=Reason.SERVER_BUSY, text=what, is_private=names_another
+                ),
             )
         self.mark(conn)
 
@@ -270,11 +382,11 @@ class Broker:
         self.timers.at(now, lambda due: self.resume(conn, due))
         self.mark(conn)
 
-    def tell_refusal(self, conn: Connection, text: str, now: float) -> None:
+    def tell_refusal(self, conn: Connection, text: str, now: float, *, why: str) -> None:
         """Add a refusal to the story, at most once a second for one connection."""
         if now >= conn.told_refusal + 1.0:
             conn.told_refusal = now
-            self.account.tell(Event("refused", conn.client_id, conn.peer, text, is_trouble=True))
+            self.account.tell(Event("refused", conn.client_id, conn.peer, text, is_trouble=True, why=why))
 
     def resume(self, conn: Connection, now: float) -> None:
         """Go on with a connection that was held: what it had sent is parsed now."""

@@ -128,24 +128,39 @@ class Claims:
             self.lowered += messages
         return granted
 
+    def look(self, conn: Connection, topic: str, level: int, now: float) -> tuple[int, Claim | None]:
+        """What :meth:`judge` would say of one message, and by which claim; nothing is spent or counted."""
+        granted = min(level, conn.max_level)
+        rule = self._rule(conn, topic)
+        if rule is not None:
+            granted = min(granted, rule.max_level)
+            if granted > ORDINARY and rule.per_s != "none" and _tokens(conn, rule, now) < 1:
+                return ORDINARY, rule
+        return granted, rule
+
     def _rule(self, conn: Connection, topic: str) -> Claim | None:
-        username = conn.login.username if conn.login else None
+        user = conn.login.user if conn.login else None
         for claim, tree in zip(self._claims, self._filters, strict=True):
-            if claim.user in ("*", username or "-") and tree.match(topic):
+            if claim.user in ("*", user or "-") and tree.match(topic):
                 return claim
         return None
 
 
 def _spend(conn: Connection, rule: Claim, messages: int, now: float) -> bool:
     """Take tokens from the client's bucket for this rule; one second's worth, and at least one, fits in it."""
-    rate = float(rule.per_s)
+    tokens = _tokens(conn, rule, now)
     if conn.buckets is None:
         conn.buckets = {}
-    most = max(1.0, rate) if rate else 0.0
-    tokens, then = conn.buckets.get(id(rule), (most, now))
-    tokens = min(most, tokens + (now - then) * rate)
     if tokens < messages:
         conn.buckets[id(rule)] = (tokens, now)
         return False
     conn.buckets[id(rule)] = (tokens - messages, now)
     return True
+
+
+def _tokens(conn: Connection, rule: Claim, now: float) -> float:
+    """What the client's bucket for this rule holds now."""
+    rate = float(rule.per_s)
+    most = max(1.0, rate) if rate else 0.0
+    tokens, then = (conn.buckets or {}).get(id(rule), (most, now))
+    return min(most, tokens + (now - then) * rate)

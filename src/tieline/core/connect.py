@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tieline.conf.schema import UNLIMITED, bound
@@ -10,9 +11,9 @@ from tieline.core.account import Drop, Event
 from tieline.core.backlog import disengage
 from tieline.core.classes import claimed_level
 from tieline.core.connection import Hold, State
-from tieline.core.deliver import discard, offer
+from tieline.core.deliver import discard, offer, turn_away
 from tieline.core.flow import landed
-from tieline.core.ports import Login, Refused
+from tieline.core.ports import Allowed, Login, Refused
 from tieline.core.session import NEVER, Session
 from tieline.core.sift import heirs
 from tieline.wire.codec import encode
@@ -35,7 +36,10 @@ def peek_version(data: bytes, start: int, end: int) -> int:
 
 
 def on_connect(broker: Broker, conn: Connection, packet: Connect, now: float) -> None:
-    """Admit a client, or refuse it with a reason."""
+    """Admit a client, or refuse it with a reason.
+
+    Who it is comes first: what it may claim, and whose session it may continue, depends on that.
+    """
     conn.version = packet.version
     conn.max_packet = packet.properties.get("maximum_packet_size", UNLIMITED)
     client_id = packet.client_id
@@ -52,7 +56,12 @@ def on_connect(broker: Broker, conn: Connection, packet: Connect, now: float) ->
         password=packet.password,
         listener=conn.listener,
         peer=conn.peer,
+        certificate_user=conn.identify() if conn.identify is not None else None,
     )
+    verdict = _admit(broker, conn, packet, now)
+    if isinstance(verdict, Refused):
+        refuse(broker, conn, verdict.reason, verdict.rule, now)
+        return
     # the header byte, where there is one, has already set the level
     claimed = conn.level if conn.has_header else claimed_level(packet.properties) if packet.properties else None
     if claimed == -1:
@@ -67,36 +76,76 @@ def on_connect(broker: Broker, conn: Connection, packet: Connect, now: float) ->
         refuse(broker, conn, refusal.reason, refusal.rule, now)
         return
     expiry_s, keep_alive_s = _terms(broker, packet)
-    answer = Connack(properties=_announce(broker, packet, client_id, expiry_s, keep_alive_s))
+    answer = Connack(properties=_announce(broker, conn, packet, client_id, expiry_s, keep_alive_s))
     if len(encode(answer, conn.version)) > conn.max_packet:
         # [MQTT-3.1.2-24] a client that cannot take our CONNACK cannot be told our terms
         refuse(broker, conn, Reason.PACKET_TOO_LARGE, "the CONNACK is larger than the client allows", now)
         return
-    session, was_present = _take_session(broker, client_id, packet, now)
+    session, was_present = _take_session(broker, conn, client_id, packet, now)
     session.expiry_s = expiry_s
     conn.keep_alive_s = keep_alive_s
     _attach(broker, conn, session, packet, now)
     # [MQTT-3.1.4-5], [MQTT-3.2.0-2], [MQTT-3.2.2-2], [MQTT-3.2.2-3], [MQTT311-3.2.2-2], [MQTT311-3.2.2-3]
     answer.session_present = was_present
-    conn.say(encode(answer, conn.version))
+    if broker.journal.noted:
+        # a client that is told of its session, or of the end of an old one, must find it so after a crash
+        broker.journal.acknowledge(conn, encode(answer, conn.version))
+        broker.suspend(conn, Hold.COMMIT, now)
+    else:
+        conn.say(encode(answer, conn.version))
     broker.mark(conn)
+    if broker.chronicle is not None:
+        assert conn.login is not None
+        broker.chronicle.happened(
+            now,
+            "connect",
+            client_id,
+            peer=conn.peer,
+            listener=conn.listener,
+            user=conn.login.user,
+            version=packet.version,
+            epoch=session.number,
+            session_present=was_present,
+        )
     version = "5" if packet.version == 5 else "3.1.1"
     text = f"MQTT {version}, {'session resumed' if was_present else 'new session'}"
+    if conn.login.user is not None:
+        text += f", user {conn.login.user}"
     broker.account.tell(Event("connected", client_id, conn.peer, text))
 
 
-def _why_not(broker: Broker, conn: Connection, packet: Connect, now: float) -> Refused | None:
-    """Why a well-formed CONNECT is refused; None when it is not."""
-    assert conn.login is not None
-    settings = broker.settings
+def _admit(broker: Broker, conn: Connection, packet: Connect, now: float) -> Allowed | Refused:
+    """Who the client is, and what it is allowed; or why it is not let in."""
+    login = conn.login
+    assert login is not None
     if "authentication_method" in packet.properties:
         # [MQTT-4.12.0-1]
         return Refused("no enhanced authentication is configured", Reason.BAD_AUTHENTICATION_METHOD)
     verdict = broker.ask(conn, "connect", "", now)
     if isinstance(verdict, Refused):
         return verdict
-    if len(broker.sessions) >= bound(settings.limits.sessions) and conn.login.client_id not in broker.sessions:
+    user = None if verdict.is_anonymous else verdict.user or login.username
+    # the password is not kept any longer than it is needed
+    conn.login = replace(login, user=user, password=None)
+    conn.allowance = broker.allowances.of(conn.listener, user)
+    return verdict
+
+
+def _why_not(broker: Broker, conn: Connection, packet: Connect, now: float) -> Refused | None:
+    """Why a client that may come in is refused all the same; None when it is not."""
+    login = conn.login
+    assert login is not None
+    settings = broker.settings
+    old = broker.sessions.get(login.client_id)
+    if old is not None and old.user is not None and old.user != login.user:
+        # otherwise a client id, which is no secret, would give away what waits for somebody else
+        return Refused("this client id belongs to another user", Reason.CLIENT_IDENTIFIER_NOT_VALID)
+    if old is None and len(broker.sessions) >= bound(settings.limits.sessions):
         return Refused(f"the broker keeps {settings.limits.sessions} sessions", Reason.QUOTA_EXCEEDED)
+    most = broker.allowances.most_connections(login.user)
+    takes_over = old is not None and old.connection is not None and old.user == login.user
+    if broker.allowances.connections(login.user) - takes_over >= bound(most):
+        return Refused(f"a user may have {most} connections", Reason.QUOTA_EXCEEDED)
     will = packet.will
     if will is not None:
         if will.qos > settings.mqtt.maximum_qos:
@@ -105,7 +154,7 @@ def _why_not(broker: Broker, conn: Connection, packet: Connect, now: float) -> R
         if will.retain and not settings.mqtt.retain_available:
             # [MQTT-3.2.2-13]
             return Refused("retained messages are not supported", Reason.RETAIN_NOT_SUPPORTED)
-        check_name(will.topic, settings.limits.topic_levels)
+        check_name(will.topic, conn.allowance.topic_levels)
         if will.topic.startswith("$SYS/"):
             return Refused("a will cannot be published to $SYS")
         verdict = broker.ask(conn, "publish", will.topic, now)
@@ -114,8 +163,11 @@ def _why_not(broker: Broker, conn: Connection, packet: Connect, now: float) -> R
     return None
 
 
-def _take_session(broker: Broker, client_id: str, packet: Connect, now: float) -> tuple[Session, bool]:
+def _take_session(
+    broker: Broker, conn: Connection, client_id: str, packet: Connect, now: float
+) -> tuple[Session, bool]:
     """The session this connection continues or begins, and whether it was there before."""
+    assert conn.login is not None
     old = broker.sessions.get(client_id)
     if old is not None:
         if old.connection is not None:
@@ -123,7 +175,8 @@ def _take_session(broker: Broker, client_id: str, packet: Connect, now: float) -
             broker.shut(old.connection, "taken_over", now, reason=Reason.SESSION_TAKEN_OVER)
             old = broker.sessions.get(client_id)
         if old is not None:
-            if not packet.clean_start:
+            # what waits for nobody in particular was not meant for a user who comes later with that id
+            if not packet.clean_start and old.user == conn.login.user:
                 broker.timers.cancel(old.ends)
                 old.ends = None
                 # [MQTT-3.1.3-9] back in time: the delayed will is not sent
@@ -134,6 +187,7 @@ def _take_session(broker: Broker, client_id: str, packet: Connect, now: float) -
             end_session(broker, old, now)
     limits = broker.settings.limits
     session = Session(client_id, bound(limits.queue_messages), bound(limits.queue_bytes))
+    session.number = broker.journal.next_session()
     broker.sessions[client_id] = session
     broker.account.sessions_most = max(broker.account.sessions_most, len(broker.sessions))
     # [MQTT-3.1.2-6]
@@ -162,6 +216,7 @@ def _attach(broker: Broker, conn: Connection, session: Session, packet: Connect,
     session.will = packet.will
     conn.session = session
     conn.state = State.CONNECTED
+    _own(broker, conn, session)
     conn.window = min(settings.limits.inflight, properties.get("receive_maximum", 65_535))
     conn.quota = conn.window
     conn.problem_information = properties.get("request_problem_information", 1) == 1
@@ -175,7 +230,31 @@ def _attach(broker: Broker, conn: Connection, session: Session, packet: Connect,
     if conn.keep_alive_s:
         _watch(broker, conn, now)
     if not broker.journal.is_volatile:
-        broker.journal.note("session", session.client_id, session.expiry_s)
+        _keep(broker, session)
+
+
+def _keep(broker: Broker, session: Session) -> None:
+    """Let the store know the session: all of it if it outlives its connection, its will in any case."""
+    session.left = None
+    if not session.expiry_s and session.is_kept:
+        # it ends with this connection, so nothing of it would be restored
+        broker.journal.forget(session)
+        session.is_known = session.is_kept = False
+        session.number = broker.journal.next_session()
+    if session.expiry_s or session.will is not None:
+        session.is_known = True
+        session.is_kept = session.expiry_s > 0
+        broker.journal.session(session)
+
+
+def _own(broker: Broker, conn: Connection, session: Session) -> None:
+    """The session and its limits are those of the connection's user."""
+    assert conn.login is not None
+    user = conn.login.user
+    session.user = user
+    session.queue.max_bytes = conn.allowance.queue_bytes
+    conn.meters = broker.allowances.enter(conn.listener, user)
+    broker.guard(conn)
 
 
 def _watch(broker: Broker, conn: Connection, now: float) -> None:
@@ -191,7 +270,9 @@ def _watch(broker: Broker, conn: Connection, now: float) -> None:
         conn.timer = broker.timers.at(deadline, lambda due: _watch(broker, conn, due))
 
 
-def _announce(broker: Broker, packet: Connect, client_id: str, expiry_s: int, keep_alive_s: int) -> Properties:
+def _announce(
+    broker: Broker, conn: Connection, packet: Connect, client_id: str, expiry_s: int, keep_alive_s: int
+) -> Properties:
     """Everything a client needs to know about this server; nothing in 3.1.1."""
     properties: Properties = {}
     if packet.version == 4:
@@ -205,7 +286,7 @@ def _announce(broker: Broker, packet: Connect, client_id: str, expiry_s: int, ke
         properties["maximum_qos"] = mqtt.maximum_qos
     if not mqtt.retain_available:
         properties["retain_available"] = 0
-    properties["maximum_packet_size"] = settings.limits.packet_bytes
+    properties["maximum_packet_size"] = conn.allowance.packet_bytes
     if not packet.client_id:
         properties["assigned_client_identifier"] = client_id
     properties["topic_alias_maximum"] = settings.limits.topic_alias_maximum
@@ -257,13 +338,24 @@ def detach(broker: Broker, conn: Connection, now: float) -> None:
     session = conn.session
     if session is None or session.connection is not conn:
         return
+    assert conn.login is not None
+    broker.allowances.leave(conn.login.user, broker.timers, now)
     session.connection = None
     wills.schedule(broker, session, now)
     if not session.expiry_s:
         # [MQTT-4.1.0-2]
         end_session(broker, session, now)
-    elif session.expiry_s != NEVER:
-        session.ends = broker.timers.at(now + session.expiry_s, lambda due: _expire(broker, session, due))
+        return
+    session.left = now
+    if session.is_known:
+        broker.journal.session(session)
+    if session.expiry_s != NEVER:
+        expire_at(broker, session, now + session.expiry_s)
+
+
+def expire_at(broker: Broker, session: Session, when: float) -> None:
+    """End a session then, unless its client comes back before."""
+    session.ends = broker.timers.at(when, lambda due: _expire(broker, session, due))
 
 
 def _expire(broker: Broker, session: Session, now: float) -> None:
@@ -275,27 +367,32 @@ def end_session(broker: Broker, session: Session, now: float) -> None:
     """Forget everything about a client; what still waited for it is named, or goes to others of its group."""
     broker.timers.cancel(session.ends)
     wills.publish(broker, session, now)
+    if session.is_known:
+        broker.journal.forget(session)
+        session.is_known = session.is_kept = False
     for filter_, held in session.subscriptions.items():
         broker.routes.cancel(session, filter_, held)
     session.subscriptions.clear()
     queue = session.queue
-    # [MQTT-4.8.2-5]: a QoS 1 message of a shared subscription goes to another member; one of QoS 2 in flight must not
-    stranded = [flight[:2] for flight in session.inflight.values() if flight is not None and flight[2] == 1]
+    stranded = [flight for flight in session.inflight.values() if flight is not None]
     for flight in session.inflight.values():
         if flight is not None:
             landed(broker, session, flight[0])
     session.inflight.clear()
     session.replays.clear()
-    for message, grant in stranded:
-        for part, other in heirs(broker, message, grant.group) if grant.group is not None else ():
+    for message, grant, qos in stranded:
+        # [MQTT-4.8.2-5]: a QoS 1 message of a shared subscription goes to another member; one of QoS 2 must not
+        for part, other in heirs(broker, message, grant.group if qos == 1 else None):
             if other is not None:
                 offer(broker, part, other, now)
+            else:
+                turn_away(broker, session, part, Drop.UNCONFIRMED, now)
     if session.backlog is not None:
         while (waiting := session.backlog.policy.pop(now)) is not None:
             queue.blocked.append(waiting.entry)
         disengage(session)
     for item, grant in [*queue.blocked, *queue.entries]:
-        for part, other in heirs(broker, item, grant.group) if grant.group is not None else ((item, None),):
+        for part, other in heirs(broker, item, grant.group):
             if other is None:
                 discard(broker, (part, grant), Drop.SESSION_ENDED, now)
             else:
@@ -306,5 +403,3 @@ def end_session(broker: Broker, session: Session, now: float) -> None:
     if broker.sessions.get(session.client_id) is session:
         del broker.sessions[session.client_id]
     broker.release_publishers(session, now)
-    if not broker.journal.is_volatile:
-        broker.journal.note("forget", session.client_id)

@@ -11,6 +11,10 @@ from tieline.sched.congestion import UNKNOWN
 from tieline.wire.header import stamp
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tieline.core.allowance import Allowance
+    from tieline.core.meter import Meter
     from tieline.core.ports import Login, Verdict
     from tieline.core.session import Session
     from tieline.core.timers import Timer
@@ -37,6 +41,9 @@ class Hold(StrEnum):
     QUEUE_FULL = "queue_full"  # a subscriber's QoS 1 or 2 queue is full (MQTT 3.1.1: we cannot say so)
     TURN = "turn"  # what it sent has caused much work; the others are served first
     NOT_READING = "not_reading"  # the client does not read our answers
+    COMMIT = "commit"  # its session is being made permanent; CONNACK follows
+    STORE = "store"  # the store cannot keep up, or has no room
+    RATE = "rate"  # it, or its user, sends faster than it may
 
 
 class Connection:
@@ -46,15 +53,19 @@ class Connection:
         "alias_in",
         "alias_out",
         "alias_out_max",
+        "allowance",
         "asked",
         "buckets",
         "control",
         "control_bytes",
+        "departing",
         "has_header",
         "hold",
         "hold_timer",
+        "identify",
         "is_blocked",
         "is_dirty",
+        "is_guarded",
         "is_sealed",
         "keep_alive_s",
         "last_in",
@@ -64,6 +75,7 @@ class Connection:
         "login",
         "max_level",
         "max_packet",
+        "meters",
         "need",
         "partial",
         "path",
@@ -87,11 +99,19 @@ class Connection:
         "window",
     )
 
-    def __init__(self, now: float, listener: str, peer: str, serial: int = 0) -> None:
+    def __init__(self, now: float, listener: str, peer: str, allowance: Allowance, serial: int = 0) -> None:
         #: Position in the order of connection.
         self.serial = serial
         self.listener = listener
         self.peer = peer
+        #: Its limits: those of the listener first, and those of its user once it has one.
+        self.allowance = allowance
+        #: What it is measured by; empty while it may send as fast as it can.
+        self.meters: tuple[Meter, ...] = ()
+        #: Who its certificate says it is; the shell knows.
+        self.identify: Callable[[], str | None] | None = None
+        #: A topic may have to be refused: only those in ``publishable`` take the short way.
+        self.is_guarded = False
         self.state = State.OPENED
         #: 4 or 5 after CONNECT; 0 before.
         self.version = 0
@@ -129,6 +149,8 @@ class Connection:
         self.unacknowledged = 0
         #: Packet ids to send again after a reconnection, oldest first.
         self.resend: deque[int] = deque()
+        #: Packet ids of QoS 2 messages that the store has, in the order in which they go out for the first time.
+        self.departing: deque[int] = deque()
         #: Unacknowledged messages the client takes at once, and how many of those are free now.
         self.window = 0
         self.quota = 0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tieline.core.account import Drop
 from tieline.core.backlog import engage
-from tieline.core.message import Burst
+from tieline.core.message import Burst, Message
 from tieline.core.sift import sift
 
 if TYPE_CHECKING:
@@ -23,10 +23,15 @@ def deliver(broker: Broker, item: Item, route: Route, now: float) -> int:
     """Queue a message for everyone on its route; the number of receivers ([MQTT-4.5.0-1], [MQTT311-4.5.0-1])."""
     if route.is_simple:
         messages, size = item.messages, item.size
+        is_stored = item.qos > 0 and not broker.journal.is_volatile
         for grant in route.grants:
             session = grant.session
             conn = session.connection
-            if conn is None or broker.queued_bytes > broker.max_queued_bytes or not broker.journal.is_volatile:
+            if (
+                conn is None
+                or broker.queued_bytes > broker.max_queued_bytes
+                or (is_stored and session.is_kept and grant.qos)
+            ):
                 offer(broker, item, grant, now)
                 continue
             # what offer() comes to for a connected client; this loop is the hot path of every fan-out
@@ -59,7 +64,9 @@ def deliver(broker: Broker, item: Item, route: Route, now: float) -> int:
             chosen = group.pick(part)
             if chosen is None:
                 name = f"$share/{group.name}/{group.filter}"
-                broker.account.drop(now, Drop.NO_MEMBER, name, part.topic, part.messages)
+                broker.account.drop(
+                    now, Drop.NO_MEMBER, name, part.topic, part.messages, level=part.level, since=part.at
+                )
             else:
                 offer(broker, part, chosen, now)
                 receivers += 1
@@ -73,25 +80,24 @@ def offer(broker: Broker, item: Item, grant: Grant, now: float) -> None:
     session = grant.session
     conn = session.connection
     if conn is None and not (item.qos and grant.qos):
-        broker.account.drop(now, Drop.OFFLINE, session.client_id, item.topic, item.messages)
-        session.dropped += item.messages
+        turn_away(broker, session, item, Drop.OFFLINE, now)
         return
     queue = session.queue
     size = item.size
     if broker.queued_bytes > broker.max_queued_bytes and queue.bytes > KEEPS_UP:
-        broker.account.drop(now, Drop.MEMORY_FULL, session.client_id, item.topic, item.messages, len(queue))
-        session.dropped += item.messages
+        turn_away(broker, session, item, Drop.MEMORY_FULL, now)
         return
     for last, topic, values in grant.marks:
         last.note(topic, values)
     broker.queued_bytes += size
+    if session.is_kept and grant.qos and item.qos and isinstance(item, Message):
+        # before the push, which may discard it again
+        broker.journal.queued(session, item, grant)
     if not queue.push((item, grant), item.messages, size):
         make_room(broker, session, now)
     if conn is not None and not conn.is_dirty:
         conn.is_dirty = True
         broker.dirty.append(conn)
-    if grant.qos and item.qos and not broker.journal.is_volatile and session.expiry_s:
-        broker.journal.note("queue", session.client_id, item)
 
 
 def make_room(broker: Broker, session: Session, now: float) -> None:
@@ -104,7 +110,7 @@ def make_room(broker: Broker, session: Session, now: float) -> None:
         _make_room_by_policy(broker, session, now)
         return
     queue = session.queue
-    keep_oldest = broker.settings.mqtt.full == "refuse"
+    keep_oldest = broker.settings.mqtt.full != "oldest"
     while queue.is_over and queue.messages:
         if queue.entries and not _is_assured(queue.entries[0]):
             item, grant = queue.entries.popleft()
@@ -120,6 +126,7 @@ def make_room(broker: Broker, session: Session, now: float) -> None:
             item, grant = queue.blocked.popleft()
         else:
             item, grant = queue.entries.popleft()
+        forgo(broker, session, item, grant)
         discard(broker, (item, grant), Drop.QUEUE_FULL, now)
 
 
@@ -141,6 +148,7 @@ def _make_room_by_policy(broker: Broker, session: Session, now: float) -> None:
                 else:
                     item, rest = item.cut(excess)
                 backlog.keep(victim, rest, grant)
+        forgo(broker, session, item, grant)
         discard(broker, (item, grant), Drop.QUEUE_FULL, now)
 
 
@@ -150,16 +158,35 @@ def _excess(session: Session, burst: Burst) -> int:
     return max(queue.messages - queue.max_messages, -((queue.max_bytes - queue.bytes) // burst.stride))
 
 
+def forgo(broker: Broker, session: Session, item: Item, grant: Grant) -> None:
+    """Let the store know that a session will not get what it keeps for it."""
+    if session.is_kept and grant.qos and item.qos and isinstance(item, Message):
+        broker.journal.dropped(session, item, grant)
+
+
 def discard(broker: Broker, entry: Entry, why: Drop, now: float) -> None:
     """Account for an entry that left a queue without being sent."""
     item, grant = entry
     session = grant.session
-    queue = session.queue
     grant.unmark()
-    queue.taken(item.messages, item.size)
+    session.queue.taken(item.messages, item.size)
     broker.queued_bytes -= item.size
+    turn_away(broker, session, item, why, now)
+
+
+def turn_away(broker: Broker, session: Session, item: Item, why: Drop, now: float) -> None:
+    """Name what a session should have got and is not in its queue."""
     session.dropped += item.messages
-    broker.account.drop(now, why, session.client_id, item.topic, item.messages, len(queue))
+    broker.account.drop(
+        now,
+        why,
+        session.client_id,
+        item.topic,
+        item.messages,
+        len(session.queue),
+        level=item.level,
+        since=item.at,
+    )
 
 
 def _is_assured(entry: tuple[Item, Grant]) -> bool:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from tieline.core.account import Drop
 from tieline.core.backlog import disengage, engage, is_congested, is_kept_for_urgent, split, window_of
-from tieline.core.connection import CONNECTED
-from tieline.core.flow import landed
+from tieline.core.connection import CONNECTED, Hold
+from tieline.core.deliver import forgo
+from tieline.core.flow import landed, settled
 from tieline.core.message import Burst, Message, publish_bytes
 from tieline.core.replay import refill
 from tieline.core.session import Grant
@@ -28,15 +29,22 @@ if TYPE_CHECKING:
 _FIRST = [bytes((0x30 | flags,)) for flags in range(16)]
 _DUP = 0x08
 _PACKET_IDS = 65_535
+_COMMIT = Hold.COMMIT
 
 
 def fill(broker: Broker, conn: Connection, limit: int, now: float) -> bytes:
     """The next bytes to write, about ``limit`` of them; fewer when nothing more may be sent now."""
     session = conn.session
-    if conn.state is not CONNECTED or session is None:
+    if conn.state is not CONNECTED or session is None or conn.hold is _COMMIT:
         return _join(broker, *_take_control(broker, conn))
     queue = session.queue
-    if len(queue.entries) == 1 and session.backlog is None and not conn.control and not conn.resend:
+    if (
+        len(queue.entries) == 1
+        and session.backlog is None
+        and not conn.control
+        and not conn.resend
+        and not conn.departing
+    ):
         # one thing to send, as it came: what a paced client gets most of the time
         item, grant = queue.entries[0]
         if (
@@ -52,10 +60,14 @@ def fill(broker: Broker, conn: Connection, limit: int, now: float) -> bytes:
             broker.queued_bytes -= item.size
             broker.account.publishes_out += item.messages
             broker.account.bytes_out += item.size
+            if broker.chronicle is not None:
+                broker.chronicle.delivered(item, session, item.messages, item.size, now)
             return item.packets
     out, size = _take_control(broker, conn)
     if conn.resend:
         size = _resend(broker, conn, session, out, size, limit, now)
+    if conn.departing and not conn.resend:
+        size = _depart(broker, conn, session, out, size, limit, now)
     if queue.messages or session.replays:
         if size < limit:
             size = _drain(broker, conn, session, out, size, limit, now)
@@ -123,11 +135,15 @@ def _drain(  # the loop's whole state, passed once
                 out.append(item.packets)
                 size += item.size
                 sent += item.messages
+                if broker.chronicle is not None:
+                    broker.chronicle.delivered(item, session, item.messages, item.size, now)
                 continue
             for payload in item.payloads():
                 done = _send_general(broker, conn, item, grant, payload, 0, 0, out, now)
                 sent += done > 0
                 size += done
+                if done and broker.chronicle is not None:
+                    broker.chronicle.delivered(item, session, 1, done, now)
         elif (
             item.qos
             and grant.qos
@@ -189,11 +205,15 @@ def _drain_by_policy(  # as above
             out.append(item.packets)
             size += item.size
             account.publishes_out += item.messages
+            if broker.chronicle is not None:
+                broker.chronicle.delivered(item, session, item.messages, item.size, now)
         else:
             for payload in item.payloads():
                 done = _send_general(broker, conn, item, grant, payload, 0, 0, out, now)
                 account.publishes_out += done > 0
                 size += done
+                if done and broker.chronicle is not None:
+                    broker.chronicle.delivered(item, session, 1, done, now)
         if not policy.waits(item.level):
             congestion.calm(item.level)
             if item.level == URGENT and conn.is_sealed and len(policy):
@@ -214,6 +234,7 @@ def _send(  # as above
     if item.expires is not None and item.expires <= now:
         # [MQTT-3.3.2-5] its time is over and nothing of it was sent yet
         _give_up(broker, item, grant, Drop.EXPIRED, now)
+        forgo(broker, session, item, grant)
         return 0
     qos = item.qos if item.qos < grant.qos else grant.qos
     flags = qos << 1
@@ -223,18 +244,59 @@ def _send(  # as above
     if grant.set_retain or (item.retain and grant.keep_retain):
         flags |= 1
     if not qos:
-        return _encode(broker, conn, item, grant, flags, 0, out, now)
+        done = _encode(broker, conn, item, grant, flags, 0, out, now)
+        if done and broker.chronicle is not None:
+            broker.chronicle.delivered(item, session, 1, done, now)
+        return done
     packet_id = session.next_id()
-    done = _encode(broker, conn, item, grant, flags, packet_id, out, now)
-    if done:
+    # QoS 2 is written when the store has its packet id: after a crash it must be sent again with the same one
+    is_later = qos == 2 and session.is_kept
+    done = 0 if is_later else _encode(broker, conn, item, grant, flags, packet_id, out, now)
+    if done and broker.chronicle is not None:
+        broker.chronicle.delivered(item, session, 1, done, now)
+    if done or is_later:
         session.inflight[packet_id] = (item, grant, qos)
         conn.quota -= 1
         # on the account until it is acknowledged: flow.landed()
         session.queue.sent_bytes += item.size
         broker.queued_bytes += item.size
-        if not broker.journal.is_volatile and session.expiry_s:
-            broker.journal.note("sent", session.client_id, (packet_id, item))
+        if session.is_kept:
+            broker.journal.sent(session, item, grant, packet_id)
+            if is_later:
+                broker.journal.depart(conn, packet_id)
+    else:
+        forgo(broker, session, item, grant)
     return done
+
+
+def _depart(  # as above
+    broker: Broker, conn: Connection, session: Session, out: list[bytes], size: int, limit: int, now: float
+) -> int:
+    """QoS 2 messages whose packet ids are permanent by now go out, in the order in which they got them."""
+    while conn.departing and size < limit:
+        packet_id = conn.departing.popleft()
+        flight = session.inflight.get(packet_id)
+        if flight is None:
+            continue
+        item, grant, qos = flight
+        flags = qos << 1 | (grant.set_retain or (item.retain and grant.keep_retain))
+        done = _encode(broker, conn, item, grant, flags, packet_id, out, now)
+        if done:
+            size += done
+            broker.account.publishes_out += 1
+            if broker.chronicle is not None:
+                broker.chronicle.delivered(item, session, 1, done, now)
+        else:
+            _withdraw(broker, session, packet_id, item)
+            conn.quota += 1
+    return size
+
+
+def _withdraw(broker: Broker, session: Session, packet_id: int, item: Message) -> None:
+    """What had a packet id cannot be sent: the id is free."""
+    del session.inflight[packet_id]
+    landed(broker, session, item)
+    settled(broker, session, packet_id)
 
 
 def _encode(  # as above
@@ -306,7 +368,7 @@ def _give_up(broker: Broker, item: Message | Burst, grant: Grant, why: Drop, now
     session = grant.session
     session.dropped += 1
     grant.unmark()
-    broker.account.drop(now, why, session.client_id, item.topic, 1, len(session.queue))
+    broker.account.drop(now, why, session.client_id, item.topic, 1, len(session.queue), level=item.level, since=item.at)
 
 
 def _resend(  # as above
@@ -339,8 +401,7 @@ def _resend(  # as above
                 size += done
                 broker.account.publishes_out += 1
             else:
-                del session.inflight[packet_id]
-                landed(broker, session, item)
+                _withdraw(broker, session, packet_id, item)
         conn.resend.popleft()
     return size
 

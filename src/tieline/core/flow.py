@@ -39,6 +39,20 @@ def _settle(broker: Broker, conn: Connection, session: Session, packet_id: int) 
     settled(broker, session, packet_id)
 
 
+def _reject(broker: Broker, session: Session, message: Message, now: float) -> None:
+    """The client does not want what it was sent."""
+    session.dropped += 1
+    broker.account.drop(
+        now,
+        Drop.REJECTED,
+        session.client_id,
+        message.topic,
+        queued=len(session.queue),
+        level=message.level,
+        since=message.at,
+    )
+
+
 def landed(broker: Broker, session: Session, message: Message) -> None:
     """A message is no longer kept for sending it again: its bytes are free."""
     session.queue.sent_bytes -= message.size
@@ -47,8 +61,8 @@ def landed(broker: Broker, session: Session, message: Message) -> None:
 
 def settled(broker: Broker, session: Session, packet_id: int) -> None:
     """Let the store know that one of our packet ids is free."""
-    if not broker.journal.is_volatile and session.expiry_s:
-        broker.journal.note("settled", session.client_id, packet_id)
+    if session.is_kept:
+        broker.journal.settled(session, packet_id)
 
 
 def on_puback(broker: Broker, conn: Connection, packet: Puback, now: float) -> None:
@@ -61,7 +75,7 @@ def on_puback(broker: Broker, conn: Connection, packet: Puback, now: float) -> N
         raise Violation(f"PUBACK for the QoS 2 message {packet.packet_id}", "MQTT-4.3.3-3")
     if packet.reason >= _FAILURE:
         # [MQTT-4.4.0-2], [MQTT-4.8.2-6]: not sent again, and to nobody else
-        broker.account.drop(now, Drop.REJECTED, session.client_id, flight[0].topic)
+        _reject(broker, session, flight[0], now)
     _settle(broker, conn, session, packet.packet_id)
 
 
@@ -80,7 +94,7 @@ def on_pubrec(broker: Broker, conn: Connection, packet: Pubrec, now: float) -> N
     if packet.reason >= _FAILURE:
         # [MQTT-4.3.3-4] no PUBREL after a refusal
         if flight is not None:
-            broker.account.drop(now, Drop.REJECTED, session.client_id, flight[0].topic)
+            _reject(broker, session, flight[0], now)
         _settle(broker, conn, session, packet_id)
         return
     # moved to the end: PUBREL is sent again in the order in which PUBREC came ([MQTT-4.6.0-4])
@@ -88,9 +102,12 @@ def on_pubrec(broker: Broker, conn: Connection, packet: Pubrec, now: float) -> N
     session.inflight[packet_id] = None
     if flight is not None:
         landed(broker, session, flight[0])
-    if not broker.journal.is_volatile and session.expiry_s:
-        broker.journal.note("sent", session.client_id, (packet_id, None))
-    conn.say(_release(conn, packet_id, Reason.SUCCESS))
+    if session.is_kept:
+        broker.journal.received(session, packet_id)
+        # after a crash a message whose PUBREC was forgotten is sent again: the client must still know its packet id
+        broker.journal.acknowledge(conn, _release(conn, packet_id, Reason.SUCCESS))
+    else:
+        conn.say(_release(conn, packet_id, Reason.SUCCESS))
 
 
 def on_pubcomp(broker: Broker, conn: Connection, packet: Pubcomp, now: float) -> None:  # noqa: ARG001
@@ -109,8 +126,8 @@ def on_pubrel(broker: Broker, conn: Connection, packet: Pubrel, now: float) -> N
     reason = Reason.SUCCESS
     if packet.packet_id in session.inbound:
         session.inbound.discard(packet.packet_id)
-        if not broker.journal.is_volatile:
-            broker.journal.note("release", session.client_id, packet.packet_id)
+        if session.is_kept:
+            broker.journal.freed(session, packet.packet_id)
     else:
         reason = Reason.PACKET_IDENTIFIER_NOT_FOUND
     # [MQTT-4.3.3-11]

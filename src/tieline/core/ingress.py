@@ -97,7 +97,7 @@ def ingest(broker: Broker, conn: Connection, data: bytes, now: float) -> None:
         if conn.hold is None:
             # a CONNECT without the extra byte must be recognised, too
             extra = conn.has_header and conn.state is CONNECTED
-            conn.need = _needed(data, pos, broker.max_packet, conn.version) + extra
+            conn.need = _needed(data, pos, conn.allowance.packet_bytes, conn.version) + extra
 
 
 def _needed(data: bytes, pos: int, limit: int, version: int) -> int:
@@ -116,7 +116,8 @@ def _introduce(broker: Broker, conn: Connection, data: bytes, now: float) -> int
             return 0
         # [MQTT-3.1.0-1] the first packet is CONNECT
         raise Violation("the first packet of a connection is not CONNECT", "MQTT-3.1.0-1")
-    found = measure(data, 0, broker.max_packet, 0)
+    limit = conn.allowance.packet_bytes
+    found = measure(data, 0, limit, 0)
     if found is None:
         return 0
     start, end = found
@@ -133,7 +134,7 @@ def _introduce(broker: Broker, conn: Connection, data: bytes, now: float) -> int
         conn.level = level_of(data[start])
         start, end = start + 1, end + 1
     conn.version = connect.peek_version(data, start, end)
-    measure(data, 0, broker.max_packet, conn.version)  # now that it is known, by the version's own rule
+    measure(data, 0, limit, conn.version)  # now that it is known, by the version's own rule
     packet = decode(data[0], data[start:end], 0)
     broker.account.packets_in += 1
     try:
@@ -152,13 +153,14 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
     version = conn.version
     is_v5 = version == 5
     known = broker.routes.known
-    limit = broker.max_packet
+    limit = max_packet = conn.allowance.packet_bytes
     # a message may have to be refused, for its topic or for its size: then the general way looks at it
-    is_guarded = not broker.access.is_open
+    is_guarded = conn.is_guarded
     if broker.classes.has_bounds:
         limit = min(limit, broker.classes.least_bound)
     has_levels = broker.has_levels
     has_rates = broker.claims.has_rates
+    capture = broker.capture
     is_plain_heat = not broker.heat_deliveries
     default_level = broker.default_level
     #: Messages below urgent that are dispatched when the chunk has been parsed: the more urgent ones first, and those
@@ -214,7 +216,7 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
                                     level = _judge(broker, conn, topic, level, messages, now)
                                 if sifting is not None:
                                     broker.routes.work += messages * sifting.effort
-                                if route.has_receivers:
+                                if route.has_receivers or capture is not None:
                                     burst = Burst(
                                         data[pos:end],
                                         messages,
@@ -227,9 +229,11 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
                                         route.heat if is_plain_heat else broker.heat(route, messages, now),
                                         taxon,
                                     )
+                                    if capture is not None:
+                                        capture.burst(session, burst)
                                     if (has_levels or route.is_sifted or pending) and level < URGENT:
                                         pending.append((burst, route))
-                                    else:
+                                    elif route.has_receivers:
                                         deliver(broker, burst, route, now)
                                 pos = end
                                 continue
@@ -284,7 +288,7 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
                     packets += 1
                     pos += 4
                     continue
-            found = measure(data, pos, broker.max_packet, version)
+            found = measure(data, pos, max_packet, version)
             if found is None or found[1] > size:
                 break
             start, end = found
@@ -330,7 +334,7 @@ def _converse_with_header(broker: Broker, conn: Connection, data: bytes, pos: in
         if broker.routes.work > enough:
             broker.postpone(conn, now)
             break
-        found = measure(data, pos, broker.max_packet, conn.version)
+        found = measure(data, pos, conn.allowance.packet_bytes, conn.version)
         if found is None or found[1] + 1 > size:
             break
         start, end = found

@@ -38,6 +38,7 @@ class Message:
         "expires",
         "heat",
         "level",
+        "number",
         "parts4",
         "parts5",
         "payload",
@@ -63,7 +64,7 @@ class Message:
         publisher: str = "",
         level: int = 1,
         at: float = 0.0,
-        heat: int = 0,
+        heat: float = 0,
         taxon: int = 1,
     ) -> None:
         self.topic = topic
@@ -81,8 +82,10 @@ class Message:
         self.taxon = taxon
         #: When it arrived, in the broker's time.
         self.at = at
-        #: How many subscribers its topic had then.
+        #: How hot its topic was then: how many subscribers it had, or what somebody said.
         self.heat = heat
+        #: What the store calls it; 0 while it does not know it.
+        self.number = 0
         self.size = len(topic) + len(payload) + len(properties) + OVERHEAD
         #: What surrounds the packet id on the wire, per protocol version; made on first use, or taken from the bytes
         #: in which the message came.
@@ -141,7 +144,7 @@ class Burst:
         publisher: str,
         level: int,
         at: float,
-        heat: int,
+        heat: float,
         taxon: int,
     ) -> None:
         #: ``messages`` packets of ``stride`` bytes each.

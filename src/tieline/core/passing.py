@@ -24,7 +24,7 @@ _PUBLISH_QOS_0 = 0x30
 def pass_on(broker: Broker, conn: Connection, data: bytes, now: float) -> tuple[Grant, ...] | None:
     """Who gets these bytes now; None when they need the general way, and nothing was done."""
     size = len(data)
-    if size < 8 or data[0] != _PUBLISH_QOS_0 or conn.partial or conn.hold is not None or conn.has_header:
+    if size < 8 or data[0] != _PUBLISH_QOS_0 or conn.partial or conn.hold is not None or conn.has_header or conn.meters:
         return None
     if data[1] < 128:
         body = 2
@@ -35,7 +35,9 @@ def pass_on(broker: Broker, conn: Connection, data: bytes, now: float) -> tuple[
         if not 0 < data[2] < 128:
             return None
     # exactly one packet
-    if body + length != size or size > broker.max_packet or conn.state is not CONNECTED:
+    if body + length != size or size > conn.allowance.packet_bytes or conn.state is not CONNECTED:
+        return None
+    if broker.is_observed:
         return None
     if broker.has_levels and (broker.classes.has_bounds or not broker.claims.is_open):
         return None
@@ -46,7 +48,7 @@ def pass_on(broker: Broker, conn: Connection, data: bytes, now: float) -> tuple[
     if (
         route is None
         or not route.is_simple
-        or not (broker.access.is_open or topic in conn.publishable)
+        or (conn.is_guarded and topic not in conn.publishable)
         or top > size
         or (version == 5 and (top == size or data[top]))
     ):

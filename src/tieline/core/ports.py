@@ -8,28 +8,40 @@ Access and Store answer at once or later.  A pending verdict stops the parsing o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, runtime_checkable
 
+from tieline.core.facts import Fact
 from tieline.wire.reason import Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Login:
-    """What a client says of itself in CONNECT, and where it came from."""
+    """What a client says of itself in CONNECT, where it came from, and who it turned out to be."""
 
     client_id: str
     username: str | None
-    password: bytes | None
+    #: Gone once the client was let in, and in no log: whatever prints a login must not print this.
+    password: bytes | None = field(repr=False)
     listener: str
     peer: str
+    #: Who its certificate says it is, on listeners that ask.
+    certificate_user: str | None = None
+    #: Who it is, as the verdict on CONNECT said; None for nobody in particular.
+    user: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """Yes; ``rule`` says by what right."""
+    """Yes; ``rule`` says by what right.
+
+    For CONNECT also who the client is: ``user``, else the user name it gave, else nobody; and nobody, whatever it
+    gave, with ``is_anonymous``.
+    """
 
     rule: str = "everyone"
+    user: str | None = None
+    is_anonymous: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +65,9 @@ Verdict = Allowed | Refused | Pending
 class Access(Protocol):
     """Decides who may connect, publish and subscribe."""
 
-    #: Everyone may do everything: the hot path need not ask.
-    is_open: bool
+    @property
+    def is_open(self) -> bool:
+        """Everyone may publish and subscribe to everything: the hot path need not ask."""
 
     def connect(self, login: Login) -> Verdict:
         """May this client connect?"""
@@ -64,6 +77,32 @@ class Access(Protocol):
 
     def subscribe(self, login: Login, filter_: str) -> Verdict:
         """May this client subscribe to this filter, without its $share part?"""
+
+
+Action = Literal["read", "write", "subscribe"]
+
+
+@runtime_checkable
+class Judge(Protocol):
+    """What an Access may offer in addition: verdicts on single topics, at once, also for clients that are away.
+
+    With it, no message reaches a session whose user may not read its topic, whatever subscription it came by.
+    """
+
+    @property
+    def is_open(self) -> bool:
+        """Everybody may read and write everything: nobody need be asked."""
+
+    def may(self, action: Action, user: str | None, client_id: str, topic: str) -> bool:
+        """Whether a user may do this with a topic name."""
+
+
+@runtime_checkable
+class Explains(Protocol):
+    """What a judge may offer in addition: its verdicts with the rules behind them."""
+
+    def explain(self, action: Action, user: str | None, client_id: str, topic: str) -> Allowed | Refused:
+        """What :meth:`Judge.may` says, and by which rule."""
 
 
 class Everyone:
@@ -84,28 +123,24 @@ class Everyone:
         return Allowed()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
-    """One change that an acknowledgement depends on.
-
-    ``kind`` is one of: ``session`` (opened or changed), ``forget`` (a session ended), ``subscribe``, ``unsubscribe``,
-    ``retain``, ``queue`` (a QoS 1 or 2 message waits for a session), ``hold`` (an inbound QoS 2 packet id is taken),
-    ``release`` (it is free again), ``sent`` (a message was given a packet id), ``settled`` (that id is free again).
-    """
-
-    kind: str
-    session: str = ""
-    subject: object = None
-
-
 class Store(Protocol):
-    """Makes facts permanent, a batch at a time."""
+    """Makes facts permanent, a batch at a time: all of a batch or nothing."""
 
     #: Nothing outlives the process: the core need not describe its work.
     is_volatile: bool
+    #: It has been given more than it can make permanent soon: nothing more should be read from clients.
+    is_behind: bool
 
-    def submit(self, facts: Sequence[Fact]) -> int:
-        """Take a batch over and return its token; tokens grow."""
+    def submit(
+        self,
+        facts: Sequence[Fact],
+        log: Sequence[tuple[object, ...]] = (),
+        events: Sequence[tuple[object, ...]] = (),
+    ) -> int:
+        """Take a batch over and return its token; tokens grow.
+
+        ``log`` and ``events`` are the fields of records and occurrences (:mod:`tieline.core.record`).
+        """
 
     @property
     def committed(self) -> int:
@@ -116,11 +151,17 @@ class Memory:
     """Keeps nothing beyond the process, and so is done at once."""
 
     is_volatile = True
+    is_behind = False
 
     def __init__(self) -> None:
         self._token = 0
 
-    def submit(self, facts: Sequence[Fact]) -> int:
+    def submit(
+        self,
+        facts: Sequence[Fact],
+        log: Sequence[tuple[object, ...]] = (),
+        events: Sequence[tuple[object, ...]] = (),
+    ) -> int:
         """Done."""
         self._token += 1
         return self._token

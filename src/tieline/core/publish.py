@@ -57,6 +57,7 @@ def on_publish(broker: Broker, conn: Connection, packet: Publish, now: float, he
         return
     level = _level(broker, conn, packet, route, header_level)
     if level is None:
+        broker.account.drop(now, Drop.UNKNOWN_LEVEL, session.client_id, key)
         _refuse(broker, conn, packet, Refused("the priority is no level", Reason.IMPLEMENTATION_SPECIFIC_ERROR))
         broker.account.publishes_in += 1
         return
@@ -64,7 +65,7 @@ def on_publish(broker: Broker, conn: Connection, packet: Publish, now: float, he
         level = broker.claims.judge(conn, topic, level, 1, now)
     bound = broker.classes.max_packet[level]
     if bound is not None and len(key) + len(packet.payload) + len(packet.forward) > bound:
-        broker.account.drop(now, Drop.CLASS_TOO_LARGE, session.client_id, key)
+        broker.account.drop(now, Drop.CLASS_TOO_LARGE, session.client_id, key, level=level)
         text = f"messages of class {broker.classes.names[level]} have at most {bound} bytes"
         _refuse(broker, conn, packet, Refused(text, Reason.QUOTA_EXCEEDED))
         broker.account.publishes_in += 1
@@ -85,14 +86,14 @@ def on_publish(broker: Broker, conn: Connection, packet: Publish, now: float, he
         heat=broker.heat(route, 1, now),
         taxon=route.level if route.level >= 0 else broker.default_level,
     )
-    accept(broker, conn, message, route, packet.packet_id, now)
+    accept(broker, conn, message, route, packet.packet_id, now, dup=packet.dup)
     # last: a packet that has to wait is parsed again, and counts once
     broker.account.received_by_level[level] += 1
     broker.account.publishes_in += 1
 
 
 def accept(  # the hot path's own arguments
-    broker: Broker, conn: Connection, message: Message, route: Route, packet_id: int, now: float
+    broker: Broker, conn: Connection, message: Message, route: Route, packet_id: int, now: float, *, dup: bool = False
 ) -> None:
     """Take responsibility for a valid message: keep it if retained, queue it for its receivers, acknowledge it."""
     qos = message.qos
@@ -103,11 +104,17 @@ def accept(  # the hot path's own arguments
     if qos:
         if qos == 2 or conn.unacknowledged:
             _check_receive_maximum(broker, conn, session)
+        if broker.journal.trouble:
+            _meet_trouble(broker, conn, message, packet_id, now)
+            return
         if broker.refuses_when_full:
             full = find_full(broker, message, route)
             if full is not None:
                 _meet_full_queue(broker, conn, message, packet_id, full, now)
                 return
+    noted = broker.journal.noted
+    if broker.capture is not None:
+        broker.capture.message(session, message, packet_id, dup=dup)
     if message.retain:
         keep_retained(broker, message, now)
     receivers = deliver(broker, message, route, now) if route.has_receivers else 0
@@ -120,9 +127,13 @@ def accept(  # the hot path's own arguments
         return
     if qos == 2:
         session.inbound.add(packet_id)
-        if not broker.journal.is_volatile:
-            broker.journal.note("hold", session.client_id, packet_id)
+        if session.is_kept:
+            broker.journal.held(session, packet_id)
     reason = Reason.SUCCESS if receivers or conn.version == 4 else Reason.NO_MATCHING_SUBSCRIBERS
+    if qos == 1 and not conn.unacknowledged and broker.journal.noted == noted:
+        # nothing of it has to survive, and no earlier answer waits ([MQTT-4.6.0-2])
+        conn.say(_answer(conn, qos, packet_id, reason, ""))
+        return
     # [MQTT-3.3.4-1]: PUBACK for QoS 1, PUBREC for QoS 2; a QoS 2 message is counted in ``inbound`` until it is released
     broker.journal.acknowledge(conn, _answer(conn, qos, packet_id, reason, ""), counts=qos == 1)
 
@@ -149,12 +160,16 @@ def keep_retained(broker: Broker, message: Message, now: float) -> None:
     if not message.payload:
         # [MQTT-3.3.1-6], [MQTT-3.3.1-7]
         broker.retained.remove(topic)
+        if not broker.journal.is_volatile:
+            broker.journal.cleared(message.topic)
     elif not broker.retained.put(topic, message, now):
         # [MQTT-3.3.1-5] replaced, or, without room, the old one goes: it is no longer the last value
         broker.retained.remove(topic)
-        broker.account.drop(now, Drop.RETAINED_FULL, message.publisher, message.topic)
-    if not broker.journal.is_volatile:
-        broker.journal.note("retain", subject=message)
+        broker.account.drop(now, Drop.RETAINED_FULL, message.publisher, message.topic, level=message.level)
+        if not broker.journal.is_volatile:
+            broker.journal.cleared(message.topic)
+    elif not broker.journal.is_volatile:
+        broker.journal.retained(message)
 
 
 def _check_abilities(broker: Broker, packet: Publish) -> None:
@@ -192,8 +207,10 @@ def _may_publish(broker: Broker, conn: Connection, topic: str, key: bytes, now: 
     """Why this client may not publish to a topic; None when it may."""
     if topic.startswith(RESERVED):
         return Refused("$SYS belongs to the broker")
-    if broker.access.is_open or key in conn.publishable:
+    if not conn.is_guarded or key in conn.publishable:
         return None
+    # a remembered topic may be deeper than this client's may be
+    check_name(topic, conn.allowance.topic_levels)
     verdict = broker.ask(conn, "publish", topic, now)
     if isinstance(verdict, Refused):
         return verdict
@@ -223,15 +240,30 @@ def _check_receive_maximum(broker: Broker, conn: Connection, session: Session) -
 def _meet_full_queue(  # as above
     broker: Broker, conn: Connection, message: Message, packet_id: int, full: Session, now: float
 ) -> None:
-    """A receiver has no room: say so (MQTT 5), or wait for it (3.1.1 has no way to say so)."""
-    if conn.version == 5:
-        broker.account.drop(now, Drop.REFUSED, full.client_id, message.topic, 1, len(full.queue))
+    """A receiver has no room: say so (MQTT 5), or wait for it (3.1.1 has no way to say so, or it is configured)."""
+    if conn.version == 5 and broker.settings.mqtt.full == "refuse":
+        broker.account.drop(now, Drop.REFUSED, full.client_id, message.topic, 1, len(full.queue), level=message.level)
         full.dropped += 1
-        text = f"the queue of {full.client_id} is full"
+        # where there are rules, who else is there is not every publisher's business
+        text = f"the queue of {full.client_id} is full" if broker.access.is_open else "the queue of a receiver is full"
         broker.journal.acknowledge(conn, _answer(conn, message.qos, packet_id, Reason.QUOTA_EXCEEDED, text))
         return
     broker.suspend(conn, Hold.QUEUE_FULL, now, full)
     raise Again
+
+
+def _meet_trouble(broker: Broker, conn: Connection, message: Message, packet_id: int, now: float) -> None:
+    """The store has no room: nothing is acknowledged that is not permanent.  As with a full queue."""
+    if conn.version != 5 or broker.settings.mqtt.full == "pause":
+        broker.hold_for_store(conn, now)
+        raise Again
+    broker.account.drop(now, Drop.REFUSED, message.publisher, message.topic, level=message.level)
+    answer = _answer(conn, message.qos, packet_id, Reason.QUOTA_EXCEEDED, broker.journal.trouble)
+    if conn.unacknowledged:
+        # [MQTT-4.6.0-2] not before the answers to earlier messages, which wait for the store
+        broker.journal.acknowledge(conn, answer)
+    else:
+        conn.say(answer)
 
 
 def _answer(conn: Connection, qos: int, packet_id: int, reason: Reason, text: str) -> bytes:

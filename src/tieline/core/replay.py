@@ -51,8 +51,10 @@ def refill(broker: Broker, session: Session, now: float) -> None:
     is_in_vain = True
     while session.replays and room > 0:
         filter_, replay = next(iter(session.replays.items()))
-        for message in chain((replay.waiting,), replay.walk) if replay.waiting else replay.walk:
-            replay.waiting = None
+        waiting, replay.waiting = replay.waiting, None
+        if waiting is not None and broker.retained.get(waiting.topic.decode()) is not waiting:
+            waiting = None  # it was replaced meanwhile, and the client got the new one
+        for message in chain((waiting,), replay.walk) if waiting else replay.walk:
             if message is None:
                 room -= SEARCHED if is_in_vain else 0
                 is_in_vain = True
@@ -62,7 +64,7 @@ def refill(broker: Broker, session: Session, now: float) -> None:
                 pass  # [MQTT-3.8.3-3] its own, even if it was retained
             elif queue.has_room(message.size):
                 room -= 1
-                grant = _grant(broker, replay, message)
+                grant = _grant(broker, session, replay, message)
                 if grant is not None:
                     offer(broker, message, grant, now)
                     is_in_vain = False
@@ -71,7 +73,9 @@ def refill(broker: Broker, session: Session, now: float) -> None:
                 return
             else:
                 session.dropped += 1
-                broker.account.drop(now, Drop.QUEUE_FULL, session.client_id, message.topic)
+                broker.account.drop(
+                    now, Drop.QUEUE_FULL, session.client_id, message.topic, level=message.level, since=message.at
+                )
             if room <= 0:
                 break
         else:
@@ -82,8 +86,10 @@ def refill(broker: Broker, session: Session, now: float) -> None:
         broker.timers.at(now, lambda _: broker.mark(conn))
 
 
-def _grant(broker: Broker, replay: Replay, message: Message) -> Grant | None:
-    """How the message is sent; None if it does not meet the subscription's condition."""
+def _grant(broker: Broker, session: Session, replay: Replay, message: Message) -> Grant | None:
+    """How the message is sent; None if the client may not read it, or it does not meet the subscription's condition."""
+    if not broker.routes.may_read(session, message.topic.decode()):
+        return None
     if replay.asking is None:
         return replay.grant
     grant = is_wanted(broker, replay.asking, replay.bound, message)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush
 
 from tieline.core.message import Message
@@ -15,7 +15,7 @@ PORTION = 1_000
 class Retained:
     """The retained message of each topic that has one."""
 
-    __slots__ = ("_expiries", "_max_bytes", "_max_messages", "_tree", "bytes")
+    __slots__ = ("_expiries", "_max_bytes", "_max_messages", "_tree", "bytes", "on_expired")
 
     def __init__(self, max_messages: int, max_bytes: int) -> None:
         self._tree: NameTree[Message] = NameTree()
@@ -25,6 +25,8 @@ class Retained:
         self.bytes = 0
         #: When messages expire, by topic; entries of messages that were replaced stay until they are due.
         self._expiries: list[tuple[float, str]] = []
+        #: Called with the topic of each message that is forgotten because its time is over.
+        self.on_expired: Callable[[str], None] | None = None
 
     def __len__(self) -> int:
         return len(self._tree)
@@ -32,9 +34,8 @@ class Retained:
     def put(self, topic: str, message: Message, now: float) -> bool:
         """Keep a message as the topic's retained one; False, and nothing changed, when there is no room."""
         self.expire(now)
-        old = self._tree.get(topic)
-        size = self.bytes + _cost(topic, message) - (_cost(topic, old) if old else 0)
-        if size > self._max_bytes or (old is None and len(self._tree) >= self._max_messages):
+        size = self._size_with(topic, message)
+        if size is None:
             return False
         self._tree.put(topic, message)
         self.bytes = size
@@ -43,6 +44,18 @@ class Retained:
             if len(self._expiries) > 2 * len(self._tree) + 1_000:
                 self._forget_replaced()
         return True
+
+    def has_room(self, topic: str, message: Message) -> bool:
+        """Whether a message could be kept now."""
+        return self._size_with(topic, message) is not None
+
+    def _size_with(self, topic: str, message: Message) -> int | None:
+        """The sum of all costs with one more message; None when there is no room for it."""
+        old = self._tree.get(topic)
+        size = self.bytes + _cost(topic, message) - (_cost(topic, old) if old else 0)
+        if size > self._max_bytes or (old is None and len(self._tree) >= self._max_messages):
+            return None
+        return size
 
     def get(self, topic: str) -> Message | None:
         """The retained message of one topic."""
@@ -68,6 +81,8 @@ class Retained:
             message = self._tree.get(topic)
             if message is not None and message.expires == when:
                 self.remove(topic)
+                if self.on_expired is not None:
+                    self.on_expired(topic)
 
     def _forget_replaced(self) -> None:
         """Drop the entries of messages that are no longer retained."""

@@ -18,6 +18,7 @@ retain flag kept if one of them asks for it ([MQTT-3.3.4-2], [MQTT-3.3.4-3]; 3.3
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import TYPE_CHECKING
 
 from tieline.conf.schema import Settings
@@ -34,6 +35,8 @@ from tieline.wire.topics import split_share
 
 if TYPE_CHECKING:
     from tieline.core.classes import Classes
+    from tieline.core.heat import HeatTable
+    from tieline.core.ports import Judge
     from tieline.core.session import Held, Session
     from tieline.match.events import EventType
 
@@ -67,6 +70,7 @@ class Route:
         "groups",
         "has_receivers",
         "heat",
+        "is_given",
         "is_sifted",
         "is_simple",
         "level",
@@ -84,7 +88,9 @@ class Route:
         #: Whether anybody may get a message.
         self.has_receivers = bool(grants or groups or sifting)
         #: Live subscribers of the topic, as the heat paper counts them; a route is forgotten when they change.
-        self.heat = len(grants) + sum(len(group.members) for group in groups)
+        self.heat: float = len(grants) + sum(len(group.members) for group in groups)
+        #: The heat was given from outside, and deliveries do not add to it.
+        self.is_given = False
         if sifting is not None:
             self.heat += sum(map(len, sifting.tables))
         #: Deliveries in the current and in the last period, for a heat that counts them.
@@ -94,7 +100,14 @@ class Route:
         #: Neither No Local nor shared subscriptions nor conditions: every grant gets every message.
         self.is_simple = not (groups or self.is_sifted or any(grant.no_local or grant.marks for grant in grants))
 
-    def heat_with(self, weight: float, messages: int, period: int) -> int:
+    def given(self, heat: float) -> Route:
+        """The same route for a topic with a heat from outside."""
+        route = copy(self)
+        route.heat = heat
+        route.is_given = True
+        return route
+
+    def heat_with(self, weight: float, messages: int, period: int) -> float:
         """Subscribers plus weighted deliveries of the last whole period; counts these messages."""
         if period != self._period:
             self._before = self._recent if period == self._period + 1 else 0
@@ -153,13 +166,16 @@ class Routes:
         "_cost",
         "_counts_deliveries",
         "_events",
+        "_heat",
         "_limit",
         "_max_cost",
         "_names",
         "_tend",
         "asking",
         "count",
+        "judge",
         "known",
+        "named",
         "narrowed",
         "resets",
         "shared",
@@ -182,6 +198,12 @@ class Routes:
         self._tend = tend
         #: Routes count what they deliver, so each topic needs one of its own.
         self._counts_deliveries = counts_deliveries
+        #: Heat from outside; None while there is none.
+        self._heat: HeatTable | None = None
+        #: Decides which sessions may read a topic; None when all may.  :meth:`reset` when its mind has changed.
+        self.judge: Judge | None = None
+        #: Topics of the broker's own whose values name another topic: who may not read that one does not get them.
+        self.named: dict[str, str] = {}
         self._buckets: FilterTree[Bucket] = FilterTree()
         #: Remembered routes by topic bytes; all of them are also in ``_names``.
         self.known: dict[bytes, Route] = {}
@@ -213,24 +235,61 @@ class Routes:
         askers = [bucket.askers for bucket in buckets if bucket.askers is not None]
         is_birth = self._events.is_birth(topic)
         event = self._events.of(topic) if askers or is_birth else None
-        if len(buckets) == 1 and not self._counts_deliveries and not is_birth:
+        may_read = self.readers(topic)
+        if len(buckets) == 1 and not self._counts_deliveries and not is_birth and may_read is None:
             routes = buckets[0].routes
             route = routes.get((level, event))
             if route is None:
                 route = routes[level, event] = self._fold(buckets, level, askers, event)
         else:
-            route = self._fold(buckets, level, askers, event, is_birth=is_birth)
+            route = self._fold(buckets, level, askers, event, is_birth=is_birth, may_read=may_read)
+        if self._heat is not None:
+            heat = self._heat.of(topic)
+            self.work += self._heat.visited
+            if heat is not None:
+                route = route.given(heat)
         # what only the broker publishes is not remembered: a remembered topic is one that clients may publish to
         if self._limit and not topic.startswith("$SYS/"):
             if len(self.known) >= self._limit or self._cost > self._max_cost:
-                self._reset()
+                self.reset()
                 self.resets += 1
             self.known[key] = route
             self._names.put(topic, key)
             self._cost += tree_bytes(topic) + RECEIVER_BYTES * len(route.grants)
         return route
 
-    def _reset(self) -> None:
+    def buckets(self, topic: str) -> list[Bucket]:
+        """The subscribers of every filter that matches a topic; nothing is remembered of the question."""
+        return self._buckets.match(topic)
+
+    def readers(self, topic: str) -> Callable[[Session], bool] | None:
+        """Who may read a topic; None when everybody may."""
+        if self.judge is None:
+            return None
+        return lambda session: self.may_read(session, topic)
+
+    def may_read(self, session: Session, topic: str) -> bool:
+        """Whether messages of a topic may be sent to a session."""
+        judge = self.judge
+        if judge is None:
+            return True
+        named = self.named.get(topic)
+        return judge.may("read", session.user, session.client_id, topic) and (
+            named is None or judge.may("read", session.user, session.client_id, named)
+        )
+
+    def classify(self, classes: Classes) -> None:
+        """Other topic rules give levels from now on."""
+        self._classes = classes
+        self.reset()
+
+    def warm(self, heat: HeatTable | None) -> None:
+        """Another table gives heat from now on, or none does."""
+        self._heat = heat
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget which topic goes to whom; it is found again when it is used."""
         self.known.clear()
         self._names.clear()
         self._cost = 0
@@ -243,16 +302,20 @@ class Routes:
         event: EventType | None,
         *,
         is_birth: bool = False,
+        may_read: Callable[[Session], bool] | None = None,
     ) -> Route:
         matched: dict[Session, list[Held]] = {}
         groups: list[Group] = []
         for bucket in buckets:
             for session, held in bucket.members.items():
-                matched.setdefault(session, []).append(held)
-            groups.extend(group for group in bucket.groups.values() if group.members)
+                if may_read is None or may_read(session):
+                    matched.setdefault(session, []).append(held)
+            parts = (group.readers(may_read) for group in bucket.groups.values())
+            groups.extend(group for group in parts if group.members)
         sifting: Sifting | None = None
         if event is not None:
-            sifting = Sifting(event, tuple(each.table(event) for each in askers), matched, is_birth=is_birth)
+            tables = tuple(each.table(event) for each in askers)
+            sifting = Sifting(event, tables, matched, is_birth=is_birth, may_read=may_read)
         grants = tuple(folded(session, held) for session, held in matched.items())
         return Route(grants, tuple(groups), level, sifting)
 
@@ -306,6 +369,11 @@ class Routes:
             for table in askers.tables():
                 if table.index is not None and table.index.wants_rebuild():
                     self._tend(table.index)
+
+    def group(self, name: str, filter_: str) -> Group | None:
+        """The members of a shared subscription, if there are any."""
+        bucket = self._buckets.get(filter_)
+        return None if bucket is None else bucket.groups.get(name)
 
     def cancel(self, session: Session, written: str, held: Held) -> None:
         """Remove a subscription, by the filter as the client wrote it."""
@@ -375,7 +443,7 @@ class Routes:
                 else:
                     keys.append(key)
                 if pauses > MANY_PAUSES or len(keys) > MANY:
-                    self._reset()
+                    self.reset()
                     return
             for key in keys:
                 self._forget_one(key)

@@ -35,6 +35,7 @@ class Grant:
         "qos",
         "session",
         "set_retain",
+        "terms",
     )
 
     def __init__(  # one argument per subscription option
@@ -64,6 +65,8 @@ class Grant:
         self.group = group
         #: References to move when the message is queued: this grant is for one message.
         self.marks: tuple[Mark, ...] = ()
+        #: The same in the words of facts; made when the first message is stored under it.
+        self.terms: tuple[int, bytes, str] | None = None
 
     def __repr__(self) -> str:
         return f"<Grant {self.session.client_id} QoS {self.qos}>"
@@ -85,12 +88,14 @@ Flight = tuple["Message", Grant, int] | None
 class Held:
     """One subscription as a session holds it."""
 
-    __slots__ = ("grant", "identifier", "options")
+    __slots__ = ("conditions", "grant", "identifier", "options")
 
     def __init__(self, options: Subscription, identifier: int) -> None:
         self.options = options
         #: Subscription Identifier; 0 for none.
         self.identifier = identifier
+        #: Conditions that came with its SUBSCRIBE and are not in its filter.
+        self.conditions: tuple[str, ...] = ()
         #: What this subscription alone grants; made when it is needed, shared by every route.
         self.grant: Grant | None = None
 
@@ -108,12 +113,17 @@ class Session:
         "expiry_s",
         "inbound",
         "inflight",
+        "is_kept",
+        "is_known",
         "last_id",
+        "left",
+        "number",
         "oldest",
         "patience",
         "queue",
         "replays",
         "subscriptions",
+        "user",
         "weight",
         "will",
         "will_timer",
@@ -121,8 +131,16 @@ class Session:
 
     def __init__(self, client_id: str, max_messages: int, max_bytes: int) -> None:
         self.client_id = client_id
+        #: Whose session it is, and nobody else's; None for nobody in particular.
+        self.user: str | None = None
         #: The connection that speaks for the session; None while the client is away.
         self.connection: Connection | None = None
+        #: Since when the client has been away; None while it is connected.
+        self.left: float | None = None
+        #: What the store calls it; never used again.
+        self.number = 0
+        #: Whether the store keeps what waits for it, and whether it knows of it at all.
+        self.is_kept = self.is_known = False
         #: Seconds the session outlives its connection; ``NEVER`` for ever.
         self.expiry_s = 0
         #: Set while the client is away and the session will end.

@@ -95,12 +95,15 @@ def sift_all(broker: Broker, pending: Sequence[tuple[Burst, Route]]) -> Iterator
         if batch is None:
             yield from _runs(burst, _one_by_one(broker, burst, route))
         elif burst.messages == 1:
-            narrowed = _folded(broker, route, next(answers[batch]))
+            narrowed = _folded(broker, route, _readers(route.sifting, next(answers[batch])))  # type: ignore[arg-type]  # sifted
             if narrowed.has_receivers:
                 yield burst, narrowed
         else:
-            found = answers[batch]
-            yield from _runs(burst, (_folded(broker, route, next(found)) for _ in range(burst.messages)))
+            found, sifting = answers[batch], route.sifting
+            assert sifting is not None
+            yield from _runs(
+                burst, (_folded(broker, route, _readers(sifting, next(found))) for _ in range(burst.messages))
+            )
 
 
 def is_wanted(broker: Broker, asking: Asking, bound: dict[EventType, Predicate], message: Message) -> Grant | None:
@@ -124,11 +127,20 @@ def is_wanted(broker: Broker, asking: Asking, bound: dict[EventType, Predicate],
     return grant
 
 
-def heirs(broker: Broker, item: Item, group: Group) -> Iterator[tuple[Item, Grant | None]]:
+def _readers(sifting: Sifting, askings: Sequence[Asking]) -> Sequence[Asking]:
+    """Those who may read the topic at all: a condition widens nothing."""
+    may_read = sifting.may_read
+    return askings if may_read is None else [asking for asking in askings if may_read(asking.session)]
+
+
+def heirs(broker: Broker, item: Item, group: Group | None) -> Iterator[tuple[Item, Grant | None]]:
     """Who of a group takes over what waited for a member that is gone, message by message; None where nobody can.
 
-    The group is looked up as it is now, and so are the conditions of its members.
+    The group is looked up as it is now, and so are the conditions of its members.  Without a group nobody can.
     """
+    if group is None:
+        yield item, None
+        return
     route = broker.routes.known.get(item.topic) or broker.routes.find(item.topic.decode(), item.topic)
     if not route.is_sifted:
         yield item, _pick(route, item, group)
@@ -227,9 +239,10 @@ def _route_of(broker: Broker, route: Route, topic: bytes, payload: bytes, proper
     askings: list[Asking] = []
     for table in sifting.tables:
         askings += table.match(reading, topic)
-    if any(asking.last is not None for asking in askings):
-        return _fold(route, askings, reading, topic)
-    return _folded(broker, route, askings)
+    readers = _readers(sifting, askings)
+    if any(asking.last is not None for asking in readers):
+        return _fold(route, readers, reading, topic)
+    return _folded(broker, route, readers)
 
 
 def _folded(broker: Broker, route: Route, askings: Sequence[Asking]) -> Route:
@@ -266,12 +279,13 @@ def _fold(route: Route, askings: Sequence[Asking], reading: Reading | None = Non
         _grant(session, [*sifting.matched.get(session, ()), *some], some, reading, topic)
         for session, some in asked.items()
     ]
-    groups = [group.part({}) if group.askers else group for group in route.groups if group not in shared]
+    groups = [group.part({}) if group.whole.askers else group for group in route.groups if group.whole not in shared]
+    parts = {group.whole: group for group in route.groups}
     for group, members in shared.items():
         chosen = {
             session: _grant(session, list(some), some, reading, topic, group) for session, some in members.items()
         }
-        groups.append(group.part(chosen))
+        groups.append((parts.get(group) or group.readers(sifting.may_read)).part(chosen))
     return Route(tuple(grants), tuple(groups), -1)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tieline.core.asking import Asking
     from tieline.core.routes import Route
     from tieline.core.session import Held, Session
@@ -22,7 +24,7 @@ MOST_BYTES = 33_554_432
 class Sifting:
     """What a route with conditions on it knows."""
 
-    __slots__ = ("effort", "event", "is_birth", "matched", "tables")
+    __slots__ = ("effort", "event", "is_birth", "matched", "may_read", "tables")
 
     def __init__(
         self,
@@ -31,9 +33,12 @@ class Sifting:
         matched: dict[Session, list[Held]],
         *,
         is_birth: bool,
+        may_read: Callable[[Session], bool] | None = None,
     ) -> None:
         self.event = event
         self.tables = tables
+        #: Who may read the topic at all; None when everybody may.
+        self.may_read = may_read
         #: The subscriptions without a condition, by session.
         self.matched = matched
         #: The topic carries Sparkplug births, which are read whoever is subscribed.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tieline.conf.schema import bound
@@ -41,6 +42,8 @@ def on_subscribe(broker: Broker, conn: Connection, packet: Subscribe, now: float
         session.patience = asked_patience(broker.settings.priority, asked, session.patience)
         if session.patience is not None and session.backlog is not None:
             session.backlog.policy.heed(session.patience)
+        if session.is_kept:
+            broker.journal.session(session)
     broker.routes.work += len(packet.subscriptions) * WORK_PER_FILTER
     identifiers = packet.properties.get("subscription_identifier")
     identifier = identifiers[0] if identifiers else 0
@@ -55,18 +58,25 @@ def on_subscribe(broker: Broker, conn: Connection, packet: Subscribe, now: float
         wish = wanted.options
         refusal = verdict
         if refusal is None and wish.filter not in session.subscriptions:
-            refusal = _has_room(broker, session, wish)
+            refusal = _has_room(broker, conn, session, wish)
         if refusal is None:
-            reasons.append(_grant(broker, session, wanted, identifier))
+            reasons.append(_grant(broker, session, wanted, identifier, conditions))
         else:
             reasons.append(refusal.reason)
             broker.account.refusals[refusal.reason.name.lower()] += 1
             texts.append(f"{wish.filter[:64]}: {refusal.rule}")
     if texts:
         names = sorted({Reason(reason).name.lower() for reason in reasons if reason >= Reason.UNSPECIFIED_ERROR})
-        broker.tell_refusal(conn, f"SUBSCRIBE: {', '.join(names)}: {texts[0]}", now)
+        broker.tell_refusal(conn, f"SUBSCRIBE: {', '.join(names)}: {texts[0]}", now, why=names[0])
     # [MQTT-3.8.4-1], [MQTT-3.8.4-6]: one code for each filter, in order
-    broker.journal.acknowledge(conn, _suback(conn, packet.packet_id, tuple(reasons), texts))
+    answer = _suback(conn, packet.packet_id, tuple(reasons), texts)
+    if session.is_kept:
+        broker.journal.acknowledge(conn, answer)
+    else:
+        conn.say(answer)
+    if broker.chronicle is not None:
+        for wish, reason in zip(packet.subscriptions, reasons, strict=True):
+            broker.chronicle.happened(now, "subscribe", session.client_id, wish.filter, reason=reason)
     broker.retained.expire(now)
     if session.replays:
         refill(broker, session, now)
@@ -79,7 +89,7 @@ def _check_answer_fits(conn: Connection, filters: int) -> None:
         raise Violation("the answer is larger than the client allows", "MQTT-3.1.2-24", Reason.PACKET_TOO_LARGE)
 
 
-def _grant(broker: Broker, session: Session, wanted: Wish, identifier: int) -> int:
+def _grant(broker: Broker, session: Session, wanted: Wish, identifier: int, conditions: Sequence[str]) -> int:
     """Add or replace one subscription; the QoS granted."""
     wish, share, filter_ = wanted.options, wanted.share, wanted.filter
     if wish.qos > broker.settings.mqtt.maximum_qos:
@@ -98,8 +108,9 @@ def _grant(broker: Broker, session: Session, wanted: Wish, identifier: int) -> i
     broker.routes.subscribe(session, share, filter_, held)
     # [MQTT-3.8.4-3] an existing subscription is replaced
     session.subscriptions[wish.filter] = held
-    if not broker.journal.is_volatile and session.expiry_s:
-        broker.journal.note("subscribe", session.client_id, held)
+    held.conditions = tuple(conditions)
+    if session.is_kept:
+        broker.journal.subscribed(session, held)
     # [MQTT-3.3.1-9], [MQTT-3.3.1-10], [MQTT-3.3.1-11]; nothing retained for shared ones (4.8.2)
     session.replays.pop(wish.filter, None)
     if share is None and (wish.retain_handling == 0 or (wish.retain_handling == 1 and is_new)) and len(broker.retained):
@@ -116,7 +127,7 @@ def _may_subscribe(broker: Broker, conn: Connection, wish: Wish, now: float) -> 
     if wish.refusal is not None:
         return wish.refusal
     try:
-        check_filter(filter_ if share is None else f"$share/{share}/{filter_}", broker.settings.limits.topic_levels)
+        check_filter(filter_ if share is None else f"$share/{share}/{filter_}", conn.allowance.topic_levels)
     except ProtocolError as error:
         if conn.version == 4 and not error.clause.startswith("4.7.3"):
             raise  # 3.1.1: a filter that breaks the rules is a protocol violation
@@ -131,17 +142,18 @@ def _may_subscribe(broker: Broker, conn: Connection, wish: Wish, now: float) -> 
     return verdict if isinstance(verdict, Refused) else None
 
 
-def _has_room(broker: Broker, session: Session, wish: Subscription) -> Refused | None:
+def _has_room(broker: Broker, conn: Connection, session: Session, wish: Subscription) -> Refused | None:
     limits = broker.settings.limits
     weight = weight_of(wish.filter)
-    if session.weight + weight > bound(limits.subscriptions):
-        return Refused(f"a session may have {limits.subscriptions} subscriptions", Reason.QUOTA_EXCEEDED)
+    most = conn.allowance.subscriptions
+    if session.weight + weight > most:
+        return Refused(f"a session may have {most} subscriptions", Reason.QUOTA_EXCEEDED)
     if broker.routes.weight + weight > bound(limits.subscriptions_total):
         return Refused(f"the broker keeps {limits.subscriptions_total} subscriptions", Reason.QUOTA_EXCEEDED)
     return None
 
 
-def on_unsubscribe(broker: Broker, conn: Connection, packet: Unsubscribe, now: float) -> None:  # noqa: ARG001
+def on_unsubscribe(broker: Broker, conn: Connection, packet: Unsubscribe, now: float) -> None:
     """Remove subscriptions; what is already queued is still delivered."""
     session = conn.session
     assert session is not None
@@ -159,11 +171,17 @@ def on_unsubscribe(broker: Broker, conn: Connection, packet: Unsubscribe, now: f
         # [MQTT-3.10.4-2] nothing new is added; what is queued is still delivered
         session.replays.pop(filter_, None)
         reasons.append(Reason.SUCCESS)
-        if not broker.journal.is_volatile and session.expiry_s:
-            broker.journal.note("unsubscribe", session.client_id, filter_)
+        if session.is_kept:
+            broker.journal.unsubscribed(session, filter_)
     # [MQTT-3.10.4-4], [MQTT-3.10.4-5]
-    answer = Unsuback(packet_id=packet.packet_id, reasons=tuple(reasons))
-    broker.journal.acknowledge(conn, encode(answer, conn.version))
+    answer = encode(Unsuback(packet_id=packet.packet_id, reasons=tuple(reasons)), conn.version)
+    if session.is_kept:
+        broker.journal.acknowledge(conn, answer)
+    else:
+        conn.say(answer)
+    if broker.chronicle is not None:
+        for filter_, reason in zip(packet.filters, reasons, strict=True):
+            broker.chronicle.happened(now, "unsubscribe", session.client_id, filter_, reason=int(reason))
 
 
 def _suback(conn: Connection, packet_id: int, reasons: tuple[int, ...], texts: list[str]) -> bytes:

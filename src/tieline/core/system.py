@@ -6,9 +6,12 @@ Values are retained, and published again only when they have changed.
 
 from __future__ import annotations
 
-from math import exp
+from collections.abc import Callable, Iterable, Mapping, Reversible
+from json import dumps
+from math import ceil, exp
 from typing import TYPE_CHECKING
 
+from tieline.core.account import NO_LEVEL, Drop, Dropped
 from tieline.core.deliver import deliver
 from tieline.core.message import Message
 from tieline.core.traffic import report
@@ -29,6 +32,8 @@ class System:
         self._start = now
         self._last = now
         self._interval = broker.settings.mqtt.sys_interval_s
+        #: Numbers that only the shell knows, by topic below ``$SYS/broker/``.
+        self.beside: Callable[[], Mapping[str, int]] = dict
         #: What was published last, by topic.
         self._published: dict[str, str] = {}
         #: The counters behind the load averages at the last report, and the averages, by mosquitto's name.
@@ -82,18 +87,38 @@ class System:
         numbers["tieline/claims/lowered"] = broker.claims.lowered
         numbers["tieline/claims/throttled"] = broker.claims.throttled
         numbers["tieline/claims/unknown"] = account.unknown_levels
+        numbers.update(self.beside())
         values = {f"$SYS/broker/{name}": str(number) for name, number in numbers.items()}
         for traffic in report(broker, now):
             base = f"$SYS/broker/tieline/class/{traffic.level}"
             values[f"{base}/name"] = traffic.name
             values[f"{base}/received"] = str(traffic.received)
             values[f"{base}/congested"] = str(traffic.congested)
+            for why, count in account.drops_by_level[traffic.level].items():
+                values[f"{base}/dropped/{why}"] = str(count)
             values[f"{base}/wait/p50"] = f"{traffic.wait_p50_s:.3f}"
             values[f"{base}/wait/p99"] = f"{traffic.wait_p99_s:.3f}"
             values[f"{base}/wait/oldest"] = f"{traffic.oldest_s:.3f}"
+        for drop in _last_of_each(account.last_drops):
+            # a drop names a topic: whoever may read $SYS may not therefore know of every other
+            broker.routes.named[f"$SYS/broker/tieline/last_drop/{drop.why}"] = drop.topic
+            values[f"$SYS/broker/tieline/last_drop/{drop.why}"] = dumps(
+                {
+                    "class": broker.classes.names[drop.level] if drop.level != NO_LEVEL else "",
+                    "client": drop.client,
+                    "topic": drop.topic,
+                    "messages": drop.messages,
+                    "queued": drop.queued,
+                    "age_s": round(drop.age_s, 3),
+                }
+            )
         values["$SYS/broker/version"] = f"tieline version {__version__}"
         values["$SYS/broker/uptime"] = f"{int(now - self._start)} seconds"
         values["$SYS/broker/tieline/name"] = broker.settings.name
+        given = broker.heat_source
+        values["$SYS/broker/tieline/heat/source"] = given.name
+        values["$SYS/broker/tieline/heat/entries"] = str(len(given.table or ()))
+        values["$SYS/broker/tieline/heat/left"] = str(ceil(given.left_s(now)))
         for name, load in self._loads.items():
             values[f"$SYS/broker/load/{name}"] = f"{load:.2f}"
         return values
@@ -105,13 +130,18 @@ class System:
             if self._published.get(topic) == value:
                 continue
             self._published[topic] = value
-            message = Message(topic.encode(), value.encode(), retain=True, level=broker.default_level, at=now)
-            if broker.settings.mqtt.retain_available:
-                broker.retained.put(topic, message, now)
-            route = broker.routes.find(topic, message.topic)
-            if route.has_receivers:
-                deliver(broker, message, route, now)
+            self.publish(topic, value, now)
         broker.timers.at(now + self._interval, self._report)
+
+    def publish(self, topic: str, value: str, now: float) -> None:
+        """Say one thing about the broker, now."""
+        broker = self._broker
+        message = Message(topic.encode(), value.encode(), retain=True, level=broker.default_level, at=now)
+        if broker.settings.mqtt.retain_available:
+            broker.retained.put(topic, message, now)
+        route = broker.routes.find(topic, message.topic)
+        if route.has_receivers:
+            deliver(broker, message, route, now)
 
     def _average(self, now: float) -> None:
         """Move the load averages on: exponential, per minute, as mosquitto computes them."""
@@ -137,3 +167,11 @@ class System:
                     self._loads[key] = per_minute + exp(-elapsed / seconds) * (old - per_minute)
         self._counted = counted
         self._last = now
+
+
+def _last_of_each(drops: Reversible[Dropped]) -> Iterable[Dropped]:
+    """The newest record of each name."""
+    found: dict[Drop, Dropped] = {}
+    for drop in reversed(drops):
+        found.setdefault(drop.why, drop)
+    return found.values()

@@ -64,8 +64,8 @@ def report(broker: Broker, now: float) -> list[ClassReport]:
     ]
 
 
-def hottest(broker: Broker) -> list[tuple[str, int]]:
-    """The topics with the most subscribers, of those remembered."""
+def hottest(broker: Broker) -> list[tuple[str, float, str]]:
+    """The hottest topics of those remembered, and whose heat that is: ``own`` or ``given``."""
     known = islice(broker.routes.known.items(), LOOKED_AT)
-    hot = nlargest(HOTTEST, ((route.heat, topic) for topic, route in known if route.heat))
-    return [(topic.decode(), heat) for heat, topic in hot]
+    hot = nlargest(HOTTEST, ((route.heat, topic, route.is_given) for topic, route in known if route.heat))
+    return [(topic.decode(), heat, "given" if is_given else "own") for heat, topic, is_given in hot]

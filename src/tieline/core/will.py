@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tieline.core.account import Drop
 from tieline.core.deliver import deliver
 from tieline.core.message import Message
 from tieline.core.publish import keep_retained
@@ -20,15 +21,25 @@ _FORWARDED = ("payload_format_indicator", "content_type", "response_topic", "cor
 
 def schedule(broker: Broker, session: Session, now: float) -> None:
     """The connection is gone: publish the will now, or after its delay, but no later than the session's end."""
-    will = session.will
-    if will is None:
-        return
-    delay = min(will.properties.get("will_delay_interval", 0), session.expiry_s)
-    if not delay:
-        publish(broker, session, now)
+    if is_delayed(session):
+        defer(broker, session, now)
     else:
-        # [MQTT-3.1.3-9] a reconnection before the delay is over cancels it
-        session.will_timer = broker.timers.at(now + delay, lambda due: publish(broker, session, due))
+        publish(broker, session, now)
+
+
+def is_delayed(session: Session) -> bool:
+    """Whether the session has a will that is not published at once."""
+    return session.will is not None and min(session.will.properties.get("will_delay_interval", 0), session.expiry_s) > 0
+
+
+def defer(broker: Broker, session: Session, left: float) -> None:
+    """Publish the will when its delay is over, counted from when the client left.
+
+    [MQTT-3.1.3-9]: a reconnection before cancels it.
+    """
+    assert session.will is not None
+    delay = min(session.will.properties.get("will_delay_interval", 0), session.expiry_s)
+    session.will_timer = broker.timers.at(left + delay, lambda due: publish(broker, session, due))
 
 
 def forget(broker: Broker, session: Session) -> None:
@@ -44,7 +55,14 @@ def publish(broker: Broker, session: Session, now: float) -> None:
     if will is None:
         return
     forget(broker, session)
+    if session.is_known:
+        broker.journal.session(session)
     topic = will.topic.encode()
+    judge = broker.routes.judge
+    if judge is not None and not judge.may("write", session.user, session.client_id, will.topic):
+        # it was allowed when the client connected; the rules have changed since
+        broker.account.drop(now, Drop.DENIED, session.client_id, topic)
+        return
     kept: Properties = {}
     for name in _FORWARDED:
         if name in will.properties:
@@ -67,6 +85,8 @@ def publish(broker: Broker, session: Session, now: float) -> None:
         heat=broker.heat(route, 1, now),
         taxon=level,
     )
+    if broker.capture is not None:
+        broker.capture.message(session, message)
     if will.retain:
         # [MQTT-3.1.2-15]
         keep_retained(broker, message, now)

@@ -49,7 +49,7 @@ class Waiting(Generic[E]):
         size: int,
         messages: int = 1,
         flow: Hashable = None,
-        heat: int = 0,
+        heat: float = 0,
         depth: int = 0,
         is_assured: bool = False,
         taxon: int | None = None,
@@ -65,7 +65,7 @@ class Waiting(Generic[E]):
         self.size = size
         self.messages = messages
         self.flow = flow
-        #: Subscribers of its topic, and the number of the topic's levels.
+        #: How wanted its topic is, and the number of the topic's levels.
         self.heat = heat
         self.depth = depth
         #: QoS 1 or 2: needs a place in the in-flight window, and is not dropped to make room.

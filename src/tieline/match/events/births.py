@@ -8,7 +8,8 @@ the number.  The names belong to one edge node or device, told apart by the topi
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -41,13 +42,24 @@ _UNBORN: Final = Birth()
 class Births:
     """Birth certificates by edge node or device."""
 
-    __slots__ = ("_characters", "_known", "_most")
+    __slots__ = ("_characters", "_is_looking", "_known", "_most")
 
     def __init__(self, most: int = MOST_DEVICES) -> None:
         self._known: OrderedDict[tuple[str, ...], Birth] = OrderedDict()
         #: The sum over all that are known.
         self._characters = 0
         self._most = most
+        #: Somebody only asks what a message would say.
+        self._is_looking = False
+
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        """While this lasts, nothing is learned and nothing counts as used."""
+        self._is_looking = True
+        try:
+            yield
+        finally:
+            self._is_looking = False
 
     def __len__(self) -> int:
         return len(self._known)
@@ -64,7 +76,8 @@ class Births:
         birth = self._known.get(key)
         if birth is None:
             return _UNBORN
-        self._known.move_to_end(key)
+        if not self._is_looking:
+            self._known.move_to_end(key)
         return birth
 
     def learn(self, topic: str, payload: bytes) -> None:
@@ -77,6 +90,8 @@ class Births:
 
     def record(self, topic: str, born: Iterable[Any]) -> None:
         """Remember the metrics of a birth certificate in place of what the sender said before."""
+        if self._is_looking:
+            return
         birth = Birth()
         for metric in born:
             if metric.name:

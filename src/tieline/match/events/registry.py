@@ -7,6 +7,7 @@ from typing import Final
 from tieline.conf.schema import Content, Settings, bound
 from tieline.match.events.births import Births
 from tieline.match.events.event_type import EventType, declared_type
+from tieline.match.events.reading import Reading
 from tieline.match.filters import FilterTree
 
 #: The type of topics that no declared type claims: attributes are found on demand, in JSON, up to the usual size.
@@ -37,6 +38,11 @@ class Events:
         """The type of a topic's messages: of those that claim it, the first in the file."""
         claims = self._ranked.match(topic)
         return min(claims, key=lambda claim: claim[0])[1] if claims else self.untyped
+
+    def look(self, topic: str, payload: bytes, properties: bytes = b"") -> Reading | None:
+        """What a message would say; nothing is learned from it."""
+        with self._births.looking():
+            return self.of(topic).read(payload, properties, topic)
 
     def is_birth(self, topic: str) -> bool:
         """Whether :meth:`learn` wants the messages of a topic, subscribed or not."""

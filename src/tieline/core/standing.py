@@ -1,0 +1,99 @@
+"""Where a session stands: what waits for it, for how long, and why it is not served."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tieline.core.connection import Hold
+from tieline.sched.levels import LEVELS
+
+if TYPE_CHECKING:
+    from tieline.core.broker import Broker
+    from tieline.core.session import Session
+
+#: What each state means, for people.
+MEANING: Final = {
+    "away": "its client is not connected; the session collects what it may",
+    "caught_up": "nothing waits for it",
+    "inflight_full": "what waits needs acknowledgements of the client first: its in-flight window is full",
+    "busy": "what waits goes out as fast as the client and the network take it",
+    Hold.VERDICT.value: "it is not read: an access decision is pending",
+    Hold.QUEUE_FULL.value: "it is not read: it published to somebody whose queue is full",
+    Hold.TURN.value: "it is not read for the moment: what it sent has caused much work, and others come first",
+    Hold.NOT_READING.value: "it is not read: it leaves our answers unread",
+    Hold.RATE.value: "it is not read: it, or its user, sends faster than it may",
+    Hold.COMMIT.value: "it is not read: its session is being made permanent",
+    Hold.STORE.value: "it is not read: the store cannot keep up, or has no room",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """One session at one moment."""
+
+    client: str
+    user: str | None
+    peer: str
+    queued: int
+    queued_bytes: int
+    inflight: int
+    #: How long the message that is served next has been with the broker; 0 when nothing waits.
+    oldest_s: float
+    #: A key of ``MEANING``.
+    paused: str
+    #: Whose full queue it waits for.
+    waits_for: str
+    #: Classes in which it is congested, the most urgent first.
+    congested: tuple[str, ...]
+    #: Messages discarded that it should have got.
+    dropped: int
+
+
+def standing(broker: Broker, session: Session, now: float) -> Standing:
+    """Where a session stands now."""
+    conn = session.connection
+    backlog = session.backlog
+    return Standing(
+        client=session.client_id,
+        user=session.user,
+        peer=conn.peer if conn else "",
+        queued=session.queue.messages,
+        queued_bytes=session.queue.bytes,
+        inflight=len(session.inflight),
+        oldest_s=_oldest_s(session, now),
+        paused=_paused(session),
+        waits_for=conn.waits_for.client_id if conn is not None and conn.waits_for is not None else "",
+        congested=()
+        if backlog is None
+        else tuple(
+            broker.classes.names[level] for level in range(LEVELS - 1, -1, -1) if backlog.congestion.states[level]
+        ),
+        dropped=session.dropped,
+    )
+
+
+def _paused(session: Session) -> str:
+    conn = session.connection
+    if conn is None:
+        return "away"
+    if conn.hold is not None:
+        return conn.hold.value
+    if not session.queue.messages:
+        return "caught_up"
+    if not conn.quota and (session.queue.blocked or session.backlog is not None):
+        return "inflight_full"
+    return "busy"
+
+
+def _oldest_s(session: Session, now: float) -> float:
+    queue = session.queue
+    if session.backlog is not None:
+        heads = [session.backlog.policy.oldest(level) for level in range(LEVELS)]
+        since = [head.since for head in heads if head is not None]
+        if since:
+            return max(0.0, now - min(since))
+    for line in (queue.blocked, queue.entries):
+        if line:
+            return max(0.0, now - line[0][0].at)
+    return 0.0

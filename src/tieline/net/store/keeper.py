@@ -1,0 +1,119 @@
+"""The store in a running broker: opened before the first client, watched by the loop, closed after the last one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from time import monotonic, time
+from typing import TYPE_CHECKING, Final
+
+from tieline.conf.schema import Log, Settings, seconds
+from tieline.core.account import Event
+from tieline.core.restore import restore
+from tieline.net.store.durable import Durable
+from tieline.net.store.options import Keep
+
+if TYPE_CHECKING:
+    from tieline.core.broker import Broker
+    from tieline.net.loop import Loop
+
+#: How often the broker's clock is compared with the wall's.
+_CLOCK_S: Final = 10.0
+#: How long a shutdown waits for what clients were not told yet.
+_CATCH_UP_S: Final = 10.0
+
+
+def wants_store(settings: Settings) -> bool:
+    """Whether these settings ask for a store that outlives the process."""
+    return settings.data is not None and settings.store.engine == "sqlite"
+
+
+def keep_of(log: Log) -> Keep:
+    """How much of the log is kept, as the writer understands it."""
+    return Keep(
+        age_s=None if log.retention_age == "none" else seconds(log.retention_age),
+        bytes=None if log.retention_bytes == "none" else log.retention_bytes,
+        hard_bytes=None if log.hard_bytes == "none" else log.hard_bytes,
+        readers=log.readers,
+    )
+
+
+class Keeper:
+    """One data directory and the broker that it belongs to."""
+
+    def __init__(self, settings: Settings, on_failure: Callable[[str], None]) -> None:
+        """Open the directory; raises Unusable with a sentence when it cannot be used."""
+        assert settings.data is not None
+        self.store = Durable(settings.data, keep_of(settings.log))
+        self._alarms: list[str] = []
+        self.store.on_alarm = self._alarms.append
+        self._on_failure = on_failure
+        self._core: Broker | None = None
+        self._loop: Loop | None = None
+        #: The token that a shutdown waits for, and what tells it.
+        self._awaited = 0
+        self._caught_up = asyncio.Event()
+        self._state = self.store.open()
+
+    def begin(self, core: Broker, loop: Loop) -> None:
+        """Give the broker what its predecessor left, and take over what it must not lose."""
+        self._core, self._loop = core, loop
+        now = monotonic()
+        self._set_clock(now)
+        restore(core, self._state, now)
+        del self._state
+        store = self.store
+        store.on_committed = self._committed
+        store.on_trouble = core.store_is
+        store.on_alarm = self._alarm
+        store.on_end = self._end
+        for text in self._alarms:
+            self._alarm(text)
+        store.attach(loop)
+        loop.after_turn = store.flush
+
+    def _committed(self, token: int) -> None:
+        assert self._core is not None
+        self._core.committed(token)
+        if token >= self._awaited:
+            self._caught_up.set()
+
+    def _set_clock(self, now: float) -> None:
+        assert self._core is not None
+        self._core.journal.epoch_s = time() - monotonic()
+        self._core.timers.at(now + _CLOCK_S, self._set_clock)
+
+    def _alarm(self, text: str) -> None:
+        assert self._core is not None
+        self._core.account.tell(Event("store", "", "", text, is_trouble=True))
+        self._core.system.publish("$SYS/broker/tieline/store/alarm", text, monotonic())
+
+    def _end(self, text: str) -> None:
+        assert self._core is not None
+        self._core.store_is(text, monotonic())
+        self._on_failure(text)
+
+    async def catch_up(self) -> None:
+        """Wait until everything that was submitted so far is permanent, with turns going on."""
+        self._caught_up.clear()
+        assert self._core is not None
+        self.store.flush()
+        self._awaited = self.store.submitted
+        if self.store.committed < self._awaited and not self._core.journal.trouble:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_CATCH_UP_S):
+                    await self._caught_up.wait()
+
+    def detach(self) -> None:
+        """The loop ends."""
+        self.store.detach()
+        if self._loop is not None:
+            self._loop.after_turn = None
+
+    async def end(self) -> None:
+        """Hand over the last facts and wait for the writer to finish; not on the loop."""
+        if self._core is not None:
+            self._core.seal()
+        self.detach()
+        await asyncio.to_thread(self.store.close)

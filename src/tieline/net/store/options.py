@@ -1,0 +1,22 @@
+"""What a broker tells its writer at the start."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Keep(Struct, frozen=True):
+    """How much of the log is kept; None for no bound."""
+
+    age_s: float | None = None
+    bytes: int | None = None
+    #: What named readers have not read is kept up to this.
+    hard_bytes: int | None = None
+    readers: tuple[str, ...] = ()
+
+
+class Options(Struct, frozen=True):
+    """Where to write, and how much to keep."""
+
+    data: str
+    keep: Keep = Keep()

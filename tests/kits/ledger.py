@@ -1,0 +1,180 @@
+"""What facts mean, in the plainest way: a state that is changed one fact at a time."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from tieline.core import facts
+from tieline.core.facts import Fact
+from tieline.core.restore import State
+
+
+class Model:
+    """The broker's state as dictionaries and lists."""
+
+    def __init__(self) -> None:
+        self.sessions: dict[int, tuple[Any, ...]] = {}
+        self.subscriptions: dict[tuple[int, str], tuple[Any, ...]] = {}
+        self.messages: dict[int, tuple[Any, ...]] = {}
+        self.retained: dict[bytes, int] = {}
+        #: (session, message, options, identifiers, share), oldest first.
+        self.queue: list[tuple[Any, ...]] = []
+        #: By session and packet id, in the order of sending again: message or None, then the terms.
+        self.inflight: dict[tuple[int, int], tuple[Any, ...]] = {}
+        self.inbound: set[tuple[int, int]] = set()
+
+    def apply(self, fact: Fact) -> None:
+        kind, session = fact[0], fact[1]
+        match kind:
+            case facts.SESSION:
+                self.sessions[session] = fact[1:]
+            case facts.FORGET:
+                self.sessions.pop(session, None)
+                self.subscriptions = {key: row for key, row in self.subscriptions.items() if key[0] != session}
+                self.queue = [entry for entry in self.queue if entry[0] != session]
+                self.inflight = {key: row for key, row in self.inflight.items() if key[0] != session}
+                self.inbound = {key for key in self.inbound if key[0] != session}
+            case facts.SUBSCRIBE:
+                self.subscriptions[session, fact[2]] = fact[1:]
+            case facts.UNSUBSCRIBE:
+                del self.subscriptions[session, fact[2]]
+            case facts.MESSAGE:
+                self.messages[fact[2]] = fact[2:]
+            case facts.RETAIN:
+                self.retained[fact[2]] = fact[3]
+            case facts.CLEAR:
+                self.retained.pop(fact[2], None)
+            case facts.QUEUE:
+                self.queue.append(fact[1:])
+            case facts.SENT:
+                self.queue.remove(fact[1:6])
+                self.inflight[session, fact[6]] = (fact[2], *fact[3:6])
+            case facts.DROP:
+                self.queue.remove(fact[1:])
+            case facts.RECEIVED:
+                row = self.inflight.pop((session, fact[2]))
+                self.inflight[session, fact[2]] = (None, *row[1:])
+            case facts.SETTLED:
+                del self.inflight[session, fact[2]]
+            case facts.HOLD:
+                self.inbound.add((session, fact[2]))
+            case facts.RELEASE:
+                self.inbound.discard((session, fact[2]))
+
+    @property
+    def state(self) -> State:
+        """The same as rows; messages that nothing refers to are not part of it."""
+        state = State()
+        needed = {entry[1] for entry in self.queue} | set(self.retained.values())
+        needed |= {row[0] for row in self.inflight.values() if row[0] is not None}
+        state.tables = {
+            "session": sorted(self.sessions.values()),
+            "subscription": sorted(self.subscriptions.values()),
+            "message": sorted(self.messages[number] for number in needed),
+            "retained": sorted(self.retained.items()),
+            "queue": list(self.queue),
+            "inflight": [(*key, *row) for key, row in self.inflight.items()],
+            "inbound": sorted(self.inbound),
+        }
+        state.messages = max(self.messages, default=0)
+        return state
+
+
+def comparable(tables: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Rows as a store returns them, in the order and the types of a model; order counts in queue and inflight."""
+    plain = {name: [_plain(row) for row in rows] for name, rows in tables.items()}
+    for name in ("session", "subscription", "message", "retained", "inbound"):
+        plain[name].sort(key=repr)
+    # the options and terms of a flight after PUBREC do not matter
+    plain["inflight"] = [row if row[2] is not None else row[:3] for row in plain["inflight"]]
+    return plain
+
+
+def _plain(row: Any) -> Any:
+    return tuple(_plain(one) for one in row) if isinstance(row, list | tuple) else row
+
+
+#: What happens next; what happens more often is here more often.
+WORDS = (
+    *("session", "forget", "subscribe", "unsubscribe", "retain", "clear", "hold", "release"),
+    *("queue", "queue", "sent", "sent", "drop", "both", "received", "settled", "settled"),
+)
+
+
+class Life:
+    """Facts as a broker would make them, at random."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.model = Model()
+        self.messages = self.sessions = 0
+
+    def batch(self, size: int) -> list[Fact]:
+        made: list[Fact] = []
+        for _ in range(size):
+            for fact in self._step():
+                self.model.apply(fact)
+                made.append(fact)
+        return made
+
+    def _step(self) -> list[Fact]:
+        random, model = self.random, self.model
+        what = random.choice(WORDS)
+        sessions = list(model.sessions)
+        if what == "session" or not sessions:
+            number = random.choice(sessions) if sessions and random.random() < 0.5 else self._new_session()
+            will = ("w", b"gone", 1, False, b"\0") if random.random() < 0.3 else None
+            left = random.choice([None, 5.0])
+            return [(facts.SESSION, number, f"c{number}", None, random.choice([0, 10]), left, will, None)]
+        session, packet_id = random.choice(sessions), random.randrange(1, 5)
+        mine = [entry for entry in model.queue if entry[0] == session]
+        flights = [key for key in model.inflight if key[0] == session]
+        match what:
+            case "forget" if random.random() < 0.3:
+                return [(facts.FORGET, session)]
+            case "subscribe":
+                return [(facts.SUBSCRIBE, session, random.choice("abc"), random.randrange(3), 7, ("x > 1",))]
+            case "unsubscribe" if filters := [key[1] for key in model.subscriptions if key[0] == session]:
+                return [(facts.UNSUBSCRIBE, session, random.choice(filters))]
+            case "retain":
+                message = self._message()
+                return [message, (facts.RETAIN, 0, random.choice([b"a", b"b"]), message[2])]
+            case "clear":
+                return [(facts.CLEAR, 0, random.choice([b"a", b"b"]))]
+            case "queue":
+                message = self._message()
+                return [
+                    message,
+                    *(self._queue(one, message[2]) for one in random.sample(sessions, min(2, len(sessions)))),
+                ]
+            case "both":  # a full queue: discarded where it was queued, kept elsewhere
+                message = self._message()
+                entry = self._queue(session, message[2])
+                return [message, entry, (facts.DROP, *entry[1:]), self._queue(random.choice(sessions), message[2])]
+            case "sent" if mine:
+                free = next(one for one in range(1, 100) if (session, one) not in model.inflight)
+                return [(facts.SENT, *random.choice(mine), free)]
+            case "drop" if mine:
+                return [(facts.DROP, *random.choice(mine))]
+            case "received" if flights:
+                return [(facts.RECEIVED, *random.choice(flights))]
+            case "settled" if flights:
+                return [(facts.SETTLED, *random.choice(flights))]
+            case "hold" if (session, packet_id) not in model.inbound:
+                return [(facts.HOLD, session, packet_id)]
+            case "release":
+                return [(facts.RELEASE, session, packet_id)]
+        return []
+
+    def _new_session(self) -> int:
+        self.sessions += 1
+        return self.sessions
+
+    def _message(self) -> Fact:
+        self.messages += 1
+        number = self.messages
+        return (facts.MESSAGE, 0, number, b"t", b"payload %d" % number, 1, False, b"", None, "p", 1, 1, 2.5)
+
+    def _queue(self, session: int, message: int) -> Fact:
+        return (facts.QUEUE, session, message, self.random.randrange(1, 3), b"", self.random.choice(["", "g/t"]))
