@@ -1,0 +1,81 @@
+"""Answers over HTTP: JSON for what is small, and a stream that is written no faster than its reader takes it.
+
+Reading the store and making Arrow of it happens in a thread of its own for each stream, because a SQLite connection
+belongs to the thread that opened it, and the loop has other readers to serve.  One piece is made, then handed to the
+socket, then the next one is made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Final
+
+import msgspec
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from tieline.net.log import log
+from tieline.net.logserver.answer import Interrupted
+
+ARROW: Final = "application/vnd.apache.arrow.stream"
+
+#: The log changes, and may be for one user only.
+_HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
+
+def json(content: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """A small answer."""
+    body = msgspec.json.encode(content) + b"\n"
+    return Response(body, status, {**_HEADERS, **(headers or {})}, "application/json")
+
+
+def error(status: int, name: str, text: str, headers: dict[str, str] | None = None, **other: object) -> Response:
+    """An answer that says what is wrong: a name for programs, a sentence for people."""
+    return json({"error": name, "text": text, **other}, status, headers)
+
+
+class Stream(Response):
+    """A long answer; ``finish`` is called once, whatever happens."""
+
+    def __init__(self, pieces: Iterator[bytes], thread: ThreadPoolExecutor, finish: Callable[[], None]) -> None:
+        super().__init__(None, 200, _HEADERS, ARROW)
+        del self.headers["content-length"]
+        self._pieces = pieces
+        self._thread = thread
+        self._finish = finish
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send piece after piece while the reader is there."""
+        gone = asyncio.ensure_future(_until_gone(receive))
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            if scope["method"] == "HEAD":
+                await send({"type": "http.response.body", "body": b""})
+            else:
+                await self._write(send, gone)
+        except Interrupted as problem:
+            # Returning before the last piece makes the server break the connection: the reader sees a truncated answer.
+            log.warning("a reader's answer was broken off: %s", problem)
+        finally:
+            gone.cancel()
+            with suppress(asyncio.CancelledError):
+                await gone
+            self._finish()
+
+    async def _write(self, send: Send, gone: asyncio.Future[None]) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            piece = await loop.run_in_executor(self._thread, next, self._pieces, b"")
+            if gone.done():
+                return
+            await send({"type": "http.response.body", "body": piece, "more_body": bool(piece)})
+            if not piece:
+                return
+
+
+async def _until_gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

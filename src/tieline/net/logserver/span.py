@@ -1,0 +1,69 @@
+"""A range of offsets, held against what the log has: settled, or refused with what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from tieline.core.record import Occurrence, Record
+from tieline.net.logserver.question import Question, Unanswerable
+from tieline.net.store.reading import Damaged, Gap, Log
+
+R = TypeVar("R", Record, Occurrence)
+
+
+class Beyond(Exception):
+    """Offsets were asked for that no record has yet."""
+
+    def __init__(self, asked: int, latest: int) -> None:
+        super().__init__(f"offset {asked} lies beyond the end of the stream: the next record will get {latest}")
+        self.asked = asked
+        self.latest = latest
+
+
+class Span(NamedTuple):
+    """The offsets from ``first`` up to, and without, ``last``: all of them are in the log."""
+
+    first: int
+    last: int
+
+
+def meant(log: Log[R], first: int, last: int | None) -> Span:
+    """A range that ends, if not said otherwise, where the stream ends now; raises :class:`Beyond` for a later end."""
+    latest = log.latest()
+    if last is not None and last < first:
+        raise Unanswerable("to", f"to = {last} is refused: it lies before from = {first}")
+    if max(first, last or 0) > latest:
+        raise Beyond(max(first, last or 0), latest)
+    return Span(first, latest if last is None else last)
+
+
+def settle(log: Log[R], question: Question, *, most: int) -> Span:
+    """The range that a question means, all of which is there; raises :class:`Gap` if it is not."""
+    span = meant(log, question.first, question.last)
+    if span.last - span.first > most:
+        raise Unanswerable("to", f"{span.last - span.first} offsets are refused: one request may span {most}")
+    earliest = log.earliest()
+    if span.first < min(earliest, span.last):
+        raise Gap(span.first, earliest)
+    return span
+
+
+def portions(log: Log[R], kind: type[R], span: Span) -> Iterator[list[R]]:
+    """The records of a range, a group commit at a time; raises :class:`Gap` where retention was faster."""
+    decoder = msgspec.msgpack.Decoder(list[kind])  # type: ignore[valid-type]  # Record or Occurrence, by the stream
+    for group in log.groups(span.first, span.last):
+        try:
+            records: list[R] = decoder.decode(group.blob)
+        except msgspec.DecodeError as problem:
+            raise Damaged(f"the records from offset {group.first_offset} on cannot be read: {problem}") from None
+        if len(records) != group.records:
+            raise Damaged(
+                f"there should be {group.records} records from offset {group.first_offset} on, not {len(records)}"
+            )
+        for place, record in enumerate(records, group.first_offset):
+            record.offset = place
+        begin = max(0, span.first - group.first_offset)
+        yield records[begin : span.last - group.first_offset]
