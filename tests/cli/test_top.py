@@ -77,6 +77,15 @@ def test_conditions_are_shown_where_there_are_any(tieline: Tieline, answers: Cal
         assert expected in shown
 
 
+def test_logins_that_were_not_heard_are_shown_where_there_are_any(
+    tieline: Tieline, answers: Callable[[bytes], Path]
+) -> None:
+    path = answers(json.dumps({**ANSWER, "logins": {"throttled": 4_321, "turned_away": 87}}).encode() + b"\n")
+    shown = tieline("top", "--once", "--data", str(path.parent)).stdout
+    for expected in ("logins throttled", "4,321", "turned away", "87"):
+        assert expected in shown
+
+
 def test_without_conditions_nothing_is_said_about_them(tieline: Tieline, answers: Callable[[bytes], Path]) -> None:
     path = answers(json.dumps(ANSWER).encode() + b"\n")
     assert "conditions" not in tieline("top", "--once", "--data", str(path.parent)).stdout

@@ -15,7 +15,9 @@ from tests.kits.dial import dial, read_to_end
 from tests.kits.patience import PATIENCE_S, until
 from tieline import Settings
 from tieline.conf.paths import management_socket
+from tieline.conf.schema import Store
 from tieline.net.manage import MAX_REQUEST
+from tieline.net.store.schema import Unusable
 from tieline.pytest_plugin import BrokerThread
 from tieline.version import __version__
 from tieline.wire.packets import Publish
@@ -112,7 +114,25 @@ def test_questions_in_one_go_are_answered_in_order(channel: _Channel) -> None:
 
 @pytest.mark.parametrize(
     "garbage",
-    [b"", b"garbage", b"{", b"[]", b"5", b"null", b'"top"', b"{}", b'{"do": null}', b'{"do": ["top"]}', b"\xff\xfe"],
+    [
+        *(
+            b"",
+            b"garbage",
+            b"{",
+            b"[]",
+            b"5",
+            b"null",
+            b'"top"',
+            b"{}",
+            b'{"do": null}',
+            b'{"do": ["top"]}',
+            b"\xff\xfe",
+        ),
+        *(b"[" * 60_000, b"9" * 60_000, b'{"do": NaN}', b'{"do": {"do": "top"}}', b'{"do": "' + b"x" * 60_000 + b'"}'),
+        b'{"do": "why", "client": "\\ud800"}',
+        b'{"do": "trace", "topic": "\\ud800"}',
+        b'{"do": "drops", "topic": "\\udfff/#"}',
+    ],
 )
 def test_garbage_gets_an_error_object(channel: _Channel, garbage: bytes) -> None:
     answer = channel.ask(garbage)
@@ -122,7 +142,7 @@ def test_garbage_gets_an_error_object(channel: _Channel, garbage: bytes) -> None
 
 def test_an_unknown_verb_is_told_the_known_ones(channel: _Channel) -> None:
     assert channel.ask(b'{"do": "dance"}') == {
-        "error": 'this broker does not know how to do "dance"; it knows: top',
+        "error": 'this broker does not know how to do "dance"; it knows: drops, heat, reload, top, trace, why',
     }
 
 
@@ -176,8 +196,12 @@ def test_a_file_that_is_no_socket_is_not_ours_to_remove(data: Path) -> None:
 
 
 def test_a_second_broker_at_the_same_place_is_refused(broker: BrokerThread, data: Path, channel: _Channel) -> None:
-    with pytest.raises(OSError, match=r"another broker serves .*: give this one another --name or --data"):
+    with pytest.raises(Unusable, match=r"another broker .*keeps its data in .*: give this one another --data"):
         BrokerThread(data=str(data), manage=True).__enter__()
+    # without a store of its own, the socket is what they cannot both have
+    settings = Settings(data=str(data), store=Store(engine="memory"), listener=broker._server.settings.listener)
+    with pytest.raises(OSError, match=r"another broker serves .*: give this one another --name or --data"):
+        BrokerThread(settings, name="here", manage=True).__enter__()
     assert channel.ask(b'{"do": "top"}')["name"] == "here"
     again = _Channel(management_socket(str(data), "here"))
     assert again.ask(b'{"do": "top"}')["listeners"] == broker.urls
@@ -192,4 +216,4 @@ def test_the_directory_is_made_for_the_owner_alone(tmp_path: Path) -> None:
 
 def test_without_being_asked_an_embedded_broker_has_no_socket(data: Path) -> None:
     with BrokerThread(Settings(listener=BrokerThread()._server.settings.listener, data=str(data))):
-        assert not list(data.iterdir())
+        assert not [path for path in data.iterdir() if path.is_socket()]

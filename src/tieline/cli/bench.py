@@ -52,6 +52,10 @@ def broker(
         typer.Option(metavar="NAME", help="Run only this workload, or those that begin so; repeatable."),
     ] = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Directory for the results.")] = Path("bench-results"),
+    disk: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where stores are made, on a real disk; the directory of the results."),
+    ] = None,
     list_: Annotated[bool, typer.Option("--list", help="List workloads and brokers, and run nothing.")] = False,
 ) -> None:
     """Compare the broker with others on this machine: throughput, CPU, latency, memory.
@@ -64,9 +68,12 @@ def broker(
         _list(console)
         return
     present, absent = _choose_peers(only or [])
-    plan = Plan(peers=present, workloads=_choose_workloads(workload or [], quick=quick), quick=quick)
     raise_open_files()
     out.mkdir(parents=True, exist_ok=True)
+    if disk is not None and not disk.is_dir():
+        raise Trouble(f"{disk} is no directory", code=MISUSED)
+    workloads = _choose_workloads(workload or [], quick=quick)
+    plan = Plan(peers=present, workloads=workloads, quick=quick, disk=disk or out)
     with (
         orderly_end(),
         tempfile.TemporaryDirectory(prefix="tieline-bench-") as directory,

@@ -43,6 +43,13 @@ def _on_disk(settings: Settings) -> Iterator[str]:
         yield f"data = {settings.data} is not a directory."
     for listener in settings.listener:
         yield from _certificates(listener)
+    if settings.auth.password_file is not None:
+        from tieline.net.auth import passwords
+
+        try:
+            passwords.read(settings.auth.password_file)
+        except passwords.PasswordFileError as problem:
+            yield f"auth.password_file: {problem}"
 
 
 def _certificates(listener: Listener) -> Iterator[str]:

@@ -16,6 +16,7 @@ class Rates(Struct, frozen=True, kw_only=True):
     sent_per_s: float = 0.0
     bytes_in_per_s: float = 0.0
     bytes_out_per_s: float = 0.0
+    dropped_per_s: float = 0.0
 
 
 class Clients(Struct, frozen=True, kw_only=True):
@@ -35,6 +36,21 @@ class Content(Struct, frozen=True, kw_only=True):
     forgotten: int = 0
 
 
+class Logins(Struct, frozen=True, kw_only=True):
+    """Logins that were refused without being checked."""
+
+    throttled: int = 0
+    turned_away: int = 0
+
+
+class Heat(Struct, frozen=True, kw_only=True):
+    """Whose heat orders the topics of a class: the broker's own, or that of a table somebody gave."""
+
+    source: str = "own"
+    entries: int = 0
+    left_s: float = 0.0
+
+
 class Slow(Struct, frozen=True, kw_only=True):
     """One session, and the reason why it is not being served at the moment."""
 
@@ -43,8 +59,13 @@ class Slow(Struct, frozen=True, kw_only=True):
     queued: int = 0
     queued_bytes: int = 0
     inflight: int = 0
+    #: How long the message that goes next has been with the broker.
     oldest_s: float = 0.0
     paused: str = ""
+    #: Whose full queue it waits for.
+    waits_for: str = ""
+    #: Classes in which it is congested.
+    congested: list[str] = field(default_factory=list)
     dropped: int = 0
 
 
@@ -54,6 +75,8 @@ class Traffic(Struct, frozen=True, kw_only=True):
     name: str
     level: int = 0
     received: int = 0
+    received_per_s: float = 0.0
+    dropped: int = 0
     wait_p50_s: float = 0.0
     wait_p99_s: float = 0.0
     congested: int = 0
@@ -72,6 +95,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     clients: Clients = field(default_factory=Clients)
     subscriptions: int = 0
     content: Content = field(default_factory=Content)
+    logins: Logins = field(default_factory=Logins)
     retained: int = 0
     queued_bytes: int = 0
     loop_lag_ms: float = 0.0
@@ -80,7 +104,9 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     drops: dict[str, int] = field(default_factory=dict)
     closed: dict[str, int] = field(default_factory=dict)
     classes: list[Traffic] = field(default_factory=list)
-    hottest: list[tuple[str, int]] = field(default_factory=list)
+    heat: Heat = field(default_factory=Heat)
+    #: Topic, heat, and whose: "own" or "given".
+    hottest: list[tuple[str, float, str]] = field(default_factory=list)
     slowest: list[Slow] = field(default_factory=list)
 
 
@@ -103,21 +129,25 @@ def render(snapshot: Snapshot) -> RenderableType:
 
 def _summary(snapshot: Snapshot) -> Table:
     rates = snapshot.rates
-    rows: tuple[tuple[str, str, str, str], ...] = (
+    rows = [
         ("received", f"{rates.received_per_s:,.0f} msg/s", "clients", f"{snapshot.clients.connected:,}"),
         ("sent", f"{rates.sent_per_s:,.0f} msg/s", "sessions", f"{snapshot.clients.sessions:,}"),
         ("in", f"{size(rates.bytes_in_per_s)}/s", "subscriptions", f"{snapshot.subscriptions:,}"),
         ("out", f"{size(rates.bytes_out_per_s)}/s", "retained", f"{snapshot.retained:,}"),
         ("loop lag", f"{snapshot.loop_lag_ms:.1f} ms", "queued", size(snapshot.queued_bytes)),
         ("longest turn", f"{snapshot.longest_turn_ms:.1f} ms", "longest GC pause", f"{snapshot.gc_pause_ms:.1f} ms"),
-    )
+    ]
     content = snapshot.content
-    if content.subscriptions or content.sifted:
+    conditions = ("conditions", f"{content.subscriptions:,}") if content.subscriptions else ("", "")
+    rows.append(("dropped", f"{rates.dropped_per_s:,.0f} msg/s", *conditions))
+    if content.sifted:
         unreadable = f"{content.unreadable:,}" if not content.unreadable else f"[yellow]{content.unreadable:,}[/]"
-        rows += (
-            ("looked into", f"{content.sifted:,} msg", "conditions", f"{content.subscriptions:,}"),
-            ("unreadable", f"{unreadable} msg", "references kept", f"{content.references:,}"),
-        )
+        rows.append(("looked into", f"{content.sifted:,} msg", "references kept", f"{content.references:,}"))
+        rows.append(("unreadable", f"{unreadable} msg", "", ""))
+    logins = snapshot.logins
+    if logins.throttled or logins.turned_away:
+        throttled, turned_away = (f"[yellow]{count:,}[/]" for count in (logins.throttled, logins.turned_away))
+        rows.append(("logins throttled", throttled, "turned away", turned_away))
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim")
     table.add_column(style="bold", justify="right", min_width=14)
@@ -132,28 +162,39 @@ def _classes(snapshot: Snapshot) -> RenderableType:
     """Levels, how long they wait when somebody is congested, and the hottest topics beside them."""
     table = Table(box=None, header_style="dim", pad_edge=False)
     table.add_column("class", no_wrap=True)
-    for heading in ("received", "wait p50", "p99", "oldest", "timeout", "congested"):
+    for heading in ("received", "per s", "dropped", "wait p50", "p99", "oldest", "timeout", "congested"):
         table.add_column(heading, justify="right", no_wrap=True)
     for traffic in snapshot.classes:
         is_late = traffic.oldest_s > traffic.timeout_s
         table.add_row(
             f"{traffic.level} {traffic.name}",
             f"{traffic.received:,}",
+            f"{traffic.received_per_s:,.0f}",
+            f"[yellow]{traffic.dropped:,}[/]" if traffic.dropped else "0",
             duration(traffic.wait_p50_s),
             duration(traffic.wait_p99_s),
             f"[red]{duration(traffic.oldest_s)}[/]" if is_late else duration(traffic.oldest_s),
             duration(traffic.timeout_s),
             f"[yellow]{traffic.congested:,}[/]" if traffic.congested else "0",
         )
-    if not snapshot.hottest:
+    if not snapshot.hottest and snapshot.heat.source == "own":
         return table
-    heat = Table("hottest topics", "subscribers", box=None, header_style="dim", pad_edge=False)
-    heat.columns[1].justify = "right"
-    for topic, subscribers in snapshot.hottest[:4]:
-        heat.add_row(Text(_printable(topic)), f"{subscribers:,}")
     beside = Table.grid(padding=(0, 4))
-    beside.add_row(table, heat)
+    beside.add_row(table, _hottest(snapshot))
     return beside
+
+
+def _hottest(snapshot: Snapshot) -> Table:
+    """Topics by heat; where somebody gave a table, whose number each one is, and how long that holds."""
+    heat = snapshot.heat
+    is_own = heat.source == "own"
+    table = Table("hottest topics", "subscribers" if is_own else "heat", box=None, header_style="dim", pad_edge=False)
+    table.columns[1].justify = "right"
+    if not is_own:
+        table.add_column(f"{heat.source}, {duration(heat.left_s)} left", no_wrap=True)
+    for topic, value, source in snapshot.hottest[:4]:
+        table.add_row(Text(printable(topic)), number(value), *(() if is_own else (source,)))
+    return table
 
 
 def _counted(heading: str, counts: dict[str, int], *, otherwise: str) -> RenderableType:
@@ -179,23 +220,38 @@ def _slowest(snapshot: Snapshot) -> RenderableType:
     table.add_column("why", style="yellow", no_wrap=True)
     for slow in behind:
         table.add_row(
-            Text(_printable(slow.client)),
+            Text(printable(slow.client)),
             slow.peer or "–",
             f"{slow.queued:,}",
             size(slow.queued_bytes),
             f"{slow.inflight:,}",
             duration(slow.oldest_s),
             f"{slow.dropped:,}",
-            _spaced(slow.paused),
+            Text(_why(slow)),
         )
     return table
+
+
+def _why(slow: Slow) -> str:
+    """What it waits for, and what that means for its classes."""
+    text = _spaced(slow.paused)
+    if slow.waits_for:
+        text += f" of {printable(slow.waits_for)}"
+    if slow.congested:
+        text += f", congested: {printable(', '.join(slow.congested))}"
+    return text
+
+
+def number(value: float) -> str:
+    """A number as people write it, not longer than it has to be."""
+    return f"{value:,.0f}" if value.is_integer() else f"{value:,.4g}"
 
 
 def _spaced(word: str) -> str:
     return word.replace("_", " ")
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """A client chooses its identifier; it does not choose what our terminal does."""
     return "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in text)
 

@@ -41,10 +41,10 @@ class Management:
         self._lines.close()
         self._socket.close()
 
-    def ask(self, do: str) -> dict[str, Any]:
+    def ask(self, do: str, **more: Any) -> dict[str, Any]:
         """The broker's answer to one question."""
         try:
-            self._socket.sendall(msgspec.json.encode({"do": do}) + b"\n")
+            self._socket.sendall(msgspec.json.encode({"do": do, **more}) + b"\n")
             line = self._lines.readline()
         except TimeoutError:
             raise Trouble(f"the broker at {self.path} did not answer within {_ANSWER_S:g} seconds.") from None

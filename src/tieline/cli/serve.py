@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 import typer
@@ -13,6 +13,9 @@ from tieline.conf import rules, urls
 from tieline.conf.error import ConfError
 from tieline.conf.load import load
 from tieline.conf.schema import Listener, Settings
+
+if TYPE_CHECKING:
+    from tieline.net.beside import Beside
 
 Level = Literal["debug", "info", "warning", "error"]
 Format = Literal["human", "json"]
@@ -32,22 +35,48 @@ def serve(
         Path | None, typer.Option(metavar="FILE", help="PEM certificate chain, for tls:// and wss://.")
     ] = None,
     key: Annotated[Path | None, typer.Option(metavar="FILE", help="PEM private key, for tls:// and wss://.")] = None,
-    data: Annotated[Path | None, typer.Option(metavar="DIR", help="Directory for the management socket.")] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Directory for what outlives the process; without it, nothing does."),
+    ] = None,
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="Name of this broker in logs, $SYS and its socket.")
     ] = None,
     log_level: Annotated[Level, typer.Option(help="Least level written.")] = "info",
     log_format: Annotated[Format, typer.Option(help="Log lines for people or for programs.")] = "human",
 ) -> None:
-    """Run the broker until SIGTERM or SIGINT.
+    """Run the broker until SIGTERM or SIGINT; SIGHUP reads the file again, as `tieline reload` does.
 
     Without any option it listens on tcp://127.0.0.1:1883, which only programs on this machine can reach.
     One line on standard output says when it is ready and where; the log goes to standard error.
     """
-    settings = combine(config=config, listen=listen or [], certificate=certificate, key=key, data=data, name=name)
+
+    def read() -> Settings:
+        return combine(config=config, listen=listen or [], certificate=certificate, key=key, data=data, name=name)
+
+    def reread() -> Settings:
+        try:
+            return read()
+        except Trouble as trouble:
+            raise ReloadError(str(trouble)) from None
+
+    settings = read()
+    from tieline.net.reload import ReloadError
     from tieline.net.server import run
 
-    raise typer.Exit(run(settings, log_level=log_level, log_format=log_format))
+    raise typer.Exit(run(settings, log_level=log_level, log_format=log_format, reread=reread, beside=_beside(settings)))
+
+
+def _beside(settings: Settings) -> list[Beside]:
+    """What runs beside the broker, loaded only where it is wanted."""
+    if settings.http.url is None:
+        return []
+    try:
+        from tieline.web.beside import Http
+    except ImportError as problem:
+        text = f'http.url needs the extra "web" ({problem.name} is missing): pip install "tieline[web]".'
+        raise Trouble(text, code=MISUSED) from None
+    return [Http()]
 
 
 def combine(

@@ -87,7 +87,13 @@ def tell_events(account: Account) -> None:
         level = logging.WARNING if event.is_trouble else logging.INFO
         if log.isEnabledFor(level):
             who = f"{printable(event.client) or '-'} ({event.peer})"
-            fields = {"event": event.kind, "client": event.client, "peer": event.peer, "detail": event.text}
+            fields = {
+                "event": event.kind,
+                "client": event.client,
+                "peer": event.peer,
+                "why": event.why,
+                "detail": event.text,
+            }
             log.log(level, "%s %s: %s", event.kind, who, printable(event.text), extra={"fields": fields})
 
 
@@ -99,5 +105,9 @@ def tell_drops(account: Account, told: Counter[Drop]) -> None:
             told[why] = count
             example = next((dropped for dropped in reversed(account.last_drops) if dropped.why is why), None)
             last = f", last for {printable(example.client)} on {printable(example.topic)}" if example else ""
-            fields = {"event": "dropped", "why": why.value, "messages": new}
+            fields: dict[str, object] = {"event": "dropped", "why": why.value, "messages": new}
+            if example is not None:
+                # of the last one; the others are in the ring that `tieline why` reads
+                fields |= {"client": example.client, "topic": example.topic, "level": example.level}
+                fields |= {"queued": example.queued, "age_s": round(example.age_s, 3)}
             log.warning("dropped %d messages: %s%s", new, why.value, last, extra={"fields": fields})

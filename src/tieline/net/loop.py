@@ -61,6 +61,8 @@ class Loop:
         self.emptied = asyncio.Event()
         #: Called after a turn that added to the broker's story.
         self.on_events: Callable[[], None] | None = None
+        #: Called after every turn: what it had to be made permanent is handed over.
+        self.after_turn: Callable[[], None] | None = None
 
     # -- the set
 
@@ -133,6 +135,8 @@ class Loop:
         except Exception as error:  # noqa: BLE001 - the timers that were not called are still due
             self._on_fault(None, error)
         self.flush(now)
+        if self.after_turn is not None:
+            self.after_turn()
 
     def _handle(self, ready: list[tuple[int, int]], now: float) -> None:
         watched = self._watched
@@ -155,6 +159,8 @@ class Loop:
                 flush_at = account.bytes_in + FLUSH_AFTER
         if broker.dirty or self._gone or account.events:
             self.flush(now)
+        if self.after_turn is not None:
+            self.after_turn()
 
     def serve(self, link: Watched, events: int, now: float, is_alone: bool) -> None:
         """Handle one ready descriptor."""

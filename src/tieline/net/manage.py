@@ -15,8 +15,15 @@ from heapq import nlargest
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from tieline.conf.paths import management_socket, prepare_directory
+from tieline.core.heat import HeatError
+from tieline.core.standing import standing
 from tieline.core.traffic import hottest, report
+from tieline.net import heating, inquiry
+from tieline.net.inquiry import KNOWN as INQUIRIES
+from tieline.net.reload import ReloadError, reload
 from tieline.version import __version__
 
 if TYPE_CHECKING:
@@ -73,8 +80,9 @@ class Management:
         assert task is not None
         self._speaking.add(task)
         try:
+            kiln = heating.Kiln()
             while line := await reader.readline():
-                writer.write(json.dumps(self._answer(line)).encode() + b"\n")
+                writer.write(json.dumps(await self._answer(line, kiln)).encode() + b"\n")
                 await writer.drain()
         except (ConnectionError, ValueError, asyncio.CancelledError):
             pass  # gone, or a line without end: there is nobody to tell
@@ -82,15 +90,36 @@ class Management:
             self._speaking.discard(task)
             writer.close()
 
-    def _answer(self, line: bytes) -> dict[str, Any]:
+    async def _answer(self, line: bytes, kiln: heating.Kiln) -> dict[str, Any]:
         try:
-            request = json.loads(line)
+            # stricter than the json of Python: half of a character would be found out only where it is used
+            request = msgspec.json.decode(line)
             what = request["do"]
-        except (ValueError, KeyError, TypeError):
+        except (msgspec.DecodeError, ValueError, KeyError, TypeError, RecursionError):
             return {"error": 'a request is one line of JSON such as {"do": "top"}'}
         if what == "top":
             return self.top()
-        return {"error": f'this broker does not know how to do "{what}"; it knows: top'}
+        if what == "reload":
+            try:
+                return await reload(
+                    self._server, partial=request.get("partial") is True, dry=request.get("dry") is True
+                )
+            except ReloadError as error:
+                return {"error": str(error).removesuffix(".")}
+        if what == "heat":
+            try:
+                return await heating.answer(self._server.core, kiln, request)
+            except HeatError as error:
+                return {"error": str(error)}
+            finally:
+                self._server.poke()
+        if what in INQUIRIES:
+            try:
+                return inquiry.answer(self._server.core, request, monotonic())
+            except inquiry.InquiryError as error:
+                return {"error": str(error)}
+        known = ", ".join(sorted((*INQUIRIES, "heat", "reload", "top")))
+        return {"error": f'this broker does not know how to do "{what}"; it knows: {known}'}
 
     def top(self) -> dict[str, Any]:
         """What an operator looks at first."""
@@ -106,12 +135,13 @@ class Management:
             "connections": account.connections,
             "dropped": sum(account.drops.values()),
         }
+        counted = totals | {f"class {level}": count for level, count in enumerate(account.received_by_level)}
         then, before = self._then
-        self._then = (now, totals)
+        self._then = (now, counted)
         elapsed = max(now - then, 1e-3)
         rates = {
             f"{name}_per_s": (totals[name] - before.get(name, 0)) / elapsed
-            for name in ("received", "sent", "bytes_in", "bytes_out")
+            for name in ("received", "sent", "bytes_in", "bytes_out", "dropped")
         }
         connected = sum(session.connection is not None for session in core.sessions.values())
         return {
@@ -130,6 +160,7 @@ class Management:
                 "references": core.memory.kept,
                 "forgotten": core.memory.forgotten_alone + core.memory.forgotten_together,
             },
+            "logins": self._server.logins,
             "retained": len(core.retained),
             "queued_bytes": core.queued_bytes,
             "loop_lag_ms": self._server.vitals.lag_s * 1e3,
@@ -137,39 +168,24 @@ class Management:
             "gc_pause_ms": self._server.vitals.longest_gc_s * 1e3,
             "drops": {why.value: count for why, count in account.drops.items()},
             "closed": dict(account.closed),
-            "classes": [asdict(traffic) for traffic in report(core, now)],
+            "classes": [
+                {
+                    **asdict(traffic),
+                    "received_per_s": (traffic.received - before.get(f"class {traffic.level}", 0)) / elapsed,
+                    "dropped": account.drops_by_level[traffic.level].total(),
+                }
+                for traffic in report(core, now)
+            ],
+            "heat": heating.shown(core, now, 0),
             "hottest": hottest(core),
-            "slowest": [_describe(session, now) for session in nlargest(SLOWEST, core.sessions.values(), _slowness)],
+            "slowest": [
+                asdict(standing(core, session, now)) for session in nlargest(SLOWEST, core.sessions.values(), _slowness)
+            ],
         }
 
 
 def _slowness(session: Session) -> tuple[int, int]:
     return (session.queue.bytes, len(session.inflight))
-
-
-def _describe(session: Session, now: float) -> dict[str, Any]:
-    """One session, with the reason why it is not served."""
-    conn = session.connection
-    if conn is None:
-        paused = "away"
-    elif conn.hold is not None:
-        paused = conn.hold.value
-    elif not session.queue.messages:
-        paused = "caught_up"
-    elif session.queue.blocked and not conn.quota:
-        paused = "inflight_full"
-    else:
-        paused = "busy"
-    return {
-        "client": session.client_id,
-        "peer": conn.peer if conn else "",
-        "queued": session.queue.messages,
-        "queued_bytes": session.queue.bytes,
-        "inflight": len(session.inflight),
-        "oldest_s": now - session.oldest if session.oldest else 0.0,
-        "paused": paused,
-        "dropped": session.dropped,
-    }
 
 
 async def _answers(path: Path) -> bool:

@@ -19,10 +19,13 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 
-from tieline.conf import urls
 from tieline.conf.schema import Listener, Settings
 from tieline.core.broker import Broker as Core
+from tieline.core.renew import renew
 from tieline.net import log as logs
+from tieline.net.auth.door import Door, warn_of_doors
+from tieline.net.auth.passwords import PasswordFileError
+from tieline.net.beside import Beside, Inquiries
 from tieline.net.link import LINGER_S, Link
 from tieline.net.listener import ListenError, ListeningSocket
 from tieline.net.log import log
@@ -30,13 +33,20 @@ from tieline.net.loop import Loop, Watched
 from tieline.net.manage import Management
 from tieline.net.nested import Nested
 from tieline.net.pump import PumpedLoop, pump
+from tieline.net.reload import on_hangup
+from tieline.net.store.keeper import Keeper, wants_store
+from tieline.net.store.schema import Unusable
 from tieline.net.vitals import Vitals
+from tieline.wire.reason import Reason
 
 if TYPE_CHECKING:
+    import ssl
     from types import TracebackType
 
+    from tieline.access.users import Authenticator
     from tieline.core.account import Drop
     from tieline.core.ports import Access, Allowed, Refused, Store
+    from tieline.net.auth.passwords import Passwords
 
 _DROP_REPORT_S = 1.0
 #: How long a shutdown waits for clients to take what was queued and to close.
@@ -59,10 +69,18 @@ class Server:
         name: str | None = None,
         data: str | None = None,
         access: Access | None = None,
+        authenticator: Authenticator | None = None,
         store: Store | None = None,
         manage: bool = False,
+        reread: Callable[[], Settings] | None = None,
+        beside: Sequence[Beside] = (),
     ) -> None:
-        """Settings, or the few that an embedded broker needs; it listens on a free loopback port by default."""
+        """Settings, or the few that an embedded broker needs; it listens on a free loopback port by default.
+
+        An ``authenticator`` checks logins in place of a password file; ``access`` decides everything itself, and then
+        neither is asked.  ``reread`` reads the settings again, for a reload.  What is ``beside`` the broker begins and
+        ends with it; ``[http]`` is served by ``tieline.web.beside.Http()``.
+        """
         if settings is None:
             settings = Settings(listener=(Listener(url="tcp://127.0.0.1:0"),))
         if listen is not None:
@@ -73,8 +91,22 @@ class Server:
             settings = msgspec.structs.replace(settings, data=data)
         self.settings = settings
         self._access = access
+        self._authenticator = authenticator
+        #: Who may come in; None where ``access`` decides that.
+        self.door: Door | None = None
+        self.reread = reread
         self._store = store
+        #: The store of the data directory; None without one.
+        self._keeper: Keeper | None = None
+        #: Why the broker cannot go on; empty while it can.  Whoever runs it is called then.
+        self.failure = ""
+        self.on_failure: Callable[[], None] = self._stop_soon
         self._manages = manage
+        self._beside = tuple(beside)
+        #: What other doors than MQTT have asked.
+        self.inquiries = Inquiries()
+        #: When it began to serve, in monotonic time.
+        self.started = monotonic()
         self.vitals = Vitals()
         self._listeners: list[ListeningSocket] = []
         self._loop: Loop | None = None
@@ -83,6 +115,7 @@ class Server:
         self._told: Counter[Drop] = Counter()
         self._nested: Nested | None = None
         self._asyncio: asyncio.AbstractEventLoop | None = None
+        self._stopping: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
         return f"<Broker {self.settings.name} {' '.join(self.urls) or 'not running'}>"
@@ -111,6 +144,17 @@ class Server:
         """The port of the first listener."""
         return self._listeners[0].url.port
 
+    @property
+    def has_users(self) -> bool:
+        """Whether anything can tell who somebody is."""
+        return not self.core.access.is_open if self.door is None else self.door.has_users
+
+    @property
+    def logins(self) -> dict[str, int]:
+        """Logins that were refused without being checked, through any door, by name."""
+        door = self.door
+        return {} if door is None else {"throttled": door.throttled, "turned_away": door.turned_away}
+
     async def start(self) -> None:
         """Listen on everything or, if something cannot be listened on, on nothing."""
         await self.prepare()
@@ -119,23 +163,40 @@ class Server:
     async def prepare(self) -> None:
         """Do everything but call turns: :meth:`attach` lets asyncio do that, :mod:`tieline.net.pump` does it itself."""
         self._asyncio = asyncio.get_running_loop()
+        if self.settings.http.url is not None and not self._beside:
+            raise OSError("http.url is set, and nothing serves it: give beside=[tieline.web.beside.Http()]")
+        if self._access is None:
+            self.door = Door(
+                self.settings,
+                authenticator=self._authenticator,
+                deliver=self._asyncio.call_soon_threadsafe,
+                decided=self.decided,
+                clock=monotonic,
+            )
+        if self._store is None and wants_store(self.settings):
+            self._keeper = Keeper(self.settings, self._fail)
         self._core = Core(
             self.settings,
-            access=self._access,
-            store=self._store,
+            access=self._access if self.door is None else self.door.gate,
+            store=self._store if self._keeper is None else self._keeper.store,
             aside=self._do_aside,
             name_client=_name_client,
             now=monotonic(),
         )
+        self._core.system.beside = lambda: {f"tieline/logins/{name}": count for name, count in self.logins.items()}
         self._loop = Loop(self._core, self._on_fault)
         self._loop.on_events = lambda: logs.tell_events(self.core.account)
         try:
+            if self._keeper is not None:
+                self._keeper.begin(self._core, self._loop)
             for conf in self.settings.listener:
                 self._listeners.append(ListeningSocket(self._loop, conf))
             if self._manages:
                 management = Management(self)
                 await management.start()
                 self._management = management
+            for service in self._beside:
+                await service.start(self)
         except BaseException:
             await self._close()
             raise
@@ -155,8 +216,13 @@ class Server:
         for listener in self._listeners:
             listener.close()
         self.attach()
+        if self._keeper is not None:
+            # answers that wait for the disk leave before the goodbye
+            await self._keeper.catch_up()
         core.stop(monotonic())
         self.poke()
+        if self._keeper is not None:
+            self._keeper.detach()
         with suppress(TimeoutError):
             async with asyncio.timeout(_STOP_S):
                 await loop.emptied.wait()
@@ -166,19 +232,29 @@ class Server:
 
     async def _close(self) -> None:
         self.vitals.stop()
+        for service in self._beside:
+            await service.stop()
         if self._management is not None:
             await self._management.close()
             self._management = None
         for listener in self._listeners:
             listener.close()
         self._listeners = []
+        if self.door is not None:
+            self.door.close()
+            self.door = None
         if self._loop is not None:
             for conn in list(self.core.connections):
                 if isinstance(conn.link, Link):
                     conn.link.abort(monotonic())
+            if self._keeper is not None:
+                self._keeper.detach()
             if self._nested is not None:
                 self._nested.close()
             self._loop.close()
+        if self._keeper is not None:
+            keeper, self._keeper = self._keeper, None
+            await keeper.end()
         self._loop = self._core = self._nested = None
 
     async def __aenter__(self) -> Self:
@@ -197,8 +273,38 @@ class Server:
 
     def decided(self, token: int, verdict: Allowed | Refused) -> None:
         """For access control: the answer to a question that was pending."""
-        self.core.decided(token, verdict, monotonic())
+        if self.inquiries.decided(token, verdict):
+            return
+        if self._core is not None:  # it may have ended meanwhile
+            self._core.decided(token, verdict, monotonic())
+            self.poke()
+
+    def renew(self, settings: Settings, contexts: Sequence[ssl.SSLContext | None], users: Passwords | None) -> int:
+        """Act by other settings, one TLS context for each listener, and other users; how many clients had to go."""
+        core, now = self.core, monotonic()
+        stays = None if self.door is None else self.door.renew(settings, users)
+        self.settings = settings
+        for listener, conf, context in zip(self._listeners, settings.listener, contexts, strict=True):
+            listener.renew(conf, context)
+        renew(core, settings)
+        gone = 0
+        for conn in [*core.connections]:
+            why = stays(conn.login) if stays is not None and conn.session is not None and conn.login else None
+            if why is not None:
+                core.shut(conn, "user_revoked", now, reason=Reason.ADMINISTRATIVE_ACTION, text=why)
+                gone += 1
         self.poke()
+        return gone
+
+    def _fail(self, text: str) -> None:
+        """The store is lost, and nothing can be acknowledged any more: better no broker than one that forgets."""
+        log.critical("the broker stops: %s", text)
+        self.failure = text
+        self.on_failure()
+
+    def _stop_soon(self) -> None:
+        assert self._asyncio is not None
+        self._stopping = self._asyncio.create_task(self.stop())
 
     def _do_aside(self, work: Callable[[], None], done: Callable[[Exception | None], None]) -> None:
         """Long work goes to a thread; its end comes back through asyncio's own loop."""
@@ -238,42 +344,45 @@ class Server:
             watched.abort(monotonic())
 
 
-def run(settings: Settings, *, log_level: str = "info", log_format: str = "human") -> int:
-    """Run a broker until SIGTERM, SIGINT or SIGHUP; the exit code."""
+def run(
+    settings: Settings,
+    *,
+    log_level: str = "info",
+    log_format: str = "human",
+    reread: Callable[[], Settings] | None = None,
+    beside: Sequence[Beside] = (),
+) -> int:
+    """Run a broker until SIGTERM or SIGINT; the exit code.  SIGHUP calls ``reread`` and acts by what it says."""
     log_writer = logs.start(log_level, log_format)
     _raise_descriptor_limit()
     aio = PumpedLoop()
     try:
-        _serve(settings, aio)
-    except (ListenError, OSError) as error:
-        print(f"tieline: {error}", file=sys.stderr)  # noqa: T201 - the program's own last word
-        return 1
+        failure = _serve(Server(settings, manage=True, reread=reread, beside=beside), aio)
+    except (ListenError, PasswordFileError, Unusable, OSError) as error:
+        failure = str(error)
     finally:
         aio.close()
         log_writer.stop()
-    return 0
+    if failure:
+        print(f"tieline: {failure}", file=sys.stderr)  # noqa: T201 - the program's own last word
+    return 1 if failure else 0
 
 
-def _serve(settings: Settings, aio: PumpedLoop) -> None:
+def _serve(server: Server, aio: PumpedLoop) -> str:
+    """Serve until told to stop; why the broker had to stop by itself, or nothing."""
     stopping = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in (signal.SIGTERM, signal.SIGINT):
         aio.add_signal_handler(number, stopping.set)
-    server = Server(settings, manage=True)
+    server.on_failure = stopping.set
     aio.run_until_complete(server.prepare())
-    for url in server.urls:
-        if not urls.parse(url).is_loopback() and not _asks_for_certificates(settings, url):
-            log.warning("%s can be reached from other machines, and every client is let in", url)
-    print(f"tieline {settings.name} ready: {' '.join(server.urls)}", flush=True)  # noqa: T201 - the ready line
+    aio.add_signal_handler(signal.SIGHUP, on_hangup, server)
+    warn_of_doors(server.settings)
+    print(f"tieline {server.settings.name} ready: {' '.join(server.urls)}", flush=True)  # noqa: T201 - the ready line
     _tune_garbage_collection()
     pump(server.loop, aio, stopping)
     log.info("stopping")
     aio.run_until_complete(server.stop())
-
-
-def _asks_for_certificates(settings: Settings, url: str) -> bool:
-    asked = urls.parse(url)
-    guarded = [urls.parse(conf.url) for conf in settings.listener if conf.client_ca is not None]
-    return any(conf.host == asked.host and conf.port in {0, asked.port} for conf in guarded)
+    return server.failure
 
 
 def _tune_garbage_collection() -> None:

@@ -20,6 +20,8 @@ class Vitals:
         self.lag_s = 0.0
         #: The longest collection since the start.
         self.longest_gc_s = 0.0
+        #: The sum of all collections.
+        self.gc_s = 0.0
         self._gc_began = 0.0
         self._timers: Timers | None = None
         self._timer: Timer | None = None
@@ -47,4 +49,6 @@ class Vitals:
         if phase == "start":
             self._gc_began = monotonic()
         else:
-            self.longest_gc_s = max(self.longest_gc_s, monotonic() - self._gc_began)
+            paused_s = monotonic() - self._gc_began
+            self.gc_s += paused_s
+            self.longest_gc_s = max(self.longest_gc_s, paused_s)

@@ -1,0 +1,171 @@
+"""The questions about causes on the management channel: from JSON to the core's own answers, and back."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from tieline.core import why as causes
+from tieline.core.account import NO_LEVEL, Drop
+from tieline.core.trace import Probe, trace
+from tieline.sched.levels import LEVELS
+
+if TYPE_CHECKING:
+    from tieline.core.account import Dropped
+    from tieline.core.broker import Broker
+
+#: Records in one answer.
+MOST_DROPS = 1_000
+
+
+class InquiryError(ValueError):
+    """A question that cannot be meant; the text is a whole sentence without its full stop."""
+
+
+class Why(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``{"do": "why", "client": …}``: how a client is doing, or one of three questions about it."""
+
+    do: Literal["why"]
+    client: str
+    ask: Literal["", "publish", "subscribe", "dropped"] = ""
+    #: The topic or filter in question.
+    subject: str = ""
+
+
+class Drops(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``{"do": "drops", …}``: the last discarded messages that fit, newest first."""
+
+    do: Literal["drops"]
+    client: str | None = None
+    #: A topic filter.
+    topic: str | None = None
+    why: str | None = None
+    #: A level, or the name of a class; -1 for messages that had none yet.
+    class_: int | str | None = msgspec.field(default=None, name="class")
+    #: Not older than this.
+    since_s: Annotated[float, Meta(ge=0)] | None = None
+    most: Annotated[int, Meta(ge=1, le=MOST_DROPS)] = 100
+
+
+class Trace(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``{"do": "trace", "topic": …}``: who would get a message and why."""
+
+    do: Literal["trace"]
+    topic: str
+    #: In base64: a payload is bytes.
+    payload: str = ""
+    qos: Annotated[int, Meta(ge=0, le=2)] = 0
+    retain: bool = False
+    properties: tuple[tuple[str, str], ...] = ()
+    header_level: Annotated[int, Meta(ge=0, le=3)] | None = None
+    client: str = ""
+
+
+def answer(core: Broker, request: dict[str, Any], now: float) -> dict[str, Any]:
+    """Answer one question; raises InquiryError."""
+    try:
+        asked = msgspec.convert(request, _SHAPES[request["do"]])
+    except msgspec.ValidationError as problem:
+        raise InquiryError(str(problem).lower()) from None
+    if isinstance(asked, Why):
+        return _why(core, asked, now)
+    if isinstance(asked, Drops):
+        return _drops(core, asked, now)
+    return _trace(core, asked, now)
+
+
+_SHAPES: dict[str, type[Why | Drops | Trace]] = {"why": Why, "drops": Drops, "trace": Trace}
+KNOWN = tuple(_SHAPES)
+
+
+def _why(core: Broker, asked: Why, now: float) -> dict[str, Any]:
+    if asked.ask in {"publish", "subscribe"} and not asked.subject:
+        raise InquiryError(f'"{asked.ask}" needs a topic or a filter')
+    if asked.ask == "publish":
+        steps = causes.may_publish(core, asked.client, asked.subject, now)
+    elif asked.ask == "subscribe":
+        steps = causes.may_subscribe(core, asked.client, asked.subject, now)
+    else:
+        steps = causes.standing_of(core, asked.client, now)
+    found: dict[str, Any] = {"client": asked.client, "steps": [asdict(step) for step in steps]}
+    if asked.ask == "dropped":
+        topic = asked.subject or None
+        found["drops"] = _described(core, causes.victims(core, client=asked.client, topic=topic, most=MOST_DROPS), now)
+    return found
+
+
+def _drops(core: Broker, asked: Drops, now: float) -> dict[str, Any]:
+    if asked.why is not None and asked.why not in set(Drop):
+        raise InquiryError(f'"{asked.why}" is no reason; known are {", ".join(Drop)}')
+    victims = causes.victims(
+        core,
+        client=asked.client,
+        topic=asked.topic,
+        why=None if asked.why is None else Drop(asked.why),
+        level=_level(core, asked.class_),
+        since=None if asked.since_s is None else now - asked.since_s,
+        most=asked.most,
+    )
+    return {
+        "kept": len(core.account.last_drops),
+        "total": sum(core.account.drops.values()),
+        "drops": _described(core, victims, now),
+    }
+
+
+def _level(core: Broker, wanted: int | str | None) -> int | None:
+    names = core.classes.names
+    if wanted is None or (isinstance(wanted, int) and NO_LEVEL <= wanted < LEVELS):
+        return wanted
+    if isinstance(wanted, str) and wanted in names:
+        return names.index(wanted)
+    raise InquiryError(f'"{wanted}" is no class; known are {", ".join(names)}, and the levels 0 to {LEVELS - 1}')
+
+
+def _described(core: Broker, victims: list[Dropped], now: float) -> list[dict[str, Any]]:
+    return [
+        {
+            "ago_s": now - one.when,
+            "why": one.why.value,
+            "class": class_name(core, one.level),
+            "client": one.client,
+            "topic": one.topic,
+            "messages": one.messages,
+            "queued": one.queued,
+            "age_s": one.age_s,
+        }
+        for one in victims
+    ]
+
+
+def class_name(core: Broker, level: int) -> str:
+    """What a level is called; empty for messages that had none yet."""
+    return "" if level == NO_LEVEL else core.classes.names[level]
+
+
+def _trace(core: Broker, asked: Trace, now: float) -> dict[str, Any]:
+    try:
+        payload = b64decode(asked.payload, validate=True)
+    except ValueError:
+        raise InquiryError("the payload is not base64") from None
+    probe = Probe(
+        topic=asked.topic,
+        payload=payload,
+        qos=asked.qos,
+        retain=asked.retain,
+        properties=asked.properties,
+        header_level=asked.header_level,
+        client=asked.client,
+    )
+    found = trace(core, probe, now)
+    return {
+        "topic": asked.topic,
+        "is_refused": found.is_refused,
+        "steps": [asdict(step) for step in found.steps],
+        "receivers": [asdict(receiver) for receiver in found.receivers],
+        "unlisted": found.unlisted,
+    }

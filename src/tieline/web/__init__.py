@@ -1,0 +1,1 @@
+"""HTTP beside the broker: metrics, health, readiness; an extra of its own."""

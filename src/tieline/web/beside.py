@@ -1,0 +1,247 @@
+"""The HTTP server beside a broker: a thread with a loop of its own, which asks the broker only for what it shows."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from tieline.conf.http import parse_http
+from tieline.core.ports import Allowed, Login, Refused
+from tieline.net.heating import shown
+from tieline.net.log import log
+from tieline.net.tls import load_certificate
+from tieline.web.doors import SEEN, application
+from tieline.web.figures import Figures, take
+from tieline.web.heat import HEAT
+from tieline.wire.reason import Reason
+
+if TYPE_CHECKING:
+    from asyncio import Transport
+
+    from tieline.core.heat import HeatTable
+    from tieline.net.server import Server
+
+T = TypeVar("T")
+
+#: Connections at once; more are told to come later.
+MOST_CONNECTIONS: Final = 64
+#: The longest request head, and how long a connection may last: one question, one answer, whoever dawdles.
+MOST_HEAD: Final = 16_384
+LIFE_S: Final = 30.0
+#: How long the broker may take to answer this thread.
+ANSWER_S: Final = 10.0
+_START_S: Final = 10.0
+_STATUS: Final = {
+    Reason.CONNECTION_RATE_EXCEEDED: 429,
+    Reason.SERVER_BUSY: 503,
+    Reason.QUOTA_EXCEEDED: 503,
+}
+
+
+class _Brief(H11Protocol):
+    """A connection for one question: nobody keeps one open to wait, to dawdle, or to leave an answer unread."""
+
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]  # as uvicorn narrows it
+        super().connection_made(transport)
+        self.loop.call_later(LIFE_S, transport.abort)
+
+
+class Http:
+    """Serves ``[http]`` of the settings; see :class:`tieline.net.beside.Beside`."""
+
+    def __init__(self) -> None:
+        #: Where it listens, with the port it really got.
+        self.url = ""
+        self._server: Server | None = None
+        self._broker_loop: asyncio.AbstractEventLoop | None = None
+        self._uvicorn: uvicorn.Server | None = None
+        self._thread: threading.Thread | None = None
+        self._is_local = False
+        self._login = Login(client_id="http", username=None, password=None, listener="", peer="")
+
+    async def start(self, server: Server) -> None:
+        """Listen; raises an OSError that says why not."""
+        conf = server.settings.http
+        if conf.url is None:
+            return
+        url = parse_http(conf.url)
+        if not url.is_loopback() and not server.has_users:
+            raise OSError(f"{conf.url} could be read from other machines: set auth.password_file first, or stay local")
+        self._server, self._broker_loop = server, asyncio.get_running_loop()
+        self._is_local = url.is_loopback()
+        listening = _bind(url.host, url.port)
+        port: int = listening.getsockname()[1]
+        scheme = "https" if url.is_tls else "http"
+        self.url = f"{scheme}://{f'[{url.host}]' if ':' in url.host else url.host}:{port}"
+        self._login = replace(self._login, listener=str(replace(url, port=port)))
+        if not url.is_loopback() and not url.is_tls:
+            log.warning("%s can be reached from other machines, and passwords for it travel unencrypted", self.url)
+        config = uvicorn.Config(
+            application(self),
+            http=_Brief,
+            ws="none",
+            lifespan="off",
+            interface="asgi3",
+            loop="asyncio",
+            log_config=None,
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            headers=[("Connection", "close"), ("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff")],
+            limit_concurrency=MOST_CONNECTIONS,
+            h11_max_incomplete_event_size=MOST_HEAD,
+            timeout_graceful_shutdown=1,
+            ssl_certfile=conf.certificate,
+            ssl_keyfile=conf.key,
+        )
+        try:
+            if conf.certificate is not None and conf.key is not None:
+                # uvicorn would ask for a password on the terminal
+                load_certificate(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), conf.certificate, conf.key)
+            config.load()
+        except (OSError, ValueError) as error:
+            listening.close()
+            raise OSError(f"{conf.url}: the certificate or key cannot be used: {error}") from error
+        self._uvicorn = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._run, args=(listening,), name="tieline-http", daemon=True)
+        self._thread.start()
+        log.info("%s answers /metrics, /ready, /health and /v1/heat", self.url)
+
+    async def stop(self) -> None:
+        """End; open answers have a second."""
+        thread, serving = self._thread, self._uvicorn
+        if thread is None or serving is None:
+            return
+        serving.should_exit = True
+        # not joined on the broker's loop: an answer under way may need it
+        await asyncio.get_running_loop().run_in_executor(None, thread.join, _START_S)
+        self._thread = self._uvicorn = self._server = None
+
+    def _run(self, listening: socket.socket) -> None:
+        assert self._uvicorn is not None
+        with listening:
+            asyncio.run(self._uvicorn.serve([listening]))
+
+    # -- what the application asks, in its own thread
+
+    async def admit(
+        self, user: str | None, password: bytes | None, peer: str, *, changes: bool, is_here: bool
+    ) -> tuple[int, str]:
+        """Ask the broker's access control."""
+        login = replace(self._login, client_id=f"http:{user or ''}", username=user, password=password, peer=peer)
+        return await self._in_broker(self._judge(login, changes=changes, is_here=is_here))
+
+    async def figures(self) -> Figures:
+        """Ask the broker for its figures."""
+        return await self._in_broker(self._look())
+
+    @property
+    def topic_levels(self) -> int:
+        """As the settings say, which do not change under a reader's hands."""
+        assert self._server is not None
+        return self._server.settings.limits.topic_levels
+
+    async def heat(self) -> dict[str, Any]:
+        """Ask whose heat counts."""
+        return await self._in_broker(self._heat())
+
+    async def give_heat(self, table: HeatTable | None, period_s: float, by: str) -> dict[str, Any]:
+        """Hand a table over."""
+        return await self._in_broker(self._give_heat(table, period_s, by))
+
+    async def _in_broker(self, question: Coroutine[Any, Any, T]) -> T:
+        assert self._broker_loop is not None
+        asked = asyncio.run_coroutine_threadsafe(question, self._broker_loop)
+        return await asyncio.wait_for(asyncio.wrap_future(asked), ANSWER_S)
+
+    # -- the answers, in the broker's thread
+
+    async def _look(self) -> Figures:
+        assert self._server is not None
+        return take(self._server)
+
+    async def _heat(self) -> dict[str, Any]:
+        server = self._server
+        assert server is not None
+        # a table names topics, and whoever may see numbers may not therefore know of all of them
+        return shown(server.core, monotonic(), 10 if server.core.access.is_open else 0)
+
+    async def _give_heat(self, table: HeatTable | None, period_s: float, by: str) -> dict[str, Any]:
+        server = self._server
+        assert server is not None
+        if table is None:
+            server.core.heat_source.clear(by=by)
+        else:
+            server.core.heat_source.put(table, period_s, monotonic(), by=by)
+        server.poke()
+        return shown(server.core, monotonic())
+
+    async def _judge(self, login: Login, *, changes: bool, is_here: bool) -> tuple[int, str]:
+        server = self._server
+        assert server is not None
+        if login.username is None and server.has_users:
+            # whether or not MQTT lets nobody in particular in: there are users, so a reader is one of them
+            return 401, ""
+        verdict = await _verdict(lambda done: server.inquiries.admit(server, login, done))
+        if isinstance(verdict, Refused):
+            log.warning("http refused %s: %s", login.peer, verdict.rule, extra={"fields": _fields(login, verdict)})
+            return _STATUS.get(verdict.reason, 401), ""
+        user = None if verdict.is_anonymous else verdict.user or login.username
+        known = replace(login, user=user, password=None)
+        if changes:
+            return await self._judge_change(server, known, is_here=is_here and self._is_local)
+        if server.core.access.is_open:
+            return 200, ""
+        verdict = await _verdict(lambda done: server.inquiries.may_see(server, known, SEEN, done))
+        return (403, verdict.rule) if isinstance(verdict, Refused) else (200, "")
+
+    async def _judge_change(self, server: Server, login: Login, *, is_here: bool) -> tuple[int, str]:
+        """To look is one thing: who changes something is named in a rule, or alone with the broker on its machine."""
+        if login.user is None if server.has_users else not is_here:
+            return 403, ""
+        if server.core.access.is_open:
+            return (403, f"no rule allows to publish to {HEAT}") if server.has_users else (200, "")
+        verdict = await _verdict(lambda done: server.inquiries.may_publish(server, login, HEAT, done))
+        return (403, verdict.rule) if isinstance(verdict, Refused) else (200, "")
+
+
+async def _verdict(ask: Callable[[Callable[[Allowed | Refused], None]], None]) -> Allowed | Refused:
+    future: asyncio.Future[Allowed | Refused] = asyncio.get_running_loop().create_future()
+
+    def done(verdict: Allowed | Refused) -> None:
+        if not future.done():
+            future.set_result(verdict)
+
+    ask(done)
+    return await future
+
+
+def _fields(login: Login, verdict: Refused) -> dict[str, object]:
+    return {"event": "http_refused", "client": login.client_id, "peer": login.peer, "why": verdict.reason.name.lower()}
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    """An open socket at one address."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.bind(address)
+            sock.listen(MOST_CONNECTIONS)
+        except OSError:
+            sock.close()
+            raise
+    except OSError as error:
+        raise OSError(f"cannot listen on http {host}:{port}: {error.strerror or error}") from error
+    return sock

@@ -1,0 +1,107 @@
+"""``/v1/heat``: the heat table over HTTP, for programs that compute one.
+
+A body is taken in here, in the thread of the pages, with pauses in which the broker's own can run; the broker is given
+the finished table.  One at a time: a table takes memory before anybody knows whether it is one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from ipaddress import ip_address
+from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.types import Scope
+
+from tieline.core.heat import PERIOD_S, HeatError, HeatTable
+from tieline.net.heating import Kiln, period_of, pieces
+
+#: Where the guard leaves the name of who asks, for the log.
+USER: Final = "tieline.user"
+PATH: Final = "/v1/heat"
+#: What somebody who gives heat must be allowed to publish to.  No client can: it is a name for the right.
+HEAT: Final = "$SYS/broker/tieline/heat"
+#: The longest body: a hundred thousand topics of 160 letters.
+MOST_BODY: Final = 16_777_216
+#: What the broker's thread gets between two turns of this one; both want the same interpreter.
+_PAUSE_S: Final = 0.0005
+
+
+class Heater(Protocol):
+    """What this page asks of the broker."""
+
+    @property
+    def topic_levels(self) -> int:
+        """How many levels a filter may have."""
+
+    async def heat(self) -> dict[str, Any]:
+        """Whose heat counts, and for how long."""
+
+    async def give_heat(self, table: HeatTable | None, period_s: float, by: str) -> dict[str, Any]:
+        """Let a table count, or the broker's own heat again; raises HeatError."""
+
+
+class HeatPage:
+    """What may be done with the table."""
+
+    def __init__(self, broker: Heater) -> None:
+        self._broker = broker
+        self._taking = asyncio.Lock()
+
+    async def answer(self, request: Request) -> Response:
+        """GET whose heat counts, PUT a table, DELETE the one there is."""
+        try:
+            if request.method == "PUT":
+                return await self._put(request)
+            if request.method == "DELETE":
+                return JSONResponse(await self._broker.give_heat(None, 0.0, request.scope[USER]))
+            return JSONResponse(await self._broker.heat())
+        except TimeoutError:
+            return PlainTextResponse("the broker does not answer\n", 503)
+
+    async def _put(self, request: Request) -> Response:
+        """Another table, whole or not at all."""
+        if self._taking.locked():
+            return PlainTextResponse("another table is being taken in: later\n", 503)
+        try:
+            async with self._taking:
+                period_s = period_of(request.query_params.get("period", PERIOD_S))
+                body = await _read(request)
+                if body is None:
+                    return PlainTextResponse(f"a table has at most {MOST_BODY:,} bytes\n", 413)
+                kiln = Kiln(pause_s=_PAUSE_S)
+                for piece in pieces(body):
+                    await kiln.add(piece, self._broker.topic_levels)
+                return JSONResponse(await self._broker.give_heat(kiln.take(), period_s, request.scope[USER]))
+        except HeatError as error:
+            return PlainTextResponse(f"{error}\n", 400)
+        except ClientDisconnect:
+            return PlainTextResponse("the table did not arrive whole\n", 400)
+
+
+async def _read(request: Request) -> bytes | None:
+    """The body; None when there is too much of it."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MOST_BODY:
+            return None
+    return bytes(body)
+
+
+def is_addressed_locally(scope: Scope) -> bool:
+    """Whether a request names this machine as such.
+
+    Where nobody has to say who they are, a page in somebody's browser could otherwise reach the broker under a name of
+    its own that leads here (DNS rebinding).
+    """
+    hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+    if len(hosts) != 1:
+        return False
+    try:
+        host = urlsplit(f"//{hosts[0]}").hostname or ""
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
