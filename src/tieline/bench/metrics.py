@@ -33,6 +33,7 @@ METRICS = {
     "broker_cores": Metric("cores that the broker kept busy", "cores"),
     "generator_cores": Metric("cores that the load generator kept busy", "cores"),
     "other_cores": Metric("cores that everything else on the machine kept busy", "cores"),
+    "flushes_per_s": Metric("times per second that the disk of the store was told to keep what it had got", "/s"),
     "startup_s": Metric("time from starting the process to its first accepted connection", "s"),
     "delivered": Metric("messages delivered, all that were owed", ""),
     "checked": Metric("packets compared with what was sent, byte for byte", ""),

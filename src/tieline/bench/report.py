@@ -16,6 +16,8 @@ from tieline.bench.workloads.workload import Workload
 
 _TITLES = {
     "throughput": "Saturated: messages delivered per second, broker CPU per delivered message",
+    "durable": "Durable: messages delivered per second, CPU of the broker and its writer per delivered message",
+    "promise": "Durable: time from send to acknowledgement, p50, p99",
     "latency": "Latency: time from send to receive, p50, p99",
     "paced": "Paced: broker CPU per message, time from send to receive p50, p99",
     "filters": "CPU of a PUBLISH with the other filters : without, one topic, changing topics",
@@ -59,10 +61,22 @@ def remarks(record: Record) -> Iterator[str]:
             yield f"{row.title}: {row.peer}: {row.status}: {row.note}"
         for flag in row.flags:
             flagged.setdefault(flag, []).append(f"{row.workload} ({row.peer})")
+        if row.peer == SUBJECT and "flushes_per_s" in row.metrics:
+            yield f"{row.title}: {_flushed(row, record)}"
     measured = sum(row.status == "measured" for row in record.rows)
     for flag, rows in flagged.items():
         where = ", ".join(rows) if len(rows) <= _LISTED else f"{len(rows)} of {measured} rows, marked *"
         yield f"* {flag}: {where}"
+
+
+def _flushed(row: Row, record: Record) -> str:
+    """How often the disk really was told, and how much went into one such commit; the count is the whole machine's."""
+    per_s = row.metrics["flushes_per_s"]
+    text = f"{SUBJECT} flushed the disk ({record.machine.get('disk', 'unknown')}) {per_s:,.0f} times a second"
+    if per_s >= 1:
+        text += f", with {row.metrics['inbound_rate'] / per_s:,.1f} published messages in each"
+    others = record.value(row.workload, BASELINE, "flushes_per_s")
+    return text if others is None else f"{text}; {others:,.0f} times while {BASELINE} worked"
 
 
 def cell(row: Row | None, workload: Workload, *, separator: str = ", ") -> str:

@@ -11,10 +11,12 @@ import datetime as dt
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
 from tieline.bench.certificate import Certificate
+from tieline.bench.disk import disk_of
 from tieline.bench.load.endpoint import Endpoint
 from tieline.bench.load.failure import Failure
 from tieline.bench.load.generator import Generator
@@ -47,6 +49,8 @@ class Plan:
     peers: Sequence[Peer]
     workloads: Sequence[Workload]
     quick: bool = False
+    #: Where brokers keep what they acknowledge, in the workloads that ask for it.
+    disk: Path = Path()
 
     @property
     def budget_s(self) -> float:
@@ -84,9 +88,11 @@ class Plan:
 class Fleet:
     """The running brokers, started when first needed, all ended in the end."""
 
-    def __init__(self, certificate: Certificate | None) -> None:
+    def __init__(self, certificate: Certificate | None, disk: Path) -> None:
         self._certificate = certificate
+        self._disk = disk
         self._running: dict[str, tuple[Instance, Endpoint]] = {}
+        self._durable: set[str] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -95,10 +101,13 @@ class Fleet:
         for name in list(self._running):
             self.retire(name)
 
-    def endpoint(self, peer: Peer) -> Endpoint:
-        """Where this broker listens; starts it if need be."""
+    def endpoint(self, peer: Peer, *, durable: bool = False) -> Endpoint:
+        """Where this broker listens; starts it if need be, with a store if it is to be ``durable``."""
+        if durable != (peer.name in self._durable):
+            self.retire(peer.name)
         if peer.name not in self._running:
-            instance = Instance(peer, self._certificate)
+            (self._durable.add if durable else self._durable.discard)(peer.name)
+            instance = Instance(peer, self._certificate, disk=self._disk if durable else None)
             try:
                 self._running[peer.name] = (instance, instance.start())
             except BaseException:
@@ -127,16 +136,19 @@ def run(plan: Plan, *, absent: dict[str, str], certificate: Certificate | None, 
         quick=plan.quick,
         started=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         commit=describe_commit(),
-        machine=describe_machine(),
+        machine={**describe_machine(), "disk": disk_of(plan.disk).file_system},
         versions={peer.name: peer.version() or "unknown" for peer in plan.peers if plan.involves(peer)},
         absent=absent,
     )
     watcher.planned(plan.steps)
-    with Fleet(certificate) as fleet, Generator() as generator:
+    with Fleet(certificate, plan.disk) as fleet, Generator() as generator:
         for workload in plan.workloads:
             turn = _Turn(workload, plan, fleet, generator, watcher)
             if time.monotonic() - began > plan.budget_s:
                 rows = turn.leave_out(f"{plan.budget_s:.0f} s were over")
+            elif workload.durable and disk_of(plan.disk).is_volatile:
+                kind = disk_of(plan.disk).file_system
+                rows = turn.leave_out(f"{plan.disk.resolve()} is on {kind}, which keeps nothing: give --disk a disk")
             else:
                 rows = turn.take(has_certificate=certificate is not None)
             record.rows += rows
@@ -185,7 +197,7 @@ class _Turn:
         if is_first and self._workload.fresh:
             self._fleet.retire(peer.name)
         try:
-            endpoint = self._fleet.endpoint(peer)
+            endpoint = self._fleet.endpoint(peer, durable=self._workload.durable)
             metrics = self._generator.run(self._workload.job(self._plan.effort), endpoint)
             row.repetitions.append({**metrics, "startup_s": self._fleet.startup_s(peer.name)})
         except Failure as failure:

@@ -97,6 +97,16 @@ TARGETS = (
     *(_throughput(0, title, name, 3.0) for title, name in _ALL_SHAPES),
     *(_cpu(f"QoS 0 {title}: CPU per delivered message", f"qos0-{name}", 1 / 3) for title, name in _ALL_SHAPES),
     *(_throughput(1, title, name, 2.0) for title, name in _SHAPES),
+    *(
+        Target(
+            text=f"QoS 1 {title}, durable: throughput, times that of mosquitto with persistence",
+            limit=1.0,
+            workload=f"durable-{name}",
+            metrics=("rate",),
+            at_least=True,
+        )
+        for title, name in _SHAPES
+    ),
     Target(text="latency p50, times mosquitto's", limit=1.2, workload="latency", metrics=("p50_us",)),
     *(_cpu(f"paced {name}: CPU", f"paced-{name}", 1.5) for name in _PACED),
     _memory("memory of an idle connection", "idle", 20_000),

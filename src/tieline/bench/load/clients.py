@@ -71,7 +71,13 @@ def tls_context(at: Endpoint) -> ssl.SSLContext:
 
 
 def open_clients(
-    at: Endpoint, names: Sequence[str], *, version: int = 4, tls: bool = False, give_up_s: float = 60.0
+    at: Endpoint,
+    names: Sequence[str],
+    *,
+    version: int = 4,
+    tls: bool = False,
+    clean: bool = True,
+    give_up_s: float = 60.0,
 ) -> list[socket.socket]:
     """Connected, non-blocking sockets in the order of the names."""
     context = tls_context(at) if tls else None
@@ -88,7 +94,7 @@ def open_clients(
                 if name is None:
                     exhausted = True
                     break
-                opening = Opening(at, packets.connect(name, version=version), context)
+                opening = Opening(at, packets.connect(name, version=version, clean=clean), context)
                 # A TLS client speaks first: its hello leaves with the first attempt, and may be answered within it.
                 if tls and opening.advance():
                     done[name] = opening.sock
@@ -116,14 +122,20 @@ def open_clients(
 
 @contextlib.contextmanager
 def clients(
-    at: Endpoint, names: Sequence[str], *, version: int = 4, tls: bool = False
+    at: Endpoint, names: Sequence[str], *, version: int = 4, tls: bool = False, clean: bool = True
 ) -> Iterator[list[socket.socket]]:
     """Clients that are disconnected in the end."""
-    socks = open_clients(at, names, version=version, tls=tls)
+    socks = open_clients(at, names, version=version, tls=tls, clean=clean)
     try:
         yield socks
     finally:
         close(socks)
+
+
+def forget(at: Endpoint, names: Sequence[str]) -> None:
+    """End the sessions that these clients may have left."""
+    with clients(at, names):
+        pass
 
 
 def close(socks: Sequence[socket.socket]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tieline.bench.disk import Disk
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
@@ -16,3 +18,5 @@ class Endpoint:
     tls_port: int | None = None
     #: Certificate authority to trust on the TLS port.
     ca_file: str | None = None
+    #: What the broker keeps its messages on, when it keeps them.
+    disk: Disk | None = None

@@ -32,10 +32,10 @@ def framed(first: int, body: bytes) -> bytes:
     return bytes([first]) + varint(len(body)) + body
 
 
-def connect(client_id: str, *, version: int, keep_alive_s: int = 600) -> bytes:
-    """CONNECT with a clean session and no will, user or property."""
+def connect(client_id: str, *, version: int, keep_alive_s: int = 600, clean: bool = True) -> bytes:
+    """CONNECT without will, user or property; ``clean`` begins a session anew and, in 3.1.1, ends it with itself."""
     properties = b"\x00" if version == 5 else b""
-    head = text("MQTT") + bytes([version, 0x02]) + keep_alive_s.to_bytes(2, "big")
+    head = text("MQTT") + bytes([version, 0x02 if clean else 0x00]) + keep_alive_s.to_bytes(2, "big")
     return framed(0x10, head + properties + text(client_id))
 
 

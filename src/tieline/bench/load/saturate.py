@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tieline.bench.load.clients import clients, subscribe
+from tieline.bench.load.clients import clients, forget, subscribe
 from tieline.bench.load.endpoint import Endpoint
 from tieline.bench.load.flow import Flow
 from tieline.bench.load.job import Metrics
@@ -47,6 +47,8 @@ class Saturate:
     seconds: float
     fan: int = 1
     version: int = 4
+    #: The subscribers' sessions outlive their connections, and what waits for them is the broker's to keep (3.1.1).
+    keeps_sessions: bool = False
 
     @property
     def patience_s(self) -> float:
@@ -60,9 +62,11 @@ class Saturate:
             volume = flow.spell(_WARM_UP_S, rounds=1 if self.topics.each > 1 else 0, at_most_s=_WARM_UP_AT_MOST_S)
             cold_us = meter.read().broker_s * 1e6 / max(1, volume.delivered)
             checked = flow.check()
+            before = at.disk.flushes() if at.disk else None
             meter = Meter(at.pid)
             volume = flow.spell(self.seconds)
             reading = meter.read()
+            after = at.disk.flushes() if at.disk else None
         return {
             "rate": volume.delivered / reading.wall_s,
             "inbound_rate": volume.published / reading.wall_s,
@@ -71,6 +75,7 @@ class Saturate:
             "cpu_us_cold": cold_us,
             "delivered": volume.delivered,
             "checked": checked,
+            **_flushes(before, after, reading.wall_s),
             **reading.shares(),
         }
 
@@ -80,8 +85,10 @@ class Saturate:
         streams = [self._stream(publisher) for publisher in range(self.publishers)]
         receivers = [f"sub{number}" for number in range(len(self.filters))]
         senders = [f"pub{number}" for number in range(self.publishers)]
+        if self.keeps_sessions:
+            forget(at, receivers)
         with (
-            clients(at, receivers, version=self.version) as subscribing,
+            clients(at, receivers, version=self.version, clean=not self.keeps_sessions) as subscribing,
             clients(at, senders, version=self.version) as publishing,
         ):
             for sock, topic_filter in zip(subscribing, self.filters, strict=True):
@@ -105,3 +112,8 @@ class Saturate:
             version=self.version,
             count=count,
         )
+
+
+def _flushes(before: int | None, after: int | None, wall_s: float) -> Metrics:
+    """How often the disk was told to keep what it had got."""
+    return {} if before is None or after is None else {"flushes_per_s": (after - before) / wall_s}

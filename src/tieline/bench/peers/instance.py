@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from tieline.bench.certificate import Certificate
+from tieline.bench.disk import disk_of
 from tieline.bench.load.endpoint import Endpoint
 from tieline.bench.load.failure import Failure
 from tieline.bench.peers.peer import Peer, Place
@@ -26,14 +27,23 @@ _LOG_TAIL = 300
 class Instance:
     """A broker process and its temporary directory."""
 
-    def __init__(self, peer: Peer, certificate: Certificate | None) -> None:
+    def __init__(self, peer: Peer, certificate: Certificate | None, *, disk: Path | None = None) -> None:
+        """``disk`` is where the directory is made if the broker is to keep what it acknowledges."""
         self.peer = peer
         self._certificate = certificate if peer.has_tls else None
-        self._directory = Path(tempfile.mkdtemp(prefix=f"tieline-bench-{peer.name}-"))
+        # a store brings a socket, whose path may have 107 bytes: most of them belong to whoever chose the disk
+        prefix = f"tieline-bench-{peer.name}-" if disk is None else "tb-"
+        self._directory = Path(tempfile.mkdtemp(prefix=prefix, dir=disk)).resolve()
         self._log = self._directory / "output.log"
         self._process: subprocess.Popen[bytes] | None = None
         port, tls_port = free_ports(2)
-        self._place = Place(directory=self._directory, port=port, tls_port=tls_port, certificate=self._certificate)
+        store = None
+        if disk is not None:
+            store = self._directory / "d"
+            store.mkdir()
+        self._place = Place(
+            directory=self._directory, port=port, tls_port=tls_port, certificate=self._certificate, store=store
+        )
         #: Seconds from starting the process to its first accepted connection.
         self.startup_s = 0.0
 
@@ -56,6 +66,7 @@ class Instance:
             pid=self._process.pid,
             tls_port=self._place.tls_port if self._certificate else None,
             ca_file=str(self._certificate.certificate) if self._certificate else None,
+            disk=None if self._place.store is None else disk_of(self._place.store),
         )
 
     def obituary(self) -> str | None:

@@ -7,10 +7,9 @@ from typing import ClassVar
 
 from tieline.bench.peers.peer import Peer, Place, executable, first_line
 
-# Nothing is stored, logged or dropped, and small packets leave at once: its best case.
+# Nothing is logged or dropped, and small packets leave at once: its best case.
 _COMMON = """\
 allow_anonymous true
-persistence false
 log_dest none
 set_tcp_nodelay true
 max_queued_messages 0
@@ -24,6 +23,7 @@ class Mosquitto(Peer):
     name: ClassVar[str] = "mosquitto"
     install: ClassVar[str] = "sudo apt-get install mosquitto"
     has_tls: ClassVar[bool] = True
+    has_store: ClassVar[bool] = True
 
     def version(self) -> str | None:
         """As the program says."""
@@ -32,8 +32,10 @@ class Mosquitto(Peer):
         return line.removeprefix("mosquitto version ") if line else None
 
     def command(self, place: Place) -> list[str]:
-        """Plain and TLS listeners in one process."""
-        lines = [_COMMON]
+        """Plain and TLS listeners in one process; with a store, saved as often as it is by default."""
+        lines = [_COMMON, f"persistence {'true' if place.store else 'false'}"]
+        if place.store is not None:
+            lines.append(f"persistence_location {place.store}/")
         if os.geteuid() == 0:
             lines.append("user root")  # it would otherwise become a user who cannot read the certificate
         lines.append(f"listener {place.port} 127.0.0.1")

@@ -23,6 +23,8 @@ class Place:
     port: int
     tls_port: int
     certificate: Certificate | None
+    #: What is acknowledged is to be kept, in this directory; None when nothing is.
+    store: Path | None = None
 
 
 class Peer(ABC):
@@ -35,6 +37,8 @@ class Peer(ABC):
     has_v5: ClassVar[bool] = True
     #: Whether ``command`` sets up a TLS listener when there is a certificate.
     has_tls: ClassVar[bool] = False
+    #: Whether ``command`` sets up a store where the place has room for one.
+    has_store: ClassVar[bool] = False
 
     @abstractmethod
     def version(self) -> str | None:

@@ -16,6 +16,7 @@ class Tieline(Peer):
     name: ClassVar[str] = "tieline"
     install: ClassVar[str] = "pip install tieline"
     has_tls: ClassVar[bool] = True
+    has_store: ClassVar[bool] = True
 
     def version(self) -> str | None:
         """Version, and the Python it runs on: both decide the speed."""
@@ -23,10 +24,13 @@ class Tieline(Peer):
 
     def command(self, place: Place) -> list[str]:
         """Default settings, a listener for each port."""
-        lines = ["[[listener]]", f'url = "tcp://127.0.0.1:{place.port}"']
+        # without a store as its peers are started here: nothing outlives the process
+        lines = [] if place.store else ["[store]", 'engine = "memory"']
+        lines += ["[[listener]]", f'url = "tcp://127.0.0.1:{place.port}"']
         if place.certificate is not None:
             lines += ["[[listener]]", f'url = "tls://127.0.0.1:{place.tls_port}"']
             lines += [f'certificate = "{place.certificate.certificate}"', f'key = "{place.certificate.key}"']
         config = place.directory / "tieline.toml"
         config.write_text("\n".join(lines) + "\n")
-        return [sys.executable, "-m", "tieline", "serve", "--config", str(config), "--data", str(place.directory)]
+        data = str(place.store or place.directory)
+        return [sys.executable, "-m", "tieline", "serve", "--config", str(config), "--data", data]

@@ -34,6 +34,9 @@ class Ranked(Tieline):
                 f'certificate = "{place.certificate.certificate}"\nkey = "{place.certificate.key}"'
                 for address in self._addresses
             ]
+        if self._addresses:
+            # the namespace is ours: nobody else is in it
+            listeners.append('[auth]\nanonymous = "everywhere"')
         with (place.directory / "tieline.toml").open("a") as config:
             config.write("\n".join([*listeners, self._configuration]) + "\n")
         self._socket = place.directory / "tieline.sock"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from tieline.bench.workloads.connections import CONNECTIONS
+from tieline.bench.workloads.durable import DURABLE
 from tieline.bench.workloads.filters import FILTERS
 from tieline.bench.workloads.latency import LATENCY
 from tieline.bench.workloads.paced import PACED
 from tieline.bench.workloads.throughput import THROUGHPUT
 from tieline.bench.workloads.workload import Workload
 
-WORKLOADS: tuple[Workload, ...] = (*THROUGHPUT, *LATENCY, *PACED, *CONNECTIONS, *FILTERS)
+WORKLOADS: tuple[Workload, ...] = (*THROUGHPUT, *LATENCY, *PACED, *CONNECTIONS, *FILTERS, *DURABLE)

@@ -63,6 +63,8 @@ class Workload:
     qos: int = 0
     version: int = 4
     tls: bool = False
+    #: With a store on a real disk.
+    durable: bool = False
     #: A broker that has not worked yet: memory it once used would hide what the connections take.
     fresh: bool = False
     #: Measured once because the number hardly varies; or, if it takes long, once in a quick run.
@@ -75,6 +77,8 @@ class Workload:
             return f"QoS {self.qos} is not offered"
         if self.version == 5 and not peer.has_v5:
             return "MQTT 5 is not offered"
+        if self.durable and not peer.has_store:
+            return "it is not set up with a store here"
         if self.tls and not has_certificate:
             return "no certificate: the openssl command is missing"
         if self.tls and not peer.has_tls:
