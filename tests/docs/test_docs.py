@@ -139,7 +139,7 @@ def _closings() -> set[str]:
 
 
 def _source(*parts: str) -> str:
-    return "\n".join(path.read_text("utf-8") for part in parts for path in (ROOT / "src/tieline" / part).glob("*.py"))
+    return "\n".join(path.read_text("utf-8") for part in parts for path in (ROOT / "src/tieline" / part).rglob("*.py"))
 
 
 def test_every_closing_is_explained() -> None:
@@ -149,15 +149,15 @@ def test_every_closing_is_explained() -> None:
     assert not missing, f"docs/how/observe.md does not explain {sorted(missing)}"
 
 
-_THING = re.compile(r"(wire|sched|match|conf|core|net|bench|cli)/(\w+)(?:\.py)?((?:\.\w+)*)")
+_THING = re.compile(r"((?:wire|sched|match|conf|core|access|net|web|bench|cli)(?:/\w+)+)(?:\.py)?((?:\.\w+)*)")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_every_part_of_the_code_that_a_page_names_exists(page: Path) -> None:
     for name in _named(page.read_text(encoding="utf-8")):
         if found := _THING.fullmatch(name):
-            thing: object = import_module(f"tieline.{found[1]}.{found[2]}")
-            for attribute in found[3].split(".")[1:]:
+            thing: object = import_module(f"tieline.{found[1].replace('/', '.')}")
+            for attribute in found[2].split(".")[1:]:
                 thing = getattr(thing, attribute)
 
 
