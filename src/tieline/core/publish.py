@@ -112,7 +112,8 @@ def accept(  # the hot path's own arguments
             if full is not None:
                 _meet_full_queue(broker, conn, message, packet_id, full, now)
                 return
-    noted = broker.journal.noted
+    is_volatile = broker.journal.is_volatile
+    noted = 0 if is_volatile else broker.journal.noted
     if broker.capture is not None:
         broker.capture.message(session, message, packet_id, dup=dup)
     if message.retain:
@@ -120,7 +121,7 @@ def accept(  # the hot path's own arguments
     receivers = deliver(broker, message, route, now) if route.has_receivers else 0
     if not qos:
         return
-    if qos == 1 and (receivers or conn.version == 4) and broker.journal.is_volatile and not conn.has_header:
+    if qos == 1 and (receivers or conn.version == 4) and is_volatile and not conn.has_header:
         # the usual end, without a detour
         conn.control.append(b"\x40\x02" + packet_id.to_bytes(2, "big"))
         conn.control_bytes += 4
