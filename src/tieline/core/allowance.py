@@ -51,10 +51,13 @@ class Allowances:
         #: What the listeners say, by their address; the shell enters them.
         self.listeners: dict[str, Listener] = {}
         self._users: dict[str | None, _User] = {}
+        #: Most clients are allowed the same: what was worked out, by the limits of listener and user.
+        self._made: dict[tuple[Listener, UserLimit | None], Allowance] = {}
 
     def renew(self, settings: Settings) -> None:
         """Other limits hold from now on; who is connected stays counted."""
         self._settings = settings
+        self._made.clear()
         for user, entry in self._users.items():
             entry.meter = _meter(self._limit(user))
 
@@ -65,10 +68,16 @@ class Allowances:
 
     def of(self, listener: str, user: str | None = None, *, is_known: bool = True) -> Allowance:
         """The limits of a client; ``is_known`` is False until it has said who it is."""
+        place = self._listener(listener)
+        own = self._limit(user) if is_known else None
+        found = self._made.get((place, own))
+        if found is None:
+            found = self._made[place, own] = self._make(place, own)
+        return found
+
+    def _make(self, place: Listener, own: UserLimit | None) -> Allowance:
         limits = self._settings.limits
-        theirs: list[Listener | UserLimit] = [self._listener(listener)]
-        if is_known and (own := self._limit(user)) is not None:
-            theirs.append(own)
+        theirs: list[Listener | UserLimit] = [place] if own is None else [place, own]
         return Allowance(
             packet_bytes=min(limits.packet_bytes, *(bound(each.packet_bytes) for each in theirs)),
             queue_bytes=min(bound(limits.queue_bytes), *(bound(each.queue_bytes) for each in theirs)),
