@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -109,10 +109,7 @@ def priority(
     minutes, --quick within one.
     """
     console = wide_console()
-    parts = [name for text in part or [] for name in text.split(",") if name] or list(priority_run.PARTS)
-    for name in parts:
-        if name not in priority_run.PARTS:
-            raise Trouble(f"no part is called {name}; there are {', '.join(priority_run.PARTS)}", code=MISUSED)
+    parts = _chosen(part, priority_run.PARTS)
     raise_open_files()
     out.mkdir(parents=True, exist_ok=True)
     with orderly_end(), Steps(console, priority_report.line) as display:
@@ -120,12 +117,7 @@ def priority(
     priority_report.show(record, console)
     record.write(out / "priority.json")
     (out / "priority.md").write_text(priority_report.markdown(record))
-    written = ["priority.json", "priority.md"]
-    if priority_picture.draw(record, out / "priority.png"):
-        written.append("priority.png")
-    else:
-        console.print("no picture: it needs numbers and matplotlib (pip install 'tieline[bench]')", markup=False)
-    console.print(f"written to {out}: {', '.join(written)}", highlight=False, markup=False)
+    _tell_written(console, out, "priority", has_picture=priority_picture.draw(record, out / "priority.png"))
 
 
 @app.command()
@@ -146,10 +138,7 @@ def match(
     Writes match.json, match.md and match.png.  Ends within ten minutes, --quick within one and a half.
     """
     console = wide_console()
-    parts = [name for text in part or [] for name in text.split(",") if name] or list(match_run.PARTS)
-    for name in parts:
-        if name not in match_run.PARTS:
-            raise Trouble(f"no part is called {name}; there are {', '.join(match_run.PARTS)}", code=MISUSED)
+    parts = _chosen(part, match_run.PARTS)
     raise_open_files()
     out.mkdir(parents=True, exist_ok=True)
     with orderly_end(), Steps(console, match_report.line) as display:
@@ -157,14 +146,27 @@ def match(
     match_report.show(record, console)
     record.write(out / "match.json")
     (out / "match.md").write_text(match_report.markdown(record))
-    written = ["match.json", "match.md"]
-    if match_picture.draw(record, out / "match.png"):
-        written.append("match.png")
+    _tell_written(console, out, "match", has_picture=match_picture.draw(record, out / "match.png"))
+    if record.wrong:
+        raise Trouble(f"{len(record.wrong)} rows failed, the first: {record.wrong[0]}")
+
+
+def _chosen(asked: list[str] | None, parts: Collection[str]) -> list[str]:
+    """The parts of a benchmark that were asked for, by commas or again and again; all if none was."""
+    chosen = [name for text in asked or [] for name in text.split(",") if name] or list(parts)
+    for name in chosen:
+        if name not in parts:
+            raise Trouble(f"no part is called {name}; there are {', '.join(parts)}", code=MISUSED)
+    return chosen
+
+
+def _tell_written(console: Console, out: Path, name: str, *, has_picture: bool) -> None:
+    written = [f"{name}.json", f"{name}.md"]
+    if has_picture:
+        written.append(f"{name}.png")
     else:
         console.print("no picture: it needs numbers and matplotlib (pip install 'tieline[bench]')", markup=False)
     console.print(f"written to {out}: {', '.join(written)}", highlight=False, markup=False)
-    if record.wrong:
-        raise Trouble(f"{len(record.wrong)} rows failed, the first: {record.wrong[0]}")
 
 
 @app.command()
