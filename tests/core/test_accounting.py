@@ -47,7 +47,8 @@ class Ledger:
 
     def __init__(self, full: str, *, is_kept: bool = False) -> None:
         self.world = Kept(small(full)) if is_kept else World(small(full))
-        self.publisher = self.world.client("p")
+        # with a session that is kept, QoS 2 is routed after a commit
+        self.publisher = self.world.durable("p") if is_kept else self.world.client("p")
         self.readers: dict[str, Client] = {}
         self.subscribed: set[str] = set()
         self.owed = self.delivered = self.refused = 0

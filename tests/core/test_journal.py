@@ -262,6 +262,8 @@ def test_qos_2_that_could_not_depart_is_sent_after_the_next_connack(scene: Late)
     publisher = durable(scene, "p")
     for packet_id in (1, 2):
         publisher.put("t", b"%d" % packet_id, qos=2, packet_id=packet_id)
+    scene.commit()
+    assert scene.store.kinds("s")[-2:] == ["sent", "sent"]
     subscriber.drop()
     again = durable(scene, "s")
     assert [message.payload for message in again.messages()] == [b"1", b"2"]

@@ -70,6 +70,16 @@ def test_a_burst_is_its_packets(topic: str, contents: list[bytes], version: int,
         assert older.packets + newer.packets == packets
 
 
+def test_the_same_afresh_is_unknown_to_the_store() -> None:
+    message = Message(b"a", b"x", 2, True, b"\x26\x00\x01k\x00\x01v", 9.0, "p", 3, 5.0, 7.0, 2)
+    message.number = 4
+    message.parts(5)
+    same = message.afresh()
+    assert same.number == 0
+    for name in set(Message.__slots__) - {"number"}:
+        assert getattr(same, name) == getattr(message, name)
+
+
 def test_messages_say_what_they_are() -> None:
     assert repr(Message(b"a/b", b"xyz", 1, retain=True)) == "<Message a/b 3 B QoS 1 retain>"
     burst = Burst(encode(Publish(topic="a", payload=b"x"), 4) * 3, 3, 5, b"a", 4, "", 1, 0.0, 0, 1)

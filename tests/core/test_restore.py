@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,9 +12,10 @@ from tests.kits.check_store import Finish, PromptStore, check_store
 from tests.kits.invariants import check
 from tests.kits.ledger import Model
 from tests.kits.world import World, payloads
+from tieline.core import facts, replay
 from tieline.core.ports import Store
 from tieline.core.restore import State, restore
-from tieline.wire.packets import Pubcomp, Publish, Pubrec, Pubrel, Will
+from tieline.wire.packets import Pubcomp, Publish, Pubrec, Pubrel, Subscribe, Subscription, Will
 from tieline.wire.reason import Reason
 
 
@@ -27,6 +29,7 @@ class Kept(PromptStore):
     def submit(self, facts: Any, log: Any = (), events: Any = ()) -> int:
         for fact in facts:
             self.model.apply(fact)
+        self.model.sweep()
         return super().submit(facts, log, events)
 
 
@@ -170,6 +173,21 @@ def test_shared_subscriptions_and_their_waiting_messages() -> None:
     assert payloads(world.clients[-1].messages()) == [b"1"]
 
 
+def test_an_heir_gets_a_message_that_the_store_had_forgotten() -> None:
+    scene = Scene()
+    kept, transient, publisher = scene.world.durable("kept"), scene.world.client("transient"), scene.world.client("p")
+    kept.subscribe("t", qos=1)
+    transient.subscribe("$share/g/t", qos=1)
+    transient.stall()
+    publisher.publish("t", b"1", qos=1)
+    kept.acknowledge(kept.expect(Publish))
+    assert not scene.store.model.messages
+    scene.world.durable("heir").subscribe("$share/g/t", qos=1)
+    scene.world.clients[-1].drop()
+    transient.drop()
+    assert payloads(scene.restart().durable("heir").messages()) == [b"1"]
+
+
 def test_what_was_discarded_does_not_come_back() -> None:
     scene = Scene(full="oldest", queue_messages=3)
     scene.world.durable("a").subscribe("t", qos=1)
@@ -177,6 +195,33 @@ def test_what_was_discarded_does_not_come_back() -> None:
     for number in range(6):
         scene.world.client("p").publish("t", b"%d" % number, qos=1)
     assert payloads(scene.restart().durable("a").messages()) == [b"3", b"4", b"5"]
+
+
+@pytest.mark.parametrize("filter_", ["r/#", "$where/v >= 0/r/#"])
+@pytest.mark.parametrize("qos", [0, 1])
+def test_a_subscription_gets_the_rest_of_what_was_retained(filter_: str, qos: int, monkeypatch: Any) -> None:
+    monkeypatch.setattr(replay, "PORTION", 10)
+    scene = Scene()
+    for number in range(35):
+        scene.world.client("p").publish(f"r/{number}", b'{"v": %d}' % number, qos=1, retain=True)
+    client = scene.world.durable("a")
+    client.stall()
+    client.send(Subscribe(packet_id=1, subscriptions=(Subscription(filter=filter_, qos=qos),)))
+    client.drop()
+    assert [row[2] & facts.REPLAYING for row in scene.store.model.subscriptions.values()] == [facts.REPLAYING]
+    for _ in range(2):
+        scene.restart()
+    client = scene.world.durable("a")
+    found: set[bytes] = set()
+    while messages := client.messages():
+        for message in messages:
+            assert message.retain
+            found.add(message.payload)
+            client.acknowledge(message)
+    assert found == {b'{"v": %d}' % number for number in range(35)}
+    assert not any(row[2] & facts.REPLAYING for row in scene.store.model.subscriptions.values()), "it is at its end"
+    scene.restart()
+    scene.world.durable("a").expect_nothing()
 
 
 def test_a_condition_that_is_no_longer_understood_is_not_left_out() -> None:

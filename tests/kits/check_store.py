@@ -100,6 +100,7 @@ def check_store(make: Make, reopen: Reopen | None = None) -> None:
     check_acknowledgements(make)
     if reopen is not None:
         check_restart(make, reopen)
+        check_unrouted(make, reopen)
         check_facts(make, reopen)
 
 
@@ -166,6 +167,53 @@ def check_facts(make: Make, reopen: Reopen) -> None:
         _, _, state = reopen(store)
         assert comparable(state.tables) == comparable(life.model.state.tables)
         assert state.messages >= max((row[0] for row in state.tables["message"]), default=0)
+
+
+def check_unrouted(make: Make, reopen: Reopen) -> None:
+    """A QoS 2 message that was taken over when the broker died is routed by the next one, once, in its place."""
+    store, finish = make()
+    world = World(store=store)
+
+    def settle() -> None:
+        for _ in range(4):
+            finish()
+            world.broker.committed(store.committed)
+            world.settle()
+
+    for qos in (0, 1, 2):
+        client = world.durable(f"s{qos}")
+        settle()
+        client.send(Subscribe(packet_id=1, subscriptions=(Subscription(filter="t", qos=qos),)))
+        settle()
+        client.drop()
+    publisher = world.durable("publisher")
+    settle()
+    publisher.put("t", b"1", qos=2, packet_id=1, retain=True)
+    settle()
+    # permanent, and the broker never hears of it
+    publisher.put("t", b"2", qos=2, packet_id=2, retain=True)
+    finish()
+    for _ in range(2):
+        store, finish, state = reopen(store)
+        world, now = World(store=store), world.now
+        world.now = now
+        restore(world.broker, state, now)
+        settle()
+    retained = world.broker.retained.get("t")
+    assert retained is not None and retained.payload == b"2"
+    for qos, expected in ((0, []), (1, [b"1", b"2"]), (2, [b"1", b"2"])):
+        client = world.durable(f"s{qos}")
+        settle()
+        client.note_connack()
+        assert [message.payload for message in client.messages()] == expected
+    publisher = world.durable("publisher")
+    settle()
+    publisher.note_connack()
+    publisher.put("t", b"2", qos=2, packet_id=2, retain=True, dup=True)
+    settle()
+    publisher.expect(Pubrec, packet_id=2, reason=Reason.SUCCESS)
+    for client in world.clients[:-1]:
+        client.expect_nothing()
 
 
 def check_restart(make: Make, reopen: Reopen) -> None:

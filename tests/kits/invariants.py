@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from tieline.core.asking import Asking
 from tieline.core.broker import Broker
 from tieline.core.connection import Connection, State
@@ -24,6 +26,7 @@ def check(broker: Broker) -> None:
         _check_queue(session)
         _check_flow(session)
         _check_presence(broker, session)
+    _check_promises(broker)
     for connection in broker.connections:
         _check_connection(broker, connection)
 
@@ -35,6 +38,19 @@ def _check_queue(session: Session) -> None:
     assert queue.bytes == sum(item.size for item in waiting)
     assert not queue.is_over
     assert all(item.qos and grant.qos for item, grant in queue.blocked), "only QoS 1 and 2 wait for the window"
+
+
+def _check_promises(broker: Broker) -> None:
+    """A queue keeps room for the messages that are on their way to it, and for nothing else."""
+    journal = broker.journal
+    waiting = [owed for _, _, several in journal._waiting for owed in several]
+    promised: Counter[int] = Counter()
+    for owed in (*journal._unrouted, *waiting, *journal.routable, *broker.unrouted._ready):
+        promised.update({id(queue): 1 for queue in owed.queues})
+    for session in broker.sessions.values():
+        queue = session.queue
+        assert queue.promised == promised[id(queue)]
+        assert bool(queue.promised) == bool(queue.promised_bytes)
 
 
 def _in_backlog(session: Session) -> list[Entry]:

@@ -23,6 +23,9 @@ class Model:
         #: By session and packet id, in the order of sending again: message or None, then the terms.
         self.inflight: dict[tuple[int, int], tuple[Any, ...]] = {}
         self.inbound: set[tuple[int, int]] = set()
+        self.unrouted: list[int] = []
+        #: Highest number and time, by producer.
+        self.producers: dict[str, tuple[int, float]] = {}
 
     def apply(self, fact: Fact) -> None:
         kind, session = fact[0], fact[1]
@@ -61,13 +64,31 @@ class Model:
                 self.inbound.add((session, fact[2]))
             case facts.RELEASE:
                 self.inbound.discard((session, fact[2]))
+            case facts.UNROUTED:
+                self.unrouted.append(fact[2])
+            case facts.ROUTED:
+                self.unrouted.remove(fact[2])
+            case facts.PRODUCED:
+                self.producers[fact[2]] = (fact[3], fact[4])
+            case facts.UNPRODUCED:
+                self.producers.pop(fact[2], None)
+
+    @property
+    def _needed(self) -> set[int]:
+        """The messages that something refers to."""
+        needed = {entry[1] for entry in self.queue} | set(self.retained.values()) | set(self.unrouted)
+        return needed | {row[0] for row in self.inflight.values() if row[0] is not None}
+
+    def sweep(self) -> None:
+        """Forget what nothing refers to, as a store may after each batch: it must not be named again."""
+        needed = self._needed
+        self.messages = {number: row for number, row in self.messages.items() if number in needed}
 
     @property
     def state(self) -> State:
         """The same as rows; messages that nothing refers to are not part of it."""
         state = State()
-        needed = {entry[1] for entry in self.queue} | set(self.retained.values())
-        needed |= {row[0] for row in self.inflight.values() if row[0] is not None}
+        needed = self._needed
         state.tables = {
             "session": sorted(self.sessions.values()),
             "subscription": sorted(self.subscriptions.values()),
@@ -76,6 +97,11 @@ class Model:
             "queue": list(self.queue),
             "inflight": [(*key, *row) for key, row in self.inflight.items()],
             "inbound": sorted(self.inbound),
+            "unrouted": [(number,) for number in self.unrouted],
+            "producer": [
+                (name, number)
+                for name, (number, _) in sorted(self.producers.items(), key=lambda producer: producer[1][1])
+            ],
         }
         state.messages = max(self.messages, default=0)
         return state
@@ -99,6 +125,7 @@ def _plain(row: Any) -> Any:
 WORDS = (
     *("session", "forget", "subscribe", "unsubscribe", "retain", "clear", "hold", "release"),
     *("queue", "queue", "sent", "sent", "drop", "both", "received", "settled", "settled"),
+    *("unrouted", "routed", "produced", "unproduced"),
 )
 
 
@@ -163,6 +190,17 @@ class Life:
                 return [(facts.SETTLED, *random.choice(flights))]
             case "hold" if (session, packet_id) not in model.inbound:
                 return [(facts.HOLD, session, packet_id)]
+            case "unrouted":
+                message = self._message()
+                return [message, (facts.UNROUTED, 0, message[2])]
+            case "produced":
+                self.messages += 1
+                return [(facts.PRODUCED, 0, random.choice("xyz"), self.messages, float(self.messages))]
+            case "unproduced":
+                return [(facts.UNPRODUCED, 0, random.choice("xyz"))]
+            case "routed" if model.unrouted:
+                number = random.choice(model.unrouted)
+                return [self._queue(session, number), (facts.ROUTED, 0, number)]
             case "release":
                 return [(facts.RELEASE, session, packet_id)]
         return []

@@ -1,9 +1,9 @@
-"""A broker that is killed over and over, and clients that remember everything they were told.
+"""A broker that is killed over and over, between clients that remember everything they were told.
 
-Publishers and subscribers keep their own session state, as real ones would on flash memory: what was not acknowledged
-is sent again after each reconnection, QoS 2 packet ids are remembered until they are released.  Every message carries
-a number that counts its flow (publisher, topic, QoS).  At the end nothing that was acknowledged may be missing, nothing
-at QoS 2 may have come twice, and every flow must be in order.
+At the end nothing that was acknowledged may be missing where the session is kept, nothing at QoS 2 may have come twice,
+and every flow must be in order.  Who takes QoS 0, or begins a new session with each connection, may miss what is
+published while it is away; but nobody gets what was published with QoS 2 a second time, or after a later one, unless it
+asked for "at least once" itself.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import signal
 import socket
 import subprocess
 import sys
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,212 +22,10 @@ from time import monotonic, sleep
 from typing import Final
 
 from tests.kits.dial import Dial
-from tieline.wire.codec import encode
-from tieline.wire.frames import Framer
-from tieline.wire.packets import (
-    Connack,
-    Connect,
-    Packet,
-    Puback,
-    Pubcomp,
-    Publish,
-    Pubrec,
-    Pubrel,
-    Suback,
-    Subscribe,
-    Subscription,
-)
-from tieline.wire.reason import Reason
+from tests.robust.remembering import PATIENCE_S, WINDOW, Client, Flow, Publisher, Subscriber
+from tieline.wire.packets import Publish, Suback, Subscribe, Subscription
 
-#: Which messages belong together: publisher, topic, QoS.
-Flow = tuple[str, str, int]
-
-_LARGEST: Final = 268_435_460
-#: Unacknowledged messages of one publisher.
-WINDOW: Final = 60
-#: A broker that takes longer to start, or clients that take longer to settle, fail the test.
-PATIENCE_S: Final = 30.0
 RETAINED_TOPICS: Final = 5
-
-
-class Client:
-    """One MQTT client over a socket that may end at any moment; what it remembers outlives the socket."""
-
-    def __init__(self, client_id: str, version: int) -> None:
-        self.client_id = client_id
-        self.version = version
-        self.sock: socket.socket | None = None
-        self._framer = Framer(_LARGEST, version)
-        self._out = b""
-        self.is_welcome = False
-        #: The broker has said once that it keeps the session.
-        self.is_known = False
-
-    def connect(self, port: int) -> None:
-        """Begin a connection; the answer comes later."""
-        self.sock = socket.create_connection(("127.0.0.1", port), PATIENCE_S)
-        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.sock.setblocking(False)
-        self._framer = Framer(_LARGEST, self.version)
-        self._out = b""
-        self.is_welcome = False
-        connect = Connect(version=self.version, client_id=self.client_id, clean_start=False)
-        if self.version == 5:
-            connect.properties = {"session_expiry_interval": 100_000}
-        self.send(connect)
-
-    @property
-    def is_connected(self) -> bool:
-        """There is a socket."""
-        return self.sock is not None
-
-    def hang_up(self) -> None:
-        """The connection is gone."""
-        if self.sock is not None:
-            self.sock.close()
-            self.sock = None
-        self.is_welcome = False
-
-    def send(self, *packets: Packet) -> None:
-        """Write what the socket takes; the rest with the next call."""
-        self._out += b"".join(encode(packet, self.version) for packet in packets)
-        if self.sock is not None and self._out:
-            with suppress(BlockingIOError):
-                try:
-                    self._out = self._out[self.sock.send(self._out) :]
-                except (BrokenPipeError, ConnectionResetError):
-                    self.hang_up()
-
-    def read(self) -> None:
-        """Handle what has arrived."""
-        assert self.sock is not None
-        try:
-            data = self.sock.recv(262_144)
-        except BlockingIOError:
-            return
-        except ConnectionResetError:
-            data = b""
-        if not data:
-            self.hang_up()
-            return
-        for packet in self._framer.feed(data):
-            if not self.is_connected:
-                return
-            if isinstance(packet, Connack):
-                assert packet.session_present or not self.is_known, f"the session of {self.client_id} was lost"
-                self.is_known = self.is_welcome = True
-                self.welcomed()
-            else:
-                self.handle(packet)
-        self.send()
-
-    def welcomed(self) -> None:
-        """CONNACK has come."""
-
-    def handle(self, packet: Packet) -> None:
-        """Anything else has come."""
-        raise NotImplementedError
-
-
-class Publisher(Client):
-    """Publishes numbered messages with one QoS to a few topics, and sends again what was not acknowledged."""
-
-    def __init__(
-        self, client_id: str, version: int, qos: int, topics: tuple[str, ...], *, retain: bool = False
-    ) -> None:
-        super().__init__(client_id, version)
-        self.qos = qos
-        self.topics = topics
-        self.retain = retain
-        self.sent: dict[str, int] = dict.fromkeys(topics, 0)
-        #: The highest number of each topic that the broker has taken over.
-        self.acknowledged: dict[str, int] = dict.fromkeys(topics, -1)
-        #: Unacknowledged messages by packet id, in order; None once PUBREC has come.
-        self._open: dict[int, Publish | None] = {}
-        self._next = 0
-
-    @property
-    def is_settled(self) -> bool:
-        """Everything is acknowledged."""
-        return not self._open
-
-    def welcomed(self) -> None:
-        for packet_id, message in self._open.items():
-            if message is None:
-                self.send(Pubrel(packet_id=packet_id))
-            else:
-                message.dup = True
-                self.send(message)
-
-    def publish(self, count: int) -> None:
-        """Up to so many more messages, within the window."""
-        if not self.is_welcome:
-            return
-        packets: list[Packet] = []
-        for _ in range(min(count, WINDOW - len(self._open))):
-            topic = self.topics[self._next % len(self.topics)]
-            self._next += 1
-            # the least free one: a broker that forgets that an id was released takes the next message for the last one
-            packet_id = next(number for number in range(1, WINDOW + 1) if number not in self._open)
-            payload = f"{self.client_id} {self.qos} {self.sent[topic]}".encode()
-            self.sent[topic] += 1
-            message = Publish(topic=topic, payload=payload, qos=self.qos, packet_id=packet_id, retain=self.retain)
-            self._open[packet_id] = message
-            packets.append(message)
-        self.send(*packets)
-
-    def handle(self, packet: Packet) -> None:
-        if isinstance(packet, Puback | Pubrec) and packet.reason >= Reason.UNSPECIFIED_ERROR:
-            # refused, by a broker that has just lost its writer: the message is still ours, and goes again in its place
-            self.hang_up()
-            return
-        if isinstance(packet, Puback | Pubrec):
-            message = self._open.get(packet.packet_id)
-            if message is not None:
-                self.acknowledged[message.topic] = int(message.payload.split()[2])
-        if isinstance(packet, Puback | Pubcomp):
-            self._open.pop(packet.packet_id, None)
-        elif isinstance(packet, Pubrec):
-            if packet.packet_id in self._open:
-                self._open.pop(packet.packet_id)
-                self._open[packet.packet_id] = None
-            self.send(Pubrel(packet_id=packet.packet_id))
-
-
-class Subscriber(Client):
-    """Takes everything, acknowledges it, and remembers what it has got."""
-
-    def __init__(self, client_id: str, version: int, qos: int, filter_: str) -> None:
-        super().__init__(client_id, version)
-        self.qos = qos
-        self.filter = filter_
-        self.is_subscribed = False
-        #: Numbers in the order in which they came, by flow; with QoS 2 what the application would have seen.
-        self.got: dict[Flow, list[int]] = defaultdict(list)
-        #: QoS 2 packet ids that were received and not released.
-        self._received: set[int] = set()
-
-    def welcomed(self) -> None:
-        if not self.is_subscribed:
-            self.send(Subscribe(packet_id=1, subscriptions=(Subscription(filter=self.filter, qos=self.qos),)))
-
-    def handle(self, packet: Packet) -> None:
-        if isinstance(packet, Suback):
-            self.is_subscribed = True
-        elif isinstance(packet, Publish):
-            publisher, qos, number = packet.payload.decode().split()
-            flow = (publisher, packet.topic, int(qos))
-            if packet.qos == 1:
-                self.got[flow].append(int(number))
-                self.send(Puback(packet_id=packet.packet_id))
-            else:
-                if packet.packet_id not in self._received:
-                    self._received.add(packet.packet_id)
-                    self.got[flow].append(int(number))
-                self.send(Pubrec(packet_id=packet.packet_id))
-        elif isinstance(packet, Pubrel):
-            self._received.discard(packet.packet_id)
-            self.send(Pubcomp(packet_id=packet.packet_id))
 
 
 class Harness:
@@ -259,6 +56,17 @@ class Harness:
             Subscriber("at-least", 5, 1, "flow/#"),
             Subscriber("sleepy", 5, 2, "flow/#"),
         ]
+        #: Those to whom nothing is owed that was published while they were away.
+        self.onlookers = [
+            Subscriber("glancing", 5, 0, "flow/#"),
+            Subscriber("passing", 5, 0, "flow/#", is_kept=False),
+            Subscriber("forgetful", 5, 2, "flow/#", is_kept=False),
+        ]
+
+    @property
+    def clients(self) -> tuple[Client, ...]:
+        """Everybody."""
+        return (*self.publishers, *self.subscribers, *self.onlookers)
 
     # -- the broker
 
@@ -306,7 +114,7 @@ class Harness:
             assert code != 0, "a broker that lost its store must not say that all is well"
         if how == "stop":
             assert code == 0
-        for client in (*self.publishers, *self.subscribers):
+        for client in self.clients:
             if client.sock is not None:
                 self._read_out(client)
                 client.hang_up()
@@ -329,7 +137,7 @@ class Harness:
             self._process.wait()
             assert self._process.stdout is not None
             self._process.stdout.close()
-        for client in (*self.publishers, *self.subscribers):
+        for client in self.clients:
             client.hang_up()
 
     # -- the clients
@@ -344,7 +152,7 @@ class Harness:
         self.start()
         self.check_retained()
         sleepers = {"sleepy"} if random.random() < 0.7 else set()
-        for client in (*self.publishers, *self.subscribers):
+        for client in self.clients:
             if client.client_id not in sleepers:
                 client.connect(self.port)
         self.talk(random.uniform(0.0, 0.25), random.randint(1, WINDOW))
@@ -363,7 +171,7 @@ class Harness:
     def _step(self, timeout_s: float) -> bool:
         """Read whoever can be read; whether anybody is connected."""
         with selectors.DefaultSelector() as selector:
-            for client in (*self.publishers, *self.subscribers):
+            for client in self.clients:
                 if client.sock is not None:
                     selector.register(client.sock, selectors.EVENT_READ, client)
             if not selector.get_map():
@@ -376,7 +184,7 @@ class Harness:
         """Start for the last time and let everything come to an end."""
         self.start()
         self.check_retained()
-        for client in (*self.publishers, *self.subscribers):
+        for client in self.clients:
             client.connect(self.port)
         deadline = monotonic() + PATIENCE_S
         while not self.is_settled:
@@ -429,10 +237,18 @@ class Harness:
                 seen = list(dict.fromkeys(got))
                 assert seen == sorted(seen), f"{flow} came to {subscriber.client_id} out of order"
 
+        for subscriber in self.onlookers:
+            flows = [flow for flow in subscriber.got if flow[2] == 2]
+            assert flows, f"{subscriber.client_id} has got nothing: the test says nothing about it"
+            for flow in flows:
+                got = subscriber.got[flow]
+                assert len(got) == len(set(got)), f"{subscriber.client_id} got {flow} twice: {_twice(got)}"
+                assert got == sorted(got), f"{flow} came to {subscriber.client_id} out of order"
+
     def check_retained(self) -> None:
         """The broker retains what was acknowledged last, or what came after it."""
         with Dial(f"tcp://127.0.0.1:{self.port}") as client:
-            client.connect("onlooker")
+            client.connect("inspector")
             client.send(Subscribe(packet_id=1, subscriptions=(Subscription(filter="kept/#", qos=0),)))
             client.expect(Suback)
             wanted = {topic: number for topic, number in self.retaining.acknowledged.items() if number >= 0}

@@ -121,6 +121,9 @@ def test_every_drop_and_hold_that_abuse_can_cause_has_a_row() -> None:
         Drop.REJECTED,
         Drop.UNCONFIRMED,
         Drop.UNKNOWN_LEVEL,
+        Drop.REPEATED,
+        Drop.MALFORMED_ONCE,
+        Drop.OUT_OF_TURN,
     }
     assert {drop.value for drop in Drop} - mentioned == {drop.value for drop in others}
     assert {Hold.QUEUE_FULL.value, Hold.NOT_READING.value} <= mentioned

@@ -64,6 +64,26 @@ def test_taken_gives_room_back() -> None:
     assert queue.has_room(10)
 
 
+def test_promised_room_is_for_nothing_else() -> None:
+    queue: Queue[str] = Queue(3, 30)
+    queue.promise(10)
+    queue.promise(12)
+    assert queue.has_room(8) and not queue.has_room(9)
+    assert queue.push("a", 1, 8)
+    assert not queue.has_room(1)
+    assert not queue.push("b", 1, 1), "over its bounds while the others are on their way"
+    queue.entries.pop()
+    queue.taken(1, 1)
+    assert queue.bounds == (3, 30)
+    queue.limit(max_messages=5, max_bytes=50)
+    assert queue.bounds == (5, 50)
+    assert (queue.max_messages, queue.max_bytes) == (3, 28)
+    for size in (10, 12):
+        queue.redeem(size)
+        assert queue.push("c", 1, size)
+    assert (queue.max_messages, queue.max_bytes, queue.promised, queue.promised_bytes) == (5, 50, 0, 0)
+
+
 def test_clear_forgets_what_was_blocked_too() -> None:
     queue: Queue[str] = Queue(10, 100)
     queue.push("a", 1, 1)

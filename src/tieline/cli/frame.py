@@ -17,6 +17,7 @@ class Rates(Struct, frozen=True, kw_only=True):
     bytes_in_per_s: float = 0.0
     bytes_out_per_s: float = 0.0
     dropped_per_s: float = 0.0
+    commits_per_s: float = 0.0
 
 
 class Clients(Struct, frozen=True, kw_only=True):
@@ -84,6 +85,13 @@ class Traffic(Struct, frozen=True, kw_only=True):
     timeout_s: float = 0.0
 
 
+class Store(Struct, frozen=True, kw_only=True):
+    """Whether what is acknowledged survives, and what waits for that."""
+
+    is_durable: bool = False
+    waiting: int = 0
+
+
 class Snapshot(Struct, frozen=True, kw_only=True):
     """The broker's answer to ``top``; fields of a newer broker are passed over."""
 
@@ -96,6 +104,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     subscriptions: int = 0
     content: Content = field(default_factory=Content)
     logins: Logins = field(default_factory=Logins)
+    store: Store = field(default_factory=Store)
     retained: int = 0
     queued_bytes: int = 0
     loop_lag_ms: float = 0.0
@@ -140,6 +149,9 @@ def _summary(snapshot: Snapshot) -> Table:
     content = snapshot.content
     conditions = ("conditions", f"{content.subscriptions:,}") if content.subscriptions else ("", "")
     rows.append(("dropped", f"{rates.dropped_per_s:,.0f} msg/s", *conditions))
+    if snapshot.store.is_durable:
+        waiting = f"{snapshot.store.waiting:,}"
+        rows.append(("store", f"{rates.commits_per_s:,.0f} commits/s", "waiting for it", waiting))
     if content.sifted:
         unreadable = f"{content.unreadable:,}" if not content.unreadable else f"[yellow]{content.unreadable:,}[/]"
         rows.append(("looked into", f"{content.sifted:,} msg", "references kept", f"{content.references:,}"))

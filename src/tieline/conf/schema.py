@@ -127,6 +127,10 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     retained_bytes: Annotated[Limit, Meta(description="Bytes of retained topics, payloads and properties.")] = (
         268_435_456
     )
+    producers: Annotated[
+        Limit,
+        Meta(description="Producers whose last number is remembered ($once); the one unused longest is forgotten."),
+    ] = 10_000
     route_cache: Annotated[Count, Meta(description="Topics whose matched subscribers are remembered.")] = 131_072
 
 

@@ -39,10 +39,24 @@ class Drop(StrEnum):
     REJECTED = "rejected"  # the client answered with an error code
     UNCONFIRMED = "unconfirmed"  # sent, but not acknowledged when the session ended
     UNKNOWN_LEVEL = "unknown_level"  # its priority is no level, and such messages are refused
+    REPEATED = "repeated"  # its producer had published it before; acknowledged, because it has arrived
+    MALFORMED_ONCE = "malformed_once"  # its $once is no PRODUCER/NUMBER
+    OUT_OF_TURN = "out_of_turn"  # an earlier number of its producer was refused and comes first
 
 
 #: Drops that happen to a message as it arrives; all others happen to what one receiver should have got.
-ON_ARRIVAL: Final = frozenset({Drop.DENIED, Drop.REFUSED, Drop.CLASS_TOO_LARGE, Drop.UNKNOWN_LEVEL, Drop.RETAINED_FULL})
+ON_ARRIVAL: Final = frozenset(
+    {
+        Drop.DENIED,
+        Drop.REFUSED,
+        Drop.CLASS_TOO_LARGE,
+        Drop.UNKNOWN_LEVEL,
+        Drop.RETAINED_FULL,
+        Drop.REPEATED,
+        Drop.MALFORMED_ONCE,
+        Drop.OUT_OF_TURN,
+    }
+)
 
 
 class Dropped(NamedTuple):

@@ -22,6 +22,7 @@ from tieline.core.heat import HeatSource
 from tieline.core.ingress import ingest
 from tieline.core.journal import Journal
 from tieline.core.meter import pace
+from tieline.core.once import Producers
 from tieline.core.ports import (
     Access,
     Allowed,
@@ -39,6 +40,7 @@ from tieline.core.retain import Retained
 from tieline.core.routes import Routes
 from tieline.core.system import System
 from tieline.core.timers import Timers
+from tieline.core.unrouted import Unrouted
 from tieline.match.change import Memory as References
 from tieline.match.events import Events
 from tieline.wire.codec import encode
@@ -78,6 +80,10 @@ class Broker:
         #: What each client is allowed, by its listener and its user.
         self.allowances = Allowances(self.settings)
         self.journal = Journal(store or Memory())
+        #: QoS 2 messages that are routed when they are permanent.
+        self.unrouted = Unrouted(self)
+        #: Who publishes messages that may be sent again, and how far each has got.
+        self.producers = Producers(self.journal, bound(limits.producers))
         self.account = Account()
         self.timers = Timers()
         self.classes = Classes(self.settings)
@@ -167,7 +173,7 @@ class Broker:
         if conn.state is CLOSING or not data:
             return
         self.account.bytes_in += len(data)
-        if not self.journal.is_volatile and self.journal.is_behind and conn.hold is None:
+        if not self.journal.is_volatile and self._is_behind and conn.hold is None:
             self.hold_for_store(conn, now)
         messages, waiting = self.account.publishes_in, len(conn.partial) + len(data)
         try:
@@ -181,8 +187,7 @@ class Broker:
 
     def seal(self) -> None:
         """Hand over to the store what has changed."""
-        for conn in self.journal.seal():
-            self._let_go(conn)
+        self._let_go(self.journal.seal())
 
     def fill(self, conn: Connection, limit: int, now: float) -> bytes:
         """What to write next, about ``limit`` bytes; fewer when nothing more may be sent now."""
@@ -214,9 +219,12 @@ class Broker:
 
     def committed(self, token: int) -> None:
         """The store has made everything up to this token permanent."""
-        for conn in self.journal.committed(token):
-            self._let_go(conn)
-        if self._behind and not self.journal.is_behind and not self.journal.trouble:
+        self._let_go(self.journal.committed(token))
+        self.catch_up()
+
+    def catch_up(self) -> None:
+        """Let those go on that were held because there was too much to be made permanent or to be routed."""
+        if self._behind and not self._is_behind and not self.journal.trouble:
             behind, self._behind = self._behind, []
             for conn in behind:
                 self.timers.at(0.0, lambda due, conn=conn: self._go_on(conn, Hold.STORE, due))  # type: ignore[misc]
@@ -227,13 +235,22 @@ class Broker:
         self.account.tell(Event("store", "", "", trouble or "the store has room again", is_trouble=bool(trouble)))
         self.system.publish("$SYS/broker/tieline/store", trouble or "in order", now)
         if not trouble:
-            self.committed(0)
+            self.catch_up()
 
-    def _let_go(self, conn: Connection) -> None:
-        """The store has made permanent what a connection waited for."""
-        self.mark(conn)
-        if conn.hold is Hold.COMMIT:
-            self.timers.at(0.0, lambda due: self._go_on(conn, Hold.COMMIT, due))
+    @property
+    def _is_behind(self) -> bool:
+        return self.journal.is_behind or self.unrouted.is_behind
+
+    def _let_go(self, changed: list[Connection]) -> None:
+        """The store has made permanent what these connections waited for, and perhaps messages to be routed."""
+        if self.journal.routable:
+            # first: what a client sends after its next CONNACK must not come before what it sent earlier
+            self.unrouted.ready(self.journal.routable)
+            self.journal.routable = []
+        for conn in changed:
+            self.mark(conn)
+            if conn.hold is Hold.COMMIT:
+                self.timers.at(0.0, lambda due, conn=conn: self._go_on(conn, Hold.COMMIT, due))  # type: ignore[misc]
 
     def _go_on(self, conn: Connection, why: Hold, now: float) -> None:
         if conn.hold is why:
@@ -254,6 +271,8 @@ class Broker:
         A will with a delay waits for the restart if the store keeps its session (3.1.2.5 allows that); without a store
         the delay cannot be waited for.
         """
+        while len(self.unrouted):
+            self.unrouted.route(now)
         for session in list(self.sessions.values()):
             if not (session.is_kept and will.is_delayed(session)):
                 will.publish(self, session, now)

@@ -13,6 +13,7 @@ from tieline.core.classes import claimed_level
 from tieline.core.connection import Hold, State
 from tieline.core.deliver import discard, offer, turn_away
 from tieline.core.flow import landed
+from tieline.core.message import Message
 from tieline.core.ports import Allowed, Login, Refused
 from tieline.core.session import NEVER, Session
 from tieline.core.sift import heirs
@@ -26,6 +27,8 @@ from tieline.wire.topics import check_name
 if TYPE_CHECKING:
     from tieline.core.broker import Broker
     from tieline.core.connection import Connection
+    from tieline.core.message import Item
+    from tieline.core.session import Grant
 
 
 def peek_version(data: bytes, start: int, end: int) -> int:
@@ -252,7 +255,7 @@ def _own(broker: Broker, conn: Connection, session: Session) -> None:
     assert conn.login is not None
     user = conn.login.user
     session.user = user
-    session.queue.max_bytes = conn.allowance.queue_bytes
+    session.queue.limit(max_bytes=conn.allowance.queue_bytes)
     conn.meters = broker.allowances.enter(conn.listener, user)
     broker.guard(conn)
 
@@ -384,7 +387,7 @@ def end_session(broker: Broker, session: Session, now: float) -> None:
         # [MQTT-4.8.2-5]: a QoS 1 message of a shared subscription goes to another member; one of QoS 2 must not
         for part, other in heirs(broker, message, grant.group if qos == 1 else None):
             if other is not None:
-                offer(broker, part, other, now)
+                _hand_on(broker, part, other, now)
             else:
                 turn_away(broker, session, part, Drop.UNCONFIRMED, now)
     if session.backlog is not None:
@@ -398,8 +401,13 @@ def end_session(broker: Broker, session: Session, now: float) -> None:
             else:
                 queue.taken(part.messages, part.size)
                 broker.queued_bytes -= part.size
-                offer(broker, part, other, now)
+                _hand_on(broker, part, other, now)
     queue.clear()
     if broker.sessions.get(session.client_id) is session:
         del broker.sessions[session.client_id]
     broker.release_publishers(session, now)
+
+
+def _hand_on(broker: Broker, item: Item, heir: Grant, now: float) -> None:
+    """Offer what waited for a session that is gone to another one; nothing else may keep it in the store any more."""
+    offer(broker, item.afresh() if isinstance(item, Message) and item.number else item, heir, now)

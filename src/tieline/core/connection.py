@@ -88,6 +88,7 @@ class Connection:
         "serial",
         "session",
         "state",
+        "stopped",
         "timer",
         "told_hold",
         "told_refusal",
@@ -169,6 +170,8 @@ class Connection:
         self.path = UNKNOWN
         #: Request Problem Information: whether reason strings may be sent on acknowledgements.
         self.problem_information = True
+        #: Numbers of producers that were refused and have to come first, by producer; None while there are none.
+        self.stopped: dict[str, int] | None = None
         #: Topic aliases set by the client, and those we set towards it.
         self.alias_in: dict[int, bytes] = {}
         self.alias_out: dict[bytes, int] = {}

@@ -84,7 +84,7 @@ def offer(broker: Broker, item: Item, grant: Grant, now: float) -> None:
         return
     queue = session.queue
     size = item.size
-    if broker.queued_bytes > broker.max_queued_bytes and queue.bytes > KEEPS_UP:
+    if broker.queued_bytes > broker.max_queued_bytes and queue.bytes > KEEPS_UP and item is not broker.unrouted.in_hand:
         turn_away(broker, session, item, Drop.MEMORY_FULL, now)
         return
     for last, topic, values in grant.marks:

@@ -20,7 +20,8 @@ Fact = tuple[Any, ...]
 SESSION: Final = 1
 #: A session ended, and everything of it: nothing more.  Its number does not come back.
 FORGET: Final = 2
-#: filter as written, options byte of SUBSCRIBE, identifier, conditions from user properties.
+#: filter as written, options byte of SUBSCRIBE, identifier, conditions from user properties.  The options may have the
+#: bit ``REPLAYING``: the client has not got everything that was retained when it subscribed.
 SUBSCRIBE: Final = 3
 #: filter as written.
 UNSUBSCRIBE: Final = 4
@@ -46,6 +47,14 @@ SETTLED: Final = 12
 HOLD: Final = 13
 #: It is free again.
 RELEASE: Final = 14
+#: A message was taken over and will be routed once that is permanent: message.
+UNROUTED: Final = 15
+#: It has been routed: message.
+ROUTED: Final = 16
+#: The highest number accepted of a producer: producer, number, at.
+PRODUCED: Final = 17
+#: A producer is forgotten: producer.
+UNPRODUCED: Final = 18
 
 NAMES: Final = {
     SESSION: "session",
@@ -62,8 +71,14 @@ NAMES: Final = {
     SETTLED: "settled",
     HOLD: "hold",
     RELEASE: "release",
+    UNROUTED: "unrouted",
+    ROUTED: "routed",
+    PRODUCED: "produced",
+    UNPRODUCED: "unproduced",
 }
 
 #: Bits of ``options`` beside the QoS.
 KEEP_RETAIN: Final = 4
 SET_RETAIN: Final = 8
+#: A bit of the options of a subscription that SUBSCRIBE itself does not use.
+REPLAYING: Final = 64

@@ -2,7 +2,8 @@
 
 Handlers note what changed and hand their acknowledgements over; when a chunk is done the facts go to the store as one
 batch, and the acknowledgements leave once the store has committed it.  With a store that keeps nothing they leave at
-once.  The same holds for outgoing QoS 2 messages: one gets its packet id, that is made permanent, then it *departs*.
+once.  The same holds for QoS 2 messages.  One that arrives is taken over, that is made permanent, then it is *routed*;
+one that leaves gets its packet id, that is made permanent, then it *departs*.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from tieline.core.message import Message
     from tieline.core.ports import Store
     from tieline.core.session import Grant, Held, Session
+    from tieline.core.unrouted import Owed
 
 #: An answer to be said, or the packet id of a message that may depart.
 Release = bytes | int
@@ -32,12 +34,16 @@ class Journal:
         "_facts",
         "_last",
         "_log",
+        "_permanent",
         "_released",
         "_store",
+        "_unrouted",
         "_waiting",
+        "commits",
         "epoch_s",
         "is_volatile",
         "messages",
+        "routable",
         "sessions",
         "trouble",
         "waiting",
@@ -59,11 +65,18 @@ class Journal:
         self._events: list[tuple[object, ...]] = []
         #: What the facts of the current chunk release.
         self._released: list[tuple[Connection, Release, bool]] = []
+        #: What they take over: messages that will be routed.
+        self._unrouted: list[Owed] = []
         #: The same of earlier chunks, oldest first, with the token they wait for.
-        self._waiting: deque[tuple[int, list[tuple[Connection, Release, bool]]]] = deque()
+        self._waiting: deque[tuple[int, list[tuple[Connection, Release, bool]], list[Owed]]] = deque()
+        #: Messages that may be routed now.
+        self.routable: list[Owed] = []
         #: How many acknowledgements and departures wait.
         self.waiting = 0
         self._last = 0
+        #: How often the store has said that more is permanent, and up to which token.
+        self.commits = 0
+        self._permanent = 0
 
     # -- what changed; callers ask ``is_volatile`` first
 
@@ -91,10 +104,12 @@ class Journal:
         """A session is over."""
         self._facts.append((facts.FORGET, session.number))
 
-    def subscribed(self, session: Session, held: Held) -> None:
-        """A subscription was granted or replaced."""
+    def subscribed(self, session: Session, held: Held, *, is_replaying: bool = False) -> None:
+        """A subscription was granted or replaced; or it begins or ends to wait for more retained messages."""
         wish = held.options
         options = wish.qos | wish.no_local << 2 | wish.retain_as_published << 3 | wish.retain_handling << 4
+        if is_replaying:
+            options |= facts.REPLAYING
         self._facts.append(
             (facts.SUBSCRIBE, session.number, wish.filter, options, held.identifier, held.conditions),
         )
@@ -139,6 +154,24 @@ class Journal:
     def freed(self, session: Session, packet_id: int) -> None:
         """One of their packet ids is free."""
         self._facts.append((facts.RELEASE, session.number, packet_id))
+
+    def unrouted(self, owed: Owed) -> None:
+        """A message was taken over; it is routed when everything noted so far is permanent."""
+        message = owed.message
+        self._facts.append((facts.UNROUTED, 0, message.number or self._number(message)))
+        self._unrouted.append(owed)
+
+    def routed(self, message: Message) -> None:
+        """It was routed."""
+        self._facts.append((facts.ROUTED, 0, message.number))
+
+    def produced(self, producer: str, number: int, at: float) -> None:
+        """A number of a producer was accepted."""
+        self._facts.append((facts.PRODUCED, 0, producer, number, at + self.epoch_s))
+
+    def unproduced(self, producer: str) -> None:
+        """A producer is forgotten."""
+        self._facts.append((facts.UNPRODUCED, 0, producer))
 
     def logged(self, record: tuple[object, ...]) -> None:
         """A captured message, as the fields of a :class:`tieline.core.record.Record`."""
@@ -204,20 +237,24 @@ class Journal:
         if self._facts or self._log or self._events:
             self._last = self._store.submit(self._facts, self._log, self._events)
             self._facts, self._log, self._events = [], [], []
-        if self._released:
-            self._waiting.append((self._last, self._released))
+        if self._released or self._unrouted:
+            self._waiting.append((self._last, self._released, self._unrouted))
             self.waiting += len(self._released)
-            self._released = []
+            self._released, self._unrouted = [], []
         return self.committed(self._store.committed) if self._waiting else []
 
     def committed(self, token: int) -> list[Connection]:
         """Everything up to this token is permanent; the connections on which something may happen now."""
+        if token > self._permanent:
+            self._permanent = token
+            self.commits += 1
         changed: list[Connection] = []
         last: Connection | None = None
         waiting = self._waiting
         while waiting and waiting[0][0] <= token:
-            released = waiting.popleft()[1]
+            _, released, unrouted = waiting.popleft()
             self.waiting -= len(released)
+            self.routable += unrouted
             for conn, what, counts in released:
                 conn.unacknowledged -= counts
                 if conn.closing:

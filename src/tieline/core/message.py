@@ -95,6 +95,24 @@ class Message:
     def __repr__(self) -> str:
         return f"<Message {self.topic.decode()} {len(self.payload)} B QoS {self.qos}{' retain' if self.retain else ''}>"
 
+    def afresh(self) -> Message:
+        """The same message, one that the store does not know: it may have forgotten the one that it knew."""
+        same = Message(
+            self.topic,
+            self.payload,
+            self.qos,
+            retain=self.retain,
+            properties=self.properties,
+            expires=self.expires,
+            publisher=self.publisher,
+            level=self.level,
+            at=self.at,
+            heat=self.heat,
+            taxon=self.taxon,
+        )
+        same.parts4, same.parts5 = self.parts4, self.parts5
+        return same
+
     def parts(self, version: int) -> tuple[bytes, bytes]:
         """What surrounds the packet id of a QoS 1 or 2 packet: the head after its first byte, and the tail."""
         cached = self.parts4 if version == 4 else self.parts5

@@ -10,6 +10,7 @@ from tieline.core.connection import Hold
 from tieline.core.deliver import deliver, find_full
 from tieline.core.errors import Again
 from tieline.core.message import Message
+from tieline.core.once import RULE, Malformed, is_out_of_turn, read_once, stop
 from tieline.core.ports import Refused
 from tieline.core.sift import narrow
 from tieline.sched.levels import URGENT
@@ -23,6 +24,7 @@ from tieline.wire.topics import check_name
 if TYPE_CHECKING:
     from tieline.core.broker import Broker
     from tieline.core.connection import Connection
+    from tieline.core.once import Once
     from tieline.core.routes import Route
     from tieline.core.session import Session
     from tieline.wire.packets import Publish
@@ -70,6 +72,18 @@ def on_publish(broker: Broker, conn: Connection, packet: Publish, now: float, he
         _refuse(broker, conn, packet, Refused(text, Reason.QUOTA_EXCEEDED))
         broker.account.publishes_in += 1
         return
+    once: Once | None = None
+    if packet.properties and packet.qos:
+        try:
+            once = read_once(packet.properties, session.user)
+        except Malformed:
+            broker.account.drop(now, Drop.MALFORMED_ONCE, session.client_id, key, level=level)
+            _refuse(broker, conn, packet, Refused(RULE, Reason.IMPLEMENTATION_SPECIFIC_ERROR))
+            broker.account.publishes_in += 1
+            return
+        if once is not None and not _is_due(broker, conn, packet, once, key, level, now):
+            broker.account.publishes_in += 1
+            return
     if level == URGENT:
         conn.urgent_at = now
     expiry = packet.properties.get("message_expiry_interval")
@@ -86,57 +100,124 @@ def on_publish(broker: Broker, conn: Connection, packet: Publish, now: float, he
         heat=broker.heat(route, 1, now),
         taxon=route.level if route.level >= 0 else broker.default_level,
     )
-    accept(broker, conn, message, route, packet.packet_id, now, dup=packet.dup)
+    is_taken = accept(broker, conn, message, route, packet.packet_id, now, dup=packet.dup, once=once)
+    if once is not None and not is_taken:
+        stop(conn, once)
     # last: a packet that has to wait is parsed again, and counts once
     broker.account.received_by_level[level] += 1
     broker.account.publishes_in += 1
 
 
+def _is_due(  # as above
+    broker: Broker, conn: Connection, packet: Publish, once: Once, key: bytes, level: int, now: float
+) -> bool:
+    """Whether a numbered message is to be accepted now; if not, it is answered."""
+    session = conn.session
+    assert session is not None
+    if broker.producers.has(once):
+        broker.account.drop(now, Drop.REPEATED, session.client_id, key, level=level)
+        if packet.qos == 2:
+            _check_receive_maximum(broker, conn, session)
+            _hold(broker, session, packet.packet_id)
+        # when what was accepted before is permanent, and not earlier
+        broker.journal.acknowledge(conn, _answer(conn, packet.qos, packet.packet_id, Reason.SUCCESS, ""))
+        return False
+    if is_out_of_turn(conn, once):
+        broker.account.drop(now, Drop.OUT_OF_TURN, session.client_id, key, level=level)
+        text = "an earlier number of this producer was refused and comes first"
+        _refuse(broker, conn, packet, Refused(text, Reason.QUOTA_EXCEEDED))
+        return False
+    return True
+
+
 def accept(  # the hot path's own arguments
-    broker: Broker, conn: Connection, message: Message, route: Route, packet_id: int, now: float, *, dup: bool = False
-) -> None:
-    """Take responsibility for a valid message: keep it if retained, queue it for its receivers, acknowledge it."""
+    broker: Broker,
+    conn: Connection,
+    message: Message,
+    route: Route,
+    packet_id: int,
+    now: float,
+    *,
+    dup: bool = False,
+    once: Once | None = None,
+) -> bool:
+    """Take responsibility for a valid message: keep it if retained, queue it for its receivers, acknowledge it.
+
+    False if it was refused for want of room.
+    """
     qos = message.qos
     session = conn.session
     assert session is not None
-    if route.is_sifted:
+    is_sifted = route.is_sifted
+    if is_sifted:
         route = narrow(broker, message, route)
+    is_volatile = broker.journal.is_volatile
+    noted = 0 if is_volatile else broker.journal.noted
     if qos:
         if qos == 2 or conn.unacknowledged:
             _check_receive_maximum(broker, conn, session)
         if broker.journal.trouble:
             _meet_trouble(broker, conn, message, packet_id, now)
-            return
+            return False
         if broker.refuses_when_full:
             full = find_full(broker, message, route)
             if full is not None:
                 _meet_full_queue(broker, conn, message, packet_id, full, now)
-                return
-    is_volatile = broker.journal.is_volatile
-    noted = 0 if is_volatile else broker.journal.noted
+                return False
+        if once is not None:
+            broker.producers.accept(once, now)
+        if qos == 2 and session.is_kept:
+            _take_over(broker, conn, session, message, route, packet_id, dup=dup, is_sifted=is_sifted)
+            return True
     if broker.capture is not None:
         broker.capture.message(session, message, packet_id, dup=dup)
     if message.retain:
         keep_retained(broker, message, now)
     receivers = deliver(broker, message, route, now) if route.has_receivers else 0
     if not qos:
-        return
+        return True
     if qos == 1 and (receivers or conn.version == 4) and is_volatile and not conn.has_header:
         # the usual end, without a detour
         conn.control.append(b"\x40\x02" + packet_id.to_bytes(2, "big"))
         conn.control_bytes += 4
-        return
+        return True
     if qos == 2:
         session.inbound.add(packet_id)
-        if session.is_kept:
-            broker.journal.held(session, packet_id)
     reason = Reason.SUCCESS if receivers or conn.version == 4 else Reason.NO_MATCHING_SUBSCRIBERS
     if qos == 1 and not conn.unacknowledged and broker.journal.noted == noted:
         # nothing of it has to survive, and no earlier answer waits ([MQTT-4.6.0-2])
         conn.say(_answer(conn, qos, packet_id, reason, ""))
-        return
+        return True
     # [MQTT-3.3.4-1]: PUBACK for QoS 1, PUBREC for QoS 2; a QoS 2 message is counted in ``inbound`` until it is released
     broker.journal.acknowledge(conn, _answer(conn, qos, packet_id, reason, ""), counts=qos == 1)
+    return True
+
+
+def _take_over(  # as above
+    broker: Broker,
+    conn: Connection,
+    session: Session,
+    message: Message,
+    route: Route,
+    packet_id: int,
+    *,
+    dup: bool,
+    is_sifted: bool,
+) -> None:
+    """QoS 2 in a session that survives us: its packet id and the message become permanent, then it is routed."""
+    if broker.capture is not None:
+        broker.capture.message(session, message, packet_id, dup=dup)
+    _hold(broker, session, packet_id)
+    is_wanted = broker.unrouted.take(message, route, is_sifted=is_sifted)
+    reason = Reason.SUCCESS if is_wanted or conn.version == 4 else Reason.NO_MATCHING_SUBSCRIBERS
+    broker.journal.acknowledge(conn, _answer(conn, 2, packet_id, reason, ""))
+
+
+def _hold(broker: Broker, session: Session, packet_id: int) -> None:
+    """A QoS 2 packet id of theirs is taken until they release it."""
+    session.inbound.add(packet_id)
+    if session.is_kept:
+        broker.journal.held(session, packet_id)
 
 
 def _level(broker: Broker, conn: Connection, packet: Publish, route: Route, header_level: int | None) -> int | None:

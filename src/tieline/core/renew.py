@@ -22,12 +22,13 @@ def renew(broker: Broker, settings: Settings) -> None:
     broker.settings = settings
     broker.max_queued_bytes = bound(settings.limits.queue_bytes_total)
     broker.allowances.renew(settings)
+    broker.producers.limit(bound(settings.limits.producers))
     _renew_levels(broker, settings)
     for conn in broker.connections:
         if conn.state is CONNECTED:
             _renew_terms(broker, conn)
     for session in broker.sessions.values():
-        session.queue.max_messages = bound(settings.limits.queue_messages)
+        session.queue.limit(max_messages=bound(settings.limits.queue_messages))
     broker.judge_anew()
 
 
@@ -48,4 +49,4 @@ def _renew_terms(broker: Broker, conn: Connection) -> None:
     packet_bytes = conn.allowance.packet_bytes
     conn.allowance = replace(broker.allowances.of(conn.listener, user), packet_bytes=packet_bytes)
     conn.meters = broker.allowances.meters(conn.listener, user)
-    conn.session.queue.max_bytes = conn.allowance.queue_bytes
+    conn.session.queue.limit(max_bytes=conn.allowance.queue_bytes)

@@ -3,6 +3,10 @@
 A subscription to everything may match a million retained messages.  The first portion is queued at once; the rest is a
 walk that goes on whenever the queue has run empty, so neither the queue nor the loop is filled by one SUBSCRIBE.  A
 session has at most one walk per subscription: subscribing again starts it anew, unsubscribing ends it.
+
+For a session that is kept, the store knows which walks have not come to their end.  Where a walk is cannot be kept: the
+tree of the next broker has another order.  So after a restart it begins anew, and messages may come a second time, as
+they do for a client that subscribes again.
 """
 
 from __future__ import annotations
@@ -12,14 +16,15 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from tieline.core.account import Drop
+from tieline.core.asking import Asking
 from tieline.core.deliver import offer
+from tieline.core.routes import grant_for
 from tieline.core.sift import is_wanted
 
 if TYPE_CHECKING:
-    from tieline.core.asking import Asking
     from tieline.core.broker import Broker
     from tieline.core.message import Message
-    from tieline.core.session import Grant, Session
+    from tieline.core.session import Grant, Held, Session
     from tieline.match.events import EventType
     from tieline.match.where import Predicate
 
@@ -32,7 +37,7 @@ SEARCHED = 100
 class Replay:
     """One walk over retained messages."""
 
-    __slots__ = ("asking", "bound", "grant", "waiting", "walk")
+    __slots__ = ("asking", "bound", "grant", "is_noted", "waiting", "walk")
 
     def __init__(self, walk: Iterator[Message | None], grant: Grant, asking: Asking | None = None) -> None:
         self.walk = walk
@@ -42,6 +47,8 @@ class Replay:
         self.bound: dict[EventType, Predicate] = {}
         #: Taken from the walk, but there was no room for it.
         self.waiting: Message | None = None
+        #: The store knows that it has not come to its end.
+        self.is_noted = False
 
 
 def refill(broker: Broker, session: Session, now: float) -> None:
@@ -68,7 +75,7 @@ def refill(broker: Broker, session: Session, now: float) -> None:
                 if grant is not None:
                     offer(broker, message, grant, now)
                     is_in_vain = False
-            elif queue.messages:
+            elif queue.messages or queue.promised:
                 replay.waiting = message
                 return
             else:
@@ -80,10 +87,29 @@ def refill(broker: Broker, session: Session, now: float) -> None:
                 break
         else:
             del session.replays[filter_]
+            if replay.is_noted and session.is_kept:
+                broker.journal.subscribed(session, session.subscriptions[filter_])
     conn = session.connection
     if session.replays and conn is not None and not queue.messages:
         # a long search: it goes on when the others have had their turn
         broker.timers.at(now, lambda _: broker.mark(conn))
+
+
+def begin(broker: Broker, session: Session, held: Held, filter_: str) -> Replay:
+    """Start the walk of a subscription; ``filter_`` is the filter alone."""
+    grant = grant_for(session, [held])
+    grant.set_retain = True
+    asking = held if isinstance(held, Asking) else None
+    replay = session.replays[held.options.filter] = Replay(broker.retained.match(filter_), grant, asking)
+    return replay
+
+
+def note_unfinished(broker: Broker, session: Session) -> None:
+    """Let the store know which walks go on: after a crash they begin anew."""
+    for filter_, replay in session.replays.items():
+        if not replay.is_noted:
+            replay.is_noted = True
+            broker.journal.subscribed(session, session.subscriptions[filter_], is_replaying=True)
 
 
 def _grant(broker: Broker, session: Session, replay: Replay, message: Message) -> Grant | None:

@@ -6,7 +6,7 @@ was connected when the broker ended has left by then.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tieline.conf.schema import bound
 from tieline.core import connect, facts
@@ -14,6 +14,7 @@ from tieline.core import will as wills
 from tieline.core.account import Event
 from tieline.core.asking import Asking
 from tieline.core.message import Message
+from tieline.core.replay import begin
 from tieline.core.routes import weight_of
 from tieline.core.session import NEVER, Grant, Held, Session
 from tieline.core.wish import read_wish
@@ -27,6 +28,17 @@ if TYPE_CHECKING:
     from tieline.core.share import Group
 
 Row = Any
+TABLES: Final = (
+    "session",
+    "subscription",
+    "message",
+    "retained",
+    "queue",
+    "inflight",
+    "inbound",
+    "unrouted",
+    "producer",
+)
 
 
 class State:
@@ -40,9 +52,9 @@ class State:
         #: queue: session, message, options, identifiers, share; oldest first.
         #: inflight: session, packet_id, message or None, options, identifiers, share; in the order of sending again.
         #: inbound: session, packet_id.
-        self.tables: dict[str, list[Row]] = {
-            name: [] for name in ("session", "subscription", "message", "retained", "queue", "inflight", "inbound")
-        }
+        #: unrouted: message; oldest first.
+        #: producer: producer, number; the one unused longest first.
+        self.tables: dict[str, list[Row]] = {name: [] for name in TABLES}
         #: How often a broker has been started with this store, and the highest number of a message.
         self.starts = 1
         self.messages = 0
@@ -56,14 +68,20 @@ def restore(broker: Broker, state: State, now: float) -> None:
     journal.sessions = state.starts << 32
     messages = {row[0]: _message(broker, row) for row in state.tables["message"]}
     sessions = {row[0]: _session(broker, row, now) for row in state.tables["session"]}
+    #: Walks over retained messages that had not come to their end: session, subscription, bare filter.
+    unfinished: list[tuple[Session, Held, str]] = []
     for row in state.tables["subscription"]:
-        _subscribe(broker, sessions[row[0]], row)
+        restored = _subscribe(broker, sessions[row[0]], row)
+        if restored is not None and row[2] & facts.REPLAYING:
+            unfinished.append((sessions[row[0]], *restored))
     for topic, number in state.tables["retained"]:
         message = messages[number]
         if message.expires is not None and message.expires <= now:
             journal.cleared(topic)
         else:
             broker.retained.put(topic.decode(), message, now)
+    for session, held, filter_ in unfinished:
+        begin(broker, session, held, filter_).is_noted = True
     for session_number, number, *terms in state.tables["queue"]:
         session, message = sessions[session_number], messages[number]
         session.queue.push((message, _grant(broker, session, terms)), 1, message.size)
@@ -80,6 +98,10 @@ def restore(broker: Broker, state: State, now: float) -> None:
         session.last_id = packet_id
     for session_number, packet_id in state.tables["inbound"]:
         sessions[session_number].inbound.add(packet_id)
+    broker.producers.restore(state.tables["producer"])
+    for (number,) in state.tables["unrouted"]:
+        # everybody is away: it waits for those who are kept, and nobody gets it at QoS 0 who may have had it before
+        broker.unrouted.route_one(messages[number], now)
     for session in sessions.values():
         _await(broker, session, now)
     broker.seal()
@@ -129,7 +151,8 @@ def _session(broker: Broker, row: Row, now: float) -> Session:
     return session
 
 
-def _subscribe(broker: Broker, session: Session, row: Row) -> None:
+def _subscribe(broker: Broker, session: Session, row: Row) -> tuple[Held, str] | None:
+    """The subscription and its filter alone; None if it ends here."""
     _, filter_, options, identifier, conditions = row
     subscription = Subscription(
         filter=filter_,
@@ -146,7 +169,7 @@ def _subscribe(broker: Broker, session: Session, row: Row) -> None:
         text = f"subscription {filter_} ends: {wish.refusal.rule}"
         broker.account.tell(Event("subscription_lost", session.client_id, "", text, is_trouble=True))
         broker.journal.unsubscribed(session, filter_)
-        return
+        return None
     held = Held(subscription, identifier)
     if wish.predicate is not None:
         held = Asking(subscription, identifier, session, wish.share, wish.filter, wish.predicate, broker.memory)
@@ -154,6 +177,7 @@ def _subscribe(broker: Broker, session: Session, row: Row) -> None:
     broker.routes.subscribe(session, wish.share, wish.filter, held)
     session.subscriptions[filter_] = held
     session.weight += weight_of(filter_)
+    return held, wish.filter
 
 
 def _grant(broker: Broker, session: Session, terms: list[Any]) -> Grant:

@@ -9,8 +9,8 @@ from tieline.conf.schema import bound
 from tieline.core.asking import Asking
 from tieline.core.patience import asked_patience
 from tieline.core.ports import Refused
-from tieline.core.replay import Replay, refill
-from tieline.core.routes import grant_for, weight_of
+from tieline.core.replay import begin, note_unfinished, refill
+from tieline.core.routes import weight_of
 from tieline.core.session import Held
 from tieline.core.wish import WHERE, Wish, read_wish
 from tieline.wire.codec import encode
@@ -80,6 +80,8 @@ def on_subscribe(broker: Broker, conn: Connection, packet: Subscribe, now: float
     broker.retained.expire(now)
     if session.replays:
         refill(broker, session, now)
+        if session.is_kept:
+            note_unfinished(broker, session)
 
 
 def _check_answer_fits(conn: Connection, filters: int) -> None:
@@ -114,9 +116,7 @@ def _grant(broker: Broker, session: Session, wanted: Wish, identifier: int, cond
     # [MQTT-3.3.1-9], [MQTT-3.3.1-10], [MQTT-3.3.1-11]; nothing retained for shared ones (4.8.2)
     session.replays.pop(wish.filter, None)
     if share is None and (wish.retain_handling == 0 or (wish.retain_handling == 1 and is_new)) and len(broker.retained):
-        grant = grant_for(session, [held])
-        grant.set_retain = True
-        session.replays[wish.filter] = Replay(broker.retained.match(filter_), grant, asking)
+        begin(broker, session, held, filter_)
     return wish.qos
 
 

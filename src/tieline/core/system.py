@@ -76,7 +76,11 @@ class System:
             "tieline/content/references": broker.memory.kept,
             "tieline/content/forgotten/topics": broker.memory.forgotten_alone,
             "tieline/content/forgotten/total": broker.memory.forgotten_together,
+            "tieline/producers/count": len(broker.producers),
+            "tieline/producers/forgotten": broker.producers.forgotten,
             "tieline/queued/bytes": broker.queued_bytes,
+            "tieline/store/commits": broker.journal.commits,
+            "tieline/store/waiting": broker.journal.waiting,
             "tieline/routes/known": len(broker.routes.known),
             "tieline/routes/resets": broker.routes.resets,
         }

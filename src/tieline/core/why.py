@@ -46,7 +46,8 @@ def standing_of(broker: Broker, client: str, now: float) -> list[Step]:
     steps.append(note("served", f"{stands.paused}: {MEANING[stands.paused]}{to}"))
     if stands.queued:
         text = f"{stands.queued} messages, {stands.queued_bytes} bytes; the next one came {stands.oldest_s:.1f} s ago"
-        limits = f"limits: {session.queue.max_messages} messages, {session.queue.max_bytes} bytes"
+        messages, size = session.queue.bounds
+        limits = f"limits: {messages} messages, {size} bytes"
         steps.append(note("queue", text, limits))
     if stands.inflight:
         window = f" of {session.connection.window}" if session.connection else ""

@@ -134,6 +134,7 @@ class Management:
             "packets_in": account.packets_in,
             "connections": account.connections,
             "dropped": sum(account.drops.values()),
+            "commits": core.journal.commits,
         }
         counted = totals | {f"class {level}": count for level, count in enumerate(account.received_by_level)}
         then, before = self._then
@@ -141,7 +142,7 @@ class Management:
         elapsed = max(now - then, 1e-3)
         rates = {
             f"{name}_per_s": (totals[name] - before.get(name, 0)) / elapsed
-            for name in ("received", "sent", "bytes_in", "bytes_out", "dropped")
+            for name in ("received", "sent", "bytes_in", "bytes_out", "dropped", "commits")
         }
         connected = sum(session.connection is not None for session in core.sessions.values())
         return {
@@ -161,6 +162,7 @@ class Management:
                 "forgotten": core.memory.forgotten_alone + core.memory.forgotten_together,
             },
             "logins": self._server.logins,
+            "store": {"is_durable": not core.journal.is_volatile, "waiting": core.journal.waiting},
             "retained": len(core.retained),
             "queued_bytes": core.queued_bytes,
             "loop_lag_ms": self._server.vitals.lag_s * 1e3,

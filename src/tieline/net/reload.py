@@ -43,6 +43,7 @@ LIVE: Final[dict[str, frozenset[str] | None]] = {
             "queue_bytes",
             "queue_bytes_total",
             "inflight",
+            "producers",
         }
     ),
     "mqtt": frozenset({"pause_max_s", "session_expiry_max_s", "keep_alive_max_s"}),

@@ -23,7 +23,17 @@ E = TypeVar("E")
 class Queue(Generic[E]):
     """Entries waiting for one session, with their total size."""
 
-    __slots__ = ("blocked", "bytes", "entries", "max_bytes", "max_messages", "messages", "sent_bytes")
+    __slots__ = (
+        "blocked",
+        "bytes",
+        "entries",
+        "max_bytes",
+        "max_messages",
+        "messages",
+        "promised",
+        "promised_bytes",
+        "sent_bytes",
+    )
 
     def __init__(self, max_messages: int, max_bytes: int) -> None:
         self.entries: deque[E] = deque()
@@ -34,6 +44,9 @@ class Queue(Generic[E]):
         self.bytes = 0
         #: The bytes of messages that were sent and are kept because they may have to be sent again.
         self.sent_bytes = 0
+        #: Room that is kept for messages on their way here, and how many; the bounds are without it.
+        self.promised = 0
+        self.promised_bytes = 0
         self.max_messages = max_messages
         self.max_bytes = max_bytes
 
@@ -52,6 +65,11 @@ class Queue(Generic[E]):
         return self.messages < self.max_messages and self.bytes + self.sent_bytes + size <= self.max_bytes
 
     @property
+    def bounds(self) -> tuple[int, int]:
+        """Messages and bytes that it may hold, with the room that is promised."""
+        return self.max_messages + self.promised, self.max_bytes + self.promised_bytes
+
+    @property
     def is_over(self) -> bool:
         """Whether the queue holds more than it may."""
         return self.messages > self.max_messages or self.bytes > self.max_bytes
@@ -61,6 +79,27 @@ class Queue(Generic[E]):
         """Whether there is room worth telling those who wait for it."""
         held = self.bytes + self.sent_bytes
         return self.messages * 2 <= self.max_messages and held * 2 <= self.max_bytes
+
+    def promise(self, size: int) -> None:
+        """Keep room for a message that will come: nothing else may take it."""
+        self.promised += 1
+        self.promised_bytes += size
+        self.max_messages -= 1
+        self.max_bytes -= size
+
+    def redeem(self, size: int) -> None:
+        """The message comes now: there is room for it."""
+        self.promised -= 1
+        self.promised_bytes -= size
+        self.max_messages += 1
+        self.max_bytes += size
+
+    def limit(self, *, max_messages: int | None = None, max_bytes: int | None = None) -> None:
+        """Other bounds from now on; what was promised is taken off them."""
+        if max_messages is not None:
+            self.max_messages = max_messages - self.promised
+        if max_bytes is not None:
+            self.max_bytes = max_bytes - self.promised_bytes
 
     def taken(self, messages: int, size: int) -> None:
         """Account for an entry that left."""

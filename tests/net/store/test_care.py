@@ -9,7 +9,7 @@ import pytest
 from tests.net.store.stage import Stage, record, retain
 from tieline.net.store.care import backup, check, repair
 from tieline.net.store.reading import Gap, Log
-from tieline.net.store.schema import Unusable, path_of
+from tieline.net.store.schema import STEPS, Unusable, path_of, prepare
 
 
 def filled(stage: Stage, count: int = 60) -> None:
@@ -26,6 +26,20 @@ def test_a_store_that_is_whole(stage: Stage) -> None:
     found = check(stage.data)
     assert not found.problems
     assert (found.rows["retained"], found.rows["log"]) == (60, 60)
+
+
+def test_a_store_of_the_first_version_is_whole(stage: Stage) -> None:
+    stage.data.mkdir(parents=True, exist_ok=True)
+    db = sqlite3.connect(path_of(stage.data), isolation_level=None)
+    prepare(db, 1.0, STEPS[:1])
+    db.close()
+    assert not check(stage.data).problems
+    assert not repair(stage.data).problems
+    store = stage.open()
+    store.submit(retain(1))
+    stage.finish(store)
+    stage.close()
+    assert check(stage.data).rows["producer"] == 0
 
 
 def test_a_check_beside_the_writer(stage: Stage) -> None:

@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from tieline.net.store.schema import STEPS, Unusable, prepare, version_of
+from tieline.net.store.schema import SINCE, STATE, STEPS, Unusable, prepare, version_of
 
 
 def memory() -> sqlite3.Connection:
@@ -30,6 +30,17 @@ def test_an_older_file_becomes_a_newer_one() -> None:
     assert version_of(db) == len(steps)
     assert told == [f"the store was migrated from version {len(STEPS)} to {len(steps)}"]
     db.execute("SELECT more FROM session")
+    db.close()
+
+
+def test_a_file_of_the_first_version() -> None:
+    db = memory()
+    prepare(db, 1.0, STEPS[:1])
+    tables = {name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    assert not tables & SINCE.keys()
+    prepare(db, 2.0)
+    for table in STATE:
+        assert not db.execute(f"SELECT * FROM {table}").fetchall()
     db.close()
 
 

@@ -20,7 +20,7 @@ from zlib import crc32
 from tieline.net.store.database import open_to_write, replay
 from tieline.net.store.lock import BROKER, WRITER, Lock
 from tieline.net.store.reading import connect
-from tieline.net.store.schema import FILE, STATE, STREAMS, Unusable, path_of
+from tieline.net.store.schema import FILE, SINCE, STATE, STREAMS, Unusable, path_of, version_of
 
 #: Columns by which each table is read in both directions.
 _KEYS: Final = {
@@ -32,6 +32,8 @@ _KEYS: Final = {
     "queue": "position",
     "inflight": "session, packet_id",
     "inbound": "session, packet_id",
+    "unrouted": "message",
+    "producer": "name",
     "log": "first_offset",
     "events": "first_offset",
 }
@@ -46,6 +48,7 @@ _REFERENCES: Final = (
     ("queue", "message", "message", "number"),
     ("inflight", "message", "message", "number"),
     ("retained", "message", "message", "number"),
+    ("unrouted", "message", "message", "number"),
 )
 
 
@@ -70,7 +73,7 @@ def check(data: str | Path) -> Findings:
             found.problems += [line for line in lines if line != "ok"]
         except sqlite3.DatabaseError as error:
             found.problems.append(str(error))
-        for table in _KEYS:
+        for table in _tables(db):
             try:
                 found.rows[table] = 0
                 for row in db.execute(f"SELECT * FROM {table}"):  # noqa: S608 - names from above
@@ -82,6 +85,15 @@ def check(data: str | Path) -> Findings:
         with suppress(sqlite3.DatabaseError):
             found.problems += _holes(db)
     return found
+
+
+def _tables(db: sqlite3.Connection) -> list[str]:
+    """The tables that a file of its version has."""
+    try:
+        version = version_of(db)
+    except sqlite3.DatabaseError:
+        return list(_KEYS)
+    return [table for table in _KEYS if SINCE.get(table, 1) <= version]
 
 
 def _holes(db: sqlite3.Connection) -> Iterator[str]:
@@ -153,7 +165,8 @@ def _save(aside: Path, new: sqlite3.Connection, found: Findings) -> None:
     with closing(sqlite3.connect(f"file:{quote(str(aside))}?mode=ro", uri=True, isolation_level=None)) as old:
         # a file that is shorter than it says is read as far as it goes
         old.execute("PRAGMA writable_schema = ON")
-        for table, key in _KEYS.items():
+        for table in _tables(old):
+            key = _KEYS[table]
             try:
                 columns = len(new.execute(f"SELECT * FROM {table}").description)  # noqa: S608 - names from above
                 insert = f"INSERT OR IGNORE INTO {table} VALUES ({', '.join('?' * columns)})"  # noqa: S608

@@ -168,6 +168,11 @@ def rows(db: sqlite3.Connection, table: str, path: Path) -> Iterator[tuple[Any, 
         case "retained":
             _refers(db, path, table)
             yield from db.execute("SELECT topic, message FROM retained")
+        case "unrouted":
+            _refers(db, path, table)
+            yield from db.execute("SELECT message FROM unrouted ORDER BY message")
+        case "producer":
+            yield from db.execute("SELECT name, number FROM producer ORDER BY at")
         case _:
             yield from db.execute("SELECT session, packet_id FROM inbound")
 

@@ -74,6 +74,11 @@ class Fold:
         #: Whether an inbound packet id is taken; and those that are not in the table.
         self._inbound: dict[Key, bool] = {}
         self._fresh: set[Key] = set()
+        #: Messages to be routed that are not in the table, and those of the table that have been.
+        self._unrouted: set[int] = set()
+        self._routed: list[int] = []
+        #: Producers as they are now; None for those that are forgotten.
+        self._producers: dict[str, Fact | None] = {}
 
     @property
     def rows(self) -> int:
@@ -84,6 +89,9 @@ class Fold:
             + len(self._unqueued)
             + len(self._flights)
             + len(self._inbound)
+            + len(self._unrouted)
+            + len(self._routed)
+            + len(self._producers)
             + len(self._retained)
             + len(self._sessions)
             + len(self._subscriptions)
@@ -185,6 +193,23 @@ class Fold:
         else:
             self._inbound[key] = False
 
+    def _take_over(self, fact: Fact) -> None:
+        self._unrouted.add(fact[2])
+        self._refer(fact[2])
+
+    def _route(self, fact: Fact) -> None:
+        if fact[2] in self._unrouted:
+            self._unrouted.discard(fact[2])
+        else:
+            self._routed.append(fact[2])
+        self._let_go(fact[2])
+
+    def _produce(self, fact: Fact) -> None:
+        self._producers[fact[2]] = fact
+
+    def _unproduce(self, fact: Fact) -> None:
+        self._producers[fact[2]] = None
+
     _apply: Final = {
         facts.SESSION: _session,
         facts.FORGET: _forget,
@@ -200,6 +225,10 @@ class Fold:
         facts.SETTLED: _settled,
         facts.HOLD: _hold,
         facts.RELEASE: _release,
+        facts.UNROUTED: _take_over,
+        facts.ROUTED: _route,
+        facts.PRODUCED: _produce,
+        facts.UNPRODUCED: _unproduce,
     }
 
     def _refer(self, number: int) -> None:
@@ -236,6 +265,8 @@ class Fold:
             self._write_flights(db)
             self._write_queues(db)
             self._write_retained(db)
+            self._write_unrouted(db)
+            self._write_producers(db)
             self._write_messages(db)
             db.execute("DELETE FROM journal WHERE sequence <= ?", (journal,))
             db.execute("COMMIT")
@@ -313,6 +344,17 @@ class Fold:
             else:
                 db.execute("INSERT OR REPLACE INTO retained VALUES (?, ?)", (topic, number))
 
+    def _write_unrouted(self, db: sqlite3.Connection) -> None:
+        db.executemany("DELETE FROM unrouted WHERE message = ?", [(number,) for number in self._routed])
+        db.executemany("INSERT INTO unrouted VALUES (?)", [(number,) for number in self._unrouted])
+
+    def _write_producers(self, db: sqlite3.Connection) -> None:
+        for name, fact in self._producers.items():
+            if fact is None:
+                db.execute("DELETE FROM producer WHERE name = ?", (name,))
+            else:
+                db.execute("INSERT OR REPLACE INTO producer VALUES (?, ?, ?)", fact[2:])
+
     def _write_messages(self, db: sqlite3.Connection) -> None:
         """Last: by now it is known who refers to what."""
         rows = []
@@ -324,7 +366,8 @@ class Fold:
         db.executemany(
             "DELETE FROM message WHERE number = ?1 AND NOT EXISTS (SELECT 1 FROM queue WHERE message = ?1)"
             " AND NOT EXISTS (SELECT 1 FROM inflight WHERE message = ?1)"
-            " AND NOT EXISTS (SELECT 1 FROM retained WHERE message = ?1)",
+            " AND NOT EXISTS (SELECT 1 FROM retained WHERE message = ?1)"
+            " AND NOT EXISTS (SELECT 1 FROM unrouted WHERE message = ?1)",
             [(number,) for number in self._touched],
         )
 

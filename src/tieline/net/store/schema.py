@@ -111,11 +111,35 @@ INSERT INTO stream VALUES ('log', 0), ('events', 0);
 INSERT INTO counter VALUES ('starts', 0);
 """
 
+#: Since then QoS 2 messages are routed after their commit, and producers may publish once.
+_SECOND: Final = """
+CREATE TABLE unrouted (
+    message INTEGER PRIMARY KEY             -- taken over and not routed; numbers grow in the order of arrival
+);
+CREATE TABLE producer (
+    name TEXT PRIMARY KEY,                  -- USER/PRODUCER, or the producer alone
+    number INTEGER NOT NULL,                -- the highest one that was accepted
+    at REAL NOT NULL                        -- when, in seconds since 1970
+) WITHOUT ROWID;
+"""
+
 #: What makes a file of version n into one of version n + 1.
-STEPS: Final[Sequence[str]] = (_FIRST,)
+STEPS: Final[Sequence[str]] = (_FIRST, _SECOND)
 
 #: The tables of the broker's state, in the order in which they are loaded.
-STATE: Final = ("session", "subscription", "message", "retained", "queue", "inflight", "inbound")
+STATE: Final = (
+    "session",
+    "subscription",
+    "message",
+    "retained",
+    "queue",
+    "inflight",
+    "inbound",
+    "unrouted",
+    "producer",
+)
+#: Tables that older files do not have, and the version that brought them.
+SINCE: Final = {"unrouted": 2, "producer": 2}
 STREAMS: Final = ("log", "events")
 
 
@@ -157,7 +181,7 @@ def prepare(
         except BaseException:
             db.execute("ROLLBACK")
             raise
-        if number:
+        if version:
             tell(f"the store was migrated from version {number} to {number + 1}")
 
 
