@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXTRAS := bench log numba payloads web
 LOCKS := $(foreach set,base $(EXTRAS) test,requirements/$(set).txt)
-PYTEST := $(BIN)/python -m pytest
+PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup
 
 .PHONY: help install demo test test-core check format bench docs spec fuzz lock peers clean
 

@@ -34,6 +34,13 @@ def need(tool: str) -> str:
     pytest.skip(sentence)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where tests run in several processes, those of a file share one; so do all that share a Spark session."""
+    for item in items:
+        needs_spark = "spark" in getattr(item, "fixturenames", ())
+        item.add_marker(pytest.mark.xdist_group("spark" if needs_spark else str(item.path)))
+
+
 @pytest.fixture
 def tracing() -> None:
     """The test traces system calls, which takes a program and, in some containers, a right."""

@@ -6,6 +6,7 @@ import json
 import socket
 from collections.abc import Sequence
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 from tieline.bench.load.failure import Failure
@@ -48,6 +49,10 @@ class Ranked(Tieline):
             raise Failure("the broker has not been started")
         with socket.socket(socket.AF_UNIX) as channel:
             channel.settimeout(_ANSWER_S)
+            # its ports answer a moment before its socket is there
+            deadline = monotonic() + _ANSWER_S
+            while not self._socket.exists() and monotonic() < deadline:
+                sleep(0.01)
             try:
                 channel.connect(str(self._socket))
                 channel.sendall(b'{"do": "top"}\n')
