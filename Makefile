@@ -9,7 +9,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3 || echo python3)
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-EXTRAS := bench log numba payloads web
+EXTRAS := bench connect delta java log numba payloads pipeline plan sim web
 LOCKS := $(foreach set,base $(EXTRAS) test,requirements/$(set).txt)
 PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup
 
@@ -34,7 +34,7 @@ $(STAMP): $(LOCKS) pyproject.toml src/tieline/version.py
 	@touch $@
 	@echo "Ready: $(BIN)/tieline"
 
-demo: $(STAMP) ## start a broker, let real clients talk, show what happened
+demo: $(STAMP) ## a broker, a microgrid that goes islanding, Spark ingest, a power-quality report
 	@$(BIN)/tieline demo
 
 test: $(STAMP) ## the whole test suite
