@@ -1,0 +1,1 @@
+"""Worlds that publish, made of physics and a seed."""
