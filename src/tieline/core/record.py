@@ -6,10 +6,13 @@ what it does not know, so fields are only ever added at the end.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from functools import cache
 from hashlib import blake2b
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, defstruct
+from msgspec.structs import fields
 
 Value = float | int | bool | str
 
@@ -58,6 +61,24 @@ class Occurrence(Struct, array_like=True):
     detail: dict[str, Any] = {}
     #: The place in the stream; not part of the array, set by the reader.
     offset: int = -1
+
+
+def record_up_to(names: Collection[str]) -> type[Struct]:
+    """The type of records of which nothing is wanted behind the last of these fields; it has no offset.
+
+    What follows in the array is skipped by the decoder.  ``attributes`` come last, and cost more than all others.
+    """
+    known = Record.__struct_fields__
+    return _record_of(max((known.index(name) for name in names), default=0) + 1)
+
+
+@cache
+def _record_of(count: int) -> type[Struct]:
+    if "attributes" in Record.__struct_fields__[:count]:
+        return Record
+    first = [(field.name, field.type) for field in fields(Record)[:count]]
+    # numbers and texts refer to nothing: the collector need not follow them
+    return defstruct("ShortRecord", first, array_like=True, gc=False)
 
 
 def digest_of(topic: bytes, payload: bytes) -> bytes:

@@ -18,6 +18,8 @@ finds in messages that its author may not read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate, compress, repeat
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -25,12 +27,13 @@ import msgspec
 import pyarrow as pa
 
 from tieline.conf.schema import Settings
-from tieline.core.record import Occurrence, Record
+from tieline.core.log_columns import VERSION
+from tieline.core.record import Occurrence, record_up_to
 from tieline.net.logserver import columns
 from tieline.net.logserver.offsets import readable
 from tieline.net.logserver.question import MOST_OFFSET, Question
 from tieline.net.logserver.selection import Remembered, Selection
-from tieline.net.logserver.span import Span, portions, settle
+from tieline.net.logserver.span import Span, decoded, settle
 from tieline.net.store.reading import Damaged, Gap, Log
 
 #: Rows and bytes of one batch; Spark itself makes batches of 10,000 rows.
@@ -38,8 +41,9 @@ MOST_ROWS: Final = 8_192
 MOST_BYTES: Final = 4 << 20
 #: Records looked at before a batch leaves, however little is in it: a reader should hear something, and may have gone.
 MOST_SEEN: Final = 65_536
-#: What a row costs beside its payload, about.
+#: What a row costs beside the fields that may be long, about; and which these are.
 _ROW_BYTES: Final = 128
+_LONG: Final = ("topic", "payload", "properties")
 #: The key of our metadata, in the schema and in the last batch; its value is a JSON object.
 KEY: Final = b"tieline"
 
@@ -85,11 +89,10 @@ class _Sink:
 class _Way(NamedTuple):
     """How the records of one stream are looked at; they are of one type, which the stream decides."""
 
-    kind: Any
+    kind: type[msgspec.Struct]
     sees: Callable[[Any], bool]
     takes: Callable[[Any], bool]
-    weight: Callable[[Any], int]
-    batch: Callable[[Sequence[Any]], pa.RecordBatch]
+    batch: Callable[[Sequence[int], Sequence[Any]], pa.RecordBatch]
 
 
 def _way(question: Question, selection: Selection, sight: Sight, schema: pa.Schema) -> _Way:
@@ -98,16 +101,15 @@ def _way(question: Question, selection: Selection, sight: Sight, schema: pa.Sche
             Occurrence,
             sight.occurrence,
             selection.takes_occurrence,
-            lambda _each: 2 * _ROW_BYTES,
-            lambda some: columns.events_batch(some, schema),
+            lambda offsets, some: columns.events_batch(some, schema, offsets),
         )
     sees = Remembered(sight.record)
+    needed = columns.fields_of(schema) | selection.fields
     return _Way(
-        Record,
+        record_up_to(needed if sight.is_open else needed | {"topic"}),
         lambda record: sees(record.topic),
         selection.takes,
-        lambda record: len(record.payload) + len(record.properties) + len(record.topic) + _ROW_BYTES,
-        lambda some: columns.log_batch(some, schema, selection.event_of),
+        lambda offsets, some: columns.log_batch(some, schema, selection.event_of, offsets),
     )
 
 
@@ -150,14 +152,14 @@ class Answer:
         batches = _batched(log, span, way, count, has_rules=not self._sight.is_open, asks=not selection.is_everything)
         try:
             while (some := readable(lambda: next(batches, None))) is not None:
-                writer.write_batch(way.batch(some))
+                writer.write_batch(way.batch(some.offsets, some.records))
                 yield sink.take()
         except (Gap, Damaged) as problem:
-            writer.write_batch(way.batch([]), custom_metadata={KEY: msgspec.json.encode(trouble(problem))})
+            writer.write_batch(way.batch([], []), custom_metadata={KEY: msgspec.json.encode(trouble(problem))})
             yield sink.take()
             raise Interrupted(str(problem)) from None
         told = {"from": span.first, "to": span.last, "rows": count.rows, "withheld": count.withheld}
-        writer.write_batch(way.batch([]), custom_metadata={KEY: msgspec.json.encode(told)})
+        writer.write_batch(way.batch([], []), custom_metadata={KEY: msgspec.json.encode(told)})
         writer.close()
         yield sink.take()
 
@@ -169,30 +171,77 @@ class _Count:
     withheld = 0
 
 
-def _batched(
-    log: Log[Any], span: Span, way: _Way, count: _Count, *, has_rules: bool, asks: bool
-) -> Iterator[list[Any]]:
+class _Rows:
+    """What goes into one batch: records and their offsets, up to the bounds of a batch."""
+
+    def __init__(self) -> None:
+        self.offsets: list[int] = []
+        self.records: list[Any] = []
+        self._weight = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Nothing more goes into it."""
+        return len(self.records) >= MOST_ROWS or self._weight >= MOST_BYTES
+
+    def add(self, offsets: Sequence[int], records: Sequence[Any], size: int) -> int:
+        """Take as many as there is room for, and say how many; together they are not larger than ``size``."""
+        count = min(len(records), MOST_ROWS - len(self.records))
+        weight = self._weight + size + count * _ROW_BYTES
+        if weight >= MOST_BYTES:
+            # only then is it worth looking at each of them
+            weights = accumulate(_weights(records), initial=self._weight)
+            next(weights)
+            for place, weight in zip(range(1, count + 1), weights, strict=False):
+                if weight >= MOST_BYTES:
+                    count = place
+                    break
+        self._weight = weight
+        self.offsets += offsets[:count]
+        self.records += records[:count]
+        return count
+
+
+def _weights(records: Sequence[Any]) -> Iterator[int]:
+    """About how much memory each record takes: of a short record, fewer fields were decoded."""
+    held = [name for name in _LONG if name in records[0].__struct_fields__]
+    lengths = (map(len, map(attrgetter(name), records)) for name in held)
+    return map(sum, zip(repeat(_ROW_BYTES, len(records)), *lengths, strict=True))
+
+
+def _batched(log: Log[Any], span: Span, way: _Way, count: _Count, *, has_rules: bool, asks: bool) -> Iterator[_Rows]:
     """The records that are sent, as many at a time as go into one batch."""
-    some: list[Any] = []
-    weight = seen = 0
-    for portion in portions(log, way.kind, span):
-        visible = [each for each in portion if way.sees(each)] if has_rules else portion
-        count.withheld += len(portion) - len(visible)
-        for each in filter(way.takes, visible) if asks else visible:
-            some.append(each)
-            weight += way.weight(each)
-            if len(some) >= MOST_ROWS or weight >= MOST_BYTES:
-                count.rows += len(some)
-                yield some
-                some, weight, seen = [], 0, 0
-        seen += len(portion)
+    rows = _Rows()
+    seen = 0
+    for portion in decoded(log, way.kind, span):
+        records = portion.records
+        offsets: Sequence[int] = range(portion.first, portion.first + len(records))
+        if has_rules:
+            offsets, records = _those(way.sees, offsets, records)
+            count.withheld += len(portion.records) - len(records)
+        if asks:
+            offsets, records = _those(way.takes, offsets, records)
+        begin = 0
+        while begin < len(records):
+            begin += rows.add(offsets[begin:], records[begin:], portion.size)
+            if rows.is_full:
+                count.rows += len(rows.records)
+                yield rows
+                rows, seen = _Rows(), 0
+        seen += len(portion.records)
         if seen >= MOST_SEEN:
-            count.rows += len(some)
-            yield some
-            some, weight, seen = [], 0, 0
-    if some:
-        count.rows += len(some)
-        yield some
+            count.rows += len(rows.records)
+            yield rows
+            rows, seen = _Rows(), 0
+    if rows.records:
+        count.rows += len(rows.records)
+        yield rows
+
+
+def _those(test: Callable[[Any], bool], offsets: Sequence[int], records: Sequence[Any]) -> tuple[list[int], list[Any]]:
+    """The records that pass a test, and their offsets."""
+    passed = list(map(test, records))
+    return list(compress(offsets, passed)), list(compress(records, passed))
 
 
 def trouble(problem: Gap | Damaged) -> dict[str, object]:
@@ -205,7 +254,7 @@ def trouble(problem: Gap | Damaged) -> dict[str, object]:
 
 def _said(question: Question, span: Span, broker: str) -> dict[bytes, bytes]:
     said = {
-        "version": columns.VERSION,
+        "version": VERSION,
         "broker": broker,
         "stream": question.stream,
         "from": span.first,

@@ -1,12 +1,4 @@
-"""Records as Arrow columns: the schema that readers rely on, and how each column is filled.
-
-Types are those that Spark, DuckDB and pandas take without a cast: no unsigned integers, dictionaries or fixed-size
-binaries, which Spark's Python sources refuse.  The schema only grows, at its end; ``VERSION`` says by how much.
-
-What a message says (``attributes``) is a map from names to a number, a text or a flag, of which one is set.  A map of
-one type cannot hold all three, and a JSON text would have to be parsed by every reader, row by row;
-``attributes['voltage'].number`` is a column.  The detail of an event is JSON: its shape depends on the kind of event.
-"""
+"""Records as Arrow columns: how each column of the schemas in :mod:`tieline.core.log_columns` is filled."""
 
 from __future__ import annotations
 
@@ -19,56 +11,12 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tieline.core.log_columns import EVENTS, LOG, PAIR, TIME, VALUE
 from tieline.core.record import Occurrence, Record
 from tieline.net.logserver.properties import user_properties
 from tieline.net.logserver.question import Stream, Unanswerable
 
-VERSION: Final = 1
-
-_TIME: Final = pa.timestamp("us", tz="UTC")
-_PAIR: Final = pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("value", pa.string(), nullable=False)])
-_VALUE: Final = pa.struct([("number", pa.float64()), ("text", pa.string()), ("flag", pa.bool_())])
-
-
-def _required(name: str, kind: pa.DataType) -> pa.Field:
-    return pa.field(name, kind, nullable=False)
-
-
-SCHEMAS: Final[dict[Stream, pa.Schema]] = {
-    "log": pa.schema(
-        [
-            _required("offset", pa.int64()),
-            _required("received", _TIME),
-            _required("received_ns", pa.int64()),
-            _required("publisher", pa.string()),
-            _required("epoch", pa.int64()),
-            _required("packet_id", pa.int32()),
-            _required("dup", pa.bool_()),
-            _required("qos", pa.int8()),
-            _required("retain", pa.bool_()),
-            _required("level", pa.int8()),
-            _required("class", pa.string()),
-            _required("topic", pa.string()),
-            _required("payload", pa.binary()),
-            _required("properties", pa.list_(_PAIR)),
-            _required("raw_properties", pa.binary()),
-            _required("digest", pa.binary()),
-            pa.field("event", pa.string()),
-            pa.field("attributes", pa.map_(pa.string(), _VALUE)),
-        ]
-    ),
-    "events": pa.schema(
-        [
-            _required("offset", pa.int64()),
-            _required("time", _TIME),
-            _required("time_ns", pa.int64()),
-            _required("kind", pa.string()),
-            _required("client", pa.string()),
-            _required("topic", pa.string()),
-            _required("detail", pa.string()),
-        ]
-    ),
-}
+SCHEMAS: Final[dict[Stream, pa.Schema]] = {"log": LOG, "events": EVENTS}
 
 
 def schema_of(stream: Stream, columns: Sequence[str] | None) -> pa.Schema:
@@ -85,39 +33,68 @@ def schema_of(stream: Stream, columns: Sequence[str] | None) -> pa.Schema:
     return pa.schema([whole.field(name) for name in columns])
 
 
-#: Columns whose field is called otherwise.
-_FIELDS: Final = {"class": "class_", "received_ns": "received", "raw_properties": "properties", "time_ns": "time"}
+#: Columns that are made of a field with another name.
+_FIELDS: Final = {
+    "class": "class_",
+    "received_ns": "received",
+    "raw_properties": "properties",
+    "event": "topic",
+    "time_ns": "time",
+}
+
+#: Values of attributes that are no numbers.  A log holds these types and none derived from them, so that a look at the
+#: type is enough; ``isinstance`` takes several times as long.
+_NO_NUMBERS: Final = frozenset({str, bool})
 
 #: The name of the event type of a topic.
 EventOf = Callable[[str], str | None]
 
 
-def log_batch(records: Sequence[Record], schema: pa.Schema, event_of: EventOf) -> pa.RecordBatch:
-    """Messages as columns."""
-    return pa.RecordBatch.from_arrays([_log_column(field, records, event_of) for field in schema], schema=schema)
+def fields_of(schema: pa.Schema) -> set[str]:
+    """The fields that records must have to become these columns; offsets are not kept in them."""
+    return {_FIELDS.get(name, name) for name in schema.names} - {"offset"}
 
 
-def events_batch(occurrences: Sequence[Occurrence], schema: pa.Schema) -> pa.RecordBatch:
-    """Events of the broker as columns."""
-    return pa.RecordBatch.from_arrays([_events_column(field, occurrences) for field in schema], schema=schema)
+def log_batch(
+    records: Sequence[Record], schema: pa.Schema, event_of: EventOf, offsets: Sequence[int] | None = None
+) -> pa.RecordBatch:
+    """Messages as columns; their offsets are the given ones, or those that they know themselves."""
+    made = [_log_column(field, records, event_of, offsets) for field in schema]
+    return pa.RecordBatch.from_arrays(made, schema=schema)
 
 
-def _log_column(field: pa.Field, records: Sequence[Record], event_of: EventOf) -> pa.Array:
+def events_batch(
+    occurrences: Sequence[Occurrence], schema: pa.Schema, offsets: Sequence[int] | None = None
+) -> pa.RecordBatch:
+    """Events of the broker as columns; their offsets are the given ones, or those that they know themselves."""
+    made = [_events_column(field, occurrences, offsets) for field in schema]
+    return pa.RecordBatch.from_arrays(made, schema=schema)
+
+
+def _log_column(
+    field: pa.Field, records: Sequence[Record], event_of: EventOf, offsets: Sequence[int] | None
+) -> pa.Array:
     match field.name:
+        case "offset" if offsets is not None:
+            return pa.array(offsets, field.type)
         case "received":
             return _times(_each("received", records))
         case "properties":
             return _pairs([user_properties(block) for block in _each("properties", records)])
         case "event":
-            return pa.array([event_of(topic) for topic in _each("topic", records)], field.type)
+            topics = _each("topic", records)
+            names = {topic: event_of(topic) for topic in set(topics)}
+            return pa.array(list(map(names.__getitem__, topics)), field.type)
         case "attributes":
             return _attributes(_each("attributes", records))
         case name:
             return pa.array(_each(_FIELDS.get(name, name), records), field.type)
 
 
-def _events_column(field: pa.Field, occurrences: Sequence[Occurrence]) -> pa.Array:
+def _events_column(field: pa.Field, occurrences: Sequence[Occurrence], offsets: Sequence[int] | None) -> pa.Array:
     match field.name:
+        case "offset" if offsets is not None:
+            return pa.array(offsets, field.type)
         case "time":
             return _times(_each("time", occurrences))
         case "detail":
@@ -131,7 +108,7 @@ def _each(name: str, records: Sequence[object]) -> list[Any]:
 
 
 def _times(nanoseconds: list[int]) -> pa.Array:
-    return pc.divide(pa.array(nanoseconds, pa.int64()), 1_000).cast(_TIME)
+    return pc.divide(pa.array(nanoseconds, pa.int64()), 1_000).cast(TIME)
 
 
 # Nested columns are built from flat ones: a Python object per value and row would cost more than all others together.
@@ -141,23 +118,31 @@ def _pairs(lists: Sequence[list[tuple[str, str]]]) -> pa.Array:
     pairs = list(chain.from_iterable(lists))
     keys = pa.array([key for key, _value in pairs], pa.string())
     values = pa.array([value for _key, value in pairs], pa.string())
-    flat = pa.StructArray.from_arrays([keys, values], fields=list(_PAIR))
+    flat = pa.StructArray.from_arrays([keys, values], fields=list(PAIR))
     return pa.ListArray.from_arrays(_ends(lists), flat)
 
 
 def _attributes(maps: Sequence[dict[str, Any] | None]) -> pa.Array:
     values = list(chain.from_iterable(each.values() for each in maps if each))
+    kinds = set(map(type, values))
     items = pa.StructArray.from_arrays(
         [
-            pa.array([None if isinstance(each, bool | str) else float(each) for each in values], pa.float64()),
-            pa.array([each if isinstance(each, str) else None for each in values], pa.string()),
-            pa.array([each if isinstance(each, bool) else None for each in values], pa.bool_()),
+            pa.array([None if type(each) in _NO_NUMBERS else float(each) for each in values], pa.float64()),
+            _only(str, values, kinds, pa.string()),
+            _only(bool, values, kinds, pa.bool_()),
         ],
-        fields=list(_VALUE),
+        fields=list(VALUE),
     )
     keys = pa.array(list(chain.from_iterable(each for each in maps if each)), pa.string())
     missing = pa.array([each is None for each in maps], pa.bool_())
     return pa.MapArray.from_arrays(_ends(maps), keys, items, mask=missing)
+
+
+def _only(kind: type, values: Sequence[object], kinds: set[type], made: pa.DataType) -> pa.Array:
+    """The values of one kind, among others."""
+    if kind not in kinds:
+        return pa.nulls(len(values), made)
+    return pa.array([each if type(each) is kind else None for each in values], made)
 
 
 def _ends(rows: Sequence[Sized | None]) -> pa.Array:

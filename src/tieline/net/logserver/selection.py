@@ -64,6 +64,10 @@ class Selection:
         self._has_topic = Remembered(lambda topic: not question.topics or bool(filters.match(topic)))
         #: Nothing is left out.
         self.is_everything = not question.topics and question.where is None
+        #: Fields of a record that :meth:`takes` looks at.
+        self.fields: set[str] = {"topic"} if question.topics else set()
+        if question.where is not None:
+            self.fields |= {"topic", "payload", "properties", "attributes"}
         #: The name of the event type of a topic; None where none is declared.
         self.event_of = Remembered(self._name)
 

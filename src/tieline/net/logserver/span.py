@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -51,19 +51,39 @@ def settle(log: Log[R], question: Question, *, most: int) -> Span:
     return span
 
 
+class Portion(NamedTuple):
+    """Those records of one group commit that lie in a range."""
+
+    #: The offset of the first one; the others follow without a gap.
+    first: int
+    records: list[Any]
+    #: What the whole group takes in the store; its records are not larger.
+    size: int
+
+
 def portions(log: Log[R], kind: type[R], span: Span) -> Iterator[list[R]]:
-    """The records of a range, a group commit at a time; raises :class:`Gap` where retention was faster."""
-    decoder = msgspec.msgpack.Decoder(list[kind])  # type: ignore[valid-type]  # Record or Occurrence, by the stream
+    """The records of a range with their offsets, a group commit at a time; raises what :func:`decoded` does."""
+    for portion in decoded(log, kind, span):
+        for place, record in enumerate(portion.records, portion.first):
+            record.offset = place
+        yield portion.records
+
+
+def decoded(log: Log[Any], kind: type[msgspec.Struct], span: Span) -> Iterator[Portion]:
+    """The records of a range, a group commit at a time; raises :class:`Gap` where retention was faster.
+
+    They are of any type that reads the arrays of the stream; nobody sets their offsets.
+    """
+    decoder = msgspec.msgpack.Decoder(list[kind])  # type: ignore[valid-type]  # mypy wants a type that stands there
     for group in log.groups(span.first, span.last):
         try:
-            records: list[R] = decoder.decode(group.blob)
+            records: list[Any] = decoder.decode(group.blob)
         except msgspec.DecodeError as problem:
             raise Damaged(f"the records from offset {group.first_offset} on cannot be read: {problem}") from None
         if len(records) != group.records:
             raise Damaged(
                 f"there should be {group.records} records from offset {group.first_offset} on, not {len(records)}"
             )
-        for place, record in enumerate(records, group.first_offset):
-            record.offset = place
         begin = max(0, span.first - group.first_offset)
-        yield records[begin : span.last - group.first_offset]
+        asked = records[begin : span.last - group.first_offset]
+        yield Portion(group.first_offset + begin, asked, len(group.blob))
