@@ -1,0 +1,1 @@
+"""Messages as tables, on Spark: source and sink, ingest, jobs, reports."""

@@ -1,0 +1,1 @@
+"""``format("mqtt")``: any broker, through a spool, at least once."""

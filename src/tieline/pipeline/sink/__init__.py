@@ -1,0 +1,1 @@
+"""Results of Spark jobs, back to MQTT."""

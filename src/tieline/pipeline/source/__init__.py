@@ -1,0 +1,1 @@
+"""``format("tieline")``: ranges of brokers' logs as Spark reads them."""

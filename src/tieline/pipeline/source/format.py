@@ -1,0 +1,68 @@
+"""The format ``tieline``: how Spark asks for readers and writers."""
+
+from __future__ import annotations
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
+from pyspark.sql.types import StructType
+
+from tieline.pipeline.options import OptionError
+from tieline.pipeline.sink.door import sink_options
+from tieline.pipeline.sink.once import OnceBatchWriter, OnceStreamWriter
+from tieline.pipeline.source.batch import BatchReader
+from tieline.pipeline.source.options import SourceOptions, read_options
+from tieline.pipeline.source.schema import SPARK
+from tieline.pipeline.source.stream import StreamReader
+
+
+class TielineSource(DataSource):
+    """Brokers' logs as tables and streams, and tables and streams as messages.
+
+    It defines no ``pushFilters``: with Spark's default settings a reader that has one fails, and streams never call it.
+    Topics and conditions are options, and the log servers evaluate them.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        """What stands in ``format(...)``."""
+        return "tieline"
+
+    def schema(self) -> StructType:
+        """The columns of the stream that was asked for."""
+        return _schema(read_options(self.options))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Reads once."""
+        return BatchReader(_checked(read_options(self.options), schema))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        """Reads on and on."""
+        return StreamReader(_checked(read_options(self.options), schema))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Publishes a data frame."""
+        return OnceBatchWriter(sink_options("tieline", self.options, schema, overwrite=overwrite))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
+        """Publishes the batches of a query."""
+        return OnceStreamWriter(sink_options("tieline", self.options, schema, overwrite=overwrite))
+
+
+def _schema(options: SourceOptions) -> StructType:
+    return StructType([SPARK[options.stream][name] for name in options.columns])
+
+
+def _checked(options: SourceOptions, schema: StructType) -> SourceOptions:
+    """Refuse a schema of the user's own that is not ours."""
+    ours = _schema(options)
+    if schema.simpleString() != ours.simpleString():
+        raise OptionError(
+            f'format("tieline") has its own schema, {ours.simpleString()}: leave .schema(...) out; '
+            '.option("columns", "offset,topic") reads fewer columns'
+        )
+    return options
