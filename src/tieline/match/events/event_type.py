@@ -120,9 +120,13 @@ class EventType:
         row = self._coded(list(values)) if self._coders else cast("list[float]", values)
         return Reading(values, row, self.position, find, properties, texts)
 
+    def values(self, payloads: Sequence[bytes], topic: str = "") -> list[list[Value] | None]:
+        """What many payloads say, one value per declared attribute; None for payloads that cannot be read."""
+        return self._codec.rows(payloads, topic)
+
     def rows(self, payloads: Sequence[bytes], topic: str = "") -> list[list[float] | None]:
         """The rows of many messages without properties, None for payloads that cannot be read."""
-        rows = self._codec.rows(payloads, topic)
+        rows = self.values(payloads, topic)
         for position, number in self._coders:
             for row in rows:
                 if row is not None:

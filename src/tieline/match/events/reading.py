@@ -45,11 +45,22 @@ class Reading:
             self._found[name] = self._search(name)
         return self._found[name]
 
+    def raw(self, name: str, place: str) -> object:
+        """What the message holds for an attribute, of whatever kind: in the payload, or as a user property."""
+        found = self._find(place)
+        if found is not None or not self._properties:
+            return found
+        texts = self._user_properties()
+        return texts.get(name, texts.get(place))
+
     def _search(self, name: str) -> Value | None:
         value = undeclared(self._find(name))
         if value is not None or not self._properties:
             return value
+        text = self._user_properties().get(name)
+        return None if text is None else undeclared_text(text)
+
+    def _user_properties(self) -> dict[str, str]:
         if self._texts is None:
             self._texts = user_properties(self._properties)
-        text = self._texts.get(name)
-        return None if text is None else undeclared_text(text)
+        return self._texts

@@ -1,0 +1,153 @@
+"""``lake.json``: what a lake is, which event types it knows, and every column that they ever had.
+
+A type may gain attributes: files of before have no such column, and readers see null.  A type may lose attributes: the
+column stays.  An attribute may not change its kind, because one column has one type.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from tieline.conf.schema import Event, Kind, Settings
+from tieline.match.events import EventType
+from tieline.match.space import Space
+from tieline.pipeline.lake.columns import check_names
+from tieline.pipeline.lake.disk import Disk
+from tieline.pipeline.lake.errors import Changed, NotALake
+
+VERSION: Final = 1
+Format = Literal["parquet", "delta"]
+#: Bits of the curve's key: a signed 64-bit column holds it.
+_BITS: Final = 62
+#: Cells along one axis: 65,536 are finer than row groups can be.
+_MOST_ORDER: Final = 16
+
+
+class Column(msgspec.Struct, frozen=True):
+    """An attribute's column, since when it is there, and since when no declaration has it any longer."""
+
+    kind: Kind
+    since: str
+    until: str | None = None
+
+
+class Clustering(msgspec.Struct, frozen=True):
+    """How the rows of a type are laid out: the attributes whose cells the Hilbert curve runs through.
+
+    It stays as it was when the type became known, so that the keys of all files are comparable.
+    """
+
+    attributes: tuple[str, ...]
+    bounds: tuple[tuple[float, float], ...]
+    order: int
+
+    def space(self) -> Space:
+        return Space(self.bounds, self.order)
+
+
+class KnownType(msgspec.Struct, frozen=True):
+    """An event type as the tables know it."""
+
+    #: As it was declared last.
+    declared: Event
+    #: Every attribute that it ever had, in the order of appearance.
+    columns: dict[str, Column]
+    #: None if it has no bounded number.
+    clustering: Clustering | None
+
+    def kinds(self) -> dict[str, Kind]:
+        return {name: column.kind for name, column in self.columns.items()}
+
+
+class Document(msgspec.Struct, frozen=True):
+    """The content of ``lake.json``."""
+
+    version: int
+    id: str
+    created: str
+    format: Format = "parquet"
+    types: dict[str, KnownType] = {}
+    #: The streaming query that fills the lake; None before the first batch of one.
+    query: str | None = None
+
+    def evolved(self, declared: Mapping[str, Event], now: str) -> Document:
+        """The document after a configuration was read; raises :class:`Changed` if the tables cannot follow it."""
+        types = dict(self.types)
+        for name, event in declared.items():
+            check_names(name, event.attributes)
+            types[name] = _evolved(name, types.get(name), event, now)
+        return msgspec.structs.replace(self, types=types)
+
+    def settings(self) -> Settings:
+        """The event types as they were declared last: enough to decode without the configuration file."""
+        return Settings(event={name: known.declared for name, known in self.types.items()})
+
+
+def created(form: Format, now: str) -> Document:
+    """A new lake without event types."""
+    return Document(version=VERSION, id=secrets.token_hex(8), created=now, format=form)
+
+
+def loaded(path: Path) -> Document:
+    """What a file says; raises :class:`NotALake`."""
+    try:
+        data = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise NotALake(f"{path.parent} is no lake: it has no {path.name}.") from None
+    try:
+        version = msgspec.json.decode(data, type=dict[str, object]).get("version")
+        if version != VERSION:
+            raise NotALake(f"{path} is of version {version}; this Tieline reads version {VERSION}.")
+        return msgspec.json.decode(data, type=Document)
+    except msgspec.DecodeError as problem:
+        raise NotALake(f"{path} cannot be read: {problem}.") from None
+
+
+def save(document: Document, path: Path, disk: Disk) -> None:
+    """Put a document in place of the old one, in one step."""
+    disk.write(path, msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
+
+
+def now_text() -> str:
+    """The time, as documents write it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _evolved(name: str, known: KnownType | None, event: Event, now: str) -> KnownType:
+    columns = {} if known is None else dict(known.columns)
+    lower = {each.lower(): each for each in columns}
+    for attribute in event.attributes:
+        before = columns.get(attribute.name)
+        if before is None and attribute.name.lower() in lower:
+            raise Changed(
+                f"event type {name} gains the attribute {attribute.name}, and its table has a column "
+                f"{lower[attribute.name.lower()]}: readers do not tell capitals from small letters."
+            )
+        if before is not None and before.kind != attribute.kind:
+            raise Changed(
+                f"attribute {attribute.name} of event type {name} is a {attribute.kind} now and a {before.kind} in the "
+                "tables: one column has one type. Give the attribute another name (path says what the payload calls "
+                "it), or begin another lake."
+            )
+        columns[attribute.name] = Column(attribute.kind, now if before is None else before.since)
+    present = {attribute.name for attribute in event.attributes}
+    for each, column in columns.items():
+        if each not in present and column.until is None:
+            columns[each] = msgspec.structs.replace(column, until=now)
+    return KnownType(event, columns, _clustering(name, event) if known is None else known.clustering)
+
+
+def _clustering(name: str, event: Event) -> Clustering | None:
+    attributes = EventType(name, event.topic, event.attributes, routing=event.routing).routing
+    bounds = {each.name: each.bounds for each in event.attributes if each.bounds is not None}
+    if not attributes:
+        return None
+    return Clustering(
+        attributes, tuple(bounds[each] for each in attributes), min(_MOST_ORDER, _BITS // len(attributes))
+    )

@@ -1,0 +1,198 @@
+"""A lake: a directory of tables that many may read and one ingest fills, batch by batch."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractContextManager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import pyarrow as pa
+
+from tieline.conf.schema import Settings
+from tieline.pipeline.lake import document as documents
+from tieline.pipeline.lake import exchange, landing, reading, staging
+from tieline.pipeline.lake import state as states
+from tieline.pipeline.lake.columns import arrow_schema
+from tieline.pipeline.lake.disk import Disk
+from tieline.pipeline.lake.document import Document, Format
+from tieline.pipeline.lake.errors import Foreign, LakeError
+from tieline.pipeline.lake.layout import DUPLICATES, QUARANTINE, Layout, Table, events
+from tieline.pipeline.lake.locks import locked
+from tieline.pipeline.lake.staging import Attempt
+from tieline.pipeline.lake.state import State
+from tieline.pipeline.lake.status import Status, status_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: Stands for a query's id where ingest runs without a checkpoint, behind Spark Connect: the state says how far it is.
+WITHOUT_CHECKPOINT: Final = "connect"
+
+
+class Lake:
+    """One lake; :meth:`open` and :meth:`create` make the object."""
+
+    def __init__(self, layout: Layout, document: Document, disk: Disk) -> None:
+        self.layout = layout
+        self.document = document
+        self.disk = disk
+
+    def __repr__(self) -> str:
+        return f"<Lake {self.layout.root}: {', '.join(self.document.types) or 'no event types'}>"
+
+    @classmethod
+    def open(cls, path: str | Path, *, disk: Disk | None = None) -> Lake:
+        """Open a lake that exists; finishes what a killed process began, and removes what it left behind."""
+        layout, disk = Layout(Path(path).absolute()), disk or Disk()
+        lake = cls(layout, documents.loaded(layout.document), disk)
+        if not os.access(layout.root, os.W_OK):
+            # for reading alone: whoever may write finishes and removes
+            return lake
+        with lake.changing():
+            lake.document = documents.loaded(layout.document)
+            landing.roll_forward(layout, disk, lake._place())
+            exchange.finish(layout, disk)
+            staging.sweep(layout, disk)
+        return lake
+
+    @classmethod
+    def create(
+        cls, path: str | Path, settings: Settings | None = None, *, form: Format = "parquet", disk: Disk | None = None
+    ) -> Lake:
+        """Make an empty lake; the directory must be empty or absent."""
+        layout, disk = Layout(Path(path).absolute()), disk or Disk()
+        if layout.document.exists():
+            raise LakeError(f"{layout.root} is a lake already.")
+        if layout.root.is_dir() and any(layout.root.iterdir()):
+            raise LakeError(f"{layout.root} is not empty, and no lake.")
+        if form == "delta":
+            from tieline.pipeline.lake import delta
+
+            delta.check()
+        for directory in (layout.root, layout.staging, layout.landing, layout.state, layout.checkpoints):
+            disk.make(directory)
+        now = documents.now_text()
+        document = documents.created(form, now)
+        if settings is not None:
+            document = document.evolved(settings.event, now)
+        documents.save(document, layout.document, disk)
+        return cls(layout, document, disk)
+
+    # --- what is in it ------------------------------------------------------------------------------------------------
+
+    def read(
+        self, spark: SparkSession, event_type: str, start: datetime | None = None, end: datetime | None = None
+    ) -> DataFrame:
+        """The events of a type from ``start`` up to, and without, ``end``, by event time."""
+        return reading.frame(self, spark, self.known(event_type), "_time", start, end)
+
+    def quarantine(self, spark: SparkSession, start: datetime | None = None, end: datetime | None = None) -> DataFrame:
+        """The records that could not be read, each with the reason."""
+        return reading.frame(self, spark, Table((QUARANTINE,)), "received", start, end)
+
+    def duplicates(self, spark: SparkSession, start: datetime | None = None, end: datetime | None = None) -> DataFrame:
+        """The records that were in the log before."""
+        return reading.frame(self, spark, Table((DUPLICATES,)), "received", start, end)
+
+    def status(self) -> Status:
+        """What the tables hold and what landed last; needs no Spark."""
+        return status_of(self)
+
+    def state(self) -> State:
+        """The state after the last batch."""
+        return states.newest(self.layout.state)[0]
+
+    def known(self, event_type: str) -> Table:
+        """The table of an event type; refuses one that the lake does not know."""
+        if event_type != "other" and event_type not in self.document.types:
+            known = ", ".join((*self.document.types, "other"))
+            raise LakeError(f'{self.layout.root} knows no event type "{event_type}"; it has {known}.')
+        return events(event_type)
+
+    def tables(self) -> list[Table]:
+        """All tables that may hold rows."""
+        names = (*self.document.types, "other")
+        return [*(events(name) for name in names), Table((QUARANTINE,)), Table((DUPLICATES,))]
+
+    def schema(self, table: Table) -> pa.Schema:
+        """The columns in the files of a table, as they are written today."""
+        known = None if table.event_type is None else self.document.types.get(table.event_type)
+        return arrow_schema(table, {} if known is None else known.kinds())
+
+    # --- how it changes -----------------------------------------------------------------------------------------------
+
+    def evolve(self, settings: Settings) -> None:
+        """Take over the event types of a configuration: new types, new attributes."""
+        with self.changing():
+            before = documents.loaded(self.layout.document)
+            self.document = before.evolved(settings.event, documents.now_text())
+            if self.document != before:
+                documents.save(self.document, self.layout.document, self.disk)
+
+    def claim(self, query: str) -> None:
+        """Say which query fills the lake; refuses another one than before.
+
+        Batches are counted by their query.  With the count of another one, rows would land twice or not at all.
+        """
+        with self.changing():
+            self.document = documents.loaded(self.layout.document)
+            if self.document.query == query:
+                return
+            self.refuse_other_query(query)
+            self.document = msgspec.structs.replace(self.document, query=query)
+            documents.save(self.document, self.layout.document, self.disk)
+
+    def refuse_other_query(self, query: str) -> None:
+        """Raise :class:`Foreign` if another query has filled the lake."""
+        known = self.document.query
+        if known is None or known == query or known not in self.state().queries:
+            return
+        if known == WITHOUT_CHECKPOINT:
+            raise Foreign(
+                f"{self.layout.root} is filled through Spark Connect, and its place in the logs is not that of any "
+                "checkpoint. Go on with --master sc://HOST, or begin another lake."
+            )
+        if query == WITHOUT_CHECKPOINT:
+            raise Foreign(
+                f"{self.layout.root} is filled by a streaming query, whose checkpoint says how far it is; behind Spark "
+                "Connect there is none. Go on with a master (local[*], spark://HOST), or begin another lake."
+            )
+        raise Foreign(
+            f"{self.layout.root} is filled by the query {known}, and this one is {query}: its checkpoint below "
+            f"{self.layout.checkpoints} was lost or exchanged. Bring it back, or begin another lake."
+        )
+
+    def attempt(self) -> AbstractContextManager[Attempt]:
+        """A place for the files of the next batch."""
+        return staging.attempt(self.layout, self.disk)
+
+    def land(self, attempt: Attempt, state: State) -> State:
+        """Bring an attempt into the tables as the next batch, together with the state after it."""
+        with self.changing():
+            landing.roll_forward(self.layout, self.disk, self._place())
+            number = self.state().batch + 1
+            state = msgspec.structs.replace(state, batch=number, landed=documents.now_text())
+            states.save(state, attempt.state, self.disk)
+            landing.decide(self.layout, self.disk, attempt, number)
+            landing.roll_forward(self.layout, self.disk, self._place())
+        return state
+
+    def ingesting(self) -> AbstractContextManager[None]:
+        """While this lasts, no other process ingests into the lake."""
+        return locked(
+            self.layout.ingest_lock, wait=False, busy=f"another process ingests into {self.layout.root} already."
+        )
+
+    def changing(self) -> AbstractContextManager[None]:
+        """While this lasts, no other process changes the tables."""
+        return locked(self.layout.lock)
+
+    def _place(self) -> landing.Place:
+        if self.document.format == "delta":
+            from tieline.pipeline.lake.delta import Appended
+
+            return Appended(self)
+        return landing.Renamed(self.layout, self.disk)

@@ -1,0 +1,100 @@
+"""Where everything is in a lake: the one place that knows the names of its directories."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final, NamedTuple
+
+#: The event type of topics that no declared type claims.
+OTHER: Final = "other"
+QUARANTINE: Final = "quarantine"
+DUPLICATES: Final = "duplicates"
+EVENTS: Final = "events"
+
+
+class Table(NamedTuple):
+    """A table by its place below the lake: ``events/reading``, ``quarantine``, ``duplicates``."""
+
+    parts: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return "/".join(self.parts)
+
+    @property
+    def event_type(self) -> str | None:
+        """The event type whose table it is."""
+        return self.parts[1] if self.parts[0] == EVENTS else None
+
+
+def events(event_type: str) -> Table:
+    """The table of an event type."""
+    return Table((EVENTS, event_type))
+
+
+def table(name: str) -> Table:
+    """The table of a name."""
+    return Table(tuple(name.split("/")))
+
+
+class Layout:
+    """The paths of one lake."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.document = root / "lake.json"
+        #: Held while tables change; not while files are written.
+        self.lock = root / "lock"
+        #: Half-done work, one directory for each attempt.
+        self.staging = root / "_staging"
+        #: Batches that are decided and not yet in their tables.
+        self.landing = root / "_landing"
+        #: What was known after the last batches, one directory for each.
+        self.state = root / "_state"
+        self.checkpoints = root / "_checkpoints"
+        #: Held by the one process that ingests, and by the one that compacts.
+        self.ingest_lock = root / "_state" / "ingest.lock"
+        self.compact_lock = root / "_state" / "compact.lock"
+
+    def table(self, table: Table) -> Path:
+        """The directory of a table."""
+        return self.root.joinpath(*table.parts)
+
+    def batch(self, table: Table, number: int) -> Path:
+        """The directory of a batch in a table."""
+        return self.table(table) / batch_name(number)
+
+    def tables(self) -> list[Table]:
+        """The tables that exist."""
+        found = [Table((name,)) for name in (QUARANTINE, DUPLICATES) if (self.root / name).is_dir()]
+        above = self.root / EVENTS
+        if above.is_dir():
+            found += [events(each.name) for each in sorted(above.iterdir()) if each.is_dir()]
+        return found
+
+
+def batch_name(number: int) -> str:
+    """The directory name of a batch, as readers of partitions expect it."""
+    return f"batch={number}"
+
+
+def batch_number(path: Path) -> int | None:
+    """The number of a batch's directory; None for any other name."""
+    key, _, value = path.name.partition("=")
+    return int(value) if key == "batch" and value.isdecimal() else None
+
+
+def day_name(day: str) -> str:
+    """The directory name of a day."""
+    return f"day={day}"
+
+
+def day_of(path: Path) -> str:
+    """The day of a file below a table."""
+    return path.parent.name.removeprefix("day=")
+
+
+def files(table_directory: Path) -> list[Path]:
+    """The Parquet files of a table, in the order of their batches."""
+    found = table_directory.glob("batch=*/day=*/*.parquet")
+    return sorted(found, key=lambda path: (batch_number(path.parent.parent) or 0, path.parent.name, path.name))
