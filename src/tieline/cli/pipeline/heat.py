@@ -1,0 +1,239 @@
+"""``tieline pipeline heat``: find the hot topics and the hot content, and tell the broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from tieline.cli.heat import give, said
+from tieline.cli.heat_over_http import give_over_http
+from tieline.cli.management import Management
+from tieline.cli.pipeline.flags import Master, Since, Until, Verbose, is_server, sentences, session, stopping
+from tieline.cli.pipeline.sources import (
+    EventFiles,
+    PasswordFile,
+    Urls,
+    User,
+    between,
+    options,
+    password_in,
+    records,
+    whole_seconds,
+)
+from tieline.cli.pipeline.tables import Format, Style, show
+from tieline.cli.trouble import MISUSED, Trouble
+from tieline.conf.paths import management_socket
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from tieline.pipeline.jobs.heat import Weights, Windows
+
+#: A broker keeps so many entries; what is colder than all of these has the broker's own heat.
+_MOST: Final = 100_000
+_COLUMNS: Final = ("topic", "heat", "subscribers", "deliveries", "publishes")
+_LOOK_S: Final = 1
+
+Give = Callable[[dict[str, float]], dict[str, Any]]
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def heat(
+    *,
+    url: Urls = None,
+    events: EventFiles = None,
+    lake: Annotated[
+        Path | None, typer.Option("--lake", metavar="DIR", help="Count what is published, too: the tables' directory.")
+    ] = None,
+    content: Annotated[
+        str | None, typer.Option(metavar="TYPE", help="Show the hot cells of an event type of the lake instead.")
+    ] = None,
+    window: Annotated[str, typer.Option(metavar="TIME", help="How long a window is.")] = "5m",
+    slide: Annotated[str, typer.Option(metavar="TIME", help="From one window's begin to the next.")] = "1m",
+    late: Annotated[str, typer.Option(metavar="TIME", help="With --every: how long to wait for late records.")] = "10s",
+    most: Annotated[int, typer.Option(metavar="COUNT", min=1, max=_MOST, help="So many of the hottest.")] = 20,
+    put: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHERE", help="Tell the broker: its --data directory, its socket, or its http:// address."
+        ),
+    ] = None,
+    period: Annotated[
+        str | None, typer.Option(metavar="TIME", help="How long the broker keeps it; else 60s, or twice --every.")
+    ] = None,
+    every: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Go on, with a new table that often, until SIGINT or SIGTERM.")
+    ] = None,
+    weights: Annotated[
+        tuple[float, float, float],
+        typer.Option(metavar="S D P", help="Weight of a subscriber, of a delivery and of a publish per second."),
+    ] = (1.0, 1.0, 1.0),
+    since: Since = None,
+    until: Until = None,
+    user: User = None,
+    password_file: PasswordFile = None,
+    master: Master = None,
+    style: Format = "human",
+    verbose: Verbose = False,
+) -> None:
+    """Say which topics are hot in the last window, from what brokers told about their deliveries.
+
+    With --put the broker orders the topics of a class by it, as after `tieline heat put`, for --period.
+    """
+    if every is not None and put is None:
+        raise Trouble("--every goes with --put: without it nobody is told.", code=MISUSED)
+    if every is not None and is_server(master):
+        raise Trouble(
+            "--every does not go with Spark Connect, where the batches of a stream end in the server: give another "
+            "master, or run --put now and then.",
+            code=MISUSED,
+        )
+    if content is not None and (lake is None or put is not None):
+        raise Trouble("--content reads the tables of --lake, and brokers take no heat of content.", code=MISUSED)
+    every_s = None if every is None else whole_seconds("--every", every)
+    with sentences():
+        from tieline.pipeline.jobs.heat import Weights, Windows
+
+        windows = Windows(
+            length_s=whole_seconds("--window", window),
+            slide_s=whole_seconds("--slide", slide),
+            late_s=whole_seconds("--late", late),
+        )
+        weighed = Weights(subscribers=weights[0], deliveries=weights[1], publishes=weights[2])
+        to_broker = None
+        if put is not None:
+            holds = period or ("60s" if every_s is None else f"{2 * every_s}s")
+            to_broker = _giver(put, holds, user, password_in(password_file))
+        with session(master, "tieline heat", verbose=verbose) as spark:
+            if lake is not None and content is not None:
+                _show_cells(spark, lake, content, windows, most, since, until, style)
+                return
+            told = records(
+                spark, "events", url, events, user=user, password_file=password_file, since=since, until=until
+            )
+            _once(told, _published(spark, lake, since, until), windows, weighed, most, to_broker, style)
+            if every_s is not None and to_broker is not None:
+                source = options("events", url, user, password_file)
+                _follow(spark, source, windows, weighed, most, to_broker, every_s)
+
+
+def _once(
+    events: DataFrame,
+    published: DataFrame | None,
+    windows: Windows,
+    weights: Weights,
+    most: int,
+    to_broker: Give | None,
+    style: Style,
+) -> None:
+    from tieline.pipeline.jobs.deliveries import deliveries
+    from tieline.pipeline.jobs.heat import from_deliveries, hottest, recent, table, topic_heat
+
+    activity = from_deliveries(deliveries(events))
+    if published is not None:
+        activity = activity.unionByName(published)
+    # both steps look twice: at the last moment, and at what belongs to it
+    found = topic_heat(recent(activity.cache(), windows), windows, weights).cache()
+    rows = hottest(found, most, behind_s=windows.length_s - windows.slide_s)
+    show(_COLUMNS, [row.asDict() for row in rows], style)
+    if to_broker is not None:
+        if not rows:
+            raise Trouble("no topic was hot, and a broker takes no empty table.")
+        print(said(to_broker(table(rows))))
+
+
+def _follow(
+    spark: SparkSession,
+    source: dict[str, str],
+    windows: Windows,
+    weights: Weights,
+    most: int,
+    to_broker: Give,
+    every_s: int,
+) -> None:
+    """One more table whenever a window is complete; a broker that is away for a while misses some."""
+    from tieline.pipeline.jobs.deliveries import deliveries
+    from tieline.pipeline.jobs.heat import from_deliveries, hottest, table, topic_heat
+
+    def tell(batch: DataFrame, _number: int) -> None:
+        rows = hottest(batch.cache(), most)
+        batch.unpersist()
+        if rows:
+            try:
+                print(said(to_broker(table(rows))), flush=True)
+            except Trouble as trouble:
+                print(f"tieline: {trouble}", flush=True)
+
+    events = spark.readStream.format("tieline").options(**source, startingOffsets="latest").load()
+    found = topic_heat(from_deliveries(deliveries(events)), windows, weights)
+    writing = found.writeStream.outputMode("append").foreachBatch(tell)
+    with stopping() as asked:
+        query = writing.trigger(processingTime=f"{every_s} seconds").start()
+        try:
+            while not asked.is_set() and not query.awaitTermination(_LOOK_S):
+                pass
+        finally:
+            query.stop()
+
+
+def _published(
+    spark: SparkSession, lake: Path | None, since: datetime | None, until: datetime | None
+) -> DataFrame | None:
+    """What was published, by the tables; by when it arrived, as deliveries are."""
+    from functools import reduce
+
+    from pyspark.sql import DataFrame
+
+    from tieline.pipeline.jobs.heat import from_messages
+    from tieline.pipeline.lake import OTHER, Lake
+
+    if lake is None:
+        return None
+    opened = Lake.open(lake)
+    tables = [opened.read(spark, name) for name in (*opened.document.types, OTHER)]
+    rows = [between(each.select("_topic", "_received"), "_received", since, until) for each in tables]
+    return from_messages(reduce(DataFrame.unionByName, rows), topic="_topic", time="_received")
+
+
+def _show_cells(
+    spark: SparkSession,
+    lake: Path,
+    name: str,
+    windows: Windows,
+    most: int,
+    since: datetime | None,
+    until: datetime | None,
+    style: Style,
+) -> None:
+    from pyspark.sql import functions as sql
+
+    from tieline.match.events import Events
+    from tieline.pipeline.jobs.content_heat import cell_heat, described
+    from tieline.pipeline.lake import Lake
+
+    opened = Lake.open(lake)
+    rows = opened.read(spark, name, since, until)
+    event = Events(opened.document.settings()).types[name]
+    found = cell_heat(rows, event, windows).orderBy(sql.desc("events"), "start", "cell").limit(most).collect()
+    told = [{**row.asDict(), "condition": described(row["cell"], event) or "anything"} for row in found]
+    show(("start", "end", "events", "share", "condition"), told, style)
+
+
+def _giver(where: str, period: str, user: str | None, password: str | None) -> Give:
+    if where.startswith(("http://", "https://")):
+        return lambda table: give_over_http(where, table, period, user=user, password=password)
+    path = Path(where)
+    socket = management_socket(where, "") if path.is_dir() else path
+
+    def over_socket(table: dict[str, float]) -> dict[str, Any]:
+        with Management(socket) as broker:
+            return give(broker, table, period)
+
+    return over_socket

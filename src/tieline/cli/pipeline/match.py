@@ -1,0 +1,136 @@
+"""``tieline pipeline match``: say what subscriptions would have delivered from the tables."""
+
+from __future__ import annotations
+
+import sys
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from tieline.cli.pipeline.flags import Config, Master, Since, Until, Verbose, sentences, session, settings_of
+from tieline.cli.pipeline.sources import Files, PasswordFile, Urls, User, records
+from tieline.cli.pipeline.tables import Format, show
+from tieline.cli.trouble import MISUSED, Trouble
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from tieline.pipeline.jobs.match.subscriptions import Subscription
+
+_PAIRS: Final = ("subscription", "_shard", "_offset", "_time", "_topic")
+_COUNTS: Final = ("subscription", "matches")
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def match(
+    *,
+    lake: Annotated[Path | None, typer.Option("--lake", metavar="DIR", help="The directory of the tables.")] = None,
+    history: Files = None,
+    url: Urls = None,
+    config: Config = None,
+    subscription: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--subscription", "-s", metavar="TEXT", help="As a client writes it: FILTER?CONDITION. Repeatable."
+        ),
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="One on each line, or a JSON array of id, filter and where.")
+    ] = None,
+    count: Annotated[bool, typer.Option("--count", help="Only how often each would have been met.")] = False,
+    most: Annotated[int, typer.Option(metavar="COUNT", min=0, help="Print so many messages; 0 prints all.")] = 100,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write all of them as Parquet files instead.")] = None,
+    since: Since = None,
+    until: Until = None,
+    user: User = None,
+    password_file: PasswordFile = None,
+    master: Master = None,
+    style: Format = "human",
+    verbose: Verbose = False,
+) -> None:
+    """Say which messages subscriptions would have been sent, with the broker's own matching.
+
+    Tables know the attributes that were declared when they were filled; the log, of a log server or as files, knows
+    everything that a message says, and takes its event types from --config.
+    """
+    if lake is not None and (history is not None or url):
+        raise Trouble(
+            "messages come from tables (--lake) or from a log (--url, --history), not from both.", code=MISUSED
+        )
+    with sentences():
+        from pyspark.sql import functions as sql
+
+        from tieline.pipeline.jobs.match.job import match_messages
+
+        wanted = _subscriptions(subscription or [], file)
+        with session(master, "tieline match", verbose=verbose) as spark:
+            if lake is not None:
+                found = _on_tables(spark, lake, wanted, since, until, counted=count)
+            else:
+                told = records(
+                    spark, "log", url, history, user=user, password_file=password_file, since=since, until=until
+                )
+                found = match_messages(told, wanted, settings_of(config), counted=count)
+            if out is not None:
+                found.write.mode("error").parquet(str(out.absolute()))
+                return
+            if count:
+                rows = found.orderBy(sql.desc("matches"), "subscription").collect()
+                known = {row["subscription"] for row in rows}
+                never = [{"subscription": each.id, "matches": 0} for each in wanted if each.id not in known]
+                show(_COUNTS, [*(row.asDict() for row in rows), *never], style)
+                return
+            ordered = found.orderBy("_time", "_shard", "_offset", "subscription")
+            rows = (ordered.limit(most + 1) if most else ordered).collect()
+            show(_PAIRS, [row.asDict() for row in (rows[:most] if most else rows)], style)
+            if most and len(rows) > most:
+                print("tieline: there are more; --most says how many are printed, --count counts.", file=sys.stderr)
+
+
+def _on_tables(
+    spark: SparkSession,
+    lake: Path,
+    wanted: Sequence[Subscription],
+    since: datetime | None,
+    until: datetime | None,
+    *,
+    counted: bool,
+) -> DataFrame:
+    """What all tables of a lake hold: declared types, other topics, and what could not be read but has a topic."""
+    from pyspark.sql import DataFrame
+    from pyspark.sql import functions as sql
+
+    from tieline.match.cover.filters import overlap
+    from tieline.match.events import Events
+    from tieline.pipeline.jobs.match.job import match_events, match_messages, match_payloads
+    from tieline.pipeline.lake import OTHER, Lake
+
+    opened = Lake.open(lake)
+    settings = opened.document.settings()
+    found = [
+        match_events(opened.read(spark, name, since, until), wanted, event, counted=counted)
+        for name, event in Events(settings).types.items()
+        if any(overlap(each.filter, event.topic) for each in wanted)
+    ]
+    found.append(match_payloads(opened.read(spark, OTHER, since, until), wanted, settings, counted=counted))
+    nothing = sql.lit(None).cast("map<string, struct<number: double, text: string, flag: boolean>>")
+    unread = opened.quarantine(spark, since, until).withColumn("attributes", nothing)
+    found.append(match_messages(unread, wanted, settings, counted=counted))
+    whole = reduce(DataFrame.unionByName, found)
+    return whole.groupBy("subscription").agg(sql.sum("matches").alias("matches")) if counted else whole
+
+
+def _subscriptions(texts: Sequence[str], file: Path | None) -> list[Subscription]:
+    from tieline.pipeline.jobs.match.subscriptions import distinct, read, subscription
+
+    wanted = distinct([*map(subscription, texts), *([] if file is None else read(file))])
+    if not wanted:
+        raise Trouble("give subscriptions: -s 'FILTER?CONDITION', or --file FILE.", code=MISUSED)
+    return wanted

@@ -1,0 +1,205 @@
+"""``tieline pipeline quality``: judge voltage and frequency by EN 50160, print the verdicts and write the report."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tieline.cli.frame import printable
+from tieline.cli.pipeline.flags import Json, LakePath, Master, Since, Until, Verbose, sentences, session
+from tieline.cli.steps import console
+from tieline.cli.trouble import MISUSED, Trouble
+
+if TYPE_CHECKING:
+    from tieline.pipeline.report.findings import Findings
+
+_STYLES: Final = {"pass": "green", "fail": "bold red", "too little data": "yellow"}
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def quality(
+    *,
+    lake: LakePath,
+    since: Since = None,
+    until: Until = None,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the report goes.")] = Path("power-quality.html"),
+    pdf: Annotated[bool, typer.Option("--pdf", help="Print a PDF beside it; needs Chromium or Chrome.")] = False,
+    json_: Json = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 if a node fails.")] = False,
+    network: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The network's name, for the title; else the lake's.")
+    ] = None,
+    nominal: Annotated[float, typer.Option(metavar="VOLTS", help="Nominal voltage, phase to neutral.")] = 230.0,
+    nominal_frequency: Annotated[float, typer.Option(metavar="HERTZ", help="Nominal frequency.")] = 50.0,
+    system: Annotated[
+        Literal["interconnected", "island"], typer.Option(help="Which frequency ranges of the standard apply.")
+    ] = "interconnected",
+    time_zone: Annotated[str, typer.Option(metavar="ZONE", help="Where weeks begin on Monday, 00:00.")] = "UTC",
+    every: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Time between two readings of a node; else its median.")
+    ] = None,
+    least_samples: Annotated[
+        float, typer.Option(metavar="SHARE", help="Part of its readings that a mean needs to count as measured.")
+    ] = 0.75,
+    least_coverage: Annotated[
+        float, typer.Option(metavar="SHARE", help="Part of a week's means that a verdict needs.")
+    ] = 0.9,
+    flagged: Annotated[
+        Literal["exclude", "keep"],
+        typer.Option(help="Means during dips, swells and interruptions: left out, or judged."),
+    ] = "exclude",
+    event: Annotated[str, typer.Option(metavar="TYPE", help="The event type of readings.")] = "reading",
+    incident_event: Annotated[str, typer.Option(metavar="TYPE", help="The event type of dips and the like.")] = (
+        "incident"
+    ),
+    voltage_column: Annotated[str, typer.Option(metavar="NAME", help="The attribute with volts.")] = "voltage",
+    frequency_column: Annotated[str, typer.Option(metavar="NAME", help="The attribute with hertz.")] = "frequency",
+    node_column: Annotated[str, typer.Option(metavar="NAME", help="The attribute with the node.")] = "node",
+    node_topic_level: Annotated[
+        int | None, typer.Option(metavar="LEVEL", min=1, help="Take the node from this level of the topic instead.")
+    ] = None,
+    time_column: Annotated[str, typer.Option(metavar="NAME", help="The column with the time of a reading.")] = "_time",
+    stamped: Annotated[
+        Literal["end", "begin"], typer.Option(help="Which moment of what it measured a reading's time is.")
+    ] = "end",
+    master: Master = None,
+    verbose: Verbose = False,
+) -> None:
+    """Judge voltage and frequency by EN 50160, week by week and node by node, and write a report.
+
+    A week in which too little was measured neither passes nor fails. Choose whole weeks with --from and --to.
+    """
+    with sentences():
+        from tieline.pipeline.jobs.quality.columns import Columns
+        from tieline.pipeline.jobs.quality.limits import Limits
+        from tieline.pipeline.lake import Lake
+        from tieline.pipeline.report import page as _page  # noqa: F401  what the report needs is missed now, not at the end
+        from tieline.pipeline.report.study import Question, study
+
+        try:
+            limits = Limits(
+                nominal_v=nominal,
+                nominal_hz=nominal_frequency,
+                system=system,
+                every_s=every,
+                least_samples=least_samples,
+                least_coverage=least_coverage,
+                flagged=flagged,
+                time_zone=time_zone,
+            )
+        except ValueError as problem:
+            raise Trouble(f"{problem}.", code=MISUSED) from None
+        columns = Columns(
+            node=node_column,
+            node_topic_level=node_topic_level,
+            time=time_column,
+            stamped=stamped,
+            voltage=voltage_column,
+            frequency=frequency_column,
+        )
+        opened = Lake.open(lake)
+        opened.known(event)
+        question = Question(
+            limits=limits, event=event, incident_event=incident_event, columns=columns, start=since, end=until
+        )
+        with _progress() as told:
+            told("starting Spark")
+            with session(master, "tieline quality", verbose=verbose) as spark:
+                findings = study(spark, opened, question, told)
+        _tell(findings, network or lake.absolute().name, out, pdf=pdf, as_json=json_)
+        if strict and any(findings.node_verdict(node) == "fail" for node in findings.nodes):
+            raise typer.Exit(1)
+
+
+def _tell(findings: Findings, network: str, out: Path, *, pdf: bool, as_json: bool) -> None:
+    """Write the report, then print the result: a report that cannot be written is no success."""
+    from tieline.pipeline.report.document import document
+    from tieline.pipeline.report.page import headline, render
+    from tieline.pipeline.report.pdf import NoPdf, print_pdf
+
+    generated = datetime.now(UTC)
+    _write(out, render(findings, network, generated))
+    if as_json:
+        print(json.dumps(document(findings, network, generated)))
+    else:
+        here = console()
+        here.print(_table(findings))
+        here.print(Text(headline(findings)))
+        here.print(Text(f"report: {out}"))
+    if not pdf:
+        return
+    try:
+        print_pdf(out, out.with_suffix(".pdf"))
+    except NoPdf as problem:
+        raise Trouble(f"{problem}.") from None
+    if not as_json:
+        console().print(Text(f"PDF: {out.with_suffix('.pdf')}"))
+
+
+def _write(out: Path, page: str) -> None:
+    """The whole page or the old one, never a part."""
+    partial = out.with_name(f".{out.name}.{os.getpid()}")
+    try:
+        partial.write_text(page, "utf-8")
+        partial.replace(out)
+    except OSError as problem:
+        partial.unlink(missing_ok=True)
+        raise Trouble(f"the report cannot be written to {out}: {problem.strerror}") from None
+
+
+def _table(findings: Findings) -> Table:
+    """One row for each node: its verdict, the worst week of each clause, how much was measured."""
+    from tieline.pipeline.jobs.quality.verdicts import TOO_LITTLE
+    from tieline.pipeline.report.figures import percent
+
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    table.add_column("node", overflow="fold")
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("weeks judged", justify="right", no_wrap=True)
+    for clause in findings.limits.clauses():
+        table.add_column(f"{clause.quantity} {clause.permille / 10:g} %", justify="right")
+    table.add_column("coverage V / Hz", justify="right", no_wrap=True)
+    table.add_column("incidents", justify="right")
+    for node in findings.nodes:
+        verdict = findings.node_verdict(node)
+        shares = [
+            Text(
+                percent(findings.lowest_share(node, clause)),
+                style=_STYLES[findings.clause_verdict(node, clause)],
+            )
+            for clause in findings.limits.clauses()
+        ]
+        coverage = [percent(findings.coverage(quantity, [node]), 1) for quantity in ("voltage", "frequency")]
+        table.add_row(
+            Text(printable(node)),
+            Text(verdict, style=_STYLES[verdict]),
+            f"{len(findings.weeks) - findings.node_weeks(node)[TOO_LITTLE]} of {len(findings.weeks)}",
+            *shares,
+            " / ".join(coverage),
+            f"{findings.incident_counts(node).total():,}",
+        )
+    return table
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str], None]]:
+    """Say which step runs: a line that changes on a terminal, plain lines elsewhere."""
+    screen = Console(stderr=True)
+    if not screen.is_terminal:
+        yield lambda step: print(step, file=sys.stderr, flush=True)
+        return
+    with screen.status("") as status:
+        yield lambda step: status.update(Text(step))

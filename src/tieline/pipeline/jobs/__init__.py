@@ -1,0 +1,1 @@
+"""What is computed from messages: functions of data frames."""

@@ -1,0 +1,143 @@
+"""History: directories of Parquet files that have the columns of the log, ingested like a log and each file once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from tieline.match.events.births import Births
+from tieline.pipeline.decode.births import Birth
+from tieline.pipeline.decode.records import NEEDED
+from tieline.pipeline.jobs import ingest_task
+from tieline.pipeline.jobs.ingest_batch import Batch
+from tieline.pipeline.jobs.ingest_task import Work
+from tieline.pipeline.lake import LakeError, State
+from tieline.pipeline.lake.columns import RECORD
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: Rows of one task.
+_TASK_ROWS: Final = 524_288
+
+
+class File(NamedTuple):
+    """A file of history."""
+
+    #: Its path below the directory, by which it is remembered.
+    name: str
+    path: Path
+    bytes: int
+    rows: int
+
+
+class Piece(NamedTuple):
+    """Some row groups of a file: the work of one task."""
+
+    path: str
+    groups: tuple[int, ...]
+
+
+def pending(directory: Path, state: State) -> list[File]:
+    """The files of a directory that have not been taken, by name; refuses one that changed since it was taken."""
+    if not directory.is_dir():
+        raise LakeError(f"{directory} is no directory of history files.")
+    # tasks read the files, and they run in other directories than this process
+    directory = directory.absolute()
+    found: list[File] = []
+    for path in sorted(directory.rglob("*.parquet")):
+        name, size = path.relative_to(directory).as_posix(), path.stat().st_size
+        taken = state.history.get(name)
+        if taken == size:
+            continue
+        if taken is not None:
+            raise LakeError(
+                f"{path} has {size:,} bytes and had {taken:,} when it was taken: a history file must not change. Give "
+                "new rows a new name."
+            )
+        found.append(File(name, path, size, _checked(path).num_rows))
+    return found
+
+
+def groups(files: Iterable[File], most_rows: int) -> Iterator[list[File]]:
+    """Files put together to batches of about so many rows; a file is never divided between two."""
+    batch: list[File] = []
+    count = 0
+    for each in files:
+        if batch and count + each.rows > most_rows:
+            yield batch
+            batch, count = [], 0
+        batch.append(each)
+        count += each.rows
+    if batch:
+        yield batch
+
+
+def batch_of(spark: SparkSession, files: Sequence[File]) -> Batch:
+    """Some files as a batch."""
+    pieces = [piece for each in files for piece in _pieces(each.path)]
+
+    def run(work: Work) -> list[tuple[str, bytes]]:
+        def task(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            mine = [pieces[number] for batch in numbers for number in batch.column("id").to_pylist()]
+            return ingest_task.run(_read(mine), work)
+
+        frame = spark.range(0, len(pieces), 1, max(1, len(pieces)))
+        return [(row["kind"], bytes(row["data"])) for row in frame.mapInArrow(task, ingest_task.REPORT_DDL).collect()]
+
+    def after(state: State) -> State:
+        return msgspec.structs.replace(state, history={**state.history, **{each.name: each.bytes for each in files}})
+
+    return Batch(run, lambda: _births(files), after)
+
+
+def _pieces(path: Path) -> Iterator[Piece]:
+    metadata = pq.read_metadata(path)
+    waiting: list[int] = []
+    count = 0
+    for number in range(metadata.num_row_groups):
+        waiting.append(number)
+        count += metadata.row_group(number).num_rows
+        if count >= _TASK_ROWS:
+            yield Piece(str(path), tuple(waiting))
+            waiting, count = [], 0
+    if waiting:
+        yield Piece(str(path), tuple(waiting))
+
+
+def _read(pieces: Iterable[Piece]) -> Iterator[pa.RecordBatch]:
+    """The records of some pieces, with the types that the log has."""
+    schema = pa.schema([RECORD.field(name) for name in NEEDED])
+    for piece in pieces:
+        with pq.ParquetFile(piece.path) as file:
+            for batch in file.iter_batches(ingest_task.PORTION_ROWS, row_groups=piece.groups, columns=list(NEEDED)):
+                yield from pa.Table.from_batches([batch]).select(NEEDED).cast(schema).to_batches()
+
+
+def _checked(path: Path) -> pq.FileMetaData:
+    try:
+        metadata = pq.read_metadata(path)
+    except (pa.ArrowInvalid, OSError) as problem:
+        raise LakeError(f"{path} is no Parquet file: {problem}.") from None
+    missing = [name for name in NEEDED if name not in metadata.schema.to_arrow_schema().names]
+    if missing:
+        raise LakeError(f"{path} does not have the columns of a log: {', '.join(missing)} are missing.")
+    return metadata
+
+
+def _births(files: Iterable[File]) -> list[Birth]:
+    found: list[Birth] = []
+    columns = list(Birth._fields)
+    for each in files:
+        with pq.ParquetFile(each.path) as file:
+            for batch in file.iter_batches(ingest_task.PORTION_ROWS, columns=columns):
+                table = pa.Table.from_batches([batch]).select(columns)
+                table = table.filter(pc.match_substring(table["topic"], "BIRTH/"))
+                found += [Birth(*row) for row in zip(*table.to_pydict().values(), strict=True)]
+    return [birth for birth in found if Births.is_birth(birth.topic)]

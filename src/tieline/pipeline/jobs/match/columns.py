@@ -1,0 +1,100 @@
+"""Columns of a table as the numbers that an index looks up: arrays all the way, no Python object per row.
+
+The numbers are those that a broker makes of a message (:mod:`tieline.match.events`): what is null, not finite, or an
+integer that float64 cannot hold is ``MISSING``; a time is seconds since 1970; a category is the number of a value that
+some condition names, or ``OTHER``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from tieline.match.box import MISSING
+from tieline.match.events import OTHER, Attribute, Value
+from tieline.match.events.kinds import EXACT
+from tieline.pipeline.jobs.match.plan import Plan
+
+Floats = NDArray[np.float64]
+#: How one row's attributes are read.
+Get = Callable[[str], Value | None]
+
+_MICROSECONDS: Final = 1e6
+
+
+def column_of(position: int) -> str:
+    """What the column of an attribute is called on its way: Spark would take a dot in a name for a path."""
+    return f"a{position}"
+
+
+def points(batch: pa.RecordBatch, plan: Plan) -> Floats:
+    """One row of numbers for each row of a batch whose columns are called :func:`column_of`."""
+    found = np.empty((batch.num_rows, len(plan.attributes)), np.float64)
+    for position, attribute in enumerate(plan.attributes):
+        found[:, position] = _numbers(batch.column(column_of(position)), attribute, plan.codes.get(position, {}))
+    return found
+
+
+def _numbers(column: pa.Array, attribute: Attribute, codes: Mapping[str, float]) -> Floats:
+    if attribute.kind == "category":
+        return _coded(column, codes)
+    if attribute.kind == "timestamp":
+        numbers = _floats(column.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64())) / _MICROSECONDS
+    elif attribute.kind == "boolean":
+        numbers = _floats(column.cast(pa.int8()))
+    else:
+        numbers = _floats(column)
+    if attribute.kind == "integer":
+        numbers[np.abs(numbers) > EXACT] = np.nan
+    numbers[~np.isfinite(numbers)] = MISSING
+    return numbers
+
+
+def _floats(column: pa.Array) -> Floats:
+    """A copy of a column of numbers, with NaN for nulls."""
+    whole = column.cast(pa.float64(), safe=False)
+    return np.array(pc.fill_null(whole, float("nan")).to_numpy(zero_copy_only=False), np.float64)
+
+
+def _coded(column: pa.Array, codes: Mapping[str, float]) -> Floats:
+    """Each value that occurs is looked up once, and there are far fewer of them than rows."""
+    whole = column.dictionary_encode()
+    known = [codes.get(value, OTHER) for value in whole.dictionary.to_pylist()]
+    by_index = np.array([*known, MISSING])
+    places = pc.fill_null(whole.indices, len(known)).to_numpy(zero_copy_only=False)
+    return np.asarray(by_index[places], np.float64)
+
+
+class Values:
+    """The attributes of a batch as conditions are evaluated with them; columns are unpacked when they are needed."""
+
+    def __init__(self, batch: pa.RecordBatch, plan: Plan) -> None:
+        self._batch = batch
+        self._positions = {each.name: (position, each.kind) for position, each in enumerate(plan.attributes)}
+        self._unpacked: dict[str, list[Any]] = {}
+
+    def of(self, row: int) -> Get:
+        """How the attributes of a row are read."""
+
+        def get(name: str) -> Value | None:
+            column = self._unpacked.get(name)
+            if column is None:
+                column = self._unpacked[name] = self._unpack(name)
+            value: Value | None = column[row]
+            return value
+
+        return get
+
+    def _unpack(self, name: str) -> list[Any]:
+        position, kind = self._positions[name]
+        column = self._batch.column(column_of(position))
+        if kind in ("category", "boolean"):
+            return list(column.to_pylist())
+        # the numbers of the index, so that both agree in every bit
+        numbers = _numbers(column, Attribute(name, kind), {})
+        return [None if number == MISSING else number for number in numbers.tolist()]

@@ -1,0 +1,171 @@
+"""Subscriptions on one event type, made ready for many processes: boxes as arrays, conditions beside them.
+
+Theory of operation
+-------------------
+The same steps as in a broker (:mod:`tieline.match.conditions`): a condition is bound to the event type; what becomes
+boxes goes into an index, what boxes only narrow down is decided message by message, and what nothing narrows is decided
+for every message.  Here they are taken once, by the driver.  A :class:`Plan` is plain data, which Spark carries to the
+workers; they make indexes of it (:mod:`tieline.pipeline.jobs.match.search`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from pickle import dumps
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tieline.match.box import Box, everything
+from tieline.match.cover.filters import covers, overlap
+from tieline.match.events import Attribute, CodesExhausted, EventType
+from tieline.match.where import Predicate, bind, understood
+from tieline.match.where.terms import OneOf, leaves
+from tieline.pipeline.jobs.match.subscriptions import NoSubscription, Subscription
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What all subscriptions with one topic filter want."""
+
+    filter: str
+    #: The numbers of those without a condition.
+    everything: NDArray[np.int64]
+    #: Those with boxes: their numbers, and the boxes ``lo[i]`` to ``hi[i]`` of the member ``owners[i]``.
+    members: NDArray[np.int64]
+    owners: NDArray[np.int64]
+    lo: Floats
+    hi: Floats
+    #: Members whose boxes are not their whole condition, and the condition.
+    unsure: Mapping[int, Predicate]
+    #: By number: conditions that no box narrows.
+    scanned: Mapping[int, Predicate]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """Everything that a worker needs to know about the subscriptions on one event type.
+
+    Plans are compared by a digest: a worker that is given the same one again need not look at a thousand boxes.
+    """
+
+    event: str
+    attributes: tuple[Attribute, ...]
+    #: By number: what the subscriptions are called.
+    ids: tuple[str, ...]
+    wanted: tuple[Wanted, ...]
+    #: By position of a category: the numbers of the values that conditions name.
+    codes: Mapping[int, Mapping[str, float]]
+    #: Whether an answer depends on earlier messages of the same topic.
+    is_stateful: bool
+    #: A topic of the type, if all filters match all of them, so that nobody has to look at topics; None otherwise.
+    any_topic: str | None
+    digest: bytes = b""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+
+def make_plan(subscriptions: Sequence[Subscription], event: EventType, *, only_declared: bool = False) -> Plan:
+    """Bind subscriptions to an event type; those that no topic of the type can meet are left out.
+
+    ``only_declared`` refuses conditions on attributes that the type does not declare: tables do not keep them.
+    """
+    met = [(number, each) for number, each in enumerate(subscriptions) if overlap(each.filter, event.topic)]
+    if only_declared:
+        _refuse_undeclared([each for _number, each in met], event)
+    by_filter: dict[str, list[tuple[int, Subscription]]] = {}
+    for number, each in met:
+        by_filter.setdefault(each.filter, []).append((number, each))
+    named: dict[str, set[str]] = {}
+    wanted = tuple(_wanted(filter_, some, event, named) for filter_, some in by_filter.items())
+    plan = Plan(
+        event=event.name,
+        attributes=event.attributes,
+        ids=tuple(each.id for each in subscriptions),
+        wanted=wanted,
+        codes=_codes(event, named),
+        is_stateful=any(each.is_stateful for _number, each in met),
+        any_topic=_name(event.topic) if all(covers(each.filter, event.topic) for _number, each in met) else None,
+    )
+    return replace(plan, digest=blake2b(dumps(plan), digest_size=16).digest())
+
+
+def _wanted(
+    filter_: str, some: Iterable[tuple[int, Subscription]], event: EventType, named: dict[str, set[str]]
+) -> Wanted:
+    dimensions = len(event.attributes)
+    plain: list[int] = []
+    members: list[int] = []
+    owners: list[int] = []
+    boxes: list[Box] = []
+    unsure: dict[int, Predicate] = {}
+    scanned: dict[int, Predicate] = {}
+    for number, each in some:
+        if each.predicate is None:
+            plain.append(number)
+            continue
+        try:
+            bound = bind(each.predicate, event)
+        except CodesExhausted:
+            bound = None
+        is_open = bound is not None and not bound.is_exact and list(bound.boxes) == [everything(dimensions)]
+        if bound is None or not dimensions or is_open:
+            scanned[number] = understood(each.predicate, event)
+            continue
+        _note_names(each.predicate, event, named)
+        if not bound.is_exact:
+            unsure[len(members)] = bound.predicate
+        owners += [len(members)] * len(bound.boxes)
+        boxes += bound.boxes
+        members.append(number)
+    return Wanted(
+        filter_,
+        np.array(plain, np.int64),
+        np.array(members, np.int64),
+        np.array(owners, np.int64),
+        np.array([box.lo for box in boxes], np.float64).reshape(len(boxes), dimensions),
+        np.array([box.hi for box in boxes], np.float64).reshape(len(boxes), dimensions),
+        unsure,
+        scanned,
+    )
+
+
+def _name(filter_: str) -> str:
+    """One of the topics that a filter matches."""
+    return "/".join("x" if level in ("+", "#") else level for level in filter_.split("/"))
+
+
+def _note_names(predicate: Predicate, event: EventType, named: dict[str, set[str]]) -> None:
+    """Remember the values of categories that a condition names: they have numbers, all others share one."""
+    for leaf in leaves(predicate.term):
+        position = event.position.get(leaf.name)
+        if position is not None and event.attributes[position].kind == "category" and isinstance(leaf, OneOf):
+            named.setdefault(leaf.name, set()).update(value for value in leaf.values if isinstance(value, str))
+
+
+def _codes(event: EventType, named: Mapping[str, set[str]]) -> dict[int, dict[str, float]]:
+    codes: dict[int, dict[str, float]] = {}
+    for position, attribute in enumerate(event.attributes):
+        if attribute.kind == "category":
+            values = sorted({*attribute.values, *named.get(attribute.name, ())})
+            found = {value: event.code(attribute.name, value) for value in values}
+            codes[position] = {value: code for value, code in found.items() if code is not None}
+    return codes
+
+
+def _refuse_undeclared(subscriptions: Iterable[Subscription], event: EventType) -> None:
+    for each in subscriptions:
+        for name in () if each.predicate is None else each.predicate.names:
+            if name not in event.position:
+                raise NoSubscription(
+                    f'"{each.id}" asks for {name}, which the event type {event.name} does not declare: tables hold '
+                    "what is declared. Ask the log instead."
+                )

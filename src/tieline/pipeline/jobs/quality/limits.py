@@ -1,0 +1,83 @@
+"""What readings are judged by: nominal values, the kind of system, and how much data a verdict takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from tieline.pipeline.jobs.quality.clauses import CLAUSES, SYSTEMS, Clause, Quantity, System
+
+#: What becomes of means during a dip, swell or interruption.
+Flagged = Literal["exclude", "keep"]
+#: Percentages of round nominal values are meant to be round: 230 V and 10 % are 253 V, not 253.00000000000003 V.
+_DECIMALS: Final = 9
+
+
+class Range(NamedTuple):
+    """Values that are allowed, both ends included."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """One way to read EN 50160; the defaults are those of a public low-voltage network in Europe."""
+
+    nominal_v: float = 230.0
+    nominal_hz: float = 50.0
+    system: System = "interconnected"
+    #: Seconds between two readings of a node; None: each node's own median is taken.
+    every_s: float | None = None
+    #: Which part of the readings that a window should hold must be there for its mean to count as measured.
+    least_samples: float = 0.75
+    #: Which part of a week's means must have been judged before the week can pass.
+    least_coverage: float = 0.9
+    #: Means that touch an incident are left out, as IEC 61000-4-30 has it, or judged like all others.
+    flagged: Flagged = "exclude"
+    #: Weeks begin on Monday, 00:00, here.
+    time_zone: str = "UTC"
+
+    def __post_init__(self) -> None:
+        if not (0 < self.nominal_v < 1e6 and 0 < self.nominal_hz < 1e3):
+            raise ValueError("nominal values are above zero, in volts and hertz")
+        if self.system not in SYSTEMS:
+            raise ValueError(f"a system is {' or '.join(SYSTEMS)}, not {self.system}")
+        if self.flagged not in ("exclude", "keep"):
+            raise ValueError(f"flagged means are excluded (exclude) or kept (keep), not {self.flagged}")
+        if self.every_s is not None and not 0 < self.every_s < 1e6:
+            raise ValueError("the seconds between two readings are above zero")
+        for name, share in (("samples", self.least_samples), ("coverage", self.least_coverage)):
+            if not 0 < share <= 1:
+                raise ValueError(f"the least {name} are a share above 0 and up to 1, not {share}")
+        try:
+            ZoneInfo(self.time_zone)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            raise ValueError(f"there is no time zone {self.time_zone!r}; names are like Europe/Madrid") from None
+
+    def nominal(self, quantity: Quantity) -> float:
+        """The value that percentages are of."""
+        return self.nominal_v if quantity == "voltage" else self.nominal_hz
+
+    def clauses(self, quantity: Quantity | None = None) -> tuple[Clause, ...]:
+        """The clauses for this system, of one quantity or of both."""
+        return tuple(
+            clause for clause in CLAUSES if self.system in clause.systems and quantity in (None, clause.quantity)
+        )
+
+    def range(self, clause: Clause) -> Range:
+        """The values that a clause allows."""
+        nominal = self.nominal(clause.quantity)
+        return Range(
+            round(nominal * (1 + clause.low_percent / 100), _DECIMALS),
+            round(nominal * (1 + clause.high_percent / 100), _DECIMALS),
+        )
+
+    def normal(self, quantity: Quantity) -> Range:
+        """Where values lie most of the time."""
+        return self.range(next(clause for clause in self.clauses(quantity) if not clause.is_absolute))
+
+    def extreme(self, quantity: Quantity) -> Range:
+        """What values never leave."""
+        return self.range(next(clause for clause in self.clauses(quantity) if clause.is_absolute))

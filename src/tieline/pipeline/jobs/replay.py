@@ -1,0 +1,110 @@
+"""Recorded messages, ready to be sent again: from the log, or made again from tables, in the order of time.
+
+Tables hold attributes and no payloads.  A payload in JSON, or one that is a number, is written anew from them; it says
+the same as the recorded one, not letter by letter.  Sparkplug B and CBOR are not written anew: replay those from a log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import date, timedelta
+from typing import Any, Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sql
+
+from tieline.conf.schema import Attribute, Event
+
+#: What a message to send has.
+COLUMNS: Final = ("time", "shard", "offset", "publisher", "topic", "payload", "qos", "retain", "level", "properties")
+_NO_PROPERTIES: Final = "array<struct<key: string, value: string>>"
+
+
+class Unrepeatable(ValueError):
+    """What a table holds cannot be written as messages; the text is a sentence."""
+
+
+def from_log(log: DataFrame) -> DataFrame:
+    """Messages as the log has them."""
+    return log.select(sql.col("received").alias("time"), *COLUMNS[1:])
+
+
+def from_table(events: DataFrame, name: str, declared: Event) -> DataFrame:
+    """Messages that say what a table of an event type says; the time is the event's own."""
+    if declared.payload == "number":
+        (attribute,) = declared.attributes[:1]
+        payload = _value(attribute).cast("string")
+    elif declared.payload == "json":
+        payload = sql.to_json(_object(_nested(name, declared.attributes)))
+    else:
+        raise Unrepeatable(
+            f"the event type {name} is written in {declared.payload}, which tables cannot give back: replay a log."
+        )
+    return _from_lake(events, payload.cast("binary"))
+
+
+def from_others(others: DataFrame) -> DataFrame:
+    """Messages of topics without a declared type, which tables keep as they were."""
+    return _from_lake(others, sql.col("_payload"))
+
+
+def in_order(messages: DataFrame) -> Iterator[dict[str, Any]]:
+    """All messages by their time, a day at a time: neither Spark nor this process holds more than one day sorted."""
+    days = messages.agg(sql.min(sql.to_date("time")).alias("first"), sql.max(sql.to_date("time")).alias("last")).first()
+    if days is None or days["first"] is None:
+        return
+    for day in _days(days["first"], days["last"]):
+        of_day = messages.where(sql.to_date("time") == sql.lit(day))
+        for row in of_day.orderBy("time", "shard", "offset").toLocalIterator(prefetchPartitions=True):
+            yield row.asDict()
+
+
+def _from_lake(rows: DataFrame, payload: Column) -> DataFrame:
+    return rows.select(
+        sql.col("_time").alias("time"),
+        sql.col("_shard").alias("shard"),
+        sql.col("_offset").alias("offset"),
+        sql.col("_publisher").alias("publisher"),
+        sql.col("_topic").alias("topic"),
+        payload.alias("payload"),
+        sql.col("_qos").alias("qos"),
+        sql.lit(False).alias("retain"),
+        sql.col("_level").alias("level"),
+        sql.array().cast(_NO_PROPERTIES).alias("properties"),
+    )
+
+
+def _days(first: date, last: date) -> Iterator[date]:
+    for number in range((last - first).days + 1):
+        yield first + timedelta(days=number)
+
+
+def _nested(name: str, attributes: tuple[Attribute, ...]) -> dict[str, Any]:
+    """Where the payload holds each attribute: names, and below them names or attributes."""
+    tree: dict[str, Any] = {}
+    for attribute in attributes:
+        *way, last = attribute.place.split(".")
+        if any(step.isdigit() for step in (*way, last)):
+            raise Unrepeatable(
+                f"{attribute.name} of the event type {name} is in an array of its payload ({attribute.place}), of "
+                "which tables do not know the rest: replay a log."
+            )
+        inner = tree
+        for step in way:
+            inner = inner.setdefault(step, {})
+        inner[last] = attribute
+    return tree
+
+
+def _object(tree: Mapping[str, Any]) -> Column:
+    # to_json leaves out what is null, as the message did
+    return sql.struct(
+        *((_object(inner) if isinstance(inner, dict) else _value(inner)).alias(step) for step, inner in tree.items())
+    )
+
+
+def _value(attribute: Attribute) -> Column:
+    column = sql.col(f"`{attribute.name}`")
+    if attribute.kind == "timestamp":
+        return sql.unix_micros(column) / 1e6
+    return column

@@ -1,0 +1,148 @@
+"""The commands over files that brokers' records were exported to, and with a live broker to talk to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.kits.patience import until
+from tests.pipeline.jobs.scenes import events_table, log_table, traffic
+from tests.pipeline.jobs.test_replay import Listener
+from tieline.cli.pipeline.flags import sentences
+from tieline.cli.trouble import Trouble
+from tieline.conf.schema import Listener as Listening
+from tieline.conf.schema import Settings
+from tieline.core.record import Record, digest_of
+from tieline.pytest_plugin import BrokerThread
+
+Run = Callable[..., str]
+
+TOLD: Final = [
+    traffic(10, "meter", "grid/1", "desk", {1: 60, 16: 60}, level=0, class_="log"),
+    traffic(10, "meter", "grid/1", "book", {1: 60}, level=0, class_="log"),
+    traffic(10, "relay", "grid/trip", "desk", {4: 30}, level=3, class_="alarm"),
+]
+
+
+@pytest.fixture(name="run")
+def _run(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command to its end, in this process and on the tests' session; what it printed."""
+
+    @contextmanager
+    def session(*_: object, **__: object) -> Iterator[SparkSession]:
+        with sentences():
+            yield spark
+
+    def run(verb: str, *words: str) -> str:
+        module = import_module(f"tieline.cli.pipeline.{verb}")
+        monkeypatch.setattr(module, "session", session)
+        capsys.readouterr()
+        module.app(args=list(words), standalone_mode=False)
+        return capsys.readouterr().out
+
+    return run
+
+
+@pytest.fixture(name="events")
+def _events(tmp_path: Path) -> str:
+    return _written(tmp_path / "events", events_table(TOLD))
+
+
+@pytest.fixture(name="log")
+def _log(tmp_path: Path) -> str:
+    def record(number: int) -> Record:
+        topic, payload = "t/1", json.dumps({"v": number}).encode()
+        digest = digest_of(topic.encode(), payload)
+        return Record(number * 10**9, "meter", 1, number, False, 1, False, 1, "normal", topic, payload, b"", digest)
+
+    return _written(tmp_path / "log", log_table([record(number) for number in range(20)]))
+
+
+def _written(directory: Path, table: pa.Table) -> str:
+    directory.mkdir()
+    pq.write_table(table, directory / "0.parquet")
+    return str(directory)
+
+
+def test_latency(run: Run, events: str) -> None:
+    head, alarm, log = run("latency", "--events", events).splitlines()
+    assert head.split()[:4] == ["level", "class", "topics", "messages"]
+    assert alarm.split()[:5] == ["3", "alarm", "#", "30", "4"] and alarm.endswith("kept")
+    assert log.split()[:8] == ["0", "log", "#", "180", "1", "16", "16", "16"] and log.endswith("kept, strict")
+    lines = run("latency", "--events", events, "--format", "json", "--require", "log=immediate-1a").splitlines()
+    row = json.loads(lines[-1])
+    assert (row["class"], row["requirement"], row["verdict"]) == ("log", "immediate-1a", "undecided")
+    with pytest.raises(Trouble, match='no requirement "soon"'):
+        run("latency", "--events", events, "--require", "log=soon")
+
+
+def test_traffic_and_its_instance(run: Run, events: str, tmp_path: Path) -> None:
+    out = tmp_path / "instance.json"
+    printed = run("traffic", "--events", events, "--format", "csv", "--instance", str(out), "--name", "grid")
+    assert printed.splitlines()[1:] == [
+        "a,meter,grid/1,book,log,60,6000,6.0,600.0",
+        "a,meter,grid/1,desk,log,120,12000,12.0,1200.0",
+        "a,relay,grid/trip,desk,alarm,30,3000,3.0,300.0",
+    ]
+    found = json.loads(out.read_text())
+    assert [(each["id"], each["rate"], each["class"]) for each in found["topics"]] == [
+        ("grid/1", 1200.0, 0),
+        ("grid/trip", 300.0, 3),
+    ]
+
+
+def test_heat_given_by_the_job_is_what_the_broker_has(run: Run, events: str, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with BrokerThread(Settings(listener=(Listening(url="tcp://127.0.0.1:0"),), data=str(data)), manage=True) as broker:
+        words = ("--events", events, "--window", "20s", "--slide", "20s", "--put", str(data), "--period", "2m")
+        printed = run("heat", *words)
+        table, period_s = broker.ask(lambda core: (core.heat_source.table, core.heat_source.period_s))
+        assert table is not None
+        # two subscribers and 180 deliveries in 20 s; one and 30
+        assert table.hottest(5) == [("grid/1", 11.0), ("grid/trip", 2.5)]
+        assert period_s == 120.0
+        assert printed.endswith("given: 2 entries for 2.0 min\n")
+    with pytest.raises(Trouble, match="goes with --put"):
+        run("heat", "--every", "10s")
+    with pytest.raises(Trouble, match="does not go with Spark Connect"):
+        run("heat", "--every", "10s", "--put", str(data), "--master", "sc://head")
+
+
+def test_match_prints_messages_and_counts(run: Run, log: str, tmp_path: Path) -> None:
+    wishes = tmp_path / "wishes"
+    wishes.write_text("t/#?v >= 17\nt/+?delta(v) > 4\nnothing/here\n")
+    printed = run("match", "--history", log, "-s", "t/1?v < 2", "--format", "csv").splitlines()
+    assert [line.split(",")[:3] for line in printed[1:]] == [["t/1?v < 2", "a", "0"], ["t/1?v < 2", "a", "1"]]
+    counted = run("match", "--history", log, "--file", str(wishes), "--count", "--format", "csv").splitlines()
+    assert counted[1:] == ["t/+?delta(v) > 4,4", "t/#?v >= 17,3", "nothing/here,0"]
+    with pytest.raises(Trouble, match="give subscriptions"):
+        run("match", "--history", log)
+    with pytest.raises(Trouble, match="shared subscription"):
+        run("match", "--history", log, "-s", "$share/g/t/#")
+    with pytest.raises(Trouble, match="not from both"):
+        run("match", "--history", log, "--lake", log, "-s", "#")
+
+
+def test_load_is_simulated(run: Run, log: str) -> None:
+    with BrokerThread() as broker:
+        listener = Listener(broker)
+        try:
+            printed = run(
+                "simulate_load", "--history", log, "--broker", f"mqtt://127.0.0.1:{broker.port}", "--speed", "max",
+                "--from", "1970-01-01T00:00:05", "--to", "1970-01-01T00:00:15", "--topic", "t/+",
+            )  # fmt: skip
+            assert printed.startswith("10 published in ") and "10 acknowledged, 0 late" in printed
+            until(lambda: len(listener.heard) == 10, "all messages")
+            heard = [json.loads(each.payload)["v"] for each in listener.heard]
+        finally:
+            listener.close()
+    assert heard == list(range(5, 15))
