@@ -1,0 +1,89 @@
+"""``tieline plan compare``: all methods on one instance, as a table and a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from tieline.cli.plan.draw import picture_path
+from tieline.cli.plan.files import InstanceFile, instance_in, sentences, write
+from tieline.cli.plan.solve import Seed
+
+if TYPE_CHECKING:
+    from tieline.plan.draw.comparison import Result
+
+#: Letters of a line where nobody's terminal is known.
+_WIDTH = 120
+#: In the order of the table: what we ship, exact, the paper's, distributed.
+METHODS = ("auto", "lns", "mip", "lagrangian", "annealing", "distributed")
+
+
+def compare(
+    file: InstanceFile,
+    *,
+    seconds: Annotated[float, typer.Option(metavar="S", min=0.01, help="The most that each method may take.")] = 10.0,
+    seed: Seed = 0,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="PICTURE", help="A picture of it: .svg, .png or .pdf.")
+    ] = None,
+    json: Annotated[
+        Path | None, typer.Option("--json", metavar="OUT", help="Write the figures there; - is standard output.")
+    ] = None,
+) -> None:
+    """Let every method solve an instance, and hold each against the best bound that any of them found.
+
+    Ctrl-C ends the method that is at work, and goes on with the next.
+    """
+    path = None if out is None else picture_path(out, "")
+    with sentences():
+        from tieline.cli.plan.progress import Display, stoppable
+        from tieline.plan.draw.comparison import draw_comparison, rendered, results
+        from tieline.plan.proof import proven
+        from tieline.plan.solve import solve
+
+        instance = instance_in(file)
+        plans = {}
+        for method in METHODS:
+            with stoppable() as stop, Display(method) as display:
+                plans[method] = proven(
+                    instance,
+                    solve(instance, method=method, seconds=seconds, seed=seed, watch=display.tell, stop=stop),
+                )
+        found = results(plans)
+        if path is not None:
+            draw_comparison(instance.name, found, path)
+        if json is not None:
+            write(json, rendered(instance.name, found))
+            if str(json) == "-":
+                return
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_WIDTH)
+    console.print(_table(found))
+    if path is not None:
+        console.print(f"drawn: {path}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _table(results: list[Result]) -> Table:
+    from tieline.cli.plan.words import amount, share
+
+    table = Table("method", "objective", "unmet", "cost", "own bound", "gap to best bound", "seconds", "status")
+    for column in table.columns[1:-1]:
+        column.justify = "right"
+    for result in results:
+        plan = result.plan
+        table.add_row(
+            result.method,
+            amount(plan.objective),
+            f"{plan.unmet:,}",
+            amount(plan.cost),
+            amount(plan.bound),
+            share(result.gap),
+            f"{plan.seconds:.2f}",
+            plan.status + (f", {plan.notes['messages']:,.0f} messages" if "messages" in plan.notes else ""),
+        )
+    return table

@@ -1,0 +1,115 @@
+"""Plans in words and tables."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+from tieline.cli.frame import number, printable
+
+if TYPE_CHECKING:
+    from tieline.plan.instance import Instance
+    from tieline.plan.plan import Plan
+
+#: Rows of a table of links or requests, before it says how many more there are.
+_MOST_ROWS = 10
+
+
+def summary(instance: Instance, plan: Plan) -> str:
+    """A plan in one line."""
+    requests = instance.request_count
+    return (
+        f"objective {amount(plan.objective)}, cost {amount(plan.cost)}, {requests - plan.unmet:,} of {requests:,} "
+        f"requests served, bound {amount(plan.bound)}, gap {share(plan.gap)}, {plan.status}"
+    )
+
+
+def result(instance: Instance, plan: Plan) -> Table:
+    """What was found, and how good it is."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim")
+    table.add_column(justify="right", style="bold")
+    table.add_column()
+    requests = instance.request_count
+    objective_note = "cost of the links" if plan.unmet == 0 else "cost of the links + price of the unmet requests"
+    rows = [
+        ("objective", amount(plan.objective), objective_note),
+        ("cost", amount(plan.cost), "each link once per subscriber served through it"),
+        ("unmet", f"{plan.unmet:,}", f"of {requests:,} requests" + _price_note(instance, plan)),
+        ("bound", amount(plan.bound), "no plan has a smaller objective"),
+        ("gap", share(plan.gap), "(objective - bound) / objective"),
+        ("seconds", f"{plan.seconds:.2f}", f"with {plan.method}"),
+        ("status", plan.status, _MEANINGS[plan.status]),
+    ]
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def busiest(instance: Instance, plan: Plan) -> Table | None:
+    """The links that are fullest; none if nothing limits them."""
+    from tieline.plan.proof import examine
+
+    load = examine(instance, plan.routes).load
+    used = [
+        (carried / link.capacity, carried, link)
+        for carried, link in zip(load, instance.links, strict=True)
+        if carried > 0 and math.isfinite(link.capacity)
+    ]
+    if not used:
+        return None
+    used.sort(key=lambda one: (-one[0], one[2].a, one[2].b))
+    table = Table("busiest links", "load", "capacity", "used", box=None, header_style="dim", pad_edge=False)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for part, carried, link in used[:_MOST_ROWS]:
+        colour = "red" if part > _FULL else "yellow" if part > _BUSY else "green"
+        table.add_row(
+            printable(f"{link.a} - {link.b}"), amount(carried), amount(link.capacity), f"[{colour}]{share(part)}[/]"
+        )
+    return table
+
+
+def unmet(plan: Plan) -> Table | None:
+    """Who gets nothing; none if everybody is served."""
+    missing = plan.unmet_requests()
+    if not missing:
+        return None
+    table = Table("unmet: topic", "subscriber", box=None, header_style="dim", pad_edge=False)
+    for topic, subscriber in missing[:_MOST_ROWS]:
+        table.add_row(printable(topic), printable(subscriber))
+    if len(missing) > _MOST_ROWS:
+        table.add_row(f"and {len(missing) - _MOST_ROWS:,} more", "")
+    return table
+
+
+def amount(value: float) -> str:
+    """A sum of costs, or of rates."""
+    if math.isinf(value):
+        return "none"
+    return number(round(value, 6)) if abs(value) < 1e6 or float(value).is_integer() else f"{value:,.1f}"
+
+
+def share(part: float) -> str:
+    """A part of something, in percent; more digits where it is small."""
+    percent = 100 * part
+    if percent == 0:
+        return "0 %"
+    return f"{percent:.0f} %" if percent >= 10 else f"{percent:.2f} %" if percent >= 0.01 else "< 0.01 %"
+
+
+_MEANINGS = {
+    "optimal": "bound and objective meet: no plan is better",
+    "feasible": "every limit is kept; a better plan may exist",
+    "interrupted": "every limit is kept; the search was ended early",
+}
+_FULL = 0.95
+_BUSY = 0.7
+
+
+def _price_note(instance: Instance, plan: Plan) -> str:
+    if not plan.unmet or instance.unmet_cost is None:
+        return ""
+    return f", {amount(instance.unmet_cost)} each"

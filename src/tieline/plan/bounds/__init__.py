@@ -1,0 +1,1 @@
+"""Lower bounds of the objective: the paper's, which is none, and valid ones."""

@@ -1,0 +1,53 @@
+"""From a solver's trees to a plan: the figures are computed, and the proof is passed, before anybody sees it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from tieline.plan.arrays import Arrays
+from tieline.plan.objective import has_whole_costs, unmet_price
+from tieline.plan.plan import SAME, Plan, Status, gap
+from tieline.plan.proof import examine, proven
+from tieline.plan.routes import Trees, routes
+
+
+def certified(
+    arrays: Arrays,
+    trees: Trees,
+    *,
+    method: str,
+    bound: float,
+    seconds: float,
+    is_interrupted: bool = False,
+    notes: Mapping[str, float | str] | None = None,
+) -> Plan:
+    """The proven plan that consists of these trees; ``bound`` must be valid for the instance's objective."""
+    instance = arrays.instance
+    found = routes(arrays, trees)
+    finding = examine(instance, found)
+    bound = rounded(arrays, bound)
+    status: Status = "interrupted" if is_interrupted else "feasible"
+    if gap(finding.objective, bound) == 0.0:
+        status = "optimal"
+    plan = Plan(
+        instance=instance.name,
+        method=method,
+        status=status,
+        objective=finding.objective,
+        cost=finding.cost,
+        unmet=finding.unmet,
+        unmet_price=unmet_price(instance),
+        bound=bound,
+        seconds=seconds,
+        routes=found,
+        notes=dict(notes or {}),
+    )
+    return proven(instance, plan, finding)
+
+
+def rounded(arrays: Arrays, bound: float) -> float:
+    """A bound raised to the next whole number where every plan's objective is one."""
+    if not math.isfinite(bound) or not has_whole_costs(arrays.instance):
+        return bound
+    return float(math.ceil(bound - SAME - 1e-9 * abs(bound)))

@@ -1,0 +1,104 @@
+"""A distributed planning from the first offer to the proven plan."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import numpy as np
+
+from tieline.plan.arrays import Arrays
+from tieline.plan.bounds.shortest import shortest_paths_bound
+from tieline.plan.certify import certified
+from tieline.plan.distributed.broker import Broker
+from tieline.plan.distributed.exchange import Exchange
+from tieline.plan.distributed.knowledge import Manners, Port
+from tieline.plan.distributed.messages import Card
+from tieline.plan.plan import Plan
+from tieline.plan.routes import Trees, no_trees
+
+#: Virtual seconds in which links are soft, in which they are hard, and of silence after which all is said.
+_SOFT = 600.0
+_HARD = 600.0
+_QUIET = 40.0
+
+
+def distributed(arrays: Arrays, *, seed: int = 0, loss: float = 0.0, bound: float | None = None) -> Plan:
+    """What brokers agree on among themselves; ``bound`` is what is known of the optimum, by default shortest paths.
+
+    The only thing that looks at all brokers at once is this function, when they have finished.
+    """
+    began = time.perf_counter()
+    exchange = Exchange(_brokers(arrays, seed), seed=seed + 1, loss=loss)
+    exchange.run(_SOFT + _HARD, quiet_for=_QUIET)
+    return certified(
+        arrays,
+        _agreed(arrays, exchange),
+        method="distributed",
+        bound=shortest_paths_bound(arrays) if bound is None else bound,
+        seconds=time.perf_counter() - began,
+        notes={
+            "messages": exchange.messages,
+            "bytes": exchange.bytes,
+            "lost": exchange.lost,
+            "virtual_seconds": exchange.now,
+        },
+    )
+
+
+def _brokers(arrays: Arrays, seed: int) -> dict[int, Broker]:
+    """Every node with what it may know: its own links, what it publishes, what it wants."""
+    scale = float(arrays.cost.mean() / max(1e-9, float(arrays.rate.mean()))) if arrays.links and arrays.topics else 1.0
+    manners = Manners(scale=scale, hard_after=_SOFT, n_max=arrays.instance.n_max)
+    ports: list[dict[int, Port]] = [{} for _ in range(arrays.nodes)]
+    for link in range(arrays.links):
+        a, b = int(arrays.tail[2 * link]), int(arrays.head[2 * link])
+        # a client leaves the link to its broker
+        owner = a if arrays.is_broker[a] else b
+        for one, other in ((a, b), (b, a)):
+            ports[one][other] = Port(
+                cost=float(arrays.cost[link]),
+                capacity=float(arrays.capacity[link]),
+                latency=float(arrays.latency[link]),
+                is_owner=one == owner,
+            )
+    publishes: list[dict[int, Card]] = [{} for _ in range(arrays.nodes)]
+    for topic in range(arrays.topics):
+        latest = float(arrays.max_latency[topic])
+        publishes[arrays.source[topic]][topic] = Card(
+            float(arrays.rate[topic]), float(arrays.weight[topic]), latest if np.isfinite(latest) else None
+        )
+    wants: list[set[int]] = [set() for _ in range(arrays.nodes)]
+    for topic, node in zip(arrays.request_topic.tolist(), arrays.request_node.tolist(), strict=True):
+        wants[node].add(topic)
+    chances = random.Random(seed)  # noqa: S311 - a simulation, which must be repeatable
+    return {
+        node: Broker(
+            node,
+            ports[node],
+            is_broker=bool(arrays.is_broker[node]),
+            publishes=publishes[node],
+            wants=wants[node],
+            max_connections=None if arrays.max_connections[node] < 0 else int(arrays.max_connections[node]),
+            manners=manners,
+            chance=random.Random(chances.getrandbits(64)).random,  # noqa: S311
+        )
+        for node in range(arrays.nodes)
+    }
+
+
+def _agreed(arrays: Arrays, exchange: Exchange) -> Trees:
+    """The trees that the nodes hold together: a request counts if its subscriber says that it is served."""
+    trees = no_trees(arrays)
+    arc_of = {
+        (int(tail), int(head)): arc for arc, (tail, head) in enumerate(zip(arrays.tail, arrays.head, strict=True))
+    }
+    for node, broker in exchange.brokers.items():
+        for topic, passing in broker.passing.items():
+            if passing.parent is not None:
+                trees.entering[topic][node] = arc_of[passing.parent, node]
+    for request, (topic, node) in enumerate(
+        zip(arrays.request_topic.tolist(), arrays.request_node.tolist(), strict=True)
+    ):
+        trees.served[request] = exchange.brokers[node].wishes[topic].is_served
+    return trees.pruned(arrays)

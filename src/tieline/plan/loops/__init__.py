@@ -1,0 +1,1 @@
+"""The hot loops of the search, in the part of Python that numba compiles; without numba they run as they are."""

@@ -1,0 +1,206 @@
+"""Solving an instance with one of the formulations: built, started from a plan, run in stages, read, proven.
+
+Without ``unmet_cost`` the objective is lexicographic, and so are the stages: first the weight of the unmet requests,
+then, with that fixed, the cost.  A starting plan that serves everybody makes the first stage superfluous, and the
+second easier, since no request may be dropped any more.  With ``strict`` there is a first stage per class, the most
+urgent first.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from tieline.plan.arrays import Arrays, Floats
+from tieline.plan.bounds.shortest import shortest_paths_bound
+from tieline.plan.certify import certified
+from tieline.plan.greedy import greedy
+from tieline.plan.models.extract import embed, extract
+from tieline.plan.models.f1 import f1, f1_naive
+from tieline.plan.models.f1_paper import f1_paper
+from tieline.plan.models.f1d import f1d
+from tieline.plan.models.f2 import f2
+from tieline.plan.models.frame import Frame
+from tieline.plan.models.highs import Answer, Solver
+from tieline.plan.models.limits import add_limits
+from tieline.plan.models.tb import tb
+from tieline.plan.objective import has_whole_costs
+from tieline.plan.plan import Plan
+from tieline.plan.routes import Trees, no_trees, value
+
+#: Formulations by name; ``f1-naive`` is the baseline that speeds are compared with.
+MODELS: Final[dict[str, Callable[[Arrays], Frame]]] = {
+    "f1": f1,
+    "f1-paper": f1_paper,
+    "f1-naive": f1_naive,
+    "f1d": f1d,
+    "f2": f2,
+    "tb": tb,
+}
+
+#: Whole numbers differ by 1: a smaller distance to the bound is none.
+_WHOLE: Final = 1.0 - 1e-4
+
+
+def solve(
+    arrays: Arrays,
+    *,
+    model: str = "f1",
+    seconds: float | None = None,
+    seed: int = 0,
+    start: Trees | None = None,
+    strict: bool = False,
+    naive: bool = False,
+    stop: Callable[[], bool] | None = None,
+) -> Plan:
+    """The best plan that HiGHS finds in the time, or before ``stop``, with its bound.
+
+    ``start`` is a feasible plan to begin with; by default a greedy one is made, unless ``naive`` is set.  ``strict``
+    serves each class as far as possible before the next, which may cost more weight than the objective counts; a plan
+    that does has only the plainest bound.
+    """
+    began = time.perf_counter()
+    if model not in MODELS:
+        raise ValueError(f'"{model}" is no model; known: {", ".join(MODELS)}')
+    if start is None and not naive and model != "f1-paper":
+        start = greedy(arrays)
+    frame = MODELS[model](arrays)
+    if model != "f1-paper":
+        add_limits(frame)
+    elif _has_limits(arrays):
+        raise ValueError("f1-paper is F1 as printed, which knows no limits on connections, duplications and latency")
+    is_staged = arrays.instance.unmet_cost is None and model != "f1-paper"
+    run = _Run(arrays, frame, start, began, seconds, seed)
+    run.stop = stop
+    run.is_strict = strict and is_staged
+    run.is_other = model == "f2"
+    if is_staged:
+        trees, bound = run.lexicographic()
+    else:
+        trees, bound = run.single()
+    notes: dict[str, float | str] = {"columns": frame.program.columns, "rows": frame.program.rows}
+    if np.isfinite(run.value):
+        notes["model_value"] = run.value
+    if model == "f2":
+        # its own value is about another objective
+        bound = shortest_paths_bound(arrays)
+    return certified(
+        arrays,
+        trees,
+        method=f"mip:{model}",
+        bound=max(bound, shortest_paths_bound(arrays)),
+        seconds=time.perf_counter() - began,
+        is_interrupted=run.is_interrupted,
+        notes=notes,
+    )
+
+
+def _has_limits(arrays: Arrays) -> bool:
+    return (
+        arrays.instance.n_max is not None
+        or bool((arrays.max_connections >= 0).any())
+        or bool(np.isfinite(arrays.max_latency).any())
+    )
+
+
+class _Run:
+    """The stages of one solution."""
+
+    def __init__(
+        self, arrays: Arrays, frame: Frame, start: Trees | None, began: float, seconds: float | None, seed: int
+    ) -> None:
+        self.arrays = arrays
+        self.frame = frame
+        self.solver = Solver(frame.program, seed=seed)
+        self.began = began
+        self.seconds = seconds
+        self.best = start
+        self.is_interrupted = False
+        #: Somebody wants to end early.
+        self.stop: Callable[[], bool] | None = None
+        #: Whether each class is served as far as possible before the next.
+        self.is_strict = False
+        #: Whether the program minimises something else than the objective: then its answer counts, not what is better.
+        self.is_other = False
+        #: The value of the last stage, in the program's own objective.
+        self.value = np.inf
+        self.whole = has_whole_costs(arrays.instance)
+
+    def left(self) -> float | None:
+        return None if self.seconds is None else self.seconds - (time.perf_counter() - self.began)
+
+    def single(self) -> tuple[Trees, float]:
+        """One stage: the objective as it is."""
+        answer = self._stage(self.frame.program.costs(), whole=self.whole)
+        return self._best(), answer.bound
+
+    def lexicographic(self) -> tuple[Trees, float]:
+        """The least weight of unmet requests, then the least cost."""
+        arrays, frame = self.arrays, self.frame
+        price = arrays.price / arrays.weight
+        unit_price = float(price[0]) if len(price) else 0.0
+        weights = arrays.weight[arrays.request_topic]
+        least = self._serve_most(weights)
+        if least is None:
+            # the time was over before the first stage was proven: what it knows about unmet requests is the bound
+            return self._best(), -np.inf if self.is_strict else unit_price * self.proven_weight
+        costs = frame.program.costs().copy()
+        costs[frame.unmet] = 0.0
+        if least == 0.0:
+            self.solver.fix(frame.unmet, 0.0)
+        answer = self._stage(costs, whole=self.whole)
+        # strict classes may give up more weight than the objective would
+        is_bound = least == 0.0 or not self.is_strict
+        return self._best(), unit_price * least + answer.bound if is_bound else -np.inf
+
+    def _serve_most(self, weights: Floats) -> float | None:
+        """The least weight of unmet requests, from then on a limit of the program; None if not proven in time."""
+        arrays, frame = self.arrays, self.frame
+        self.proven_weight = 0.0
+        if self.best is not None and self.best.served.all():
+            return 0.0
+        levels = arrays.level[arrays.request_topic]
+        groups = [np.ones(len(levels), np.bool_)]
+        if self.is_strict:
+            groups = [levels == level for level in np.unique(levels)[::-1]]
+        total = 0.0
+        for group in groups:
+            costs = np.zeros(frame.program.columns)
+            costs[frame.unmet[group]] = weights[group]
+            answer = self._stage(costs, whole=True)
+            if not answer.is_optimal or answer.solution is None:
+                self.proven_weight = total + max(0.0, float(np.ceil(answer.bound - 1e-6)))
+                return None
+            least = float(round(answer.objective))
+            self.solver.add_limit(frame.unmet[group], weights[group], least + 1e-6)
+            total += least
+        self.proven_weight = total
+        return total
+
+    def _stage(self, costs: Floats, *, whole: bool) -> Answer:
+        self.solver.set_costs(costs)
+        self.solver.stop_within(_WHOLE if whole else 1e-9)
+        if self.best is not None:
+            self.solver.start_from(*embed(self.frame, self.best))
+        answer = self.solver.run(self.left(), self.stop)
+        self.is_interrupted = self.is_interrupted or not answer.is_optimal
+        self.value = answer.objective
+        if answer.solution is not None:
+            found = extract(self.frame, answer.solution)
+            if self.best is None or self.is_other or self._rank(found) < self._rank(self.best):
+                self.best = found
+        return answer
+
+    def _rank(self, trees: Trees) -> tuple[float, ...]:
+        """What makes one plan better than another: the objective or, class by class, the unmet and then the cost."""
+        cost, price = value(self.arrays, trees)
+        if not self.is_strict:
+            return (cost + price,)
+        unmet = np.bincount(self.arrays.level[self.arrays.request_topic[~trees.served]], minlength=4)
+        return (*(float(count) for count in unmet[::-1]), cost)
+
+    def _best(self) -> Trees:
+        return no_trees(self.arrays) if self.best is None else self.best

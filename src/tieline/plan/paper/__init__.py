@@ -1,0 +1,1 @@
+"""The paper's own heuristics, kept for comparison with ours."""

@@ -1,0 +1,89 @@
+"""The paper's Lagrangian matheuristic: shortest-path trees at prices, Polyak's step, repair to a feasible plan.
+
+Its "bound" is reported as the paper computes it, in the notes, together with whether the paper would have claimed
+optimality. It is not a bound (:mod:`tieline.plan.bounds.paper`), so the plan carries a valid one, computed from the
+same prices.  The paper does not say how it repairs; here every request keeps the way of its tree if there is room,
+cheapest first, and the others look for the cheapest free way at the current prices.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from tieline.plan.arrays import Arrays, Floats
+from tieline.plan.bounds.groups import Relaxation
+from tieline.plan.bounds.paper import shortest_path_trees
+from tieline.plan.bounds.shortest import shortest_paths_bound
+from tieline.plan.certify import certified
+from tieline.plan.greedy import Builder, worthwhile
+from tieline.plan.plan import SAME, Plan
+from tieline.plan.routes import Trees, value
+
+#: Steps without a better "bound" after which the step is halved.
+_PATIENCE = 10
+
+
+def lagrangian(arrays: Arrays, *, steps: int = 100, seconds: float | None = None) -> Plan:
+    """The paper's method, run for so many steps or seconds."""
+    began = time.perf_counter()
+    prices = np.zeros(arrays.links)
+    best: Trees | None = None
+    best_value, claimed, scale, idle, step = np.inf, -np.inf, 1.0, 0, 0
+    best_prices = prices
+    limited = np.isfinite(arrays.capacity)
+    is_interrupted = False
+    while step < steps and not is_interrupted:
+        step += 1
+        total, trees, used = shortest_path_trees(arrays, prices)
+        if total > claimed:
+            claimed, idle, best_prices = total, 0, prices
+        else:
+            idle += 1
+            if idle >= _PATIENCE:
+                scale, idle = scale / 2, 0
+        repaired = repair(arrays, trees, prices)
+        worth = sum(value(arrays, repaired))
+        if worth < best_value:
+            best, best_value = repaired, worth
+        if claimed >= best_value - SAME * max(1.0, best_value):
+            break
+        slope = np.where(limited, used - np.where(limited, arrays.capacity, 0.0), 0.0)
+        slope = np.where((prices <= 0) & (slope < 0), 0.0, slope)
+        length = float(slope @ slope)
+        if length == 0.0:
+            break
+        prices = np.maximum(0.0, prices + scale * max(best_value - total, 1e-9) / length * slope)
+        is_interrupted = seconds is not None and time.perf_counter() - began >= seconds
+    assert best is not None
+    shared = Relaxation(arrays, largest=1, is_adaptive=False).evaluate(best_prices).value
+    return certified(
+        arrays,
+        best,
+        method="lagrangian",
+        bound=max(shared, shortest_paths_bound(arrays)),
+        seconds=time.perf_counter() - began,
+        is_interrupted=is_interrupted,
+        notes={
+            "steps": step,
+            "paper_bound": claimed,
+            "paper_claims_optimal": float(claimed >= best_value - SAME * max(1.0, best_value)),
+        },
+    )
+
+
+def repair(arrays: Arrays, trees: Trees, prices: Floats) -> Trees:
+    """A feasible plan close to given trees."""
+    builder = Builder(arrays)
+    weight = arrays.arc_cost()
+    wishes = []
+    for request in range(arrays.requests):
+        way = trees.path(arrays, request) if trees.served[request] else []
+        wishes.append((not way, -arrays.price[arrays.request_topic[request]], sum(weight[way]), request, way))
+    wishes.sort(key=lambda wish: wish[:4])
+    left = [request for *_, request, way in wishes if not (way and builder.serve_over(request, way[::-1]))]
+    for request in left:
+        topic = arrays.request_topic[request]
+        builder.serve(request, weight + np.repeat(prices * arrays.rate[topic], 2))
+    return worthwhile(builder)

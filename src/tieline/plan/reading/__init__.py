@@ -1,0 +1,1 @@
+"""Where instances come from: our own documents, GraphML, SNDlib, topohub, and subscriptions with wildcards."""

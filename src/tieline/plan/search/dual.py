@@ -1,0 +1,89 @@
+"""Prices of capacity that raise the lower bound, step by step beside the search, and guide it.
+
+Theory of operation
+-------------------
+A step asks all requests for their cheapest ways at the prices (:mod:`tieline.plan.loops.shares`) and moves the prices
+along what the topics load on the links less their capacity.  A topic loads a link once, whatever the shares of its
+requests say: that is the slope of the bound for shares that have settled, and it leads there much faster than the
+slope for those of the moment.  The length is Polyak's, towards the value of the best plan; the direction keeps some
+of the last one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tieline.plan.arrays import Arrays, Floats
+from tieline.plan.loops.shares import evaluate, ledger
+from tieline.plan.loops.values import Desk, Net
+
+#: Steps without progress after which the step is halved.
+_PATIENCE = 10
+#: How much of its last direction a step keeps.
+_MOMENTUM = 0.7
+#: Shares follow use by this part of the step's scale.
+_PACE = 0.3
+#: The value to step towards is at most this share above the bound.
+_REACH = 0.02
+#: A scale below which nothing moves any more.
+_STILL = 2e-3
+
+
+class Dual:
+    """Prices, and the best bound they gave."""
+
+    def __init__(self, arrays: Arrays, net: Net, desk: Desk, prices: Floats | None = None) -> None:
+        self._net = net
+        self._desk = desk
+        self._ledger = ledger(arrays)
+        self._limited = np.isfinite(arrays.capacity)
+        self._capacity = np.where(self._limited, arrays.capacity, 0.0)
+        self._load = np.zeros(arrays.links)
+        self._paid = np.zeros(arrays.requests)
+        self._momentum = np.zeros(arrays.links)
+        self._at: Floats = np.zeros(arrays.links) if prices is None else prices.copy()
+        self._scale = 1.0
+        self._idle = 0
+        #: No plan has a smaller objective.
+        self.bound = -np.inf
+        #: The prices that show it.
+        self.prices: Floats = self._at.copy()
+        #: What each request pays at these prices.
+        self.paid: Floats = self._paid.copy()
+        self.steps = 0
+        #: Whether the last step raised the bound.
+        self.is_new = False
+
+    @property
+    def is_still(self) -> bool:
+        """Whether more steps would hardly change anything."""
+        return self._scale < _STILL
+
+    def step(self, value: float) -> None:
+        """Move the prices once; ``value`` is that of a plan."""
+        paid = evaluate(self._net, self._desk, self._ledger, self._at, _PACE * self._scale, self._load, self._paid)
+        found = paid - float(self._at @ self._capacity)
+        self.steps += 1
+        self.is_new = found > self.bound
+        if self.is_new:
+            self.bound, self.prices, self.paid, self._idle = found, self._at.copy(), self._paid.copy(), 0
+        else:
+            self._idle += 1
+            if self._idle >= _PATIENCE:
+                self._scale, self._idle = self._scale / 2, 0
+                self._at = self.prices.copy()
+        slope = self._free(np.where(self._limited, self._load - self._capacity, 0.0))
+        self._momentum = slope + _MOMENTUM * self._momentum
+        direction = self._free(self._momentum)
+        length = float(direction @ direction)
+        if length == 0.0:
+            # no link is overloaded: these prices are the best for these shares
+            self._scale /= 2
+            return
+        # prices of unmet requests dwarf all costs: do not jump that far
+        distance = max(min(value - found, _REACH * abs(self.bound)), 1e-9 * abs(value))
+        self._at = np.maximum(0.0, self._at + self._scale * distance / length * direction)
+
+    def _free(self, direction: Floats) -> Floats:
+        """A price of 0 cannot fall."""
+        return np.where((self._at <= 0) & (direction < 0), 0.0, direction)

@@ -1,0 +1,226 @@
+"""The heuristic we ship: negotiation first, then neighbourhood search beside a rising bound, until the time is over.
+
+Theory of operation
+-------------------
+A first plan serves requests one after the other; negotiated congestion gives a better one, and, from prices of the
+dual, a much better one.  Then two things alternate, each with about half of the work: steps of the dual, which raise
+the bound and tell what capacity is worth, and iterations of the neighbourhood search, which use that worth at first and
+only the objective later.  When the search stands still, small groups of topics are solved exactly while the others stay
+(the polish).  The schedule counts iterations, so that the same seed and number of iterations give the same plan; a
+limit in seconds only decides how many there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tieline.plan.arrays import Arrays, Floats
+from tieline.plan.certify import rounded
+from tieline.plan.loops.anneal import CHOICES, anneal, recall, remember, value_of
+from tieline.plan.loops.negotiate import settle
+from tieline.plan.loops.values import desk, net
+from tieline.plan.loops.values import search as memory
+from tieline.plan.plan import gap
+from tieline.plan.routes import Trees
+from tieline.plan.search.budget import Budget
+from tieline.plan.search.dual import Dual
+from tieline.plan.search.negotiation import negotiated
+from tieline.plan.search.polish import Polisher
+from tieline.plan.search.progress import Listener, Progress
+from tieline.plan.search.state import empty_state, overwrite, set_worth, state_of, trees_of
+
+#: At most so many requests are taken off together.
+_LARGEST = 14
+#: The share of the budget after which the worth of capacity no longer counts, and that after which nothing worse is
+#: accepted.
+_WORTHLESS = 0.8
+_COLD = 0.9
+#: Temperatures at the start and at the end, in mean costs of a link.
+_HOT = 0.3
+_COOL = 0.003
+#: Shares of the dual's prices at which is negotiated again, with so much gentler a pressure; the full prices overshoot,
+#: since a link that is full presses as well (measured at 2,000 nodes: 371,600 without prices, 359,400 at one half,
+#: 372,400 in full).
+_PRICE_SHARES = (0.5, 0.3)
+_GENTLE = 0.1
+#: Dual steps before the search begins.
+_FIRST_STEPS = 30
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Found:
+    """What a search found."""
+
+    trees: Trees
+    #: No plan has a smaller objective.
+    bound: float
+    #: What a unit of each link's capacity is worth.
+    prices: Floats
+    iterations: int
+    dual_steps: int
+
+
+class Searcher:
+    """One search: the plan that stands, the best one, the bound."""
+
+    def __init__(
+        self,
+        arrays: Arrays,
+        budget: Budget,
+        *,
+        seed: int = 0,
+        start: Trees | None = None,
+        prices: Floats | None = None,
+        listener: Listener | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> None:
+        self.arrays = arrays
+        self.budget = budget
+        self.seed = seed
+        self.net = net(arrays)
+        self.desk = desk(arrays)
+        self.state = empty_state(arrays, self.net) if start is None else state_of(arrays, self.net, start)
+        self.is_started = start is not None
+        self.dual = Dual(arrays, self.net, self.desk, prices)
+        self.memory = memory(arrays, seed=seed, largest=max(2, min(_LARGEST, arrays.requests)), choices=CHOICES)
+        self.polisher = Polisher(arrays, self.net, self.state, seed)
+        self.listener = listener
+        self.stop = stop
+        self.scale = _scale(arrays)
+
+    @property
+    def best(self) -> float:
+        return float(self.memory.value[1])
+
+    @property
+    def bound(self) -> float:
+        return rounded(self.arrays, self.dual.bound)
+
+    @property
+    def is_optimal(self) -> bool:
+        return gap(self.best, self.bound) == 0.0
+
+    def run(self) -> Found:
+        """Search until the budget is spent or the plan is proven optimal."""
+        self.begin()
+        if not self.is_started and not self._over():
+            self.negotiate(0.0, self.scale)
+        for _ in range(_FIRST_STEPS):
+            if not self._over():
+                self._dual_step()
+        for share in () if self.is_started else _PRICE_SHARES:
+            if not self._over():
+                self.negotiate(share, _GENTLE * self.scale)
+        if self.arrays.requests and self.arrays.topics:
+            self._search()
+        return self.found()
+
+    def found(self) -> Found:
+        """The best plan so far; it stands then."""
+        recall(self.net, self.state, self.memory)
+        return Found(
+            trees=trees_of(self.arrays, self.state),
+            bound=self.bound,
+            prices=self.dual.prices,
+            iterations=self.budget.done,
+            dual_steps=self.dual.steps,
+        )
+
+    def begin(self) -> None:
+        """A first plan at once, every request over the cheapest free way, and the first bound: shortest paths."""
+        settle(self.net, self.state, self.desk, np.zeros(self.arrays.links))
+        self._adopt(value_of(self.net, self.state))
+        self._dual_step()
+        self._tell("begin")
+
+    def negotiate(self, share: float, scale: float) -> None:
+        """A plan negotiated from a share of the dual's prices; it stands if it is the best."""
+        prices = share * self.dual.prices
+        found = negotiated(self.arrays, self.net, self.desk, prices, scale, self._over)
+        if found is None:
+            return
+        value = value_of(self.net, found)
+        if value < self.best:
+            overwrite(self.state, found)
+            set_worth(self.state, self.net, self.dual.prices)
+            self._adopt(value)
+            self._tell("negotiate")
+
+    def _adopt(self, value: float) -> None:
+        """The plan that stands is the best, and no way in it is known."""
+        self.memory.is_dirty[:] = True
+        self.memory.dirty[:] = np.arange(self.arrays.requests)
+        self.memory.dirty_count[0] = self.arrays.requests
+        self.memory.value[0] = value
+        remember(self.net, self.state, self.memory)
+
+    def _search(self) -> None:
+        mean = float(self.arrays.cost.mean()) if self.arrays.links else 0.0
+        # a dual step routes every request once, an iteration some: let both have about the same time
+        every = max(20, self.arrays.requests // 6)
+        chunk = min(every, 200)
+        since_step = since_news = 0
+        best = self.best
+        while not self._over():
+            spent = self.budget.spent
+            heat = 0.0 if spent >= _COLD else mean * _HOT * (_COOL / _HOT) ** (spent / _COLD)
+            regard = max(0.0, 1.0 - spent / _WORTHLESS)
+            if self.budget.iterations is not None:
+                chunk = min(chunk, self.budget.iterations - self.budget.done)
+            anneal(self.net, self.state, self.desk, self.memory, chunk, heat, regard, self.scale)
+            self.budget.done += chunk
+            since_step += chunk
+            since_news += chunk
+            if self.best < best:
+                since_news, best = 0, self.best
+                self._tell("search")
+            if since_step >= every and not self.dual.is_still and not self._over():
+                since_step = 0
+                self._dual_step()
+            if since_news >= 20 * every and spent > 0.5 and self.polisher.is_useful and not self._over():
+                since_news = 0
+                recall(self.net, self.state, self.memory)
+                if self.polisher.polish(self.memory, self.budget.left()):
+                    self._tell("polish")
+
+    def _dual_step(self) -> None:
+        self.dual.step(self.best)
+        if self.dual.is_new:
+            set_worth(self.state, self.net, self.dual.prices)
+            self.memory.due[:] = self.dual.paid
+
+    def _over(self) -> bool:
+        return self.budget.spent >= 1.0 or self.is_optimal or (self.stop is not None and self.stop())
+
+    def _tell(self, doing: str) -> None:
+        if self.listener is not None:
+            unmet = int((self.memory.best_length < 0).sum())
+            self.listener(
+                Progress(doing=doing, seconds=self.budget.elapsed, objective=self.best, unmet=unmet, bound=self.bound)
+            )
+
+
+def search(
+    arrays: Arrays,
+    *,
+    seconds: float | None = None,
+    iterations: int | None = None,
+    seed: int = 0,
+    start: Trees | None = None,
+    prices: Floats | None = None,
+    listener: Listener | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Found:
+    """The best plan found in the time; the same seed and number of iterations give the same plan."""
+    budget = Budget(seconds=seconds, iterations=iterations)
+    return Searcher(arrays, budget, seed=seed, start=start, prices=prices, listener=listener, stop=stop).run()
+
+
+def _scale(arrays: Arrays) -> float:
+    """Cost that stands for a unit of rate."""
+    if not arrays.links or not arrays.topics:
+        return 1.0
+    return max(1e-6, float(arrays.cost.mean()) / max(1e-9, float(arrays.rate.mean())))

@@ -1,0 +1,198 @@
+"""One door to all methods: an instance in, a proven plan out.
+
+``auto`` looks at the size.  The smallest instances are solved exactly at once; small ones are searched for a moment,
+whose bound often proves the plan, and otherwise solved exactly from there.  Large ones are searched until the time is
+over.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Final
+
+from tieline.plan.arrays import Arrays, arrays
+from tieline.plan.certify import certified
+from tieline.plan.flaws import checked
+from tieline.plan.instance import Instance
+from tieline.plan.plan import Plan
+from tieline.plan.routes import Trees, trees
+from tieline.plan.search.progress import Listener, Progress
+from tieline.plan.search.search import search
+from tieline.plan.search.warm import warm
+
+#: Whether to return the best plan so far.
+Stop = Callable[[], bool]
+
+METHODS: Final = ("auto", "mip", "lagrangian", "annealing", "lns", "distributed")
+#: Seconds that a search takes if nothing is said.
+SECONDS: Final = 30.0
+
+#: Up to so many pairs of a topic and an arc, ``auto`` solves exactly, and up to so many it does not search before.
+_EXACT_PAIRS: Final = 15_000
+_TINY_PAIRS: Final = 600
+#: Iterations of the search that precede an exact solution.
+_WARM_UP: Final = 1500
+#: And if that leaves requests unmet.
+_STARVED: Final = 10_000
+
+
+def solve(
+    instance: Instance,
+    *,
+    method: str = "auto",
+    model: str | None = None,
+    seconds: float | None = None,
+    iterations: int | None = None,
+    seed: int = 0,
+    watch: Listener | None = None,
+    stop: Stop | None = None,
+) -> Plan:
+    """The best plan that a method finds; ``model`` is for the exact ones, ``iterations`` for the search."""
+    if method not in METHODS:
+        raise ValueError(f'"{method}" is no method; known: {", ".join(METHODS)}')
+    if model is not None and method not in ("auto", "mip"):
+        raise ValueError(f'the method "{method}" has no model; models are for "mip"')
+    task = _Task(arrays(checked(instance)), model, seconds, iterations, seed, watch, stop)
+    return getattr(task, method)()  # type: ignore[no-any-return]
+
+
+class _Task:
+    """One instance to be solved, and how."""
+
+    def __init__(
+        self,
+        arrays: Arrays,
+        model: str | None,
+        seconds: float | None,
+        iterations: int | None,
+        seed: int,
+        watch: Listener | None,
+        stop: Stop | None,
+    ) -> None:
+        self.arrays = arrays
+        self.model = model
+        self.seconds = seconds
+        self.iterations = iterations
+        self.seed = seed
+        self.watch = watch
+        self.stop = stop
+        self.began = time.perf_counter()
+
+    @property
+    def elapsed(self) -> float:
+        return time.perf_counter() - self.began
+
+    def auto(self) -> Plan:
+        """Exactly if the instance is small, otherwise by search."""
+        if self.model is not None:
+            return self.mip()
+        pairs = self.arrays.topics * self.arrays.arcs
+        if pairs > _EXACT_PAIRS or not _has_highs():
+            return self.lns()
+        if pairs <= _TINY_PAIRS:
+            return self._exact(None, None)
+        found = self._search(_WARM_UP if self.iterations is None else self.iterations, method="auto")
+        if found.unmet and self.iterations is None and not self._is_over():
+            # whom to leave out is what exact methods find hardest: look longer
+            found = self._search(_STARVED, method="auto")
+        if found.status == "optimal" or self._is_over():
+            return found
+        exact = self._exact(None, trees(self.arrays, found.routes))
+        better = exact if exact.objective <= found.objective else found
+        return certified(
+            self.arrays,
+            trees(self.arrays, better.routes),
+            method="auto",
+            bound=max(exact.bound, found.bound),
+            seconds=self.elapsed,
+            is_interrupted=exact.status == "interrupted",
+            notes={**found.notes, **exact.notes},
+        )
+
+    def lns(self) -> Plan:
+        """Negotiated congestion and neighbourhood search."""
+        return self._search(self.iterations, method="lns")
+
+    def mip(self) -> Plan:
+        """A formulation on HiGHS; without a name the fast exact method, which makes its program small first."""
+        return self._exact(self.model, None)
+
+    def lagrangian(self) -> Plan:
+        """The paper's matheuristic."""
+        from tieline.plan.paper.lagrangian import lagrangian
+
+        return self._told(lagrangian(self.arrays, seconds=self.seconds))
+
+    def annealing(self) -> Plan:
+        """The paper's baseline."""
+        from tieline.plan.paper.annealing import annealing
+
+        return self._told(annealing(self.arrays, seed=self.seed, seconds=self.seconds))
+
+    def distributed(self) -> Plan:
+        """Brokers among themselves."""
+        from tieline.plan.distributed.run import distributed
+
+        return self._told(distributed(self.arrays, seed=self.seed))
+
+    def _search(self, iterations: int | None, *, method: str) -> Plan:
+        seconds = SECONDS if self.seconds is None and iterations is None else self.seconds
+        if self.watch is not None:
+            self.watch(
+                Progress(
+                    doing="prepare",
+                    seconds=self.elapsed,
+                    objective=math.inf,
+                    unmet=self.arrays.requests,
+                    bound=-math.inf,
+                )
+            )
+        warm()
+        found = search(
+            self.arrays, seconds=seconds, iterations=iterations, seed=self.seed, listener=self.watch, stop=self.stop
+        )
+        return certified(
+            self.arrays,
+            found.trees,
+            method=method,
+            bound=found.bound,
+            seconds=self.elapsed,
+            is_interrupted=self._is_over(),
+            notes={"iterations": found.iterations, "dual_steps": found.dual_steps},
+        )
+
+    def _exact(self, model: str | None, start: Trees | None) -> Plan:
+        from tieline.plan.models.exact import exact
+        from tieline.plan.models.solve import solve as solve_formulation
+
+        left = None if self.seconds is None else max(0.05, self.seconds - self.elapsed)
+        if model is None:
+            return self._told(exact(self.arrays, seconds=left, seed=self.seed, start=start, stop=self.stop))
+        plan = solve_formulation(self.arrays, model=model, seconds=left, seed=self.seed, start=start, stop=self.stop)
+        return self._told(plan)
+
+    def _is_over(self) -> bool:
+        is_late = self.seconds is not None and self.elapsed >= self.seconds
+        return is_late or (self.stop is not None and self.stop())
+
+    def _told(self, plan: Plan) -> Plan:
+        """The plan itself, of which the listener has heard."""
+        if self.watch is not None:
+            self.watch(
+                Progress(
+                    doing=plan.method,
+                    seconds=self.elapsed,
+                    objective=plan.objective,
+                    unmet=plan.unmet,
+                    bound=plan.bound,
+                )
+            )
+        return plan
+
+
+def _has_highs() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("highspy") is not None

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.plan.worlds import small, topic_trees
+from tieline.plan.arrays import arrays
+from tieline.plan.bounds.shortest import distances
+from tieline.plan.kernels import deliver, harvest, spread, through
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_cheapest_tree_is_found_and_so_is_the_cheapest_through_every_arc(seed: int) -> None:
+    instance = small(seed, most_requests=5)
+    found = arrays(instance)
+    fee = float(seed % 4)
+    number = {node.id: place for place, node in enumerate(instance.nodes)}
+    arc_of = {(int(found.tail[arc]), int(found.head[arc])): arc for arc in range(found.arcs)}
+    for k, topic in enumerate(instance.topics):
+        unit = np.where(np.repeat(found.fits(k), 2), found.arc_cost(), np.inf)
+        fixed = np.full(found.arcs, fee)
+        size = 1 << len(topic.subscribers)
+        table, outside = np.empty((size, found.nodes)), np.empty((size, found.nodes))
+        choice = np.empty((size, found.nodes), np.int64)
+        targets, source = found.subscribers(k), int(found.source[k])
+        ends = (found.in_start, found.in_arc, found.tail, found.is_broker, unit, fixed, source, targets)
+        value, served = deliver(*ends, float(found.price[k]), np.zeros(0), table, choice)
+        best, best_with = np.inf, np.full(found.arcs, np.inf)
+        for cost, hops in topic_trees(instance, topic):
+            arcs = [arc_of[number[tail], number[head]] for tail, head in hops]
+            if not np.isfinite(unit[arcs]).all():
+                continue
+            total = cost + fee * len(arcs)
+            best = min(best, total)
+            best_with[arcs] = np.minimum(best_with[arcs], total)
+        assert value == pytest.approx(best)
+        guide = distances(found, k, unit)
+        assert deliver(*ends, float(found.price[k]), guide, table.copy(), choice.copy())[0] == pytest.approx(best)
+        arcs_found, counts = np.empty(found.arcs, np.int64), np.empty(found.arcs, np.int64)
+        count = harvest(found.head, source, served, choice, arcs_found, counts)
+        dropped = len(targets) - int(served).bit_count()
+        paid = float(unit[arcs_found[:count]] @ counts[:count]) + fee * count + dropped * float(found.price[k])
+        assert paid == pytest.approx(best)
+        least = np.empty(found.arcs)
+        through(
+            found.out_start, found.out_arc, found.head, found.is_broker, unit, fixed, source, len(targets),
+            float(found.price[k]), table, outside, least,
+        )  # fmt: skip
+        # a bound where the tree would have to turn back on itself, and exact where an optimal tree goes
+        assert (least <= best_with + 1e-9).all()
+        assert least.min(initial=np.inf) >= best - 1e-9
+        if served:
+            assert least[arcs_found[:count]] == pytest.approx(best)
+
+
+def test_fixed_nodes_keep_their_distance() -> None:
+    found = arrays(small(3))
+    distance = np.full(found.nodes, np.inf)
+    distance[:2] = (0.0, 100.0)
+    entering = np.full(found.nodes, -1, np.int64)
+    is_fixed = np.zeros(found.nodes, np.bool_)
+    is_fixed[1] = True
+    relays = np.ones(found.nodes, np.bool_)
+    spread(found.out_start, found.out_arc, found.head, relays, found.arc_cost(), distance, entering, is_fixed, -1)
+    assert distance[1] == 100.0
+    assert np.isfinite(distance).all()
