@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.conftest import Served, Tieline
 from tieline.cli.frame import Snapshot, number, render
-from tieline.cli.heat import _pieces
+from tieline.cli.heat import pieces
 from tieline.cli.steps import console
 
 
@@ -71,9 +71,9 @@ def test_a_file_that_is_not_there(tieline: Tieline, tmp_path: Path) -> None:
 
 def test_pieces_fit_in_a_request_whatever_is_in_them() -> None:
     table = {"é" * count + str(count): count for count in range(2_000)}
-    pieces = [*_pieces(table)]
-    assert {filter_: heat for piece in pieces for filter_, heat in piece.items()} == table
-    assert all(len(json.dumps(piece, ensure_ascii=False).encode()) < 60_000 for piece in pieces) and len(pieces) > 1
+    parts = [*pieces(table)]
+    assert {filter_: heat for part in parts for filter_, heat in part.items()} == table
+    assert all(len(json.dumps(part, ensure_ascii=False).encode()) < 60_000 for part in parts) and len(parts) > 1
 
 
 def test_top_says_whose_heat_it_is() -> None:

@@ -1,4 +1,4 @@
-"""``tieline bench``: the broker beside other brokers, priority under congestion, and the installer of those others."""
+"""``tieline bench``: brokers side by side, priority, matching, the pipeline, and the installer of other brokers."""
 
 from __future__ import annotations
 
@@ -25,6 +25,10 @@ from tieline.bench.peers import known_peers
 from tieline.bench.peers.install import INSTALLERS
 from tieline.bench.peers.peer import Peer, peers_directory
 from tieline.bench.picture import draw
+from tieline.bench.pipeline.plan import PARTS as PIPELINE_PARTS
+from tieline.bench.pipeline.plan import Plan as PipelinePlan
+from tieline.bench.plan.effort import PARTS as PLAN_PARTS
+from tieline.bench.plan.effort import Plan as PlanPlan
 from tieline.bench.priority import picture as priority_picture
 from tieline.bench.priority import report as priority_report
 from tieline.bench.priority import run as priority_run
@@ -149,6 +153,88 @@ def match(
     _tell_written(console, out, "match", has_picture=match_picture.draw(record, out / "match.png"))
     if record.wrong:
         raise Trouble(f"{len(record.wrong)} rows failed, the first: {record.wrong[0]}")
+
+
+@app.command()
+def pipeline(
+    *,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer rows, three kills: about four minutes.")] = False,
+    part: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help=f"Run only this part ({', '.join(PIPELINE_PARTS)}); repeatable."),
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory for the results.")] = Path("bench-results"),
+    disk: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where tables are made meanwhile; the directory of the results.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="NUMBER", help="For what is killed, and when.")] = 1,
+) -> None:
+    """The pipeline on Spark: ingest, range match, pruned reads, growth with the rows, and random kills.
+
+    Every answer that is compared must be right, and after the kills every acknowledged message must be in the tables
+    once, or the command fails. Writes pipeline.json and pipeline.md. Needs pip install 'tieline[pipeline,log,bench]'
+    and Java. Ends within half an hour, --quick within about four minutes.
+    """
+    from tieline.cli.pipeline.flags import sentences
+
+    console = wide_console()
+    parts = _chosen(part, PIPELINE_PARTS)
+    raise_open_files()
+    out.mkdir(parents=True, exist_ok=True)
+    if disk is not None and not disk.is_dir():
+        raise Trouble(f"{disk} is no directory", code=MISUSED)
+    with sentences():
+        # numpy, pyarrow and Spark: only for this benchmark
+        from tieline.bench.pipeline import report as pipeline_report
+        from tieline.bench.pipeline import run as pipeline_run
+
+        with orderly_end(), Steps(console, pipeline_report.line) as display:
+            plan = PipelinePlan(parts=parts, quick=quick, seed=seed)
+            record = pipeline_run.run(plan, display, disk=(disk or out).absolute())
+    pipeline_report.show(record, console)
+    record.write(out / "pipeline.json")
+    (out / "pipeline.md").write_text(pipeline_report.markdown(record))
+    console.print(f"written to {out}: pipeline.json, pipeline.md", highlight=False, markup=False)
+    if record.wrong:
+        raise Trouble(f"{len(record.wrong)} rows failed, the first: {record.wrong[0]}")
+
+
+@app.command()
+def plan(
+    *,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer and smaller instances: about a minute.")] = False,
+    part: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help=f"Run only this part ({', '.join(PLAN_PARTS)}); repeatable."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the record as JSON instead of tables.")] = False,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory for the results.")] = Path("bench-results"),
+) -> None:
+    """The planner: the paper's sizes beside the naive model, large networks, a failed link, bounds, brokers alone.
+
+    Every plan passes the proof, or the command fails.  Writes plan.json, plan.md and plan.png.  Ends within twelve
+    minutes, --quick within one and a half.  Needs the extra: pip install 'tieline[plan]'.
+    """
+    console = Console(stderr=True) if json else wide_console()
+    parts = _chosen(part, PLAN_PARTS)
+    try:
+        from tieline.bench.plan import picture, report
+        from tieline.bench.plan import run as plan_run
+    except ImportError as missing:
+        raise Trouble(f"{missing.name or missing} is not installed: pip install 'tieline[plan]'") from None
+    out.mkdir(parents=True, exist_ok=True)
+    with orderly_end(), Steps(console, report.line) as display:
+        record = plan_run.run(PlanPlan(parts=parts, quick=quick), display)
+    record.write(out / "plan.json")
+    if json:
+        print((out / "plan.json").read_text(), end="")
+    else:
+        report.show(record, console)
+    (out / "plan.md").write_text(report.markdown(record))
+    _tell_written(console, out, "plan", has_picture=picture.draw(record, out / "plan.png"))
+    failed = [f"{row.title}: {row.note}" for row in record.rows if row.status == "failed"]
+    if failed:
+        raise Trouble(f"{len(failed)} rows failed, the first: {failed[0]}")
 
 
 def _chosen(asked: list[str] | None, parts: Collection[str]) -> list[str]:

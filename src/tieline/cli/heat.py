@@ -50,11 +50,7 @@ def put(
     """
     table = _read(file)
     with _reach(data, name, socket) as broker:
-        pieces = [*_pieces(table)] or [{}]
-        for piece in pieces[:-1]:
-            broker.ask("heat", act="put", topics=piece, period=period, more=True)
-        given = broker.ask("heat", act="put", topics=pieces[-1], period=period)
-    print(f"given: {given['entries']:,} entries for {duration(given['period_s'])}")
+        print(said(give(broker, table, period)))
 
 
 @app.command()
@@ -87,6 +83,19 @@ def clear(*, data: Data = None, name: Name = _NAME, socket: Socket = None) -> No
     print("own")
 
 
+def give(broker: Management, table: dict[str, Any], period: str) -> dict[str, Any]:
+    """Let a table count, in as many requests as it takes; the broker's last answer."""
+    parts = [*pieces(table)] or [{}]
+    for part in parts[:-1]:
+        broker.ask("heat", act="put", topics=part, period=period, more=True)
+    return broker.ask("heat", act="put", topics=parts[-1], period=period)
+
+
+def said(given: dict[str, Any]) -> str:
+    """A broker's answer to a table, for people."""
+    return f"given: {given['entries']:,} entries for {duration(given['period_s'])}"
+
+
 def _reach(data: Path | None, name: str, socket: Path | None) -> Management:
     return Management(socket or management_socket(str(data) if data is not None else None, name))
 
@@ -114,8 +123,8 @@ def _read(file: str) -> dict[str, Any]:
     return table
 
 
-def _pieces(table: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The table in parts that fit in a request."""
+def pieces(table: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The table in parts that fit in a request, and in a line of one over HTTP."""
     piece: dict[str, Any] = {}
     size = 0
     for filter_, heat in table.items():

@@ -33,14 +33,18 @@ VERBS = (
     ("trace", "trace", "Say who would get a message and why, without sending it."),
     ("heat", "heat", "Give a running broker the heat of its topics, look at it, or take it back."),
     ("log", "log", "Read the log that a broker keeps, follow it, or serve it to others."),
-    ("demo", "demo", "Start a broker, let real clients talk, show what happened."),
+    ("pipeline", "pipeline", "Turn logs into tables and reports, on Spark."),
+    ("doctor", "doctor", "Say what of Java, Spark and the extras was found here."),
+    ("sim", "sim", "Run a simulated world: publish it, or write its history."),
+    ("demo", "demo", "Show everything at work: broker, microgrid, islanding, Spark, report."),
+    ("plan", "plan", "Decide which topic travels over which link, with a proof."),
     ("bench", "bench", "Measure the broker beside other brokers."),
     ("reproduce", "reproduce", "Repeat the experiments of the papers behind it."),
 )
 
 app = typer.Typer(
     name="tieline",
-    help="Tieline: an MQTT 3.1.1 and 5 broker.",
+    help="Tieline: an MQTT 3.1.1 and 5 broker, and what becomes of the messages.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -1,4 +1,4 @@
-"""``tieline reproduce``: a paper's experiments on the real broker, its figures, and what holds of what it says."""
+"""``tieline reproduce``: a paper's experiments, its figures and tables, and what holds of what it says."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tieline.bench.papers import figures, report
 from tieline.bench.papers.run import run
 from tieline.bench.priority.report import line
 from tieline.cli.bench import orderly_end, wide_console
+from tieline.cli.trouble import Trouble
 
 app = typer.Typer(
     add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, help="Repeat the papers' experiments."
@@ -21,7 +22,7 @@ app = typer.Typer(
 
 @app.callback()
 def _papers() -> None:
-    """Repeat the papers' experiments on the real broker."""
+    """Repeat the papers' experiments."""
 
 
 @app.command()
@@ -49,3 +50,32 @@ def priority(
     console.print(
         f"written to {out}: {', '.join(['priority.md', 'priority.json', *pictures])}", highlight=False, markup=False
     )
+
+
+@app.command()
+def psp(
+    *,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="One seed, shorter limits: about a minute and a half.")
+    ] = False,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory for pictures and tables.")] = Path("reproduced"),
+) -> None:
+    """The planner's paper: its two tables beside ours, on instances of its dimensions, and the verdict on its bound.
+
+    The naive model, the paper's heuristics and ours solve the same instances in one run.  Writes psp.md, psp.json and
+    pictures.  Needs the extra: pip install 'tieline[plan]'.
+    """
+    console = wide_console()
+    try:
+        from tieline.bench.papers import psp as experiment
+        from tieline.bench.papers import psp_figures, psp_report
+    except ImportError as missing:
+        raise Trouble(f"{missing.name or missing} is not installed: pip install 'tieline[plan]'") from None
+    out.mkdir(parents=True, exist_ok=True)
+    with orderly_end(), Steps(console, line) as display:
+        found = experiment.run(quick=quick, watcher=display)
+    psp_report.show(found, console)
+    pictures = psp_figures.draw(found, out)
+    found.write(out / "psp.json")
+    (out / "psp.md").write_text(psp_report.markdown(found, pictures))
+    console.print(f"written to {out}: {', '.join(['psp.md', 'psp.json', *pictures])}", highlight=False, markup=False)

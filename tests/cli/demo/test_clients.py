@@ -1,23 +1,19 @@
-"""`tieline demo` shows a broker at work, and would say so if it were not."""
+"""`tieline demo --clients` shows a broker at work, and would say so if it were not."""
 
 from __future__ import annotations
-
-import time
 
 import pytest
 
 from tests.cli.conftest import Tieline
-from tieline.cli.demo import _is_right, _table
-from tieline.cli.scenes import SCENES, Outcome
+from tieline.cli.demo.clients import _is_right, _table
+from tieline.cli.demo.scenes import SCENES, Outcome
 
 
-def test_every_scene_is_right_and_it_is_quick(tieline: Tieline) -> None:
-    begun = time.monotonic()
-    shown = tieline("demo")
+def test_every_scene_is_right(tieline: Tieline) -> None:
+    shown = tieline("demo", "--clients")
     assert (shown.returncode, shown.stderr) == (0, "")
     assert f"{len(SCENES)} of {len(SCENES)} scenes" in shown.stdout
     assert "✗" not in shown.stdout
-    assert time.monotonic() - begun < 10
 
 
 @pytest.mark.parametrize(

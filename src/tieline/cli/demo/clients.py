@@ -1,17 +1,12 @@
-"""``tieline demo``: a broker, real clients, and a picture of what happened between them."""
+"""``tieline demo --clients``: a broker, real clients, and a picture of what happened between them."""
 
 from __future__ import annotations
 
 import os
-import re
-import select
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,26 +16,23 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from tieline.cli.actors import Actor
+from tieline.cli.demo.actors import Actor
+from tieline.cli.demo.children import Children, Ready
+from tieline.cli.demo.scenes import SCENES, Outcome, Stage
 from tieline.cli.management import Management
-from tieline.cli.scenes import SCENES, Outcome, Stage
-from tieline.cli.trouble import FAILED, Trouble
-
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-
-_START_S = 15.0
+from tieline.cli.trouble import FAILED
 
 
-@app.command()
-def demo() -> None:
+def show_clients() -> None:
     """Start a broker on a free local port, let real clients (paho, MQTT 3.1.1 and 5) talk, and show what happened.
 
-    Every message is checked. Exit code 1 means that something was lost, repeated, out of order or altered.
+    Every message is checked; exit code 1 means that something was lost, repeated, out of order or altered.
     """
     console = Console()
     begun = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="tieline-demo-") as data, _broker(Path(data)) as ready:
-        port, ws_port = (int(re.findall(rf" {scheme}://\S+:(\d+)", ready)[0]) for scheme in ("tcp", "ws"))
+    with tempfile.TemporaryDirectory(prefix="tieline-demo-") as data, Children(Path(data)) as children:
+        ready = _broker(children, Path(data))
+        port, ws_port = ready.port("tcp"), ready.port("ws")
         console.print(_cast(port, ws_port))
         stage = Stage(
             port=port,
@@ -62,39 +54,11 @@ def demo() -> None:
         raise typer.Exit(FAILED)
 
 
-@contextmanager
-def _broker(data: Path) -> Iterator[str]:
-    """A broker in a process of its own, as users run it; the ready line."""
-    command = [
-        sys.executable,
-        "-m",
-        "tieline",
-        "serve",
-        "--name",
-        "demo",
-        "--data",
-        str(data),
-        "--log-level",
-        "warning",
-    ]
-    command += ["--listen", "tcp://127.0.0.1:0", "--listen", "ws://127.0.0.1:0"]
-    log = data / "log"
-    with log.open("wb") as errors, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors) as process:
-        try:
-            assert process.stdout is not None
-            readable, _, _ = select.select([process.stdout], [], [], _START_S)
-            ready = process.stdout.readline().decode() if readable else ""
-            if not ready:
-                raise Trouble(f"the broker did not start: {log.read_text().strip() or 'it said nothing'}")
-            yield ready
-        finally:
-            process.terminate()
-            try:
-                process.wait(_START_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-    if process.returncode != 0:
-        raise Trouble(f"the broker ended with exit code {process.returncode}: {log.read_text().strip()}")
+def _broker(children: Children, data: Path) -> Ready:
+    """A broker in a process of its own, as users run it."""
+    listen = ("--listen", "tcp://127.0.0.1:0", "--listen", "ws://127.0.0.1:0")
+    words = ("serve", "--name", "demo", "--data", str(data), "--log-level", "warning", *listen)
+    return children.start("broker", *words).ready()
 
 
 def _cast(port: int, ws_port: int) -> Panel:

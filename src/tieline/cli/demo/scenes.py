@@ -12,7 +12,7 @@ from paho.mqtt.client import MQTTMessage
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from tieline.cli.actors import PATIENCE_S, Actor
+from tieline.cli.demo.actors import PATIENCE_S, Actor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

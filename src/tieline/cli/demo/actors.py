@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from collections.abc import Callable
 from typing import Any, Literal
 
 from paho.mqtt import client as paho
@@ -30,8 +31,11 @@ class Actor:
         transport: Literal["tcp", "websockets"] = "tcp",
         will: tuple[str, str] | None = None,
         is_clean: bool = True,
+        heard: Callable[[paho.MQTTMessage], None] | None = None,
     ) -> None:
+        """``heard`` gets each message in place of the memory, in a thread of its own."""
         self.name = name
+        self._heard = heard
         self.received: list[paho.MQTTMessage] = []
         self._changed = threading.Condition()
         self._is_connected = False
@@ -116,6 +120,9 @@ class Actor:
             self._changed.notify_all()
 
     def _on_message(self, _client: Any, _userdata: Any, message: paho.MQTTMessage) -> None:
+        if self._heard is not None:
+            self._heard(message)
+            return
         with self._changed:
             self.received.append(message)
             self._changed.notify_all()

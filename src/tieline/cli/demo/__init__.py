@@ -1,0 +1,142 @@
+"""``tieline demo``: a microgrid, a broker and Spark at work, from the first message to the week's report."""
+
+from __future__ import annotations
+
+import signal
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from tieline.cli.trouble import FAILED, Trouble
+
+if TYPE_CHECKING:
+    from tieline.cli.demo.play import Wishes
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+#: What a shell says of a program that Ctrl-C ended.
+_INTERRUPTED = 130
+#: A pipe has no width; whoever reads it has room for a whole row.
+_PIPE_WIDTH = 160
+
+
+@app.command()
+def demo(
+    *,
+    headless: Annotated[bool, typer.Option("--headless", help="Plain lines, also on a terminal.")] = False,
+    seconds: Annotated[float, typer.Option(min=5.0, help="How long the microgrid publishes.")] = 40.0,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same messages.")] = 53,
+    keep: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep everything here: data, tables, logs of the processes.")
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the report goes.")] = Path(
+        "tieline-demo/power-quality.html"
+    ),
+    without_spark: Annotated[bool, typer.Option("--without-spark", help="Broker and microgrid only.")] = False,
+    clients: Annotated[
+        bool, typer.Option("--clients", help="Instead: what MQTT promises, scene by scene, in ten seconds.")
+    ] = False,
+) -> None:
+    """Show everything at work: a microgrid publishes, loses the grid, urgent commands overtake, tables fill.
+
+    A broker runs in a process of its own, and a log server beside it; stock MQTT clients subscribe to the zones of EN
+    50160; Spark ingests the broker's log, and a backfilled week; at the end there is a report. Ctrl-C ends the live
+    part early. Exit code 0 means that everything was checked, and right.
+    """
+    if clients:
+        from tieline.cli.demo.clients import show_clients
+
+        show_clients()
+        return
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_PIPE_WIDTH)
+    console.print("[bold]tieline demo[/]: a microgrid, a broker, Spark. Ctrl-C ends it early.", highlight=False)
+    missing = None if without_spark else _missing()
+    with _folder(keep) as folder:
+        from tieline.cli.demo.play import Wishes
+
+        with_spark = not without_spark and missing is None
+        wishes = Wishes(seconds=seconds, seed=seed, with_spark=with_spark, folder=folder, report=out)
+        is_good = _perform(console, wishes, headless=headless, missing=missing)
+    if not is_good or missing is not None:
+        raise typer.Exit(FAILED)
+
+
+def _perform(console: Console, wishes: Wishes, *, headless: bool, missing: str | None) -> bool:
+    from tieline.cli.demo.children import Children
+    from tieline.cli.demo.play import OF_SPARK, Play, steps
+    from tieline.cli.demo.show import Show
+    from tieline.cli.demo.summary import summary
+    from tieline.sim.microgrid.extra import Unbuildable
+
+    show = Show(console, console.is_terminal and not headless, steps())
+    if not wishes.with_spark:
+        for name in OF_SPARK:
+            show.leave_out(name, missing or "")
+    try:
+        with _enough(console) as enough, Children(wishes.folder) as children, show:
+            checks = Play(wishes, show, children, enough).run()
+    except Unbuildable as problem:
+        raise Trouble(str(problem)) from None
+    except KeyboardInterrupt:
+        raise Trouble("interrupted.", code=_INTERRUPTED) from None
+    console.print(summary(show, checks, wishes, missing))
+    return all(check.is_good for check in checks)
+
+
+def _missing() -> str | None:
+    """What keeps Spark from running here, as a sentence."""
+    for library in ("pyspark", "pandas", "pyarrow", "starlette", "uvicorn", "jinja2"):
+        if find_spec(library) is None:
+            return f"{library} is not installed: pip install 'tieline[pipeline]'"
+    from tieline.pipeline.java import NoJava, find_java
+
+    try:
+        find_java()
+    except NoJava as problem:
+        return str(problem)
+    return None
+
+
+@contextmanager
+def _folder(keep: Path | None) -> Iterator[Path]:
+    """Where everything lies: a directory that goes with us, or one that stays."""
+    if keep is None:
+        with tempfile.TemporaryDirectory(prefix="tieline-demo-") as made:
+            yield Path(made)
+        return
+    try:
+        keep.mkdir(parents=True, exist_ok=True)
+        if any(keep.iterdir()):
+            raise Trouble(f"{keep} is not empty: --keep takes a new directory.")
+    except OSError as problem:
+        raise Trouble(f"{keep} cannot be used: {problem.strerror}.") from None
+    yield keep.absolute()
+
+
+@contextmanager
+def _enough(console: Console) -> Iterator[threading.Event]:
+    """The first Ctrl-C ends the live part, the second everything; SIGTERM is a second one."""
+    enough = threading.Event()
+
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        if enough.is_set() or number == signal.SIGTERM:
+            raise KeyboardInterrupt
+        enough.set()
+        console.print("That was enough: what has been published is brought into the tables. Ctrl-C again ends at once.")
+
+    before = {each: signal.signal(each, interrupt) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield enough
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)

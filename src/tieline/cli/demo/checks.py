@@ -1,0 +1,79 @@
+"""What the demonstration claims, each held against the ledger: the exit code is nothing but these."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from tieline.cli.demo.ledger import Ledger, Said
+from tieline.cli.demo.tables import Held
+from tieline.cli.demo.waiting import URGENT, overtaken, waits
+
+
+class Check(NamedTuple):
+    """One claim, what was seen, and whether they agree."""
+
+    title: str
+    story: str
+    is_good: bool
+
+
+def check_zones(ledger: Ledger, delivered: Mapping[int, Counter[Said]]) -> Check:
+    """Each subscriber got the readings of its zone, once each, and no others."""
+    parts, is_good = [], True
+    for zone, expected in ledger.zones.items():
+        got = delivered[zone]
+        is_good = is_good and got == Counter(expected)
+        parts.append(f"zone {zone}: {got.total():,} of {len(expected):,}")
+    return Check("Zones", f"subscribers by content got exactly theirs: {', '.join(parts)}", is_good)
+
+
+def check_overtaking(ledger: Ledger, arrived: Mapping[Said, float], now: float) -> Check:
+    """Behind a thin pipe every urgent message arrives, sooner than half of the others."""
+    found = waits(ledger.sent_at, arrived, now)
+    urgent = [each for each in found if each.level >= URGENT]
+    bulk = [each for each in found if each.level == 0]
+    passed = overtaken(ledger.sent_at, arrived)
+    if not urgent or not bulk:
+        return Check("Urgent first", "there was nothing urgent, or nothing to overtake", is_good=False)
+    slowest = max(each.longest_s for each in urgent)
+    missing = sum(each.sent - each.arrived for each in urgent)
+    story = (
+        f"{sum(each.arrived for each in urgent)} commands and trips overtook up to {max(passed, default=0):,} messages "
+        f"each; the slowest took {slowest:.2f} s, a reading {bulk[0].median_s:.1f} s (median)"
+    )
+    is_good = not missing and slowest < bulk[0].median_s and any(passed)
+    return Check("Urgent first", story + (f"; {missing} never came" if missing else ""), is_good)
+
+
+def check_acknowledged(ledger: Ledger, refused: int) -> Check:
+    """The broker took responsibility for every numbered message."""
+    count, total = len(ledger.acknowledged_), len(ledger.numbered)
+    return Check("Acknowledged", f"{count:,} of {total:,} messages with QoS 1", count == total > 0 and not refused)
+
+
+def check_tables(ledger: Ledger, held: Held) -> Check:
+    """Every acknowledged message is in the tables, once."""
+    missing = sum(each not in held.numbered for each in ledger.acknowledged_)
+    repeated = sum(count > 1 for count in held.numbered.values())
+    strange = sum(each not in ledger.numbered for each in held.numbered)
+    faults = {
+        "missing": missing,
+        "repeated": repeated,
+        "never sent": strange,
+        "in quarantine": held.quarantined,
+        "set aside as duplicates": held.duplicates,
+    }
+    named = ", ".join(f"{count:,} {name}" for name, count in faults.items() if count)
+    story = f"{len(held.numbered):,} of {len(ledger.acknowledged_):,} acknowledged messages are in the tables"
+    return Check("Exactly once", f"{story}; {named}" if named else f"{story}, once each", not named)
+
+
+def check_report(report: Path | None) -> Check:
+    """There is a report, and it is a page."""
+    if report is None or not report.is_file():
+        return Check("Report", "no report was written", is_good=False)
+    is_page = report.read_bytes()[:15].lower() == b"<!doctype html>"
+    return Check("Report", f"EN 50160, one week, {report.stat().st_size / 1e3:,.0f} kB", is_page)

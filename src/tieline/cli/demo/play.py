@@ -1,0 +1,267 @@
+"""The play: a broker, a microgrid that publishes, those who listen, tables that fill, and a report at the end."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tieline.cli.demo.audience import Audience
+from tieline.cli.demo.checks import (
+    Check,
+    check_acknowledged,
+    check_overtaking,
+    check_report,
+    check_tables,
+    check_zones,
+)
+from tieline.cli.demo.children import Child, Children, wait_for
+from tieline.cli.demo.show import Show, Step
+from tieline.cli.demo.tables import read_held
+from tieline.cli.demo.waiting import URGENT
+from tieline.cli.trouble import Trouble
+
+if TYPE_CHECKING:
+    from tieline.sim.microgrid import World
+
+#: The week that is reported on, Monday to Monday; its end is played live, what came before is backfilled.
+WEEK: Final = datetime(2026, 3, 2, tzinfo=UTC)
+_WEEK: Final = timedelta(days=7)
+#: Seconds of the world in a second of the play.
+SPEED: Final = 30
+#: Time between two readings in the backfilled part of the week.
+_COARSE_S: Final = 10
+#: The network has grown so far that its weakest nodes break a clause, and the report has something to say.
+_LOAD: Final = 2.05
+_BROKER: Final = "demo"
+#: For how long a Spark job may run, and messages on their way may take.
+_JOB_S: Final = 300.0
+_ARRIVAL_S: Final = 10.0
+_LOOK_S: Final = 0.5
+_BRIEF: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+#: What is left out without Spark.
+OF_SPARK: Final = ("week", "ingest", "backfill", "report")
+
+
+def steps() -> dict[str, Step]:
+    """Everything that will be done, in the order in which it is shown."""
+    return {
+        "world": Step("a microgrid, from physics and a seed"),
+        "broker": Step("a broker with a data directory and four classes"),
+        "audience": Step("subscribers by zone, an operator behind a thin pipe"),
+        "live": Step("the last minutes of a week, live"),
+        "week": Step("the days before, as history"),
+        "ingest": Step("Spark follows the broker's log"),
+        "backfill": Step("Spark brings the history into the tables"),
+        "report": Step("the week's report by EN 50160"),
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """How the play is to go."""
+
+    seconds: float
+    seed: int
+    with_spark: bool
+    #: Where everything lies while it runs, and where the report goes.
+    folder: Path
+    report: Path
+
+
+class Play:
+    """One performance; ``enough`` ends the live part early."""
+
+    def __init__(self, wishes: Wishes, show: Show, children: Children, enough: threading.Event) -> None:
+        self._wishes = wishes
+        self._show = show
+        self._children = children
+        self._enough = enough
+        # whole steps of the coarse part, so that it ends where the live part begins
+        self._live_s = max(1, round(wishes.seconds * SPEED / _COARSE_S)) * _COARSE_S
+        self._lake = wishes.folder / "lake"
+        self._config = wishes.folder / "demo.toml"
+
+    def run(self) -> list[Check]:
+        """Play it to the end; the checks say how it went."""
+        with self._show.doing("world"):
+            world = self._world()
+        port, log_url = self._broker()
+        history = self._start_history() if self._wishes.with_spark else None
+        with ExitStack() as stack:
+            with self._show.doing("audience"):
+                audience = self._show.audience = stack.enter_context(Audience(port))
+            live = _Live(self._show, world, port, self._live_s, self._enough)
+            ingest = None if history is None else self._ingest(log_url)
+            live.join(lambda: self._look(log_url))
+            checks = self._listened(audience, live)
+        if ingest is not None and history is not None:
+            self._follow(ingest, log_url)
+            self._backfill(history)
+            checks.append(check_tables(self._show.ledger, read_held(self._lake, _BROKER)))
+            checks.append(check_report(self._report()))
+        return checks
+
+    def _world(self) -> World:
+        from tieline.sim.microgrid import Islanding, World
+        from tieline.sim.microgrid.config import text
+        from tieline.sim.microgrid.scenario import QUIET
+
+        start_s = (WEEK + _WEEK).timestamp() - self._live_s
+        # in the first half, so that the way back is seen too
+        island = Islanding(at_s=start_s + self._live_s * 0.35, duration_s=min(180.0, self._live_s * 0.4))
+        self._show.alone_s = (island.at_s, island.at_s + island.duration_s)
+        world = World(self._wishes.seed, "cigre_lv", start_s, load=_LOAD, rates=QUIET, script=[island])
+        data = self._wishes.folder / "data"
+        page = text(world, data=data, name=_BROKER, listen=["tcp://127.0.0.1:0"], readers=["spark"])
+        self._config.write_text(page, "utf-8")
+        return world
+
+    def _broker(self) -> tuple[int, str]:
+        with self._show.doing("broker") as step:
+            words = ("--config", str(self._config), "--log-level", "warning")
+            port = self._children.start("broker", "serve", *words).ready().port("tcp")
+            step.note = f"mqtt://127.0.0.1:{port}"
+            if not self._wishes.with_spark:
+                return port, ""
+            server = self._children.start("log server", "log", "serve", *words, "--url", "http://127.0.0.1:0")
+            log_url = f"http://127.0.0.1:{server.ready().port('http')}"
+        return port, log_url
+
+    def _start_history(self) -> Child:
+        """The week up to the live part, written by a process of its own."""
+        self._show.begin("week")
+        days = (_WEEK.total_seconds() - self._live_s) / 86_400
+        words = ["--history", str(self._wishes.folder / "week"), "--seed", str(self._wishes.seed)]
+        words += ("--start", WEEK.strftime("%Y-%m-%dT%H:%M:%S"), "--days", f"{days:.9f}", "--step", str(_COARSE_S))
+        words += ("--load", str(_LOAD))
+        return self._children.start("history", "sim", "microgrid", *words)
+
+    def _ingest(self, log_url: str) -> Child:
+        """Spark follows the log from now on."""
+        self._show.begin("ingest")
+        return self._spark("ingest", *self._into(), "--url", log_url, "--reader", "spark", "--every", "1s")
+
+    def _backfill(self, history: Child) -> None:
+        """The days before, once nobody else fills the lake."""
+        self._wait(history, "the history took too long to write")
+        self._show.end("week")
+        with self._show.doing("backfill") as step:
+            job = self._spark("backfill", *self._into(), "--history", str(self._wishes.folder / "week"))
+            self._wait(job, "the backfill took too long")
+            step.note = job.said().replace(f" brought into {self._lake}", "")
+
+    def _into(self) -> tuple[str, ...]:
+        return ("pipeline", "ingest", "--lake", str(self._lake), "--config", str(self._config))
+
+    def _listened(self, audience: Audience, live: _Live) -> list[Check]:
+        """What those who listened have to say, when the last messages have reached them."""
+        ledger = self._show.ledger
+        _until(lambda: all(audience.zones[zone].total() >= len(ledger.zones[zone]) for zone in ledger.zones))
+        urgent = [said for said, (_when, level) in ledger.sent_at.items() if level >= URGENT]
+        _until(lambda: all(said in audience.operator for said in urgent))
+        now = self._show.left_at = time.monotonic()
+        return [
+            check_zones(ledger, audience.zones),
+            check_overtaking(ledger, audience.operator, now),
+            check_acknowledged(ledger, live.refused),
+        ]
+
+    def _follow(self, ingest: Child, log_url: str) -> None:
+        """Until the tables have caught up with the log, which does not grow any more."""
+        deadline = time.monotonic() + _JOB_S
+        while not self._look(log_url):
+            if time.monotonic() > deadline:
+                raise Trouble(f"ingest did not catch up within {_JOB_S:g} seconds: {ingest.said()}")
+            time.sleep(_LOOK_S)
+        ingest.stop()
+        self._show.end("ingest", f"{self._show.ingested.rows:,} records")
+
+    def _look(self, log_url: str) -> bool:
+        """See that nobody has failed, and how far the tables are; whether they have all of the log."""
+        self._children.check()
+        if not log_url:
+            return False
+        from tieline.pipeline.lake.layout import Layout
+        from tieline.pipeline.lake.state import newest
+        from tieline.pipeline.source.client import LogClient
+
+        state, _folder = newest(Layout(self._lake).state)
+        found = self._show.ingested
+        found.rows, found.latest = state.positions.get(_BROKER, 0), LogClient(log_url).offsets().latest
+        return found.rows >= found.latest
+
+    def _report(self) -> Path | None:
+        made = self._wishes.folder / "power-quality.html"
+        with self._show.doing("report") as step:
+            words = ["--lake", str(self._lake), "--out", str(made), "--network", "CIGRE low voltage"]
+            words += ["--system", "island", "--from", f"{WEEK:%Y-%m-%d}", "--to", f"{WEEK + _WEEK:%Y-%m-%d}"]
+            self._wait(self._spark("report", "pipeline", "quality", *words), "the report took too long")
+            self._wishes.report.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(made, self._wishes.report)
+            step.note = str(self._wishes.report)
+        return self._wishes.report
+
+    def _spark(self, name: str, *words: str) -> Child:
+        """A job that runs for seconds: Java need not optimise what it is about to end."""
+        return self._children.start(name, *words, environment={"JDK_JAVA_OPTIONS": _BRIEF})
+
+    def _wait(self, child: Child, complaint: str) -> None:
+        deadline = time.monotonic() + _JOB_S
+        while not wait_for(child, 1.0):
+            self._children.check()
+            if time.monotonic() > deadline:
+                raise Trouble(f"{complaint}: more than {_JOB_S:g} seconds; {child.said()}")
+
+
+class _Live:
+    """The world, published by a thread until its time is over or somebody has seen enough."""
+
+    def __init__(self, show: Show, world: World, port: int, live_s: float, enough: threading.Event) -> None:
+        from tieline.sim.microgrid.publish import Publisher
+
+        self._show = show
+        self._enough = enough
+        self._publisher = Publisher(world, f"mqtt://127.0.0.1:{port}", speed=SPEED, readings_qos=1, witness=show.ledger)
+        show.publisher = self._publisher
+        self._failure: Exception | None = None
+        self._thread = threading.Thread(target=self._play, args=(live_s,), daemon=True)
+        show.begin("live")
+        self._thread.start()
+
+    @property
+    def refused(self) -> int:
+        """Messages that the broker did not take."""
+        return self._publisher.tally.refused.total()
+
+    def join(self, look: Callable[[], object]) -> None:
+        """Wait for the end; ``look`` raises if something else has gone wrong meanwhile."""
+        while self._thread.is_alive():
+            if self._enough.is_set():
+                self._publisher.stop()
+            look()
+            self._thread.join(_LOOK_S)
+        if self._failure is not None:
+            raise Trouble(str(self._failure))
+
+    def _play(self, live_s: float) -> None:
+        try:
+            self._publisher.publish(live_s)
+            self._show.end("live", f"{self._publisher.tally.published.total():,} messages")
+        except Exception as problem:  # noqa: BLE001  told by the thread that waits
+            self._failure = problem
+
+
+def _until(is_so: Callable[[], bool]) -> None:
+    """Wait until something is so, for a while; the checks say it if it is not."""
+    deadline = time.monotonic() + _ARRIVAL_S
+    while not is_so() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.2)  # a message too many could still arrive

@@ -1,0 +1,193 @@
+"""What the demonstration claims is checked for real: each claim fails when it should."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import count
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tieline.cli.demo.checks import (
+    check_acknowledged,
+    check_overtaking,
+    check_report,
+    check_tables,
+    check_zones,
+)
+from tieline.cli.demo.ledger import Ledger, Said
+from tieline.cli.demo.tables import Held, read_held
+from tieline.cli.demo.waiting import overtaken, waits
+from tieline.cli.demo.zones import FILTERS, zone_of
+from tieline.match.where import parse, split
+from tieline.sim.microgrid import Message
+
+_VOLTS = st.sampled_from([0.0, 195.49, 195.5, 206.99, 207.0, 230.0, 253.0, 253.01]) | st.floats(0, 400)
+_HERTZ = st.none() | st.sampled_from([42.49, 42.5, 48.99, 49.0, 51.0, 51.01, 57.5, 57.51]) | st.floats(30, 70)
+
+
+@given(_VOLTS, _HERTZ)
+def test_the_broker_and_the_oracle_mean_the_same_zones(voltage: float, frequency: float | None) -> None:
+    values = {"voltage": voltage, "frequency": frequency}
+    found = []
+    for zone, filter_ in FILTERS.items():
+        asked = split(filter_, question_mark=True)
+        assert asked.filter == "microgrid/+/+/reading" and asked.expression is not None
+        if parse(asked.expression).holds(values.get):
+            found.append(zone)
+    expected = zone_of(voltage, frequency)
+    assert found == ([] if expected is None else [expected])
+
+
+def _message(kind: str, payload: bytes) -> Message:
+    return Message(0.0, kind, f"microgrid/g/n/{kind}", payload, "c")  # type: ignore[arg-type]
+
+
+def _reading(number: int, voltage: float, frequency: str = "50.0") -> Message:
+    payload = f'{{"time":{number},"node":"n","voltage":{voltage},"frequency":{frequency}}}'
+    return _message("reading", payload.encode())
+
+
+@pytest.fixture(name="ledger")
+def _ledger() -> Ledger:
+    made = Ledger()
+    for number, (voltage, hertz) in enumerate([(230, "50"), (200, "50"), (230, "48"), (180, "50"), (0.4, "null")]):
+        message = _reading(number, voltage, hertz)
+        made.sent(message, "meter", f"r/{number}")
+        made.acknowledged(message, "meter", f"r/{number}")
+    return made
+
+
+def _delivered(ledger: Ledger) -> dict[int, Counter[Said]]:
+    return {zone: Counter(said) for zone, said in ledger.zones.items()}
+
+
+def test_the_ledger_knows_the_zones(ledger: Ledger) -> None:
+    assert {zone: len(said) for zone, said in ledger.zones.items()} == {1: 1, 2: 2, 3: 2}
+    assert (ledger.now.frequency, ledger.now.voltages) == (50, {"n": 0.4})
+
+
+def test_zones_must_be_exact(ledger: Ledger) -> None:
+    assert check_zones(ledger, _delivered(ledger)).is_good
+    for spoil in ("missing", "repeated", "another"):
+        delivered = _delivered(ledger)
+        one = next(iter(ledger.zones[2]))
+        if spoil == "missing":
+            del delivered[2][one]
+        elif spoil == "repeated":
+            delivered[2][one] += 1
+        else:
+            delivered[1][one] += 1
+        assert not check_zones(ledger, delivered).is_good, spoil
+
+
+def test_everything_must_be_acknowledged(ledger: Ledger) -> None:
+    assert check_acknowledged(ledger, 0).is_good
+    assert not check_acknowledged(ledger, 1).is_good
+    ledger.sent(_reading(9, 230), "meter", "r/9")
+    assert not check_acknowledged(ledger, 0).is_good
+    assert not check_acknowledged(Ledger(), 0).is_good
+
+
+def test_the_tables_must_hold_each_once(ledger: Ledger) -> None:
+    whole = Counter(ledger.acknowledged_)
+    assert check_tables(ledger, Held(whole, 5, 0, 0)).is_good
+    one = next(iter(whole))
+    wrong = {
+        "1 missing": Held(whole - Counter([one]), 4, 0, 0),
+        "1 repeated": Held(whole + Counter([one]), 6, 0, 0),
+        "1 never sent": Held(whole + Counter([("meter", "other/1")]), 6, 0, 0),
+        "2 in quarantine": Held(whole, 5, 2, 0),
+        "3 set aside": Held(whole, 5, 0, 3),
+    }
+    for words, held in wrong.items():
+        check = check_tables(ledger, held)
+        assert not check.is_good and words in check.story
+
+
+def test_tables_are_read_as_anybody_would(tmp_path: Path) -> None:
+    columns = {"_publisher": ["a", "a", "b"], "_seq": ["r/1", None, "r/1"], "_shard": ["demo", "demo", "other"]}
+    for day in (1, 2):
+        folder = tmp_path / "events" / "reading" / f"batch={day}" / f"day=2026-03-0{day}"
+        folder.mkdir(parents=True)
+        pq.write_table(pa.table(columns), folder / "part-0.parquet")
+    aside = tmp_path / "quarantine" / "batch=1" / "day=2026-03-01"
+    aside.mkdir(parents=True)
+    pq.write_table(pa.table({"offset": [1, 2], "shard": ["demo", "history"]}), aside / "part-0.parquet")
+    assert read_held(tmp_path, "demo") == Held(Counter({("a", "r/1"): 2}), 4, 1, 0)
+
+
+def _story(rows: list[tuple[float, int, float | None]]) -> tuple[Ledger, dict[Said, float]]:
+    """Messages as (sent, level, arrived)."""
+    ledger, arrived = Ledger(), {}
+    for number, (sent, level, came) in zip(count(), rows, strict=False):
+        said = (f"t/{number}", b"")
+        ledger.sent_at[said] = (sent, level)
+        if came is not None:
+            arrived[said] = came
+    return ledger, arrived
+
+
+_ROWS = st.lists(
+    st.tuples(st.integers(0, 20), st.integers(0, 3), st.none() | st.integers(0, 10)).map(
+        lambda row: (float(row[0]), row[1], None if row[2] is None else float(row[0] + row[2]))
+    ),
+    max_size=25,
+)
+
+
+@given(_ROWS)
+def test_overtaking_is_counted_as_one_would_by_hand(rows: list[tuple[float, int, float | None]]) -> None:
+    ledger, arrived = _story(rows)
+    expected = [
+        sum(other[1] < 2 and other[0] < sent and (other[2] is None or other[2] > came) for other in rows)
+        for sent, level, came in rows
+        if level >= 2 and came is not None
+    ]
+    assert overtaken(ledger.sent_at, arrived) == expected
+
+
+@given(_ROWS)
+def test_what_has_not_arrived_still_waits(rows: list[tuple[float, int, float | None]]) -> None:
+    ledger, arrived = _story(rows)
+    found = {each.level: each for each in waits(ledger.sent_at, arrived, 40.0)}
+    assert sorted(found) == sorted({level for _sent, level, _came in rows})
+    for level, each in found.items():
+        times = [(40.0 if came is None else came) - sent for sent, which, came in rows if which == level]
+        assert (each.sent, each.longest_s) == (len(times), max(times))
+        assert each.arrived == sum(came is not None for _sent, which, came in rows if which == level)
+
+
+_BULK = [(float(second), 0, float(second) + 5) for second in range(10)]
+
+
+@pytest.mark.parametrize(
+    ("urgent", "is_good"),
+    [
+        ([(5.0, 2, 5.2), (6.0, 3, 6.1)], True),
+        ([(5.0, 2, 5.2), (6.0, 3, None)], False),  # lost
+        ([(5.0, 2, 10.5)], False),  # as slow as a reading
+        ([], False),
+    ],
+)
+def test_urgent_messages_must_overtake(urgent: list[tuple[float, int, float | None]], is_good: bool) -> None:
+    ledger, arrived = _story([*_BULK, *urgent])
+    assert check_overtaking(ledger, arrived, 20.0).is_good is is_good
+
+
+def test_without_anything_in_the_way_nothing_is_overtaken() -> None:
+    ledger, arrived = _story([(0.0, 0, 0.1), (1.0, 2, 1.05)])
+    assert not check_overtaking(ledger, arrived, 2.0).is_good
+
+
+def test_a_report_must_be_a_page(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert not check_report(None).is_good and not check_report(page).is_good
+    page.write_text("nothing")
+    assert not check_report(page).is_good
+    page.write_text("<!doctype html>\n<html></html>")
+    assert check_report(page).is_good

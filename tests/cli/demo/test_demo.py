@@ -1,0 +1,177 @@
+"""`tieline demo`: from the first message to the report, with nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tieline.cli import demo
+from tieline.cli.demo.children import Children
+from tieline.cli.demo.pipe import Pipe
+from tieline.cli.demo.play import Wishes
+from tieline.cli.trouble import Trouble
+from tieline.pipeline.java import NoJava
+
+_ANSWER_S = 60.0
+
+
+def _start(*words: str, folder: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tieline", "demo", "--headless", *words],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder,
+    )  # fmt: skip
+
+
+def _our_processes(mark: str) -> list[str]:
+    """Processes whose command line names a directory of ours."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (each / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if mark in command and int(each.name) != os.getpid():
+            found.append(command)
+    return found
+
+
+def test_without_spark_it_shows_the_broker_alone(tmp_path: Path) -> None:
+    process = _start("--without-spark", "--seconds", "5", "--keep", "kept", folder=tmp_path)
+    shown, errors = process.communicate(timeout=_ANSWER_S)
+    assert (process.returncode, errors) == (0, ""), shown
+    assert "3 of 3 claims hold" in shown and "Left out, as asked" in shown and "✗" not in shown
+    assert (tmp_path / "kept" / "data").is_dir()
+    assert not (tmp_path / "tieline-demo").exists()
+    assert _our_processes(str(tmp_path)) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_can_be_ended_early(tmp_path: Path, number: signal.Signals) -> None:
+    process = _start("--without-spark", "--seconds", "300", "--keep", "kept", folder=tmp_path)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if " live" in line:
+            break
+    process.send_signal(number)
+    shown, errors = process.communicate(timeout=_ANSWER_S)
+    if number == signal.SIGTERM:
+        assert (process.returncode, errors) == (130, "tieline: interrupted.\n")
+    else:
+        # so early there may be nothing yet that could be overtaken, and then the exit code has to say so
+        assert "claims hold" in shown and "zone 1" in shown
+        assert (process.returncode == 0) == ("3 of 3 claims hold" in shown)
+    assert _our_processes(str(tmp_path)) == []
+
+
+def test_a_directory_that_is_in_use_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "something").touch()
+    process = _start("--keep", "kept", folder=tmp_path)
+    _shown, errors = process.communicate(timeout=_ANSWER_S)
+    assert (process.returncode, errors) == (1, "tieline: kept is not empty: --keep takes a new directory.\n")
+
+
+def test_what_keeps_spark_from_running_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_java() -> None:
+        raise NoJava("there is no Java")
+
+    monkeypatch.setattr("tieline.pipeline.java.find_java", no_java)
+    assert demo._missing() == "there is no Java"
+    monkeypatch.setattr(demo, "find_spec", lambda name: None)
+    assert demo._missing() == "pyspark is not installed: pip install 'tieline[pipeline]'"
+
+
+@pytest.mark.parametrize(
+    ("words", "missing", "is_good", "code"),
+    [
+        ([], None, True, 0),
+        ([], None, False, 1),
+        ([], "there is no Java", True, 1),
+        (["--without-spark"], "there is no Java", True, 0),
+    ],
+)
+def test_the_exit_code_says_whether_everything_was_shown_and_right(
+    monkeypatch: pytest.MonkeyPatch, words: list[str], missing: str | None, is_good: bool, code: int
+) -> None:
+    told: list[bool] = []
+
+    def perform(_console: object, wishes: Wishes, **_more: object) -> bool:
+        told.append(wishes.with_spark)
+        return is_good
+
+    monkeypatch.setattr(demo, "_missing", lambda: missing)
+    monkeypatch.setattr(demo, "_perform", perform)
+    assert CliRunner().invoke(demo.app, words).exit_code == code
+    assert told == [missing is None]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_everything(tmp_path: Path) -> None:
+    pytest.importorskip("pyspark")
+    process = _start("--seconds", "20", "--keep", "kept", folder=tmp_path)
+    shown, errors = process.communicate(timeout=580)
+    assert (process.returncode, errors) == (0, ""), shown
+    assert "5 of 5 claims hold" in shown and "✗" not in shown
+    report = tmp_path / "tieline-demo" / "power-quality.html"
+    assert "EN 50160" in report.read_text("utf-8")
+    assert _our_processes(str(tmp_path)) == []
+
+
+def test_a_child_that_fails_is_quoted(tmp_path: Path) -> None:
+    with Children(tmp_path) as children:
+        child = children.start("broker", "serve", "--config", "nowhere.toml")
+        with pytest.raises(Trouble, match=r"the broker did not start: .*nowhere\.toml"):
+            child.ready()
+        child.process.wait(_ANSWER_S)
+        with pytest.raises(Trouble, match=r"the broker ended with exit code 2: .*nowhere\.toml"):
+            children.check()
+
+
+def test_children_end_with_the_block_even_after_an_error(tmp_path: Path) -> None:
+    def fail() -> None:
+        with Children(tmp_path) as children:
+            words = ("serve", "--data", str(tmp_path / "data"), "--listen", "tcp://127.0.0.1:0")
+            assert children.start("broker", *words).ready().port("tcp") > 0
+            assert _our_processes(str(tmp_path))
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert _our_processes(str(tmp_path)) == []
+
+
+def test_a_pipe_passes_everything_in_both_directions() -> None:
+    there = bytes(range(256)) * 20
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        Pipe(server.getsockname()[1], bytes_per_s=100_000) as pipe,
+        socket.create_connection(("127.0.0.1", pipe.port)) as client,
+        server.accept()[0] as broker,
+    ):
+        broker.settimeout(_ANSWER_S)
+        client.settimeout(_ANSWER_S)
+        client.sendall(b"hello")
+        assert broker.recv(64) == b"hello"
+        _in_background(lambda: broker.sendall(there))
+        assert _receive(client, len(there)) == there
+
+
+def _in_background(work: Callable[[], None]) -> None:
+    threading.Thread(target=work, daemon=True).start()
+
+
+def _receive(client: socket.socket, length: int) -> bytes:
+    data = b""
+    while len(data) < length:
+        data += client.recv(65_536)
+    return data
