@@ -1,0 +1,123 @@
+"""A Spark cluster on this machine: a standalone master and workers, from the pyspark that pip installed."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from tieline.bench.load.failure import Failure
+from tieline.bench.measure import family
+from tieline.bench.pipeline.process import Process, until
+from tieline.bench.ports import free_ports
+
+_HOST: Final = "127.0.0.1"
+_START_S: Final = 120.0
+_ASK_S: Final = 5.0
+_MASTER: Final = "org.apache.spark.deploy.master.Master"
+_WORKER: Final = "org.apache.spark.deploy.worker.Worker"
+#: What the JVM of an executor is called on its command line.
+_EXECUTOR: Final = b"CoarseGrainedExecutorBackend"
+#: Short-lived JVMs with little to do: the quick compiler, the collector without threads.
+_JAVA_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+class Cluster:
+    """A master and its workers, which start an executor each for whoever asks."""
+
+    def __init__(self, folder: Path, *, workers: int = 2, memory: str = "1100m") -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._port, self._page, *pages = free_ports(2 + workers)
+        environment = {**_environment(), "SPARK_WORKER_DIR": str(folder / "work"), "SPARK_LOG_DIR": str(folder)}
+        place = ("--host", _HOST, "--port", str(self._port), "--webui-port", str(self._page))
+        self._master = Process("Spark master", [_launcher(), _MASTER, *place], folder / "master.log",
+                               environment=environment)  # fmt: skip
+        self._workers = [
+            Process(
+                f"Spark worker {number}",
+                [_launcher(), _WORKER, "--host", _HOST, "--webui-port", str(page), "-c", "1", "-m", memory, self.url],
+                folder / f"worker-{number}.log",
+                environment=environment,
+            )
+            for number, page in enumerate(pages)
+        ]
+
+    @property
+    def url(self) -> str:
+        """What ``--master`` takes."""
+        return f"spark://{_HOST}:{self._port}"
+
+    def start(self) -> None:
+        """Start everything and wait until all workers have announced themselves."""
+        self._master.start()
+        until("a Spark master answers", _START_S, lambda: self._alive() >= 0)
+        for worker in self._workers:
+            worker.start()
+        count = len(self._workers)
+        until(f"{count} Spark workers are there", _START_S, lambda: self._alive() == count)
+
+    def stop(self) -> None:
+        """End everything, executors too."""
+        for process in (*self._workers, self._master):
+            process.kill()
+
+    def executors(self) -> list[int]:
+        """The process ids of the executors' JVMs."""
+        below = [pid for worker in self._workers if worker.is_running for pid in family(worker.pid)[1:]]
+        return [pid for pid in below if _EXECUTOR in command_line(pid)]
+
+    def _alive(self) -> int:
+        """How many workers the master knows; -1 while it does not answer."""
+        if not self._master.is_running:
+            raise Failure(f"the Spark master ended: {self._master.said()}")
+        with suppress(OSError, ValueError, http.client.HTTPException):
+            connection = http.client.HTTPConnection(_HOST, self._page, timeout=_ASK_S)
+            with closing(connection):
+                connection.request("GET", "/json/")
+                return int(json.loads(connection.getresponse().read())["aliveworkers"])
+        return -1
+
+
+@contextmanager
+def cluster(folder: Path, *, workers: int = 2) -> Iterator[Cluster]:
+    """A cluster that ends with the block."""
+    made = Cluster(folder, workers=workers)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()
+
+
+def command_line(pid: int) -> bytes:
+    """How a process was started; nothing if it has ended."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
+
+
+def driver_environment() -> dict[str, str]:
+    """What a driver needs to be reached by executors on this machine."""
+    return {"SPARK_LOCAL_IP": _HOST}
+
+
+def _launcher() -> str:
+    found = find_spec("pyspark")
+    if found is None or found.origin is None:
+        raise Failure("Spark is not installed: pip install 'tieline[pipeline]'")
+    return str(Path(found.origin).parent / "bin" / "spark-class")
+
+
+def _environment() -> dict[str, str]:
+    from tieline.pipeline.java import find_java
+
+    return {
+        "JAVA_HOME": str(find_java().launcher),
+        "SPARK_LOCAL_IP": _HOST,
+        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": _JAVA_OPTIONS,
+    }

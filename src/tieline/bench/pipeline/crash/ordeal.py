@@ -1,0 +1,230 @@
+"""The processes between a publisher and the tables, killed one after the other at random moments, and started again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from tieline.bench.load.failure import Failure
+from tieline.bench.measure import family
+from tieline.bench.pipeline.cluster import Cluster, command_line, driver_environment
+from tieline.bench.pipeline.crash.proof import prove
+from tieline.bench.pipeline.crash.publishers import Crowd, Publisher
+from tieline.bench.pipeline.process import Process, our_path, our_program
+from tieline.bench.pipeline.station import Station
+from tieline.bench.record import Row
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+WORKLOAD: Final = "crash"
+PEER: Final = "log to tables"
+#: What is killed; each comes once before one comes again.
+VICTIMS: Final = ("driver", "executor", "broker", "log server")
+#: Messages a second of each publisher, and offsets of one batch: small enough that batches are always in the making.
+_RATE: Final = 100.0
+_BATCH: Final = 2_000
+#: How long to wait for a batch to land, for publishers to settle, for the rest to be ingested.
+_PATIENCE_S: Final = 300.0
+#: At the longest, between a sign of life and the kill, and between the kill and the restart.
+_SOON_S: Final = 3.0
+_AWAY_S: Final = 1.0
+#: So often nobody waits for a sign of life: a process may be killed while it starts.
+_RASH: Final = 0.25
+_RASH_S: Final = 8.0
+#: On the command lines of Python workers, and of JVMs.
+_PYTHON: Final = b"pyspark"
+_JAVA: Final = b"java"
+
+
+def rows() -> list[Row]:
+    """What will be measured."""
+    return [Row(workload=WORKLOAD, title="random kills", group="crash", peer=PEER)]
+
+
+def measure(
+    spark: SparkSession,
+    folder: Path,
+    found: list[Row],
+    *,
+    kills: int,
+    seed: int,
+    on_cluster: bool,
+    step: Callable[[str], None],
+) -> None:
+    """Kill so often, then let everything come to an end and look at the tables."""
+    folder.mkdir(parents=True, exist_ok=True)
+    step("crash: starting broker, log server, publishers and Spark")
+    began = time.monotonic()
+    with ordeal(folder, seed, on_cluster=on_cluster) as running:
+        for number in range(kills):
+            running.kill(partial(_tell, step, number + 1, kills))
+        step("crash: the rest is ingested, and the tables are compared")
+        records = running.finish()
+        metrics = prove(spark, running.lake, running.crowd.publishers, records)
+    metrics |= {"kills": float(kills), "restarts": float(running.restarts), "wall_s": time.monotonic() - began}
+    found[0].repetitions.append(metrics)
+
+
+def _tell(step: Callable[[str], None], number: int, kills: int, victim: str) -> None:
+    step(f"crash: kill {number} of {kills}: {victim}")
+
+
+class Ordeal:
+    """One run."""
+
+    def __init__(self, folder: Path, seed: int, cluster: Cluster | None) -> None:
+        self._random = Random(seed)
+        self._folder = folder
+        self._cluster = cluster
+        self.station = Station(folder / "station")
+        self.lake = folder / "lake"
+        self.crowd = Crowd(
+            [Publisher("one", 1), Publisher("two", 2), Publisher("forgetful", 1, forgets=True)],
+            self.station.port,
+            rate=_RATE,
+        )
+        self._driver = self._ingest("driver")
+        self._deck: list[str] = []
+        #: The last batch that had landed when something was killed.
+        self._batch = -1
+        #: Drivers that ended although they were not the ones that were killed.
+        self.restarts = 0
+
+    def start(self) -> None:
+        """Start everything and wait for the first batch."""
+        self.station.start()
+        self.crowd.start()
+        self._driver.start()
+        self._await_batch()
+
+    def kill(self, tell: Callable[[str], None]) -> None:
+        """One kill at a random moment; what was killed is running again when this returns."""
+        random = self._random
+        if not self._deck:
+            self._deck = random.sample(VICTIMS, len(VICTIMS))
+        victim = self._deck.pop()
+        if random.random() < _RASH:
+            time.sleep(random.uniform(0, _RASH_S))
+        else:
+            self._await_batch()
+            time.sleep(random.uniform(0, _SOON_S))
+        tell(victim)
+        self._kill(victim)
+        self._batch = self._landed()
+
+    def finish(self) -> int:
+        """Let everything come to an end; returns how many records the log has."""
+        from tieline.pipeline.source.client import LogClient
+
+        self.crowd.settle(_PATIENCE_S)
+        self._driver.stop()
+        last = self._ingest("last ingest", "--once")
+        try:
+            last.start()
+            if code := last.wait(_PATIENCE_S):
+                raise Failure(f"the last ingest ended with exit code {code}: {last.said()}")
+        finally:
+            last.stop()
+        return LogClient(self.station.url).offsets().latest
+
+    def end(self) -> None:
+        """Leave nothing behind."""
+        self.crowd.end()
+        self._driver.kill()
+        self.station.stop()
+
+    def _kill(self, victim: str) -> None:
+        self._revive()
+        if victim == "executor":
+            self._kill_executor()
+            return
+        process, start = {
+            "driver": (self._driver, self._driver.start),
+            "broker": (self.station.broker, self.station.start_broker),
+            "log server": (self.station.log_server, self.station.start_log_server),
+        }[victim]
+        if not process.is_running:
+            raise Failure(f"the {victim} ended before it was killed: {process.said()}")
+        process.kill()
+        time.sleep(self._random.uniform(0, _AWAY_S))
+        start()
+
+    def _kill_executor(self) -> None:
+        """An executor, or one of the Python processes that it, or the driver, runs; waits until there is one."""
+        deadline = time.monotonic() + _PATIENCE_S
+        while time.monotonic() < deadline:
+            candidates = self._executors()
+            # one may end between the look and the kill
+            with suppress(ProcessLookupError, IndexError):
+                os.kill(self._random.choice(candidates), signal.SIGKILL)
+                return
+            self._revive()
+            time.sleep(0.1)
+        raise Failure(f"no executor was there within {_PATIENCE_S:.0f} s: {self._driver.said()}")
+
+    def _executors(self) -> list[int]:
+        executors = self._cluster.executors() if self._cluster is not None else []
+        above = [*executors, *([self._driver.pid] if self._driver.is_running else [])]
+        lines = {pid: command_line(pid) for each in above for pid in family(each)[1:]}
+        # the JVM below the driver has pyspark's jars on its command line
+        return [*executors, *(pid for pid, line in lines.items() if _PYTHON in line and _JAVA not in line)]
+
+    def _revive(self) -> None:
+        """A driver whose query failed, because of another process's end, is started again."""
+        if not self._driver.is_running:
+            self.restarts += 1
+            self._driver.kill()
+            self._driver.start()
+
+    def _await_batch(self) -> None:
+        """Wait until ingest has landed a batch since the last kill."""
+        deadline = time.monotonic() + _PATIENCE_S
+        while self._landed() <= self._batch:
+            self._revive()
+            if time.monotonic() > deadline:
+                raise Failure(f"no batch landed within {_PATIENCE_S:.0f} s: {self._driver.said()}")
+            time.sleep(0.1)
+
+    def _landed(self) -> int:
+        """The number of the last batch that has landed."""
+        from tieline.pipeline.lake.errors import LakeError
+        from tieline.pipeline.lake.layout import Layout
+        from tieline.pipeline.lake.state import newest
+
+        # a state may be replaced by the next one while it is read
+        with suppress(LakeError):
+            return newest(Layout(self.lake).state)[0].batch
+        return self._batch
+
+    def _ingest(self, name: str, *more: str) -> Process:
+        master = "local[2]" if self._cluster is None else self._cluster.url
+        command = our_program(
+            "pipeline", "ingest", "--lake", str(self.lake), "--config", str(self.station.config), "--quiet",
+            "--url", self.station.url, "--max-rows", str(_BATCH), "--master", master, *more,
+        )  # fmt: skip
+        log = self._folder / f"{name.replace(' ', '-')}.log"
+        return Process(name, command, log, environment={**our_path(), **driver_environment()})
+
+
+@contextmanager
+def ordeal(folder: Path, seed: int, *, on_cluster: bool) -> Iterator[Ordeal]:
+    """Everything running, and ended at the end of the block."""
+    cluster = Cluster(folder / "cluster") if on_cluster else None
+    made = Ordeal(folder, seed, cluster)
+    try:
+        if cluster is not None:
+            cluster.start()
+        made.start()
+        yield made
+    finally:
+        made.end()
+        if cluster is not None:
+            cluster.stop()

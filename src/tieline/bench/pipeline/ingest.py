@@ -1,0 +1,174 @@
+"""Part ``ingest``: how fast records come out of a broker's log, and how fast they become tables.
+
+Arrow batches and tuples are compared three times, each time with the same columns on both sides.  The goal is about the
+first: place, time, topic and payload of short JSON messages, read from a log through its server.  The others are for
+information and have no goal: all columns that ingest needs, through the server too, and the same ones from the workers'
+memory, where no server takes its share of the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tieline.bench.load.failure import Failure
+from tieline.bench.load.job import Metrics
+from tieline.bench.pipeline.readings import readings
+from tieline.bench.pipeline.spent import Spent, least, spent
+from tieline.bench.pipeline.station import Station, publish, running
+from tieline.bench.record import Row
+from tieline.conf.load import load
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+WORKLOAD: Final = "ingest"
+CLIENT, ARROW, TUPLES, TABLES = "client without Spark", "Arrow batches", "tuples", "tables"
+WIDE_ARROW, WIDE_TUPLES = "Arrow batches, all columns of ingest", "tuples, all columns of ingest"
+MEMORY_ARROW, MEMORY_TUPLES = "Arrow batches, from memory", "tuples, from memory"
+#: What a job reads that has its own idea of payloads.
+COLUMNS: Final = ("offset", "received", "topic", "payload")
+_GOAL: Final = f"log to Spark: {', '.join(COLUMNS)} (the goal)"
+_WIDE: Final = "log to Spark (for information)"
+_MEMORY: Final = "records to Spark (for information)"
+_TITLES: Final = {
+    CLIENT: "log alone",
+    ARROW: _GOAL,
+    TUPLES: _GOAL,
+    WIDE_ARROW: _WIDE,
+    WIDE_TUPLES: _WIDE,
+    MEMORY_ARROW: _MEMORY,
+    MEMORY_TUPLES: _MEMORY,
+    TABLES: "log to tables",
+}
+_PAIRS: Final = ((ARROW, TUPLES), (WIDE_ARROW, WIDE_TUPLES), (MEMORY_ARROW, MEMORY_TUPLES))
+PEERS: Final = tuple(_TITLES)
+#: Tasks of one reading; as many as there are cores would leave one waiting for the other.
+_TASKS: Final = 8
+_WAIT_S: Final = 1
+
+
+def rows() -> list[Row]:
+    """What will be measured."""
+    return [Row(workload=WORKLOAD, title=_TITLES[peer], group="ingest", peer=peer) for peer in PEERS]
+
+
+def measure(
+    spark: SparkSession,
+    folder: Path,
+    found: list[Row],
+    *,
+    records: int,
+    from_memory: int,
+    repetitions: int,
+    step: Callable[[str], None],
+) -> None:
+    """Fill a log through its broker, and read it in all ways, in turns."""
+    from tieline.bench.pipeline.memory import BATCH_ROWS, MemorySource
+    from tieline.bench.pipeline.tuples import TupleSource
+    from tieline.pipeline.decode.records import NEEDED
+
+    for source in (TupleSource, MemorySource):
+        spark.dataSource.register(source)
+    with running(folder / "station") as station:
+        step(f"log: {records:,} messages through a broker")
+        publish(station, readings(0, records))
+        frames = {
+            ARROW: _frame(spark, "tieline", station, records, COLUMNS),
+            TUPLES: _frame(spark, "tieline_tuples", station, records, COLUMNS),
+            WIDE_ARROW: _frame(spark, "tieline", station, records, NEEDED),
+            WIDE_TUPLES: _frame(spark, "tieline_tuples", station, records, NEEDED),
+        }
+        for name, frame in frames.items():
+            step(f"log: {name}, compared with what was sent")
+            _check(frame, records)
+        counts = dict.fromkeys(frames, records)
+        batches = max(1, from_memory // BATCH_ROWS // _TASKS)
+        frames |= {
+            MEMORY_ARROW: _from_memory(spark, batches, tuples="false"),
+            MEMORY_TUPLES: _from_memory(spark, batches, tuples="true"),
+        }
+        counts |= dict.fromkeys((MEMORY_ARROW, MEMORY_TUPLES), batches * BATCH_ROWS * _TASKS)
+        times: dict[str, list[Spent]] = {peer: [] for peer in PEERS}
+        for repetition in range(repetitions):
+            step(f"log: {CLIENT} ({repetition + 1})")
+            times[CLIENT].append(spent(lambda: _client(station, records))[1])
+            for name, frame in frames.items():
+                step(f"log: {name} ({repetition + 1})")
+                times[name].append(spent(partial(_noop, frame))[1])
+            step(f"log to tables ({repetition + 1})")
+            times[TABLES].append(_tables(spark, station, folder / f"lake-{repetition}", records))
+    rates: dict[str, float] = {}
+    for row in found:
+        metrics = _metrics(least(times[row.peer]), counts.get(row.peer, records))
+        rates[row.peer] = metrics["rate"]
+        row.repetitions.append(metrics)
+    for row in found:
+        for arrow, tuples in _PAIRS:
+            if row.peer == arrow:
+                row.repetitions[0]["times_tuples"] = rates[arrow] / rates[tuples]
+
+
+def _metrics(took: Spent, records: int) -> Metrics:
+    return {"rate": records / took.wall_s, "cpu_us_row": took.cpu_s / records * 1e6, "wall_s": took.wall_s}
+
+
+def _frame(spark: SparkSession, form: str, station: Station, records: int, columns: Sequence[str]) -> DataFrame:
+    reader = spark.read.format(form).option("url", station.url).option("columns", ",".join(columns))
+    return reader.option("partitionRows", str(-(-records // _TASKS))).load()
+
+
+def _from_memory(spark: SparkSession, batches: int, *, tuples: str) -> DataFrame:
+    reader = spark.read.format("tieline_memory").option("tuples", tuples)
+    return reader.option("tasks", str(_TASKS)).option("batches", str(batches)).load()
+
+
+def _noop(frame: DataFrame) -> None:
+    """Read everything, keep nothing."""
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def _client(station: Station, records: int) -> None:
+    from tieline.pipeline.decode.records import NEEDED
+    from tieline.pipeline.source.client import LogClient
+
+    columns = [name for name in NEEDED if name != "shard"]
+    count = sum(batch.num_rows for batch in LogClient(station.url).read("log", 0, records, columns=columns))
+    if count != records:
+        raise Failure(f"the client read {count} of {records} records")
+
+
+def _check(frame: DataFrame, records: int) -> None:
+    """Look whether every record is there, once."""
+    from pyspark.sql import functions as sql
+
+    count, distinct, total, payload = frame.agg(
+        sql.count("*"), sql.count_distinct("offset"), sql.sum("offset"), sql.sum(sql.length("payload"))
+    ).first()  # type: ignore[misc]  # one row, always
+    if (count, distinct, total) != (records, records, records * (records - 1) // 2) or not payload:
+        raise Failure(f"of {records} records {count} were read, {distinct} different ones")
+
+
+def _tables(spark: SparkSession, station: Station, place: Path, records: int) -> Spent:
+    from tieline.pipeline.jobs.ingest import Running
+    from tieline.pipeline.jobs.ingest_logs import Logs
+    from tieline.pipeline.lake import Lake
+
+    lake = Lake.create(place, load(station.config))
+
+    def fill() -> None:
+        query = Running(spark, lake, Logs([station.url]))
+        query.start(once=True)
+        try:
+            while not query.wait(_WAIT_S):
+                pass
+        finally:
+            query.stop()
+
+    _, took = spent(fill)
+    landed = {table.name: table.rows for table in lake.status().tables if table.rows}
+    if landed != {"events/reading": records}:
+        raise Failure(f"of {records} records these landed: {landed}")
+    return took

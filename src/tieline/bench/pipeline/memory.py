@@ -1,0 +1,68 @@
+"""Records that are in a worker's memory already, handed to Spark as Arrow batches or as tuples.
+
+Reading through a log server, what the server takes is the same for both and hides the difference; here is nothing else.
+The records are those of :mod:`tieline.bench.pipeline.readings`, one batch of them again and again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from tieline.bench.pipeline.readings import log_table, readings
+from tieline.pipeline.decode.records import NEEDED
+from tieline.pipeline.source.schema import LOG
+
+#: Rows of one batch, as a log server makes them.
+BATCH_ROWS: Final = 8_192
+
+
+class MemorySource(DataSource):
+    """The format ``tieline_memory``; options: ``batches`` of each task, ``tasks``, and ``tuples`` = true or false."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What stands in ``format(...)``."""
+        return "tieline_memory"
+
+    def schema(self) -> StructType:
+        """The columns that ingest reads."""
+        return StructType([LOG[name] for name in NEEDED])
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Hands them out."""
+        options = self.options
+        return MemoryReader(int(options["tasks"]), int(options["batches"]), options["tuples"] == "true")
+
+
+class MemoryReader(DataSourceReader):
+    """Gives the same batch to Spark, so many times in each task."""
+
+    def __init__(self, tasks: int, batches: int, is_tuples: bool) -> None:
+        self._tasks = tasks
+        self._batches = batches
+        self._is_tuples = is_tuples
+
+    def partitions(self) -> list[InputPartition]:
+        """One for each task."""
+        return [InputPartition(number) for number in range(self._tasks)]
+
+    def read(self, _partition: InputPartition) -> Iterator[Any]:
+        """The records of one task."""
+        batch = _batch()
+        for _ in range(self._batches):
+            if self._is_tuples:
+                yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+            else:
+                yield batch
+
+
+@lru_cache(maxsize=1)
+def _batch() -> pa.RecordBatch:
+    """Made once in a process that Spark uses again and again."""
+    return log_table(readings(0, BATCH_ROWS)).select(NEEDED).combine_chunks().to_batches()[0]

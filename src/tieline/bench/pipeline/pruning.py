@@ -1,0 +1,152 @@
+"""Part ``pruning``: what a query of three ranges reads of a table along the Hilbert curve, and of one by time.
+
+Both tables have the same rows, and their files the same writer: ingest and compaction make the first, the second is
+sorted by time instead.  What has to be read is counted twice: from the footers (the row groups whose least and greatest
+values do not exclude the query), and by the kernel, while pyarrow answers the query.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from tieline.bench.load.failure import Failure
+from tieline.bench.pipeline.readings import EVENT_TYPE, write_history
+from tieline.bench.record import Row
+from tieline.conf.load import loads
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+WORKLOAD: Final = "pruning"
+BY_TIME, BY_CURVE = "sorted by time", "Hilbert-clustered"
+PEERS: Final = (BY_TIME, BY_CURVE)
+ATTRIBUTES: Final = ("voltage", "current", "frequency")
+#: Of all rows, each range takes so many.
+_RANGE: Final = 0.1
+_BATCHES: Final = 4
+
+#: From least to greatest, by attribute.
+Query = Mapping[str, tuple[float, float]]
+
+
+def rows() -> list[Row]:
+    """What will be measured."""
+    return [Row(workload=WORKLOAD, title="three ranges", group="pruning", peer=peer) for peer in PEERS]
+
+
+def measure(
+    spark: SparkSession, folder: Path, found: list[Row], *, records: int, queries: int, step: Callable[[str], None]
+) -> None:
+    """Make both tables and ask them the same questions."""
+    from tieline.pipeline.jobs.ingest import take_history
+    from tieline.pipeline.lake import Lake
+    from tieline.pipeline.lake.compaction import compact
+    from tieline.pipeline.lake.layout import events
+
+    step(f"pruning: two tables of {records:,} rows")
+    batch = -(-records // _BATCHES)
+    write_history(folder / "history", records, rows_per_file=batch)
+    lake = Lake.create(folder / "lake", loads(EVENT_TYPE))
+    take_history(spark, lake, folder / "history", max_rows=batch)
+    list(compact(lake))
+    curve = lake.layout.table(events("reading"))
+    whole = ds.dataset(curve, format="parquet").to_table(columns=lake.schema(events("reading")).names)
+    tables = {BY_TIME: _by_time(whole, folder / "by-time"), BY_CURVE: sorted(curve.glob("**/*.parquet"))}
+    step(f"pruning: {queries} queries of both")
+    asked = random_queries(whole, queries)
+    counted = {name: [_answer(files, query) for query in asked] for name, files in tables.items()}
+    expected = [_selected(whole, query) for query in asked]
+    for row in found:
+        if [each[0] for each in counted[row.peer]] != expected:
+            raise Failure(f"the table {row.peer} gives other rows than were written")
+        row.repetitions.append({
+            "bytes_table": float(sum(path.stat().st_size for path in tables[row.peer])),
+            "bytes_footer": float(np.mean([bytes_needed(tables[row.peer], query) for query in asked])),
+            "bytes_read": float(np.mean([each[1] for each in counted[row.peer]])),
+            "rows_answer": float(np.mean(expected)),
+        })  # fmt: skip
+    time, hilbert = (row.repetitions[0] for row in found)
+    for name, metric in (("fewer_footer", "bytes_footer"), ("fewer_read", "bytes_read")):
+        hilbert[name] = time[metric] / hilbert[metric]
+
+
+def bytes_needed(files: Iterable[Path], query: Query) -> int:
+    """The bytes of the row groups that the statistics in the footers cannot exclude."""
+    needed = 0
+    for path in files:
+        metadata = pq.read_metadata(path)
+        places = {metadata.schema.column(place).name: place for place in range(metadata.num_columns)}
+        for number in range(metadata.num_row_groups):
+            group = metadata.row_group(number)
+            if all(_may_hold(group.column(places[name]), *ends) for name, ends in query.items()):
+                needed += sum(group.column(place).total_compressed_size for place in range(metadata.num_columns))
+    return needed
+
+
+def random_queries(table: pa.Table, count: int, *, seed: int = 3) -> list[Query]:
+    """Ranges that hold a tenth of the rows each, around the values of random rows."""
+    random = np.random.default_rng(seed)
+    ordered = {name: np.sort(table[name].to_numpy()) for name in ATTRIBUTES}
+    found: list[Query] = []
+    for row in random.integers(len(table), size=count).tolist():
+        query: dict[str, tuple[float, float]] = {}
+        for name, values in ordered.items():
+            place = int(np.searchsorted(values, table[name][row].as_py()))
+            first = min(max(0, place - int(_RANGE / 2 * len(values))), int((1 - _RANGE) * len(values)))
+            last = min(first + int(_RANGE * len(values)), len(values) - 1)
+            query[name] = float(values[first]), float(values[last])
+        found.append(query)
+    return found
+
+
+def _may_hold(column: pq.ColumnChunkMetaData, low: float, high: float) -> bool:
+    statistics = column.statistics
+    if statistics is None or not statistics.has_min_max:
+        return True
+    return bool(statistics.min <= high and statistics.max >= low)
+
+
+def _by_time(whole: pa.Table, folder: Path) -> list[Path]:
+    from tieline.pipeline.lake.compaction import FILE_ROWS
+    from tieline.pipeline.lake.writing import write_file
+
+    folder.mkdir()
+    ordered = whole.sort_by([("_time", "ascending"), ("_offset", "ascending")])
+    paths: list[Path] = []
+    for first in range(0, len(ordered), FILE_ROWS):
+        paths.append(folder / f"part-{first}.parquet")
+        write_file(ordered.slice(first, FILE_ROWS), paths[-1])
+    return paths
+
+
+def _expression(query: Query) -> pc.Expression:
+    found = pc.scalar(True)
+    for name, (low, high) in query.items():
+        found &= (pc.field(name) >= low) & (pc.field(name) <= high)
+    return found
+
+
+def _answer(files: Sequence[Path], query: Query) -> tuple[int, int]:
+    """How many rows a query gives, and how many bytes this process read for them."""
+    before = _bytes_read()
+    answer = ds.dataset([str(path) for path in files], format="parquet").to_table(filter=_expression(query))
+    return len(answer), _bytes_read() - before
+
+
+def _selected(whole: pa.Table, query: Query) -> int:
+    return len(whole.filter(_expression(query)))
+
+
+def _bytes_read() -> int:
+    """What this process has ever read, of files and everything else: the kernel's own count."""
+    lines = Path(f"/proc/{os.getpid()}/io").read_text().splitlines()
+    return next(int(line.partition(":")[2]) for line in lines if line.startswith("rchar"))

@@ -1,0 +1,131 @@
+"""What is measured, and with how much effort."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+PARTS: Final = {
+    "sizes": "the paper's sizes: proven optimality, beside the naive model on the same solver",
+    "networks": "larger meshes: the proven gap after a given time",
+    "first": "a very large mesh: the time to the first plan that keeps every limit",
+    "replan": "a link fails: re-planning from the old plan, beside a cold start",
+    "bounds": "small instances at random: whether every bound is one",
+    "distributed": "brokers among themselves: distance to the central plan, messages",
+}
+#: The sizes up to res0, and those that goals of their own are about.
+SMALL: Final = ("tiny", "case2", "case3", "res0")
+LARGE: Final = ("res5", "res7")
+#: Capacity factors: at the first one all requests fit, at the last one some stay unmet.
+LOOSE: Final = 2.0
+TIGHTNESS: Final = (LOOSE, 1.0, 0.6)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mesh:
+    """A geometric mesh, and how long it may be searched."""
+
+    nodes: int
+    topics: int
+    requests: int
+    seconds: float
+    tightness: float = LOOSE
+
+    @property
+    def name(self) -> str:
+        return f"mesh-{self.nodes}-{self.requests}-b{self.tightness:g}"
+
+    @property
+    def title(self) -> str:
+        return f"{self.nodes:,} nodes, {self.requests:,} requests, tightness {self.tightness:g}"
+
+
+#: The meshes of the goals.
+MIDDLE: Final = Mesh(nodes=300, topics=200, requests=800, seconds=15.0)
+WIDE: Final = Mesh(nodes=2_000, topics=1_000, requests=5_000, seconds=60.0)
+HUGE: Final = Mesh(nodes=10_000, topics=2_000, requests=10_000, seconds=30.0)
+#: Where brokers plan among themselves.
+TALKATIVE: Final = (("case3", LOOSE), ("res5", LOOSE), ("res7", LOOSE), ("res5", 0.6))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """How much is done."""
+
+    sizes: Sequence[str]
+    tightness: Sequence[float]
+    seeds: int
+    #: Seconds for the exact solution of one instance, ours and the naive one.
+    exact_s: float
+    naive_s: float
+    meshes: Sequence[tuple[Mesh, int]]
+    first: Sequence[Mesh]
+    #: Links that fail, one after the other.
+    failures: int
+    #: Instances on which bounds are held against the optimum.
+    bounded: int
+    talkative: Sequence[tuple[str, float]]
+
+
+FULL: Final = Effort(
+    sizes=(*SMALL, "res4", *LARGE),
+    tightness=TIGHTNESS,
+    seeds=3,
+    exact_s=10.0,
+    naive_s=20.0,
+    meshes=((MIDDLE, 2), (Mesh(nodes=300, topics=200, requests=800, seconds=15.0, tightness=0.6), 1), (WIDE, 1)),
+    first=(HUGE,),
+    failures=5,
+    bounded=1_000,
+    talkative=TALKATIVE,
+)
+QUICK: Final = Effort(
+    sizes=(*SMALL, *LARGE),
+    tightness=(LOOSE,),
+    seeds=1,
+    exact_s=10.0,
+    naive_s=10.0,
+    meshes=((MIDDLE, 1),),
+    first=(),
+    failures=2,
+    bounded=100,
+    talkative=TALKATIVE[:2],
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is to be run."""
+
+    parts: Sequence[str] = tuple(PARTS)
+    quick: bool = False
+
+    @property
+    def effort(self) -> Effort:
+        """The amount of work."""
+        return QUICK if self.quick else FULL
+
+    @property
+    def steps(self) -> int:
+        """Number of steps that a watcher will hear of, warming up included."""
+        effort = self.effort
+        each = {
+            "sizes": len(effort.sizes) * len(effort.tightness),
+            "networks": len(effort.meshes),
+            "first": len(effort.first),
+            "replan": 1,
+            "bounds": 1,
+            "distributed": len(effort.talkative),
+        }
+        return 1 + sum(each[part] for part in self.parts)
+
+
+def size_name(size: str, tightness: float) -> str:
+    """The key of rows about one of the paper's sizes."""
+    return f"{size}-b{tightness:g}"
+
+
+def distributed_name(size: str, tightness: float) -> str:
+    """The key of rows about brokers among themselves."""
+    return f"distributed-{size_name(size, tightness)}"

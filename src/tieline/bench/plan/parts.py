@@ -1,0 +1,149 @@
+"""The parts of the benchmark: each measures one kind of thing, and returns numbers."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from tieline.bench.load.failure import Failure
+from tieline.bench.load.job import Metrics
+from tieline.bench.plan.clock import timed
+from tieline.bench.plan.effort import Mesh
+from tieline.plan.adapt.changes import without_link
+from tieline.plan.adapt.replan import compared, replan
+from tieline.plan.arrays import arrays
+from tieline.plan.generate.testset import mesh, paper
+from tieline.plan.instance import Instance, Link
+from tieline.plan.models.solve import solve as solve_model
+from tieline.plan.plan import Plan, gap
+from tieline.plan.proof import examine, proven
+from tieline.plan.solve import solve
+
+#: The gap at which a cold start counts as done.
+DONE_GAP = 0.01
+
+
+def warm_up() -> float:
+    """Compile what is compiled once after installation; how long that took."""
+    began = time.perf_counter()
+    instance = paper("case3", seed=9, tightness=1.0)
+    before = solve(instance, method="lns", seconds=0.5)
+    links = _between_brokers(instance, before)
+    replan(without_link(instance, links[0].a, links[0].b), before)
+    solve(instance, method="auto", seconds=5.0)
+    solve(instance, method="distributed", seconds=5.0)
+    return time.perf_counter() - began
+
+
+def ours(size: str, seed: int, tightness: float, seconds: float) -> Metrics:
+    """One of the paper's sizes, solved as a user would."""
+    instance = paper(size, seed=seed, tightness=tightness)
+    plan, _, metrics = timed(lambda clock: solve(instance, seconds=seconds, seed=seed, watch=clock.hear))
+    proven(instance, plan)
+    return metrics
+
+
+def naive(size: str, seed: int, tightness: float, seconds: float) -> Metrics:
+    """The same instance, given to the same solver as F1 with a big M, without a start."""
+    instance = paper(size, seed=seed, tightness=tightness)
+    plan, _, metrics = timed(
+        lambda _clock: solve_model(arrays(instance), model="f1-naive", seconds=seconds, naive=True)
+    )
+    proven(instance, plan)
+    return metrics
+
+
+def network(size: Mesh, seed: int) -> tuple[Instance, Plan, Metrics]:
+    """A mesh searched for its time."""
+    instance = made(size, seed)
+    plan, clock, metrics = timed(lambda clock: solve(instance, seconds=size.seconds, seed=seed, watch=clock.hear))
+    proven(instance, plan)
+    done = clock.narrowed(DONE_GAP)
+    metrics["first_s"] = clock.words[0].cpu_s if clock.words else metrics["cpu_s"]
+    metrics["done_s"] = metrics["cpu_s"] if done is None else done.cpu_s
+    return instance, plan, metrics
+
+
+def made(size: Mesh, seed: int) -> Instance:
+    """The instance of a mesh."""
+    return mesh(size.nodes, topics=size.topics, requests=size.requests, seed=seed, tightness=size.tightness)
+
+
+def first_plan(size: Mesh, seed: int) -> Metrics:
+    """How long until the first plan that keeps every limit; its proof is not counted, but made."""
+    instance = made(size, seed)
+    plan, clock, metrics = timed(
+        lambda clock: solve(
+            instance,
+            method="lns",
+            seconds=size.seconds,
+            seed=seed,
+            watch=clock.hear,
+            stop=lambda: bool(clock.words),
+        )
+    )
+    proven(instance, plan)
+    if not clock.words:
+        raise Failure("the search said nothing")
+    metrics["first_s"], metrics["first_wall_s"] = clock.words[0].cpu_s, clock.words[0].wall_s
+    return metrics
+
+
+def failures(instance: Instance, before: Plan, count: int, seconds: float, seed: int) -> list[Metrics]:
+    """Links fail, one at a time: busy ones and some at random; each time warm and cold."""
+    links = _between_brokers(instance, before)
+    rng = np.random.default_rng(seed)
+    chosen = [*links[: (count + 1) // 2], *(links[at] for at in rng.permutation(len(links))[: count // 2])]
+    return [_failure(instance, before, link, seconds, seed) for link in chosen]
+
+
+def _failure(instance: Instance, before: Plan, link: Link, seconds: float, seed: int) -> Metrics:
+    changed = without_link(instance, link.a, link.b)
+    warm = replan(changed, before, seed=seed)
+    proven(changed, warm.plan)
+    cold, clock, metrics = timed(
+        lambda clock: solve(
+            changed,
+            method="lns",
+            seconds=seconds,
+            seed=seed,
+            watch=clock.hear,
+            stop=lambda: clock.narrowed(DONE_GAP) is not None and clock.reached(warm.plan.objective) is not None,
+        )
+    )
+    done, as_good = clock.narrowed(DONE_GAP), clock.reached(warm.plan.objective)
+    return {
+        "warm_s": warm.seconds,
+        # by the clock, as the other one is: a share of a busy machine slows both
+        "cold_s": metrics["wall_s"] if done is None else done.wall_s,
+        "as_good_s": metrics["wall_s"] if as_good is None else as_good.wall_s,
+        "moved": float(warm.flows_moved),
+        "moved_cold": float(compared(before, cold)["flows_moved"]),
+        "flows": float(instance.request_count - before.unmet),
+        "lost": float(warm.plan.unmet - before.unmet),
+        "gap": gap(warm.plan.objective, cold.bound),
+    }
+
+
+def _between_brokers(instance: Instance, plan: Plan) -> list[Link]:
+    """Links that carry something between brokers, the busiest first."""
+    brokers = {node.id for node in instance.nodes if node.is_broker}
+    load = examine(instance, plan.routes).load
+    order = sorted(range(len(load)), key=lambda at: -load[at])
+    links = [instance.links[at] for at in order if load[at] > 0]
+    return [link for link in links if link.a in brokers and link.b in brokers]
+
+
+def distributed(size: str, seed: int, tightness: float) -> Metrics:
+    """What brokers agree on, beside what one planner finds."""
+    instance = paper(size, seed=seed, tightness=tightness)
+    central = proven(instance, solve(instance, seconds=5.0, seed=seed))
+    plan, _, metrics = timed(lambda _clock: solve(instance, method="distributed", seed=seed))
+    proven(instance, plan)
+    metrics["messages"] = float(plan.notes["messages"])
+    metrics["messages_request"] = metrics["messages"] / instance.request_count
+    metrics["more_unmet"] = float(plan.unmet - central.unmet)
+    served, served_central = instance.request_count - plan.unmet, instance.request_count - central.unmet
+    metrics["behind"] = (plan.cost / max(1, served)) / (central.cost / max(1, served_central)) - 1
+    return metrics

@@ -1,0 +1,121 @@
+"""Every part of the pipeline's benchmark at its smallest: real processes, real Spark, numbers in every column."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+from tieline.bench.load.failure import Failure
+from tieline.bench.pipeline import growth, ingest, plan, pruning, ranges, report, run
+from tieline.bench.pipeline.crash import ordeal
+from tieline.bench.pipeline.goals import judge
+from tieline.bench.pipeline.metrics import METRICS
+from tieline.bench.pipeline.record import PipelineRecord
+from tieline.bench.record import Row
+
+
+def quiet(_text: str) -> None:
+    """Nobody watches."""
+
+
+def by_peer(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
+    """The numbers of rows, all of which have a meaning."""
+    found = {row.peer: row.metrics for row in rows}
+    assert all(name in METRICS for metrics in found.values() for name in metrics)
+    assert all(found.values())
+    return found
+
+
+def test_ingest(spark: SparkSession, tmp_path: Path) -> None:
+    rows = ingest.rows()
+    ingest.measure(spark, tmp_path, rows, records=3_000, from_memory=100_000, repetitions=1, step=quiet)
+    found = by_peer(rows)
+    assert all(found[peer]["times_tuples"] > 0 for peer in (ingest.ARROW, ingest.MEMORY_ARROW))
+    assert set(found) == set(ingest.PEERS)
+
+
+def test_match(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # on so few events the join takes no time that could be told from the rest
+    monkeypatch.setattr(ranges, "extrapolated", lambda _sizes, times, _size: max(times))
+    rows = ranges.rows()
+    ranges.measure(spark, tmp_path, rows, events=4_000, subscriptions=200, share=2, repetitions=1, step=quiet)
+    found = by_peer(rows)
+    assert found[ranges.JOB]["pairs"] == found[ranges.ALONE]["pairs"] > 10
+    assert found[ranges.NESTED]["events"] == 2_000
+
+
+def test_a_match_that_finds_other_pairs_is_noticed(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranges, "_alone", lambda _folder, _plan: ranges.Pairs(1, 1))
+    with pytest.raises(Failure, match="different pairs"):
+        ranges.measure(spark, tmp_path, ranges.rows(), events=100, subscriptions=20, share=2, repetitions=1, step=quiet)
+
+
+def test_pruning(spark: SparkSession, tmp_path: Path) -> None:
+    rows = pruning.rows()
+    pruning.measure(spark, tmp_path, rows, records=60_000, queries=5, step=quiet)
+    time, curve = (by_peer(rows)[peer] for peer in (pruning.BY_TIME, pruning.BY_CURVE))
+    assert time["rows_answer"] == curve["rows_answer"] > 0
+    for table in (time, curve):
+        # beside the row groups, footers are read
+        assert table["bytes_footer"] < table["bytes_read"] < table["bytes_footer"] + 200_000
+
+
+def test_growth_and_the_report(spark: SparkSession, tmp_path: Path) -> None:
+    sizes = (1_000, 2_000, 4_000)
+    rows = growth.rows(sizes)
+    growth.measure(spark, tmp_path, rows, sizes=sizes, repetitions=1, step=quiet)
+    assert set(by_peer(rows)) == {*map(growth.peer, sizes), growth.FIT}
+    record = PipelineRecord(
+        quick=True, started="", commit="", versions={}, absent={}, rows=rows,
+        machine={"processor": "Abacus", "cores": 2, "memory_gb": 1.0, "kernel": "6"},
+    )  # fmt: skip
+    record.goals = judge(record)
+    console = Console(file=io.StringIO(), width=200)
+    report.show(record, console)
+    page = report.markdown(record)
+    assert "time = a + b · rows" in page and "4,000 rows" in page
+    assert all(report.line(row) for row in rows)
+    record.write(tmp_path / "pipeline.json")
+    written = json.loads((tmp_path / "pipeline.json").read_text())
+    assert written["format"] == "tieline-bench-pipeline-1" and len(written["rows"]) == 4
+
+
+def test_a_part_that_fails_becomes_rows_that_say_so(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_arguments: object, **_named: object) -> None:
+        raise Failure("the broker died")
+
+    class Watcher:
+        def planned(self, steps: int) -> None: ...
+        def step(self, text: str) -> None: ...
+        def found(self, rows: Sequence[Row]) -> None: ...
+
+    monkeypatch.setattr(pruning, "measure", fail)
+    record = PipelineRecord(quick=True, started="", commit="", machine={}, versions={}, absent={})
+    run._run_part("pruning", plan.Plan(quick=True), Watcher(), record, spark, tmp_path / "pruning")
+    assert record.wrong == [f"three ranges: {peer}: the broker died" for peer in pruning.PEERS]
+    assert not (tmp_path / "pruning").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1_200)
+@pytest.mark.parametrize(("kills", "on_cluster"), [(4, False), (8, True)])
+def test_nothing_is_lost_or_double_after_kills(
+    spark: SparkSession, tmp_path: Path, kills: int, on_cluster: bool
+) -> None:
+    rows = ordeal.rows()
+    ordeal.measure(spark, tmp_path, rows, kills=kills, seed=kills, on_cluster=on_cluster, step=print)
+    (found,) = by_peer(rows).values()
+    print(found)
+    assert found["acknowledged"] > 1_000
+    wrong = {name: found[name] for name in ("lost", "twice", "unknown", "debris", "unaccounted", "quarantined")}
+    assert not any(wrong.values()), wrong
