@@ -35,9 +35,14 @@ def need(tool: str) -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where tests run in several processes, those of a file share one; so do all that share a Spark session."""
+    """Where tests run in several processes, those of a file share one; so do all that share a Spark session.
+
+    Whichever of the latter comes first waits for a JVM, and each for Python processes, so they get more time.
+    """
     for item in items:
         needs_spark = "spark" in getattr(item, "fixturenames", ())
+        if needs_spark and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(300))
         item.add_marker(pytest.mark.xdist_group("spark" if needs_spark else str(item.path)))
 
 

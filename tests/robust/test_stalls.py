@@ -10,7 +10,7 @@ from tieline.wire.codec import encode
 from tieline.wire.packets import Disconnect, Pingreq, Pingresp, Publish, Suback, Subscribe, Subscription
 from tieline.wire.reason import Reason
 
-#: One turn of the loop may not take longer, on a machine that runs this test, its clients and other things as well.
+#: One turn of the loop may not take more of a processor: some ten thousand steps of work, on the slowest machine.
 TURN_S = 0.4
 
 
