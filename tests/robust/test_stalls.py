@@ -10,8 +10,8 @@ from tieline.wire.codec import encode
 from tieline.wire.packets import Disconnect, Pingreq, Pingresp, Publish, Suback, Subscribe, Subscription
 from tieline.wire.reason import Reason
 
-#: One turn of the loop may not take more of a processor: without bounds each of these takes many seconds, and a busy
-#: machine, or a collection of the garbage that thousands of tests before this one left, takes half of one.
+#: One turn of the loop may not take more of a processor.  A tenth of it is usual; a busy machine, and a collection of
+#: the garbage that thousands of tests before this one left, have been seen to take half a second.
 TURN_S = 2.0
 
 
