@@ -16,8 +16,8 @@ from typing import Final
 
 import numpy as np
 
+from tieline.core.compiling import compiled
 from tieline.plan.arrays import Flags, Floats, Ints
-from tieline.plan.loops.compiling import compiled
 
 #: In the tables of choices: nothing chosen; otherwise an arc, or a part of the set as -2 - part.
 NOTHING: Final = -1

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tests.plan.worlds import small
+from tieline.core.compiling import PLAIN
 from tieline.plan.arrays import TOLERANCE, Arrays, arrays
 from tieline.plan.generate.testset import paper
-from tieline.plan.loops.compiling import PLAIN
 from tieline.plan.loops.heap import pop, push
 from tieline.plan.loops.values import Desk, Net, State, desk, net
 from tieline.plan.loops.ways import find, join, leave, way_cost

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tieline.core.compiling import compiled
 from tieline.plan.arrays import Floats
 from tieline.plan.loops.anneal import take_off, undo
 from tieline.plan.loops.choose import blockers
-from tieline.plan.loops.compiling import compiled
 from tieline.plan.loops.values import BOUNDLESS, Desk, Net, Search, State
 from tieline.plan.loops.ways import find, join, restore
 

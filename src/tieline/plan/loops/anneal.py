@@ -19,10 +19,10 @@ from typing import Final
 
 import numpy as np
 
+from tieline.core.compiling import compiled
 from tieline.plan.arrays import Floats
 from tieline.plan.loops.chance import below, uniform
 from tieline.plan.loops.choose import around_link, around_node, around_topic, around_wronged, some_unmet
-from tieline.plan.loops.compiling import compiled
 from tieline.plan.loops.values import Desk, Net, Search, State
 from tieline.plan.loops.ways import find, join, leave, restore, way_cost, write_way
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tieline.plan.loops.compiling import compiled
+from tieline.core.compiling import compiled
 
 Seed = npt.NDArray[np.uint64]
 

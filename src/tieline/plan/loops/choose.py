@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tieline.core.compiling import compiled
 from tieline.plan.loops.chance import below
-from tieline.plan.loops.compiling import compiled
 from tieline.plan.loops.negotiate import passes
 from tieline.plan.loops.values import Desk, Net, Search, State
 from tieline.plan.loops.ways import find, leave, restore, way_worth, write_way

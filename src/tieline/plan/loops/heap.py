@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tieline.core.compiling import compiled
 from tieline.plan.arrays import Floats, Ints
-from tieline.plan.loops.compiling import compiled
 
 
 @compiled

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tieline.core.compiling import compiled
 from tieline.plan.arrays import Arrays, Floats, Ints
-from tieline.plan.loops.compiling import compiled
 from tieline.plan.loops.heap import pop, push
 from tieline.plan.loops.values import Desk, Net, Small
 

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar, cast
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: Set to anything to run the loops as plain Python.
-PLAIN: Final = "TIELINE_PLAN_PLAIN"
+PLAIN: Final = "TIELINE_PLAIN_LOOPS"
 
 
 def compiled(function: F) -> F:
@@ -59,4 +59,4 @@ def _place(folder: Path, given: str) -> str:
     for file in sorted(folder.glob("*.py")):
         state.update(file.name.encode())
         state.update(file.read_bytes())
-    return str(base / f"plan-{state.hexdigest()[:16]}")
+    return str(base / f"{folder.name}-{state.hexdigest()[:16]}")
