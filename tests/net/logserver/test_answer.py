@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,20 @@ from tests.net.logserver.conftest import Told, told
 from tests.net.logserver.writing import Writer, fill, record
 from tieline.conf.schema import Settings
 from tieline.core.record import Occurrence
-from tieline.net.logserver import answer, question
+from tieline.net.logserver import batches, question
 from tieline.net.logserver.answer import Answer, Interrupted
 from tieline.net.logserver.question import Question, Unanswerable
 from tieline.net.logserver.span import Beyond
 from tieline.net.store.reading import Damaged, Gap
 from tieline.net.store.schema import Unusable, path_of
+
+
+@pytest.fixture(autouse=True, params=[False, True], ids=["by row", "by column"])
+def both_ways(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Everything here holds for compiled loops too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(Answer.__init__.__kwdefaults__, "is_fast", request.param)  # type: ignore[arg-type]  # it has some
+        yield
 
 
 class Everything:
@@ -85,8 +94,8 @@ def test_disjoint_ranges_make_up_the_whole(
     total = sum(groups)
     places = sorted({0, total, *(cut for cut in cuts if cut < total)})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(answer, "MOST_ROWS", rows)
-        patch.setattr(answer, "MOST_BYTES", 500)
+        patch.setattr(batches, "MOST_ROWS", rows)
+        patch.setattr(batches, "MOST_BYTES", 500)
         parts = [ask(writer.data, first=a, last=b) for a, b in pairwise(places)]
     writer.close()
     assert [offset for part in parts for offset in part.offsets] == list(range(total))
@@ -145,7 +154,7 @@ def test_a_directory_without_a_log(tmp_path: Path) -> None:
 def test_retention_that_overtakes_a_reader_breaks_its_answer_off(
     writer: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answer, "MOST_ROWS", 10)
+    monkeypatch.setattr(batches, "MOST_ROWS", 10)
     fill(writer, 100)
     reading = Answer(writer.data, Question(), Settings(), Everything())
     pieces = reading.open()
@@ -216,7 +225,8 @@ def test_events_are_a_stream_of_their_own(writer: Writer) -> None:
 
 
 def test_a_reader_hears_something_while_nothing_is_found(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answer, "MOST_SEEN", 50)
+    monkeypatch.setattr(batches, "MOST_ROWS", 10)
+    monkeypatch.setattr(batches, "MOST_SEEN", 50)
     fill(writer, 500)
     reading = Answer(writer.data, Question(topics=("nothing",)), Settings(), Everything())
     assert len(list(reading.open())) == 11

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,21 @@ from tieline.conf.schema import Attribute, Event, Settings
 from tieline.core.log_columns import EVENTS, LOG
 from tieline.core.record import Occurrence, Record, record_up_to
 from tieline.net.logserver import answer, question
+from tieline.net.logserver import batches as bounds
 from tieline.net.logserver.answer import Answer
 from tieline.net.logserver.question import Question
 from tieline.wire.properties import Properties, encode_properties
 
 #: One topic has an event type, so the others have none.
 TYPED = Settings(name="edge", event={"reading": Event(topic="a/+", attributes=(Attribute(name="v"),))})
+
+
+@pytest.fixture(autouse=True, params=[False, True], ids=["by row", "by column"])
+def both_ways(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Everything here holds for compiled loops too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(Answer.__init__.__kwdefaults__, "is_fast", request.param)  # type: ignore[arg-type]  # it has some
+        yield
 
 
 class Sight:
@@ -167,12 +177,11 @@ def test_fields_of_later_versions_are_skipped() -> None:
     assert msgspec.msgpack.decode(array, type=record_up_to({"topic"})).topic == record(3).topic  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(("column", "least"), [("payload", 10), ("digest", 10), ("attributes", 10), ("offset", 1)])
-def test_batches_are_bounded_by_what_is_held_for_them(
+@pytest.mark.parametrize(("column", "least"), [("payload", 10), ("digest", 1), ("attributes", 1), ("offset", 1)])
+def test_batches_are_bounded_by_what_is_in_them(
     writer: Writer, monkeypatch: pytest.MonkeyPatch, column: str, least: int
 ) -> None:
-    """Behind ``payload`` stands ``digest``: who asks for it alone makes the server hold the payloads too."""
-    monkeypatch.setattr(answer, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(bounds, "MOST_BYTES", 10_000)
     writer.append([record(number, payload=bytes(3_000)) for number in range(40)])
     found, ended = batches(writer.data, columns=(column,))
     assert ended["rows"] == 40 == sum(map(len, found))
@@ -181,7 +190,7 @@ def test_batches_are_bounded_by_what_is_held_for_them(
 
 
 def test_a_long_message_among_short_ones_ends_its_batch(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answer, "MOST_BYTES", 5_000)
+    monkeypatch.setattr(bounds, "MOST_BYTES", 5_000)
     sizes = [10, 10, 6_000, 10, 10, 10]
     writer.append([record(number, payload=bytes(size)) for number, size in enumerate(sizes)])
     found, _ended = batches(writer.data, columns=("offset", "payload"))

@@ -21,7 +21,7 @@ from tests.pipeline.source.conftest import Serve
 from tests.pipeline.source.served import Served
 from tieline.conf.schema import Auth, Log, Settings
 from tieline.core.log_columns import SHARD
-from tieline.net.logserver import answer
+from tieline.net.logserver import batches
 from tieline.net.logserver.columns import SCHEMAS
 from tieline.pipeline.source.client import Gap, LogClient, LogError, Offsets
 from tieline.pipeline.source.schema import ARROW
@@ -207,7 +207,7 @@ class Cutter:
 def _long(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Answers of many small batches, so that they have many places to break at."""
     with pytest.MonkeyPatch.context() as patch, Served(tmp_path_factory.mktemp("long"), records=60) as served:
-        patch.setattr(answer, "MOST_ROWS", 3)
+        patch.setattr(batches, "MOST_ROWS", 3)
         yield served
 
 

@@ -20,6 +20,7 @@ from starlette.types import ASGIApp
 from tieline.conf.schema import Settings
 from tieline.net.logserver import question
 from tieline.net.logserver.answer import Answer
+from tieline.net.logserver.fast import Fast
 from tieline.net.logserver.guard import Guard, faults
 from tieline.net.logserver.offsets import Offsets, offsets_of, readable
 from tieline.net.logserver.question import Question, Unanswerable
@@ -60,6 +61,8 @@ class LogServer:
         self._bounds = bounds
         self._is_configured = is_configured
         self._free = asyncio.Semaphore(bounds.reads)
+        self._fast = Fast()
+        self._fast.begin()
         self.renew(settings)
 
     def renew(self, settings: Settings) -> None:
@@ -87,7 +90,14 @@ class LogServer:
 
     async def _read(self, request: Request) -> Response:
         visitor: Visitor = request.scope["visitor"]
-        answer = Answer(self._data, read(request.query_params), self._settings, visitor, most=self._bounds.rows)
+        answer = Answer(
+            self._data,
+            read(request.query_params),
+            self._settings,
+            visitor,
+            most=self._bounds.rows,
+            is_fast=self._fast.is_ready,
+        )
         try:
             async with asyncio.timeout(_PATIENCE_S):
                 await self._free.acquire()

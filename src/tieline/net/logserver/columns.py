@@ -34,7 +34,7 @@ def schema_of(stream: Stream, columns: Sequence[str] | None) -> pa.Schema:
 
 
 #: Columns that are made of a field with another name.
-_FIELDS: Final = {
+FIELDS: Final = {
     "class": "class_",
     "received_ns": "received",
     "raw_properties": "properties",
@@ -52,7 +52,7 @@ EventOf = Callable[[str], str | None]
 
 def fields_of(schema: pa.Schema) -> set[str]:
     """The fields that records must have to become these columns; offsets are not kept in them."""
-    return {_FIELDS.get(name, name) for name in schema.names} - {"offset"}
+    return {FIELDS.get(name, name) for name in schema.names} - {"offset"}
 
 
 def log_batch(
@@ -80,7 +80,7 @@ def _log_column(
         case "received":
             return _times(_each("received", records))
         case "properties":
-            return _pairs([user_properties(block) for block in _each("properties", records)])
+            return pairs([user_properties(block) for block in _each("properties", records)])
         case "event":
             topics = _each("topic", records)
             names = {topic: event_of(topic) for topic in set(topics)}
@@ -88,7 +88,7 @@ def _log_column(
         case "attributes":
             return _attributes(_each("attributes", records))
         case name:
-            return pa.array(_each(_FIELDS.get(name, name), records), field.type)
+            return pa.array(_each(FIELDS.get(name, name), records), field.type)
 
 
 def _events_column(field: pa.Field, occurrences: Sequence[Occurrence], offsets: Sequence[int] | None) -> pa.Array:
@@ -100,7 +100,7 @@ def _events_column(field: pa.Field, occurrences: Sequence[Occurrence], offsets: 
         case "detail":
             return pa.array([msgspec.json.encode(each).decode() for each in _each("detail", occurrences)], field.type)
         case name:
-            return pa.array(_each(_FIELDS.get(name, name), occurrences), field.type)
+            return pa.array(_each(FIELDS.get(name, name), occurrences), field.type)
 
 
 def _each(name: str, records: Sequence[object]) -> list[Any]:
@@ -114,10 +114,11 @@ def _times(nanoseconds: list[int]) -> pa.Array:
 # Nested columns are built from flat ones: a Python object per value and row would cost more than all others together.
 
 
-def _pairs(lists: Sequence[list[tuple[str, str]]]) -> pa.Array:
-    pairs = list(chain.from_iterable(lists))
-    keys = pa.array([key for key, _value in pairs], pa.string())
-    values = pa.array([value for _key, value in pairs], pa.string())
+def pairs(lists: Sequence[list[tuple[str, str]]]) -> pa.Array:
+    """A list of names and texts in each row."""
+    found = list(chain.from_iterable(lists))
+    keys = pa.array([key for key, _value in found], pa.string())
+    values = pa.array([value for _key, value in found], pa.string())
     flat = pa.StructArray.from_arrays([keys, values], fields=list(PAIR))
     return pa.ListArray.from_arrays(_ends(lists), flat)
 

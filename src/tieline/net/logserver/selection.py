@@ -61,7 +61,8 @@ class Selection:
         filters: FilterTree[bool] = FilterTree()
         for each in question.topics:
             filters.put(each, True)
-        self._has_topic = Remembered(lambda topic: not question.topics or bool(filters.match(topic)))
+        #: Whether messages of a topic are asked for, as far as topics go.
+        self.has_topic = Remembered(lambda topic: not question.topics or bool(filters.match(topic)))
         #: Nothing is left out.
         self.is_everything = not question.topics and question.where is None
         #: Fields of a record that :meth:`takes` looks at.
@@ -80,11 +81,11 @@ class Selection:
         topic = record.topic
         if self._where is not None and self._events.is_birth(topic):
             self._events.learn(topic, record.payload)
-        return self._has_topic(topic) and (self._where is None or self._holds(self._where, record))
+        return self.has_topic(topic) and (self._where is None or self._holds(self._where, record))
 
     def takes_occurrence(self, occurrence: Occurrence) -> bool:
         """Whether an event of the broker is asked for: its attributes are kind, client, and what its detail holds."""
-        if not self._has_topic(occurrence.topic):
+        if not self.has_topic(occurrence.topic):
             return False
         if self._where is None:
             return True

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from tieline.core.record import Occurrence, Record
 from tieline.net.logserver.question import Question, Unanswerable
-from tieline.net.store.reading import Damaged, Gap, Log
+from tieline.net.store.reading import Damaged, Gap, Group, Log
 
 R = TypeVar("R", Record, Occurrence)
 
@@ -57,25 +57,26 @@ class Portion(NamedTuple):
     #: The offset of the first one; the others follow without a gap.
     first: int
     records: list[Any]
-    #: What the whole group takes in the store; its records are not larger.
-    size: int
 
 
 def portions(log: Log[R], kind: type[R], span: Span) -> Iterator[list[R]]:
-    """The records of a range with their offsets, a group commit at a time; raises what :func:`decoded` does."""
-    for portion in decoded(log, kind, span):
+    """The records of a range with their offsets, a group commit at a time.
+
+    Raises :class:`Gap` where retention was faster, and what :func:`decoded` does.
+    """
+    for portion in decoded(log.groups(span.first, span.last), kind, span):
         for place, record in enumerate(portion.records, portion.first):
             record.offset = place
         yield portion.records
 
 
-def decoded(log: Log[Any], kind: type[msgspec.Struct], span: Span) -> Iterator[Portion]:
-    """The records of a range, a group commit at a time; raises :class:`Gap` where retention was faster.
+def decoded(groups: Iterable[Group], kind: type[msgspec.Struct], span: Span) -> Iterator[Portion]:
+    """The records of a range, a group commit at a time; raises :class:`Damaged` where they cannot be read.
 
     They are of any type that reads the arrays of the stream; nobody sets their offsets.
     """
     decoder = msgspec.msgpack.Decoder(list[kind])  # type: ignore[valid-type]  # mypy wants a type that stands there
-    for group in log.groups(span.first, span.last):
+    for group in groups:
         try:
             records: list[Any] = decoder.decode(group.blob)
         except msgspec.DecodeError as problem:
@@ -85,5 +86,4 @@ def decoded(log: Log[Any], kind: type[msgspec.Struct], span: Span) -> Iterator[P
                 f"there should be {group.records} records from offset {group.first_offset} on, not {len(records)}"
             )
         begin = max(0, span.first - group.first_offset)
-        asked = records[begin : span.last - group.first_offset]
-        yield Portion(group.first_offset + begin, asked, len(group.blob))
+        yield Portion(group.first_offset + begin, records[begin : span.last - group.first_offset])

@@ -1,0 +1,39 @@
+"""The compiled loops, made ready beside the work: compiling takes seconds the first time, and loading half a second.
+
+Until then, and where numba is not installed, records are decoded one by one, with the same outcome.
+"""
+
+from __future__ import annotations
+
+import threading
+from importlib.util import find_spec
+from os import environ
+
+from tieline.core.compiling import PLAIN
+from tieline.net.log import log
+
+
+class Fast:
+    """Whether the loops are there."""
+
+    def __init__(self) -> None:
+        self.is_ready = False
+
+    def begin(self) -> None:
+        """Make them ready in a thread that nobody waits for."""
+        if find_spec("numba") is None:
+            log.info("numba is not installed: records are decoded one by one (pip install 'tieline[numba]')")
+        elif not environ.get(PLAIN):
+            threading.Thread(target=self.prepare, name="tieline-log-compile", daemon=True).start()
+
+    def prepare(self) -> None:
+        """Make them ready now; a compiler that fails costs speed and nothing else."""
+        try:
+            from tieline.net.logserver.sample import run
+
+            run()
+        except Exception as problem:  # noqa: BLE001 - whatever the compiler says, the other way is there
+            log.warning("the compiled loops cannot be used (%s): records are decoded one by one", problem)
+        else:
+            self.is_ready = True
+            log.debug("records are decoded by compiled loops")

@@ -1,0 +1,142 @@
+"""Column by column, the same batches come out as record by record, whatever stands in the records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.net.logserver.test_narrow import TYPED, Sight, clean, records, some_of
+from tests.net.logserver.writing import record
+from tieline.core.log_columns import LOG
+from tieline.core.record import Record
+from tieline.net.logserver.batches import Found
+from tieline.net.logserver.by_column import ByColumn
+from tieline.net.logserver.by_row import ByRow
+from tieline.net.logserver.columns import schema_of
+from tieline.net.logserver.question import Question
+from tieline.net.logserver.selection import Selection
+from tieline.net.logserver.span import Span
+from tieline.net.store.reading import Damaged, Group
+
+
+class Other(Exception):
+    """The loops left it to the other way."""
+
+
+def refuse(_groups: Any, _span: Span) -> Found:
+    raise Other
+
+
+def groups_of(parts: list[list[Any]], first: int = 0) -> list[Group]:
+    found = []
+    for part in parts:
+        found.append(Group(first, len(part), 0.0, msgspec.msgpack.encode(part)))
+        first += len(part)
+    return found
+
+
+def fields(each: Record) -> list[Any]:
+    return list(msgspec.structs.astuple(each))[:-1]
+
+
+def both(
+    groups: list[Group], span: Span, names: tuple[str, ...] | None = None, hidden: str | None = None,
+    topics: tuple[str, ...] = (), otherwise: Any = refuse,
+) -> tuple[Found, Found]:  # fmt: skip
+    schema = schema_of("log", names)
+    selection, sight = Selection(Question(topics=topics), TYPED), Sight(hidden)
+    by_row = ByRow.of_messages(schema, selection, sight)
+    return ByColumn(schema, selection, sight, otherwise)(groups, span), by_row(groups, span)
+
+
+def check(fast: Found, slow: Found) -> None:
+    fast.batch.validate(full=True)
+    assert fast.batch.schema == slow.batch.schema
+    assert fast.batch.to_pylist() == slow.batch.to_pylist()
+    assert fast.withheld == slow.withheld
+
+
+long = st.integers(0, 70_000).map(lambda size: "x" * size)
+numbers = st.sampled_from([0, 1, 127, 128, 255, 256, 65_535, 65_536, 2**31 - 1])
+unusual = st.builds(
+    record,
+    received=st.integers(0, 2**63 - 1),
+    epoch=numbers | st.integers(-(2**63), 2**63 - 1),
+    packet_id=numbers,
+    level=st.integers(-128, 127),
+    publisher=clean | long,
+    topic=clean.filter(bool) | long.filter(bool),
+    payload=st.binary(max_size=300) | st.just(bytes(70_000)),
+    properties=st.sampled_from([b"\x01\x01", b"\x26\x00\x01\xc3\xa9", b"\x26\x00\x00\x00\x00", b"\x26\x00", b"\x99"]),
+    attributes=st.dictionaries(clean, numbers | st.floats(allow_nan=False) | clean | st.booleans(), max_size=20),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.lists(records | unusual, min_size=1, max_size=6), min_size=1, max_size=4),
+    some_of(LOG),
+    st.sampled_from([None, "a/b", "x"]),
+    st.sampled_from([(), ("a/+",), ("x/#", "a/b")]),
+    st.data(),
+)
+def test_the_outcome_is_that_of_the_other_way(
+    parts: list[list[Record]], names: tuple[str, ...], hidden: str | None, topics: tuple[str, ...], data: st.DataObject
+) -> None:
+    encoded = [[fields(each) for each in part] for part in parts]
+    total = sum(map(len, parts))
+    first = data.draw(st.integers(0, len(parts[0]) - 1))
+    last = data.draw(st.integers(total - len(parts[-1]) + 1, total))
+    span = Span(100 + min(first, last), 100 + last)
+    check(*both(groups_of(encoded, 100), span, names, hidden, topics))
+
+
+@pytest.mark.parametrize("names", [None, ("offset",), ("topic",), ("attributes",)])
+def test_fields_of_later_versions_are_skipped_and_missing_attributes_are_none(names: tuple[str, ...] | None) -> None:
+    later = [*fields(record(1, attributes={"v": 1})), 7, {"later": [1.5, "x", None, b"y"]}, "z" * 300]
+    earlier = fields(record(2))[:-1]
+    check(*both(groups_of([[later, earlier, later], [earlier]]), Span(0, 4), names))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("received", "late"), ("received", 2**63), ("received", None), ("dup", 1), ("qos", 1.5), ("topic", b"a/b"),
+        ("payload", "text"), ("packet_id", 2**31), ("level", 128), ("attributes", {"v": None}),
+        ("attributes", {"v": [1]}), ("attributes", [1]), ("attributes", {1: 2}),
+    ],
+)  # fmt: skip
+def test_what_a_broker_does_not_write_goes_the_other_way(field: str, value: object) -> None:
+    array = fields(record(1))
+    array[Record.__struct_fields__.index(field)] = value
+    with pytest.raises(Other):
+        both(groups_of([[fields(record(0))], [array]]), Span(0, 2))
+
+
+def test_a_text_that_is_none_goes_the_other_way() -> None:
+    group = groups_of([[fields(record(1, topic="abc"))]])[0]
+    assert group.blob.count(b"abc") == 1
+    with pytest.raises(Other):
+        both([group._replace(blob=group.blob.replace(b"abc", b"\xff\xfe\xfd"))], Span(0, 1), ("topic",))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(records, min_size=1, max_size=3), st.data())
+def test_bytes_that_were_changed_are_read_as_the_other_way_reads_them_or_not_at_all(
+    some: list[Record], data: st.DataObject
+) -> None:
+    blob = bytearray(msgspec.msgpack.encode([fields(each) for each in some]))
+    for _ in range(data.draw(st.integers(0, 3))):
+        blob[data.draw(st.integers(0, len(blob) - 1))] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(blob)) | st.just(len(blob)))
+    group = Group(0, len(some), 0.0, bytes(blob[:cut]))
+    try:
+        fast, slow = both([group], Span(0, len(some)))
+    except (Other, Damaged, pa.ArrowInvalid, OverflowError):
+        return
+    check(fast, slow)
