@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import subprocess
 import threading
@@ -24,11 +25,20 @@ _RENAMED: Final = {"user_property": "userProperties"}
 
 
 def install(npm: str, directory: Path) -> None:
-    """Put mqtt.js into a directory, unless that version is there already; raises CalledProcessError."""
+    """Put mqtt.js into a directory, unless that version is there already; raises CalledProcessError.
+
+    Tests may run in several processes: one installs, and the others wait until it has.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    with (directory / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _install(npm, directory)
+
+
+def _install(npm: str, directory: Path) -> None:
     package = directory / "node_modules" / "mqtt" / "package.json"
     if package.exists() and json.loads(package.read_text())["version"] == VERSION:
         return
-    directory.mkdir(parents=True, exist_ok=True)
     flags = ["--no-fund", "--no-audit", "--save-exact", "--ignore-scripts", "--loglevel", "error"]
     subprocess.run(
         [npm, "install", *flags, "--prefix", str(directory), f"mqtt@{VERSION}"],

@@ -93,7 +93,8 @@ def test_a_broker_that_is_not_there_or_goes_away_is_a_sentence(world: World, bro
     publisher = Publisher(world, f"mqtt://127.0.0.1:{broker.port}", speed=1)
     closing = threading.Timer(0.3, broker.__exit__, (None, None, None))
     closing.start()
-    with pytest.raises(Unpublished, match=r"disconnected|cannot publish"):
+    # what it says depends on which of its clients notices first: one that is connected, or one that would be
+    with pytest.raises(Unpublished, match=r"disconnected|cannot publish|cannot be reached"):
         publisher.publish(600)
     closing.join()
 
