@@ -169,6 +169,23 @@ def test_a_reader_that_leaves_is_no_error(tieline: Tieline, served: Served) -> N
     assert shown.stderr == ""
 
 
+def test_a_broker_that_goes_away_is_one_sentence(start: Start, tmp_path: Path) -> None:
+    listen = ("--listen", "tcp://127.0.0.1:0", "--listen", "ws://127.0.0.1:0")
+    served = Served(start("serve", "--data", str(tmp_path), *listen), tmp_path)
+    receiver = subscribed(start, served, "-t", "lines", "-C", "1")
+    command = [sys.executable, "-m", "tieline", "pub", "-p", served.port, "-t", "lines", "-l", "-q", "1"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        process.stdin.write("one\n")
+        process.stdin.flush()
+        assert output(receiver) == "one\n"
+        served.process.kill()
+        served.process.wait(10)
+        _printed, said = process.communicate("two\n", timeout=20)
+    assert process.returncode == 1
+    assert said.startswith("tieline: ") and "Traceback" not in said
+
+
 def test_no_broker_is_one_sentence(tieline: Tieline) -> None:
     with socket.create_server(("127.0.0.1", 0)) as unused:
         port = str(unused.getsockname()[1])

@@ -113,14 +113,14 @@ def _send(session: Session, options: PubOptions, payloads: Iterator[bytes]) -> N
 
 
 def _wait(session: Session, sent: MQTTMessageInfo) -> None:
-    while not sent.is_published():
-        session.check()
-        try:
-            sent.wait_for_publish(0.1)
-        except (RuntimeError, ValueError):
-            # paho raises when the connection went before the message did; the session knows the better sentence.
+    try:
+        while not sent.is_published():
             session.check()
-            raise Trouble(f"the connection to {session.options.target} was lost.") from None
+            sent.wait_for_publish(0.1)
+    except (RuntimeError, ValueError):
+        # paho raises when the connection went before the message did; the session knows the better sentence.
+        session.check()
+        raise Trouble(f"the connection to {session.options.target} was lost.") from None
 
 
 def _payloads(options: PubOptions) -> Iterator[bytes]:
