@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from tieline.bench.load.failure import Failure
 from tieline.bench.load.job import Metrics
-from tieline.bench.pipeline.readings import readings
+from tieline.bench.pipeline.readings import portions, readings
 from tieline.bench.pipeline.spent import Spent, least, spent
 from tieline.bench.pipeline.station import Station, publish, running
 from tieline.bench.record import Row
@@ -48,6 +48,8 @@ PEERS: Final = tuple(_TITLES)
 #: Tasks of one reading; as many as there are cores would leave one waiting for the other.
 _TASKS: Final = 8
 _WAIT_S: Final = 1
+#: Messages that are made at a time.
+_PORTION: Final = 250_000
 
 
 def rows() -> list[Row]:
@@ -74,7 +76,8 @@ def measure(
         spark.dataSource.register(source)
     with running(folder / "station") as station:
         step(f"log: {records:,} messages through a broker")
-        publish(station, readings(0, records))
+        for part in portions(records, _PORTION):
+            publish(station, readings(part.start, len(part)))
         frames = {
             ARROW: _frame(spark, "tieline", station, records, COLUMNS),
             TUPLES: _frame(spark, "tieline_tuples", station, records, COLUMNS),

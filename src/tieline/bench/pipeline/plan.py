@@ -38,8 +38,8 @@ class Effort:
 
 
 FULL: Final = Effort(
-    ingest_records=1_000_000,
-    memory_records=2_000_000,
+    ingest_records=3_000_000,
+    memory_records=3_000_000,
     ingest_repetitions=3,
     match_events=1_000_000,
     match_subscriptions=10_000,
