@@ -13,7 +13,7 @@ EXTRAS := bench connect delta java log numba payloads pipeline plan sim web
 LOCKS := $(foreach set,base $(EXTRAS) test,requirements/$(set).txt)
 PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup
 
-.PHONY: help install demo test test-core check format bench docs spec fuzz lock peers clean
+.PHONY: help install demo test test-core test-cluster check format bench docs spec fuzz lock peers clean
 
 help: ## print this list
 	@printf '\n  \033[1mTieline\033[0m: make …\n\n'
@@ -42,6 +42,9 @@ test: $(STAMP) ## the whole test suite
 
 test-core: $(STAMP) ## the pure layers alone: no sockets, no processes, two minutes
 	@$(PYTEST) $(addprefix tests/,access clause conf core match sched wire)
+
+test-cluster: $(STAMP) ## Spark on a cluster and behind Connect, kills, the demo: ten minutes
+	@$(BIN)/python -m pytest -m slow tests/pipeline tests/cli/demo tests/cli/test_doctor.py
 
 check: $(STAMP) ## style, types and the direction of imports
 	@$(BIN)/ruff check
