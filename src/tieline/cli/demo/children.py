@@ -1,4 +1,4 @@
-"""Processes that the demonstration starts, as users would: each ends with it, whatever happens."""
+"""Processes that the demonstration starts, as users would: each ends with it, even if it is killed."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from tieline.cli.demo.heir import Heir
 from tieline.cli.trouble import Trouble
 
 #: How long a process may take until it says that it is ready, and how long to end.
@@ -88,6 +89,7 @@ class Children:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._all: list[Child] = []
+        self._heir = Heir()
 
     def __enter__(self) -> Self:
         return self
@@ -100,6 +102,8 @@ class Children:
         try:
             for child in reversed(self._all):
                 child.stop()
+                self._heir.forget(child.process.pid)
+            self._heir.close()
         finally:
             for each, handler in before.items():
                 signal.signal(each, handler)
@@ -117,6 +121,7 @@ class Children:
                 # Ctrl-C in a terminal reaches everybody in its group; ours are ended in their order instead.
                 start_new_session=True,
             )
+        self._heir.tell(process.pid)
         child = Child(name, process, errors)
         self._all.append(child)
         return child

@@ -1,0 +1,63 @@
+"""A demonstration that is killed leaves nobody behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tieline.cli.demo.children import Children
+
+_SCRIPT = """
+import sys, time
+from pathlib import Path
+from tieline.cli.demo.children import Children
+with Children(Path(sys.argv[1])) as children:
+    broker = children.start("broker", "serve", "--listen", "tcp://127.0.0.1:0", "--data", sys.argv[1] + "/data")
+    broker.ready()
+    print(broker.process.pid, flush=True)
+    time.sleep(60)
+"""
+
+
+def lives(pid: int) -> bool:
+    try:
+        # one that has ended and waits to be collected by its new parent counts as gone
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def test_whom_a_killed_demonstration_started_ends_too(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", _SCRIPT, str(tmp_path)], stdout=subprocess.PIPE, text=True) as play:
+        assert play.stdout is not None
+        broker = int(play.stdout.readline())
+        assert lives(broker)
+        play.kill()
+    deadline = time.monotonic() + 20
+    while lives(broker) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not lives(broker)
+
+
+def test_the_heir_ends_with_the_block_and_kills_nobody_who_was_stopped(tmp_path: Path) -> None:
+    with Children(tmp_path) as children:
+        child = children.start("broker", "serve", "--listen", "tcp://127.0.0.1:0", "--data", str(tmp_path / "data"))
+        child.ready()
+        heir = children._heir._process
+    assert heir.returncode == 0
+    assert child.process.returncode == 0
+
+
+def test_a_forgotten_group_is_left_alone() -> None:
+    from tieline.cli.demo.heir import inherit
+
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True) as other:
+        inherit([f"{other.pid}\n", f"-{other.pid}\n"])
+        os.kill(other.pid, 0)
+        assert other.poll() is None
+        inherit([f"{other.pid}\n"])
+        assert other.wait(10) == -signal.SIGKILL
