@@ -425,7 +425,10 @@ def _some(client: Dial, last: str) -> list[Publish]:
 
 # --- HTTP -------------------------------------------------------------------------------------------------------------
 
-PAGES = ("/metrics", "/ready", "/v1/heat", "/", "/top", "/why?client=x", "/trace?topic=open/vault/x", "/drops", "/log")
+PAGES = (
+    "/metrics", "/ready", "/v1/heat", "/v1/demand", "/", "/top", "/why?client=x", "/trace?topic=open/vault/x", "/drops",
+    "/log",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -17,6 +17,7 @@ from tieline.core.capture import Capture
 from tieline.core.chronicle import Chronicle
 from tieline.core.classes import Claims, Classes
 from tieline.core.connection import CLOSING, CONNECTED, OPENED, Connection, Hold
+from tieline.core.demand import Demand
 from tieline.core.errors import Again
 from tieline.core.heat import HeatSource
 from tieline.core.ingress import ingest
@@ -136,7 +137,11 @@ class Broker:
         #: Writes down messages of captured topics, and what happens; None where nothing is.
         self.capture = Capture(self, log.capture) if log.capture and is_kept else None
         self.chronicle = Chronicle(self, now) if log.events == "on" and is_kept else None
-        #: Nothing may take a way past those two.
+        #: Counts who publishes what, while somebody has asked for it.
+        self.demand = Demand(self)
+        #: Who is shown every message that is accepted; None where nobody looks.
+        self.witness: Capture | Demand | None = self.capture
+        #: Nothing may take a way past those.
         self.is_observed = self.capture is not None or self.chronicle is not None
         if self.chronicle is not None:
             self.account.on_drop = self.chronicle.dropped

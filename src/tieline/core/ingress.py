@@ -160,7 +160,7 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
         limit = min(limit, broker.classes.least_bound)
     has_levels = broker.has_levels
     has_rates = broker.claims.has_rates
-    capture = broker.capture
+    witness = broker.witness
     is_plain_heat = not broker.heat_deliveries
     default_level = broker.default_level
     #: Messages below urgent that are dispatched when the chunk has been parsed: the more urgent ones first, and those
@@ -216,7 +216,7 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
                                     level = _judge(broker, conn, topic, level, messages, now)
                                 if sifting is not None:
                                     broker.routes.work += messages * sifting.effort
-                                if route.has_receivers or capture is not None:
+                                if route.has_receivers or witness is not None:
                                     burst = Burst(
                                         data[pos:end],
                                         messages,
@@ -229,8 +229,8 @@ def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: floa
                                         route.heat if is_plain_heat else broker.heat(route, messages, now),
                                         taxon,
                                     )
-                                    if capture is not None:
-                                        capture.burst(session, burst)
+                                    if witness is not None:
+                                        witness.burst(session, burst)
                                     if (has_levels or route.is_sifted or pending) and level < URGENT:
                                         pending.append((burst, route))
                                     elif route.has_receivers:

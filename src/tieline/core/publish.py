@@ -169,8 +169,8 @@ def accept(  # the hot path's own arguments
         if qos == 2 and session.is_kept:
             _take_over(broker, conn, session, message, route, packet_id, dup=dup, is_sifted=is_sifted)
             return True
-    if broker.capture is not None:
-        broker.capture.message(session, message, packet_id, dup=dup)
+    if broker.witness is not None:
+        broker.witness.message(session, message, packet_id, dup=dup)
     if message.retain:
         keep_retained(broker, message, now)
     receivers = deliver(broker, message, route, now) if route.has_receivers else 0
@@ -205,8 +205,8 @@ def _take_over(  # as above
     is_sifted: bool,
 ) -> None:
     """QoS 2 in a session that survives us: its packet id and the message become permanent, then it is routed."""
-    if broker.capture is not None:
-        broker.capture.message(session, message, packet_id, dup=dup)
+    if broker.witness is not None:
+        broker.witness.message(session, message, packet_id, dup=dup)
     _hold(broker, session, packet_id)
     is_wanted = broker.unrouted.take(message, route, is_sifted=is_sifted)
     reason = Reason.SUCCESS if is_wanted or conn.version == 4 else Reason.NO_MATCHING_SUBSCRIBERS

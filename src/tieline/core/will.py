@@ -85,8 +85,8 @@ def publish(broker: Broker, session: Session, now: float) -> None:
         heat=broker.heat(route, 1, now),
         taxon=level,
     )
-    if broker.capture is not None:
-        broker.capture.message(session, message)
+    if broker.witness is not None:
+        broker.witness.message(session, message)
     if will.retain:
         # [MQTT-3.1.2-15]
         keep_retained(broker, message, now)

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tieline.conf.paths import management_socket, prepare_directory
+from tieline.core.demand import DemandError
 from tieline.core.heat import HeatError
 from tieline.core.standing import standing
 from tieline.core.traffic import hottest, report
-from tieline.net import heating, inquiry
+from tieline.net import demand, heating, inquiry
 from tieline.net.inquiry import KNOWN as INQUIRIES
 from tieline.net.reload import ReloadError, reload
 from tieline.version import __version__
@@ -113,12 +114,19 @@ class Management:
                 return {"error": str(error)}
             finally:
                 self._server.poke()
+        if what == "demand":
+            try:
+                return demand.answer(self._server.core, request, monotonic())
+            except DemandError as error:
+                return {"error": str(error)}
+            finally:
+                self._server.poke()
         if what in INQUIRIES:
             try:
                 return inquiry.answer(self._server.core, request, monotonic())
             except inquiry.InquiryError as error:
                 return {"error": str(error)}
-        known = ", ".join(sorted((*INQUIRIES, "heat", "reload", "top")))
+        known = ", ".join(sorted((*INQUIRIES, "demand", "heat", "reload", "top")))
         return {"error": f'this broker does not know how to do "{what}"; it knows: {known}'}
 
     def top(self) -> dict[str, Any]:

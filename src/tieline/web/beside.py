@@ -16,12 +16,12 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tieline.conf.http import parse_http
 from tieline.core.ports import Allowed, Login, Refused
+from tieline.net import demand
 from tieline.net.heating import shown
 from tieline.net.log import log
 from tieline.net.tls import load_certificate
 from tieline.web.doors import SEEN, application
 from tieline.web.figures import Figures, take
-from tieline.web.heat import HEAT
 from tieline.wire.reason import Reason
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Http:
         self._uvicorn = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, args=(listening,), name="tieline-http", daemon=True)
         self._thread.start()
-        log.info("%s answers /metrics, /ready, /health and /v1/heat", self.url)
+        log.info("%s answers /metrics, /ready, /health, /v1/heat and /v1/demand", self.url)
 
     async def stop(self) -> None:
         """End; open answers have a second."""
@@ -135,11 +135,11 @@ class Http:
     # -- what the application asks, in its own thread
 
     async def admit(
-        self, user: str | None, password: bytes | None, peer: str, *, changes: bool, is_here: bool
+        self, user: str | None, password: bytes | None, peer: str, *, right: str, is_here: bool
     ) -> tuple[int, str]:
         """Ask the broker's access control."""
         login = replace(self._login, client_id=f"http:{user or ''}", username=user, password=password, peer=peer)
-        return await self._in_broker(self._judge(login, changes=changes, is_here=is_here))
+        return await self._in_broker(self._judge(login, right=right, is_here=is_here))
 
     async def figures(self) -> Figures:
         """Ask the broker for its figures."""
@@ -158,6 +158,10 @@ class Http:
     async def give_heat(self, table: HeatTable | None, period_s: float, by: str) -> dict[str, Any]:
         """Hand a table over."""
         return await self._in_broker(self._give_heat(table, period_s, by))
+
+    async def demand(self, question: dict[str, Any], by: str) -> dict[str, Any]:
+        """Ask what there is to carry."""
+        return await self._in_broker(self._demand(question, by))
 
     async def _in_broker(self, question: Coroutine[Any, Any, T]) -> T:
         assert self._broker_loop is not None
@@ -186,7 +190,15 @@ class Http:
         server.poke()
         return shown(server.core, monotonic())
 
-    async def _judge(self, login: Login, *, changes: bool, is_here: bool) -> tuple[int, str]:
+    async def _demand(self, question: dict[str, Any], by: str) -> dict[str, Any]:
+        server = self._server
+        assert server is not None
+        try:
+            return demand.answer(server.core, question, monotonic(), by=by)
+        finally:
+            server.poke()
+
+    async def _judge(self, login: Login, *, right: str, is_here: bool) -> tuple[int, str]:
         server = self._server
         assert server is not None
         if login.username is None and server.has_users:
@@ -198,20 +210,20 @@ class Http:
             return _STATUS.get(verdict.reason, 401), ""
         user = None if verdict.is_anonymous else verdict.user or login.username
         known = replace(login, user=user, password=None)
-        if changes:
-            return await self._judge_change(server, known, is_here=is_here and self._is_local)
+        if right:
+            return await self._judge_right(server, known, right, is_here=is_here and self._is_local)
         if server.core.access.is_open:
             return 200, ""
         verdict = await _verdict(lambda done: server.inquiries.may_see(server, known, SEEN, done))
         return (403, verdict.rule) if isinstance(verdict, Refused) else (200, "")
 
-    async def _judge_change(self, server: Server, login: Login, *, is_here: bool) -> tuple[int, str]:
-        """To look is one thing: who changes something is named in a rule, or alone with the broker on its machine."""
+    async def _judge_right(self, server: Server, login: Login, right: str, *, is_here: bool) -> tuple[int, str]:
+        """To look is one thing: who does more is named in a rule, or alone with the broker on its machine."""
         if login.user is None if server.has_users else not is_here:
             return 403, ""
         if server.core.access.is_open:
-            return (403, f"no rule allows to publish to {HEAT}") if server.has_users else (200, "")
-        verdict = await _verdict(lambda done: server.inquiries.may_publish(server, login, HEAT, done))
+            return (403, f"no rule allows to publish to {right}") if server.has_users else (200, "")
+        verdict = await _verdict(lambda done: server.inquiries.may_publish(server, login, right, done))
         return (403, verdict.rule) if isinstance(verdict, Refused) else (200, "")
 
 

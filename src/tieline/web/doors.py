@@ -5,7 +5,8 @@ Theory of operation
 Everything but ``/health`` is behind the same access control as MQTT.  Where the broker knows users, a request without
 credentials gets 401, whatever it asked for, and a page about the broker needs the right to subscribe to ``$SYS/#``,
 which holds the same numbers.  Who may not see a page is told 403 and by which rule, as in MQTT, and nothing else.  To
-change something (:mod:`tieline.web.heat`) takes a right of its own.
+change something (:mod:`tieline.web.heat`), or to hear of every client (:mod:`tieline.web.demand`), takes a right of its
+own.
 
 The broker is asked for figures at most once a second, however many readers there are, and requests are served at a
 bounded pace: a flood of them costs the broker a bounded share of its interpreter.
@@ -25,13 +26,18 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from tieline.web.demand import DEMAND, Counter, DemandPage
+from tieline.web.demand import PATH as DEMAND_PATH
 from tieline.web.figures import Figures
+from tieline.web.heat import HEAT, Heater, HeatPage
 from tieline.web.heat import PATH as HEAT_PATH
-from tieline.web.heat import USER, Heater, HeatPage, is_addressed_locally
 from tieline.web.metrics import render
+from tieline.web.request import USER, is_addressed_locally
 
 #: What a reader of pages about the broker must be allowed to subscribe to.
 SEEN: Final = "$SYS/#"
+#: What takes a right of its own, by path and method, and the topic that stands for the right.
+RIGHTS: Final = {(HEAT_PATH, "PUT"): HEAT, (HEAT_PATH, "DELETE"): HEAT, (DEMAND_PATH, "POST"): DEMAND}
 #: Figures are not older than this.
 FRESH_S: Final = 1.0
 #: Requests per second; more wait for their turn.
@@ -39,15 +45,15 @@ PACE_PER_S: Final = 100.0
 _CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="tieline", charset="UTF-8"'}
 
 
-class Broker(Heater, Protocol):
+class Broker(Heater, Counter, Protocol):
     """The broker as this thread sees it; every answer comes from the broker's own."""
 
     async def admit(
-        self, user: str | None, password: bytes | None, peer: str, *, changes: bool, is_here: bool
+        self, user: str | None, password: bytes | None, peer: str, *, right: str, is_here: bool
     ) -> tuple[int, str]:
-        """200 when somebody may see the pages, or change something, else why not, and the rule that decided.
+        """200 when somebody may see the pages, or do what takes a right, else why not, and the rule that decided.
 
-        ``is_here`` when the request names this machine as such.
+        ``right`` is empty for the pages; ``is_here`` when the request names this machine as such.
         """
 
     async def figures(self) -> Figures:
@@ -57,12 +63,13 @@ class Broker(Heater, Protocol):
 def application(broker: Broker) -> ASGIApp:
     """The whole application."""
     pages = _Pages(broker)
-    heat = HeatPage(broker)
+    heat, demand = HeatPage(broker), DemandPage(broker)
     inside = Starlette(
         routes=[
             Route("/metrics", pages.metrics),
             Route("/ready", pages.ready),
             Route(HEAT_PATH, heat.answer, methods=["GET", "PUT", "DELETE"]),
+            Route(DEMAND_PATH, demand.answer, methods=["POST"]),
         ],
         exception_handlers={404: _unknown_page, 405: _unknown_method},
     )
@@ -105,9 +112,9 @@ class _Guard:
             user, password = _credentials(scope)
             client = scope.get("client")
             peer = f"{client[0]}:{client[1]}" if client else ""
-            changes = scope["path"] == HEAT_PATH and scope["method"] in {"PUT", "DELETE"}
+            right = RIGHTS.get((scope["path"], scope["method"]), "")
             is_here = is_addressed_locally(scope)
-            status, rule = await self._broker.admit(user, password, peer, changes=changes, is_here=is_here)
+            status, rule = await self._broker.admit(user, password, peer, right=right, is_here=is_here)
             scope[USER] = user or ""
         except ValueError:
             status = 401

@@ -7,19 +7,15 @@ the finished table.  One at a time: a table takes memory before anybody knows wh
 from __future__ import annotations
 
 import asyncio
-from ipaddress import ip_address
 from typing import Any, Final, Protocol
-from urllib.parse import urlsplit
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.types import Scope
 
 from tieline.core.heat import PERIOD_S, HeatError, HeatTable
 from tieline.net.heating import Kiln, period_of, pieces
+from tieline.web.request import USER, read_body
 
-#: Where the guard leaves the name of who asks, for the log.
-USER: Final = "tieline.user"
 PATH: Final = "/v1/heat"
 #: What somebody who gives heat must be allowed to publish to.  No client can: it is a name for the right.
 HEAT: Final = "$SYS/broker/tieline/heat"
@@ -68,7 +64,7 @@ class HeatPage:
         try:
             async with self._taking:
                 period_s = period_of(request.query_params.get("period", PERIOD_S))
-                body = await _read(request)
+                body = await read_body(request, MOST_BODY)
                 if body is None:
                     return PlainTextResponse(f"a table has at most {MOST_BODY:,} bytes\n", 413)
                 kiln = Kiln(pause_s=_PAUSE_S)
@@ -79,29 +75,3 @@ class HeatPage:
             return PlainTextResponse(f"{error}\n", 400)
         except ClientDisconnect:
             return PlainTextResponse("the table did not arrive whole\n", 400)
-
-
-async def _read(request: Request) -> bytes | None:
-    """The body; None when there is too much of it."""
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MOST_BODY:
-            return None
-    return bytes(body)
-
-
-def is_addressed_locally(scope: Scope) -> bool:
-    """Whether a request names this machine as such.
-
-    Where nobody has to say who they are, a page in somebody's browser could otherwise reach the broker under a name of
-    its own that leads here (DNS rebinding).
-    """
-    hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
-    if len(hosts) != 1:
-        return False
-    try:
-        host = urlsplit(f"//{hosts[0]}").hostname or ""
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -6,10 +6,8 @@ Until then, and where numba is not installed, records are decoded one by one, wi
 from __future__ import annotations
 
 import threading
-from importlib.util import find_spec
-from os import environ
 
-from tieline.core.compiling import PLAIN
+from tieline.core.compiling import is_compiled
 from tieline.net.log import log
 
 
@@ -21,9 +19,9 @@ class Fast:
 
     def begin(self) -> None:
         """Make them ready in a thread that nobody waits for."""
-        if find_spec("numba") is None:
-            log.info("numba is not installed: records are decoded one by one (pip install 'tieline[numba]')")
-        elif not environ.get(PLAIN):
+        if not is_compiled():
+            log.info("without numba records are decoded one by one: pip install 'tieline[numba]'")
+        else:
             threading.Thread(target=self.prepare, name="tieline-log-compile", daemon=True).start()
 
     def prepare(self) -> None:

@@ -6,9 +6,7 @@ wildcards, which :mod:`tieline.plan.reading.wildcards` turns into subscribers of
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
@@ -16,11 +14,20 @@ import msgspec
 
 from tieline.plan.flaws import Flawed, checked
 from tieline.plan.instance import UNLIMITED, Instance, Link, Node, Role, Topic
+from tieline.plan.reading.complaints import explained
 from tieline.plan.reading.wildcards import Subscription, expanded
 
 FORMAT: Final = "tieline-instance-1"
 
-T = TypeVar("T")
+#: What a document calls "none", by field, and what an instance has in its place.
+_LIMITS: Final[dict[str, float | None]] = {
+    "capacity": UNLIMITED,
+    "max_connections": None,
+    "max_latency": None,
+    "n_max": None,
+}
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 
 class _Strict(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -84,39 +91,22 @@ def parse(text: str | bytes) -> Instance:
         raise Flawed(f"this is not JSON: {error}") from error
     if not isinstance(raw, dict) or raw.get("format") != FORMAT:
         raise Flawed(f'this is not an instance: its "format" is not "{FORMAT}"')
+    return understood(raw)
+
+
+def understood(raw: dict[str, Any]) -> Instance:
+    """The same for a document that was taken from JSON, or made."""
     try:
         document = msgspec.convert(raw, _Document)
     except msgspec.ValidationError as error:
-        raise Flawed(_explained(str(error), raw)) from error
+        raise Flawed(explained(str(error), raw)) from error
     instance = Instance(
         name=document.name,
-        nodes=tuple(
-            Node(id=node.id, roles=node.roles, max_connections=_limit(node.max_connections), at=node.at)
-            for node in document.nodes
-        ),
-        links=tuple(
-            Link(
-                a=link.a,
-                b=link.b,
-                capacity=UNLIMITED if link.capacity == "none" else link.capacity,
-                cost=link.cost,
-                latency=link.latency,
-            )
-            for link in document.links
-        ),
-        topics=tuple(
-            Topic(
-                id=topic.id,
-                source=topic.source,
-                rate=topic.rate,
-                subscribers=topic.subscribers,
-                level=topic.level,
-                max_latency=_limit(topic.max_latency),
-            )
-            for topic in document.topics
-        ),
+        nodes=_all_as(Node, document.nodes, _from_document),
+        links=_all_as(Link, document.links, _from_document),
+        topics=_all_as(Topic, document.topics, _from_document),
         unmet_cost=document.unmet_cost,
-        n_max=_limit(document.n_max),
+        n_max=_from_document("n_max", document.n_max),
     )
     wishes = [Subscription(node=wish.node, filter=wish.filter) for wish in document.subscriptions]
     return checked(expanded(instance, wishes) if wishes else instance)
@@ -132,65 +122,24 @@ def render(instance: Instance) -> bytes:
     document = _Document(
         format=FORMAT,
         name=instance.name,
-        nodes=tuple(
-            _Node(id=node.id, roles=node.roles, max_connections=_or_none(node.max_connections), at=node.at)
-            for node in instance.nodes
-        ),
-        links=tuple(
-            _Link(
-                a=link.a,
-                b=link.b,
-                capacity="none" if math.isinf(link.capacity) else link.capacity,
-                cost=link.cost,
-                latency=link.latency,
-            )
-            for link in instance.links
-        ),
-        topics=tuple(
-            _Topic(
-                id=topic.id,
-                source=topic.source,
-                rate=topic.rate,
-                subscribers=topic.subscribers,
-                level=topic.level,
-                max_latency=_or_none(topic.max_latency),
-            )
-            for topic in instance.topics
-        ),
+        nodes=_all_as(_Node, instance.nodes, _to_document),
+        links=_all_as(_Link, instance.links, _to_document),
+        topics=_all_as(_Topic, instance.topics, _to_document),
         unmet_cost=instance.unmet_cost,
-        n_max=_or_none(instance.n_max),
+        n_max=_to_document("n_max", instance.n_max),
     )
     return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
 
 
-def _limit(value: T | Literal["none"]) -> T | None:
-    return None if value == "none" else value
+def _all_as(kind: type[S], elements: Iterable[msgspec.Struct], translated: Callable[[str, Any], Any]) -> tuple[S, ...]:
+    """Elements of an instance as the document has them, or the other way: the same fields, limits written otherwise."""
+    fields = kind.__struct_fields__
+    return tuple(kind(**{name: translated(name, getattr(each, name)) for name in fields}) for each in elements)
 
 
-def _or_none(value: T | None) -> T | Literal["none"]:
-    return "none" if value is None else value
+def _from_document(field: str, value: Any) -> Any:
+    return _LIMITS[field] if value == "none" and field in _LIMITS else value
 
 
-_PLACE: Final = re.compile(r"^(?P<complaint>.*) - at `\$(?P<path>.*)`$", re.DOTALL)
-_ELEMENT: Final = re.compile(r"^\.(nodes|links|topics|subscriptions)\[(\d+)\](.*)$")
-
-
-def _explained(complaint: str, raw: dict[str, Any]) -> str:
-    """A complaint of the decoder, which speaks of paths, as a sentence that names the element."""
-    found = _PLACE.match(complaint)
-    if found is None:
-        return f"the instance: {complaint}"
-    complaint, path = found["complaint"].replace("`", '"'), found["path"]
-    element = _ELEMENT.match(path)
-    if element is None:
-        return f"the instance: {path.lstrip('.')}: {complaint}"
-    kind, number, field = element[1], int(element[2]), element[3].lstrip(".")
-    where = f"{kind[:-1]} {number}{_nickname(kind, raw[kind][number])}"
-    return f"{where}: {field}: {complaint}" if field else f"{where}: {complaint}"
-
-
-def _nickname(kind: str, element: Any) -> str:
-    if not isinstance(element, dict):
-        return ""
-    names: Sequence[str] = {"links": ("a", "b"), "subscriptions": ("node", "filter")}.get(kind, ("id",))
-    return f" ({' - '.join(str(element[name]) for name in names if name in element)})"
+def _to_document(field: str, value: Any) -> Any:
+    return "none" if field in _LIMITS and value == _LIMITS[field] else value

@@ -25,18 +25,26 @@ def load(
     name: str, *, topics: int | None = None, requests: int | None = None, seed: int = 0, tightness: float = 2.0
 ) -> Instance:
     """The instance that a file or topology holds; topics and requests default to one and three per two brokers."""
-    if name.startswith(TOPOLOGY):
-        return _dressed(topology(name.removeprefix(TOPOLOGY)), topics, requests, seed, tightness)
+    bare = bare_network(name)
+    if bare is not None:
+        return _dressed(bare, topics, requests, seed, tightness)
     path = Path(name)
     if path.suffix == ".json":
         return document.read(path)
-    if path.suffix == ".graphml":
-        return _dressed(graphml.read(path), topics, requests, seed, tightness)
     if path.suffix == ".txt":
         return sndlib.read(path)
     raise Flawed(
         f"{name}: a name that ends in .json, .graphml or .txt (SNDlib), or begins with {TOPOLOGY}, is expected"
     )
+
+
+def bare_network(name: str) -> Network | None:
+    """The network that a GraphML file or a topology holds; None if the name is that of something else."""
+    if name.startswith(TOPOLOGY):
+        return topology(name.removeprefix(TOPOLOGY))
+    if Path(name).suffix == ".graphml":
+        return graphml.read(Path(name))
+    return None
 
 
 def _dressed(bare: Network, topics: int | None, requests: int | None, seed: int, tightness: float) -> Instance:

@@ -1,0 +1,151 @@
+"""Brokers that run, as a user names them: ``NAME=ADDRESS``, and how to ask them what they have to carry."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self
+
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from tieline.cli.management import Management
+from tieline.cli.over_http import Visitor, ask_over_http
+from tieline.cli.trouble import MISUSED, Trouble
+from tieline.conf.paths import management_socket
+from tieline.core.demand import Flow, Subscribed
+
+if TYPE_CHECKING:
+    from tieline.plan.reading.running import Survey
+
+#: The longest time for which one can watch.
+MOST_S: Final = 3_000.0
+#: Brokers keep what they counted for so long, in case that others are slow to answer.
+_GRACE_S: Final = 120.0
+_LOOK_S: Final = 0.1
+
+
+class RunningBroker(NamedTuple):
+    """A broker, as the instance and its links call it, and where it answers."""
+
+    name: str
+    #: A management socket, a data directory, or http://HOST:PORT; empty for a broker that has this name itself.
+    address: str
+
+    @classmethod
+    def read(cls, text: str) -> RunningBroker:
+        """Take ``NAME=ADDRESS`` apart."""
+        name, equals, address = text.partition("=")
+        if not name or (equals and not address):
+            raise Trouble(f"--broker {text}: write NAME=ADDRESS, or NAME for one on this machine.", code=MISUSED)
+        return cls(name, address)
+
+
+class _Channel(Protocol):
+    def ask(self, do: str, **more: Any) -> dict[str, Any]:
+        """The broker's answer to one question."""
+
+
+class _OverHttp:
+    """Questions to a broker on another machine."""
+
+    def __init__(self, url: str, visitor: Visitor) -> None:
+        self._url = url.rstrip("/")
+        self._visitor = visitor
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to close: every question has a connection of its own."""
+
+    def ask(self, do: str, **more: Any) -> dict[str, Any]:
+        """The broker's answer to one question."""
+        question = msgspec.json.encode({"do": do, **more})
+        return ask_over_http(self._url, "POST", f"/v1/{do}", question, self._visitor)
+
+
+class _Portion(msgspec.Struct, frozen=True):
+    """A part of what a broker has counted; fields that it may add are passed over."""
+
+    seconds: float
+    unnamed: int
+    flows: list[Flow]
+    subscriptions: list[Subscribed]
+    more: bool
+
+
+def survey(brokers: Sequence[RunningBroker], seconds: float, visitor: Visitor) -> list[Survey]:
+    """What all brokers have to carry, counted in the same seconds; a broker that does not answer ends it all."""
+    with ExitStack() as opened:
+        channels: list[tuple[RunningBroker, _Channel, int]] = []
+        for broker in brokers:
+            with _naming(broker):
+                channel = opened.enter_context(_channel(broker, visitor))
+                begun = channel.ask("demand", act="begin", seconds=seconds + _GRACE_S)
+                channels.append((broker, channel, msgspec.convert(begun["number"], int)))
+        _wait(seconds, len(brokers))
+        found = []
+        for broker, channel, number in channels:
+            with _naming(broker):
+                found.append(_taken(broker.name, channel, number))
+        return found
+
+
+def _channel(broker: RunningBroker, visitor: Visitor) -> AbstractContextManager[_Channel]:
+    if broker.address.startswith(("http://", "https://")):
+        return _OverHttp(broker.address, visitor)
+    if not broker.address:
+        return Management(management_socket(None, broker.name))
+    path = Path(broker.address)
+    return Management(management_socket(str(path), broker.name) if path.is_dir() else path)
+
+
+@contextmanager
+def _naming(broker: RunningBroker) -> Iterator[None]:
+    """Whatever goes wrong goes wrong with this one."""
+    try:
+        yield
+    except Trouble as trouble:
+        raise Trouble(f"{broker.name}: {trouble}", code=trouble.code) from None
+    except (msgspec.ValidationError, KeyError) as problem:
+        raise Trouble(f"{broker.name}: its answer cannot be read; is it of another version? ({problem})") from None
+
+
+def _taken(name: str, channel: _Channel, number: int) -> Survey:
+    from tieline.plan.reading.running import Survey
+
+    flows: list[Flow] = []
+    subscriptions: list[Subscribed] = []
+    while True:
+        portion = msgspec.convert(channel.ask("demand", act="take", number=number), _Portion)
+        flows += portion.flows
+        subscriptions += portion.subscriptions
+        if not portion.more:
+            return Survey(
+                broker=name,
+                seconds=portion.seconds,
+                unnamed=portion.unnamed,
+                flows=flows,
+                subscriptions=subscriptions,
+            )
+
+
+def _wait(seconds: float, brokers: int) -> None:
+    """Let the brokers count; standard output is for the result."""
+    console = Console(stderr=True)
+    said = f"watching {brokers:,} {'broker' if brokers == 1 else 'brokers'} for {seconds:g} s"
+    if not console.is_terminal:
+        console.print(said, highlight=False, markup=False, soft_wrap=True)
+        time.sleep(seconds)
+        return
+    columns = (TextColumn("{task.description}", style="dim"), BarColumn(), TimeRemainingColumn())
+    end = time.monotonic() + seconds
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(said, total=seconds)
+        while (left := end - time.monotonic()) > 0:
+            bar.update(task, completed=seconds - left)
+            time.sleep(min(left, _LOOK_S))
