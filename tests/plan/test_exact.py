@@ -12,6 +12,7 @@ from tieline.plan.generate.testset import paper
 from tieline.plan.models.exact import exact
 from tieline.plan.models.solve import solve
 from tieline.plan.routes import no_trees, trees
+from tieline.plan.search.progress import Progress
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -75,3 +76,22 @@ def test_whoever_stops_early_gets_a_proven_plan_and_a_valid_bound(how: str) -> N
     assert plan.status == "interrupted"
     assert plan.bound <= plan.objective
     assert len(asked) > 3
+
+
+def test_whoever_watches_hears_of_every_better_plan_and_of_true_bounds() -> None:
+    instance = paper("res5", seed=0, tightness=1.0)
+    words: list[Progress] = []
+    plan = exact(arrays(instance), watch=words.append)
+    assert plan.status == "optimal"
+    assert len(words) > 1
+    assert words[-1].objective == plan.objective
+    assert [word.objective for word in words] == sorted((word.objective for word in words), reverse=True)
+    assert all(word.bound <= plan.objective for word in words)
+
+
+def test_stages_tell_of_plans_too() -> None:
+    found = arrays(paper("case3", seed=2, tightness=0.6))
+    words: list[Progress] = []
+    plan = solve(found, model="f1d", watch=words.append)
+    assert plan.objective == min(word.objective for word in words)
+    assert words[-1].unmet == plan.unmet

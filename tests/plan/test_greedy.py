@@ -6,9 +6,9 @@ import pytest
 from tests.plan.worlds import optimum, small
 from tieline.plan.arrays import arrays
 from tieline.plan.generate.testset import paper
-from tieline.plan.greedy import Builder, greedy
+from tieline.plan.greedy import Builder, greedy, repaired
 from tieline.plan.paper.annealing import annealing
-from tieline.plan.paper.lagrangian import lagrangian, repair
+from tieline.plan.paper.lagrangian import lagrangian
 from tieline.plan.proof import examine, proven
 from tieline.plan.routes import load, no_trees, routes
 
@@ -65,4 +65,4 @@ def test_annealing_that_finds_nothing_feasible_serves_nobody() -> None:
 
 def test_repair_of_nothing_is_greedy_enough() -> None:
     found = arrays(paper("case2", seed=1))
-    assert repair(found, no_trees(found), np.zeros(found.links)).served.all()
+    assert repaired(found, no_trees(found), np.zeros(found.links)).served.all()

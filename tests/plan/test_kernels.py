@@ -6,7 +6,9 @@ import pytest
 from tests.plan.worlds import small, topic_trees
 from tieline.plan.arrays import arrays
 from tieline.plan.bounds.shortest import distances
-from tieline.plan.kernels import deliver, harvest, spread, through
+from tieline.plan.kernels import deliver, spread, through
+from tieline.plan.loops.grove import cheapest_tree, grove, harvest
+from tieline.plan.loops.values import net
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -21,10 +23,9 @@ def test_the_cheapest_tree_is_found_and_so_is_the_cheapest_through_every_arc(see
         fixed = np.full(found.arcs, fee)
         size = 1 << len(topic.subscribers)
         table, outside = np.empty((size, found.nodes)), np.empty((size, found.nodes))
-        choice = np.empty((size, found.nodes), np.int64)
         targets, source = found.subscribers(k), int(found.source[k])
         ends = (found.in_start, found.in_arc, found.tail, found.is_broker, unit, fixed, source, targets)
-        value, served = deliver(*ends, float(found.price[k]), np.zeros(0), table, choice)
+        value = deliver(*ends, float(found.price[k]), table)
         best, best_with = np.inf, np.full(found.arcs, np.inf)
         for cost, hops in topic_trees(instance, topic):
             arcs = [arc_of[number[tail], number[head]] for tail, head in hops]
@@ -34,12 +35,16 @@ def test_the_cheapest_tree_is_found_and_so_is_the_cheapest_through_every_arc(see
             best = min(best, total)
             best_with[arcs] = np.minimum(best_with[arcs], total)
         assert value == pytest.approx(best)
-        guide = distances(found, k, unit)
-        assert deliver(*ends, float(found.price[k]), guide, table.copy(), choice.copy())[0] == pytest.approx(best)
-        arcs_found, counts = np.empty(found.arcs, np.int64), np.empty(found.arcs, np.int64)
-        count = harvest(found.head, source, served, choice, arcs_found, counts)
+        trees = grove(found, len(targets))
+        trees.toll[:] = fee
+        network = net(found)
+        requests = np.arange(found.request_start[k], found.request_start[k + 1])
+        value, served = cheapest_tree(network, trees, k, requests, distances(found, k, unit))
+        assert value == pytest.approx(best)
+        count = harvest(network, trees, k, served)
+        arcs_found, travellers = trees.arc[:count], np.bitwise_count(trees.bits[:count])
         dropped = len(targets) - int(served).bit_count()
-        paid = float(unit[arcs_found[:count]] @ counts[:count]) + fee * count + dropped * float(found.price[k])
+        paid = float(unit[arcs_found] @ travellers) + fee * count + dropped * float(found.price[k])
         assert paid == pytest.approx(best)
         least = np.empty(found.arcs)
         through(
@@ -50,7 +55,7 @@ def test_the_cheapest_tree_is_found_and_so_is_the_cheapest_through_every_arc(see
         assert (least <= best_with + 1e-9).all()
         assert least.min(initial=np.inf) >= best - 1e-9
         if served:
-            assert least[arcs_found[:count]] == pytest.approx(best)
+            assert least[arcs_found] == pytest.approx(best)
 
 
 def test_fixed_nodes_keep_their_distance() -> None:

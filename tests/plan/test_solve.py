@@ -38,3 +38,20 @@ def test_unknown_names_are_named() -> None:
         solve(small(0), method="magic")
     with pytest.raises(ValueError, match='the method "lns" has no model'):
         solve(small(0), method="lns", model="f1")
+
+
+@pytest.mark.parametrize("method", ["lagrangian", "annealing", "distributed"])
+@pytest.mark.parametrize("asked", [1, 40])
+def test_whoever_stops_a_method_early_gets_a_proven_plan(method: str, asked: int) -> None:
+    instance = paper("res5", tightness=1.0)
+    left = iter(range(asked))
+    plan = solve(instance, method=method, stop=lambda: next(left, None) is None)
+    assert proven(instance, plan) is plan
+    assert plan.status == "interrupted"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_time_at_all_still_gives_a_plan(method: str) -> None:
+    instance = paper("res4", tightness=1.0)
+    plan = solve(instance, method=method, seconds=0.0)
+    assert proven(instance, plan) is plan

@@ -164,3 +164,45 @@ def _ways(
                 yield tuple(pairwise(longer))
             if nodes[other].is_broker:
                 stack.append((*way, other))
+
+
+def islands(seed: int, *, count: int = 3, room: int = 6) -> Instance:
+    """Rings of brokers joined at single brokers or by bridges, with a tail of brokers and clients on each."""
+    rng = np.random.default_rng([seed, 77])
+    pairs: list[tuple[str, str]] = []
+    brokers: list[str] = []
+    clients: list[str] = []
+    for island in range(count):
+        ring = [f"b{island}{number}" for number in range(int(rng.integers(3, 5)))]
+        if island:
+            door = brokers[int(rng.integers(len(brokers)))]
+            if rng.random() < 0.5:
+                ring[0] = door
+            else:
+                pairs.append((door, ring[0]))
+        pairs += [*pairwise(ring), (ring[-1], ring[0])]
+        tail = f"b{island}t"
+        pairs.append((ring[1], tail))
+        brokers += [name for name in (*ring, tail) if name not in brokers]
+        for number in range(2):
+            clients.append(f"c{island}{number}")
+            pairs.append((str(rng.choice([*ring, tail])), clients[-1]))
+    chosen = [tuple(str(name) for name in rng.permutation(clients)[:3]) for _ in range(2)]
+    return checked(
+        Instance(
+            name=f"islands-{seed}",
+            nodes=(
+                *(Node(id=name, roles=("broker",)) for name in brokers),
+                *(Node(id=name, roles=("publisher", "subscriber")) for name in clients),
+            ),
+            links=tuple(
+                Link(a=a, b=b, capacity=float(rng.integers(2, room + 1)), cost=float(rng.integers(1, 6)))
+                for a, b in pairs
+            ),
+            topics=tuple(
+                Topic(id=f"t{number}", source=names[0], rate=float(rng.integers(1, 4)), subscribers=names[1:])
+                for number, names in enumerate(chosen)
+            ),
+            unmet_cost=None if rng.random() < 0.6 else float(rng.integers(5, 500)),
+        )
+    )

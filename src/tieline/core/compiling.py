@@ -51,6 +51,15 @@ def compiled(function: F) -> F:
         config.CACHE_DIR = before
 
 
+def is_compiled() -> bool:
+    """Whether the loops are machine code."""
+    if os.environ.get(PLAIN):
+        return False
+    from importlib.util import find_spec
+
+    return find_spec("numba") is not None
+
+
 @cache
 def _place(folder: Path, given: str) -> str:
     """Where the code of a folder is kept."""

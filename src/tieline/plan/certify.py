@@ -6,10 +6,11 @@ import math
 from collections.abc import Mapping
 
 from tieline.plan.arrays import Arrays
+from tieline.plan.instance import Instance
 from tieline.plan.objective import has_whole_costs, unmet_price
 from tieline.plan.plan import SAME, Plan, Status, gap
 from tieline.plan.proof import examine, proven
-from tieline.plan.routes import Trees, routes
+from tieline.plan.routes import Route, Trees, routes
 
 
 def certified(
@@ -23,10 +24,30 @@ def certified(
     notes: Mapping[str, float | str] | None = None,
 ) -> Plan:
     """The proven plan that consists of these trees; ``bound`` must be valid for the instance's objective."""
-    instance = arrays.instance
-    found = routes(arrays, trees)
+    return certified_routes(
+        arrays.instance,
+        routes(arrays, trees),
+        method=method,
+        bound=bound,
+        seconds=seconds,
+        is_interrupted=is_interrupted,
+        notes=notes,
+    )
+
+
+def certified_routes(
+    instance: Instance,
+    found: tuple[Route, ...],
+    *,
+    method: str,
+    bound: float,
+    seconds: float,
+    is_interrupted: bool = False,
+    notes: Mapping[str, float | str] | None = None,
+) -> Plan:
+    """The same from routes."""
     finding = examine(instance, found)
-    bound = rounded(arrays, bound)
+    bound = rounded(instance, bound)
     status: Status = "interrupted" if is_interrupted else "feasible"
     if gap(finding.objective, bound) == 0.0:
         status = "optimal"
@@ -46,8 +67,11 @@ def certified(
     return proven(instance, plan, finding)
 
 
-def rounded(arrays: Arrays, bound: float) -> float:
+def rounded(instance: Instance, bound: float) -> float:
     """A bound raised to the next whole number where every plan's objective is one."""
-    if not math.isfinite(bound) or not has_whole_costs(arrays.instance):
-        return bound
-    return float(math.ceil(bound - SAME - 1e-9 * abs(bound)))
+    return raised(bound) if has_whole_costs(instance) else bound
+
+
+def raised(bound: float) -> float:
+    """The next whole number; what is above one by rounding stays at it."""
+    return float(math.ceil(bound - SAME - 1e-9 * abs(bound))) if math.isfinite(bound) else bound

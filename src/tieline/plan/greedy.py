@@ -190,6 +190,22 @@ def worthwhile(builder: Builder) -> Trees:
     return trees
 
 
+def repaired(arrays: Arrays, trees: Trees, prices: Floats) -> Trees:
+    """A feasible plan close to given trees."""
+    builder = Builder(arrays)
+    weight = arrays.arc_cost()
+    wishes = []
+    for request in range(arrays.requests):
+        way = trees.path(arrays, request) if trees.served[request] else []
+        wishes.append((not way, -arrays.price[arrays.request_topic[request]], sum(weight[way]), request, way))
+    wishes.sort(key=lambda wish: wish[:4])
+    left = [request for *_, request, way in wishes if not (way and builder.serve_over(request, way[::-1]))]
+    for request in left:
+        topic = arrays.request_topic[request]
+        builder.serve(request, weight + np.repeat(prices * arrays.rate[topic], 2))
+    return worthwhile(builder)
+
+
 def _fanout(arrays: Arrays, tree: dict[int, int]) -> dict[int, int]:
     count: dict[int, int] = {}
     for arc in tree.values():

@@ -1,26 +1,22 @@
-"""Shortest ways and cheapest trees, in the part of Python that numba compiles.
+"""Shortest ways, and what a cheapest tree costs that must use some arc, in the part of Python that numba compiles.
 
 Theory of operation
 -------------------
 :func:`spread` is Dijkstra's algorithm from a set of nodes that already have distances, along arcs that leave brokers
-or the source.  :func:`deliver` finds the cheapest way to serve a few subscribers of one topic when an arc costs
-``unit`` per subscriber served through it and ``fixed`` once.  That is the algorithm of Dreyfus and Wagner over sets of
-subscribers: what serves a set from a node either splits there into two smaller sets, or moves on along one arc.  A
-subscriber may also be left out at a price.  The work grows with 3 to the number of subscribers; callers keep that
-number small.
+or the source.  :func:`deliver` says for every node and every set of a few subscribers of one topic what it costs to
+serve the set from there, when an arc costs ``unit`` per subscriber served through it and ``fixed`` once.  That is the
+algorithm of Dreyfus and Wagner: what serves a set from a node either splits there into two smaller sets, or moves on
+along one arc.  :func:`through` looks at the same from outside, and so knows the least cost over every arc.  The work
+grows with 3 to the number of subscribers; callers keep that number small.  Who wants only the cheapest tree asks
+:mod:`tieline.plan.loops.grove`.
 """
 
 from __future__ import annotations
-
-from typing import Final
 
 import numpy as np
 
 from tieline.core.compiling import compiled
 from tieline.plan.arrays import Flags, Floats, Ints
-
-#: In the tables of choices: nothing chosen; otherwise an arc, or a part of the set as -2 - part.
-NOTHING: Final = -1
 
 
 @compiled
@@ -124,93 +120,58 @@ def deliver(
     source: int,
     targets: Ints,
     price: float,
-    ahead: Floats,
     table: Floats,
-    choice: Ints,
-) -> tuple[float, int]:
-    """The least cost of serving or pricing all targets, and the set of those served, as bits.
+) -> float:
+    """The least cost of serving or pricing all targets.
 
-    ``unit`` and ``fixed`` are per arc; an arc with an infinite ``unit`` is not used.  ``table`` and ``choice`` have a
-    row per set and a column per node; they are left filled for :func:`harvest`.
-
-    ``ahead`` says how far each node is from the source at ``unit`` alone.  It guides the search to the source (A*), and
-    the table is then right wherever the cheapest tree can go.  With an empty one the table is right everywhere, which
-    :func:`through` needs.
+    ``unit`` and ``fixed`` are per arc; an arc with an infinite ``unit`` is not used.  ``table``, with a row per set and
+    a column per node, is left filled for :func:`through`.
     """
     nodes = len(is_broker)
     count = len(targets)
     full = (1 << count) - 1
-    is_complete = len(ahead) == 0
     heap = np.empty(nodes, np.int64)
     place = np.full(nodes, -1, np.int64)
-    key = np.empty(nodes)
     for chosen in range(1, full + 1):
         row = table[chosen]
-        picks = choice[chosen]
+        row[:] = np.inf
         members = 0
         for bit in range(count):
             members += (chosen >> bit) & 1
-        for node in range(nodes):
-            row[node] = np.inf
-            picks[node] = NOTHING
-        size = 0
-        if members == 1:
-            for bit in range(count):
-                if chosen == 1 << bit:
-                    row[targets[bit]] = 0.0
-                    key[targets[bit]] = 0.0
-                    size = _push(heap, place, size, key, targets[bit])
-        else:
-            part = (chosen - 1) & chosen
-            while part > chosen ^ part:
-                one = table[part]
-                other = table[chosen ^ part]
-                for node in range(nodes):
-                    if is_broker[node] or node == source:
-                        together = one[node] + other[node]
-                        if together < row[node]:
-                            row[node] = together
-                            picks[node] = -2 - part
-                part = (part - 1) & chosen
+            if chosen == 1 << bit:
+                row[targets[bit]] = 0.0
+        part = (chosen - 1) & chosen
+        while part > chosen ^ part:
+            one = table[part]
+            other = table[chosen ^ part]
             for node in range(nodes):
-                if row[node] < np.inf:
-                    key[node] = row[node] if is_complete else row[node] + members * ahead[node]
-                    if key[node] < np.inf:
-                        size = _push(heap, place, size, key, node)
+                if is_broker[node] or node == source:
+                    row[node] = min(row[node], one[node] + other[node])
+            part = (part - 1) & chosen
+        size = 0
+        for node in range(nodes):
+            if row[node] < np.inf:
+                size = _push(heap, place, size, row, node)
         while size:
-            node = _pop(heap, place, size, key)
+            node = _pop(heap, place, size, row)
             size -= 1
             if node == source:
-                # nothing enters the source; what would lead to a dearer way from it is of no use in the cheapest tree
-                if is_complete:
-                    continue
-                break
-            here = row[node]
+                # nothing enters the source
+                continue
             for position in range(in_start[node], in_start[node + 1]):
                 arc = in_arc[position]
                 before = tail[arc]
-                if not (is_broker[before] or before == source):
-                    continue
-                reached = here + members * unit[arc] + fixed[arc]
-                if reached < row[before]:
+                reached = row[node] + members * unit[arc] + fixed[arc]
+                if reached < row[before] and (is_broker[before] or before == source):
                     row[before] = reached
-                    picks[before] = arc
-                    key[before] = reached if is_complete else reached + members * ahead[before]
-                    size = _push(heap, place, size, key, before)
-        for position in range(size):
-            place[heap[position]] = -1
+                    size = _push(heap, place, size, row, before)
     best = price * count
-    best_set = 0
     for chosen in range(1, full + 1):
         members = 0
         for bit in range(count):
             members += (chosen >> bit) & 1
-        total = table[chosen, source] + price * (count - members)
-        # equal values: rather serve
-        if total < best or (total == best and total < np.inf and members > 0 and best_set == 0):
-            best = total
-            best_set = chosen
-    return best, best_set
+        best = min(best, table[chosen, source] + price * (count - members))
+    return best
 
 
 @compiled
@@ -228,7 +189,7 @@ def through(
     outside: Floats,
     least: Floats,
 ) -> None:
-    """Per arc, the least cost of serving or pricing all targets if the arc is used; after a complete :func:`deliver`.
+    """Per arc, the least cost of serving or pricing all targets if the arc is used; after :func:`deliver`.
 
     ``table`` says what serving a set from a node costs; ``outside`` becomes what everything else costs, the way to that
     node included.  The sum over an arc, minimal over sets, goes to ``least``.
@@ -285,44 +246,3 @@ def through(
                 if reached < row[there] and there != source:
                     row[there] = reached
                     size = _push(heap, place, size, row, there)
-
-
-@compiled
-def harvest(head: Ints, source: int, chosen: int, choice: Ints, found: Ints, served: Ints) -> int:
-    """The arcs that serve a set, after :func:`deliver`: their number; ``found`` says which, ``served`` for how many.
-
-    An arc chosen for two parts of the set appears once, for both.
-    """
-    count = 0
-    if chosen == 0:
-        return 0
-    sets = [chosen]
-    nodes = [source]
-    while len(sets) > 0:
-        part = sets.pop()
-        node = nodes.pop()
-        pick = choice[part, node]
-        if pick == NOTHING:
-            continue
-        if pick < NOTHING:
-            sets.append(-2 - pick)
-            nodes.append(node)
-            sets.append(part ^ (-2 - pick))
-            nodes.append(node)
-            continue
-        members = 0
-        rest = part
-        while rest:
-            members += rest & 1
-            rest >>= 1
-        known = 0
-        while known < count and found[known] != pick:
-            known += 1
-        if known == count:
-            found[count] = pick
-            served[count] = 0
-            count += 1
-        served[known] += members
-        sets.append(part)
-        nodes.append(head[pick])
-    return count

@@ -81,23 +81,27 @@ def value(arrays: Arrays, trees: Trees) -> tuple[float, float]:
 
 def routes(arrays: Arrays, trees: Trees) -> tuple[Route, ...]:
     """Trees as values that name nodes and topics; arcs that serve nobody are left out."""
-    names = [node.id for node in arrays.instance.nodes]
-    through: list[dict[int, list[str]]] = [{} for _ in trees.entering]
-    for request in np.flatnonzero(trees.served):
-        topic = int(arrays.request_topic[request])
-        node = int(arrays.request_node[request])
-        for arc in _upward(arrays, trees.entering[topic], node):
-            through[topic].setdefault(arc, []).append(names[node])
-    result = []
-    for number, topic_ in enumerate(arrays.instance.topics):
-        flags = trees.served[arrays.request_start[number] : arrays.request_start[number + 1]]
-        hops = tuple(
-            Hop(tail=names[arrays.tail[arc]], head=names[arrays.head[arc]], subscribers=tuple(subscribers))
-            for arc, subscribers in sorted(through[number].items())
-        )
-        unmet = tuple(name for name, served in zip(topic_.subscribers, flags, strict=True) if not served)
-        result.append(Route(topic=topic_.id, source=topic_.source, links=hops, unmet=unmet))
-    return tuple(result)
+    return tuple(route(arrays, trees, topic) for topic in range(arrays.topics))
+
+
+def route(arrays: Arrays, trees: Trees, topic: int) -> Route:
+    """The same for one topic."""
+    nodes, named = arrays.instance.nodes, arrays.instance.topics[topic]
+    tree = trees.entering[topic]
+    through: dict[int, list[str]] = {}
+    unmet = []
+    for offset, subscriber in enumerate(named.subscribers):
+        request = int(arrays.request_start[topic]) + offset
+        if not trees.served[request]:
+            unmet.append(subscriber)
+            continue
+        for arc in _upward(arrays, tree, int(arrays.request_node[request])):
+            through.setdefault(arc, []).append(subscriber)
+    hops = tuple(
+        Hop(tail=nodes[arrays.tail[arc]].id, head=nodes[arrays.head[arc]].id, subscribers=tuple(subscribers))
+        for arc, subscribers in sorted(through.items())
+    )
+    return Route(topic=named.id, source=named.source, links=hops, unmet=tuple(unmet))
 
 
 def trees(arrays: Arrays, routes: Sequence[Route]) -> Trees:

@@ -2,7 +2,7 @@
 
 ``auto`` looks at the size.  The smallest instances are solved exactly at once; small ones are searched for a moment,
 whose bound often proves the plan, and otherwise solved exactly from there.  Large ones are searched until the time is
-over.
+over.  Before all that, reductions take away what has no choice (:mod:`tieline.plan.reduce`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from tieline.plan.arrays import Arrays, arrays
@@ -17,8 +18,9 @@ from tieline.plan.certify import certified
 from tieline.plan.flaws import checked
 from tieline.plan.instance import Instance
 from tieline.plan.plan import Plan
+from tieline.plan.reduce.solving import solved
 from tieline.plan.routes import Trees, trees
-from tieline.plan.search.progress import Listener, Progress
+from tieline.plan.search.progress import Improving, Listener, Progress
 from tieline.plan.search.search import search
 from tieline.plan.search.warm import warm
 
@@ -26,16 +28,20 @@ from tieline.plan.search.warm import warm
 Stop = Callable[[], bool]
 
 METHODS: Final = ("auto", "mip", "lagrangian", "annealing", "lns", "distributed")
+#: Those that plan what reductions leave; the others are for comparison, and take the instance as it is.
+_REDUCED: Final = frozenset({"auto", "mip", "lns"})
 #: Seconds that a search takes if nothing is said.
 SECONDS: Final = 30.0
 
+#: Models whose plans need not get better on the way.
+_OTHERS: Final = frozenset({"f1-paper", "f2", "tb"})
 #: Up to so many pairs of a topic and an arc, ``auto`` solves exactly, and up to so many it does not search before.
 _EXACT_PAIRS: Final = 15_000
 _TINY_PAIRS: Final = 600
-#: Iterations of the search that precede an exact solution.
-_WARM_UP: Final = 1500
+#: Iterations of the search that precede an exact solution: a fifth of a second at the paper's largest sizes.
+_WARM_UP: Final = 8_000
 #: And if that leaves requests unmet.
-_STARVED: Final = 10_000
+_STARVED: Final = 30_000
 
 
 def solve(
@@ -54,8 +60,17 @@ def solve(
         raise ValueError(f'"{method}" is no method; known: {", ".join(METHODS)}')
     if model is not None and method not in ("auto", "mip"):
         raise ValueError(f'the method "{method}" has no model; models are for "mip"')
-    task = _Task(arrays(checked(instance)), model, seconds, iterations, seed, watch, stop)
-    return getattr(task, method)()  # type: ignore[no-any-return]
+    checked(instance)
+
+    def planned(part: Instance, limit: float | None, listener: Listener | None) -> Plan:
+        told = None if listener is None else Improving(listener)
+        task = _Task(arrays(part), model, limit, iterations, seed, told, stop)
+        return getattr(task, method)()  # type: ignore[no-any-return]
+
+    if method not in _REDUCED or model is not None:
+        return planned(instance, seconds, watch)
+    together = SECONDS if iterations is None and method != "mip" else None
+    return solved(instance, planned, method=method, seconds=seconds, together=together, watch=watch)
 
 
 class _Task:
@@ -123,19 +138,19 @@ class _Task:
         """The paper's matheuristic."""
         from tieline.plan.paper.lagrangian import lagrangian
 
-        return self._told(lagrangian(self.arrays, seconds=self.seconds))
+        return self._told(lagrangian(self.arrays, seconds=self.seconds, stop=self.stop))
 
     def annealing(self) -> Plan:
         """The paper's baseline."""
         from tieline.plan.paper.annealing import annealing
 
-        return self._told(annealing(self.arrays, seed=self.seed, seconds=self.seconds))
+        return self._told(annealing(self.arrays, seed=self.seed, seconds=self.seconds, stop=self.stop))
 
     def distributed(self) -> Plan:
         """Brokers among themselves."""
         from tieline.plan.distributed.run import distributed
 
-        return self._told(distributed(self.arrays, seed=self.seed))
+        return self._told(distributed(self.arrays, seed=self.seed, seconds=self.seconds, stop=self.stop))
 
     def _search(self, iterations: int | None, *, method: str) -> Plan:
         seconds = SECONDS if self.seconds is None and iterations is None else self.seconds
@@ -151,7 +166,14 @@ class _Task:
             )
         warm()
         found = search(
-            self.arrays, seconds=seconds, iterations=iterations, seed=self.seed, listener=self.watch, stop=self.stop
+            self.arrays,
+            seconds=seconds,
+            iterations=iterations,
+            seed=self.seed,
+            listener=self.watch,
+            stop=self.stop,
+            # what follows is exact for the whole
+            polishes=method == "lns",
         )
         return certified(
             self.arrays,
@@ -169,9 +191,26 @@ class _Task:
 
         left = None if self.seconds is None else max(0.05, self.seconds - self.elapsed)
         if model is None:
-            return self._told(exact(self.arrays, seconds=left, seed=self.seed, start=start, stop=self.stop))
-        plan = solve_formulation(self.arrays, model=model, seconds=left, seed=self.seed, start=start, stop=self.stop)
-        return self._told(plan)
+            found = exact(
+                self.arrays, seconds=left, seed=self.seed, start=start, stop=self.stop, watch=self._watch_since()
+            )
+        else:
+            found = solve_formulation(
+                self.arrays,
+                model=model,
+                seconds=left,
+                seed=self.seed,
+                start=start,
+                stop=self.stop,
+                # a model may have an objective of its own: what it finds on the way says nothing about its answer
+                watch=None if model in _OTHERS else self._watch_since(),
+            )
+        return self._told(found)
+
+    def _watch_since(self) -> Listener | None:
+        """The listener, who counts seconds from the beginning of the task."""
+        watch, offset = self.watch, self.elapsed
+        return None if watch is None else lambda word: watch(replace(word, seconds=word.seconds + offset))
 
     def _is_over(self) -> bool:
         is_late = self.seconds is not None and self.elapsed >= self.seconds

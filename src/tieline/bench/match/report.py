@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from rich.console import Console
 from rich.table import Table
 
-from tieline.bench.goals_report import goal_lines, goal_table, row_line
+from tieline.bench import sheets
+from tieline.bench.goals_report import row_line
 from tieline.bench.match.engines import ENGINES
 from tieline.bench.match.metrics import shown
 from tieline.bench.match.plan import COLUMNS, LARGE, MANY, SMALL
 from tieline.bench.match.record import MatchRecord
 from tieline.bench.match.workload import Configuration, counted
 from tieline.bench.record import Row
-from tieline.bench.report import preamble, remarks
+from tieline.bench.report import preamble
+from tieline.bench.sheets import Layout
 
 #: What is shown of every engine in every configuration, in short; and for a table of its own.
 SEARCH = {
@@ -61,10 +64,12 @@ TABLES: dict[str, tuple[str, dict[str, str]]] = {
 }
 
 
+LAYOUT: Final = Layout(tables=TABLES, first=("case", "with"), shown=shown)
+
+
 def show(record: MatchRecord, console: Console) -> None:
     """Print everything a reader needs to judge the numbers."""
-    for text in _preamble(record):
-        console.print(text, highlight=False, markup=False)
+    sheets.show_words(console, _preamble(record))
     for number, columns, engines in _grids(record):
         title = f"{counted(number)} subscriptions: {'; '.join(_ALONE.values())}"
         console.print(title, highlight=False, markup=False, style="italic")
@@ -76,16 +81,7 @@ def show(record: MatchRecord, console: Console) -> None:
             stacks = [[_cell(record, column, engine, metric) for metric in SEARCH] for column in columns]
             table.add_row(engine, *("\n".join(numbers) if any(numbers) else "" for numbers in stacks))
         console.print(table)
-    for title, headings, lines in _tables(record):
-        table = Table(title=title, title_justify="left")
-        for place, heading in enumerate(headings):
-            table.add_column(heading, justify="right" if place > 1 else "left", no_wrap=place == 1, overflow="fold")
-        for cells in lines:
-            table.add_row(*cells)
-        console.print(table)
-    for text in remarks(record):
-        console.print(text, highlight=False, markup=False)
-    console.print(goal_table(record.goals))
+    sheets.show(console, LAYOUT.sheets(record.rows), record, record.goals)
 
 
 def markdown(record: MatchRecord) -> str:
@@ -99,22 +95,12 @@ def markdown(record: MatchRecord) -> str:
             for engine in engines:
                 cells = [_cell(record, column, engine, metric) for column in columns]
                 lines.append(f"| {engine} | {' | '.join(cells)} |")
-    for title, headings, rows in _tables(record):
-        lines += [
-            "",
-            f"### {title}",
-            "",
-            f"| {' | '.join(headings)} |",
-            "|---|---" + "|--:" * (len(headings) - 2) + "|",
-        ]
-        lines += [f"| {' | '.join(cells)} |" for cells in rows]
-    lines += ["", *(f"- {text}" for text in remarks(record)), "", *goal_lines(record.goals)]
-    return "\n".join(lines) + "\n"
+    return sheets.page(lines, LAYOUT.sheets(record.rows), record, record.goals)
 
 
 def line(row: Row) -> str:
     """A row in one line, for the progress."""
-    return row_line(row, SEARCH if row.group == "engine" else TABLES[row.group][1], shown)
+    return row_line(row, SEARCH, shown) if row.group == "engine" else LAYOUT.line(row)
 
 
 def _preamble(record: MatchRecord) -> list[str]:
@@ -141,18 +127,3 @@ def _cell(record: MatchRecord, configuration: Configuration, engine: str, metric
     if row is None:
         return ""
     return shown(metric, row.metrics.get(metric)) if row.status == "measured" else row.status
-
-
-def _tables(record: MatchRecord) -> Iterator[tuple[str, list[str], list[list[str]]]]:
-    """Title, headings and cells of the other tables."""
-    for group, (title, columns) in TABLES.items():
-        rows = [row for row in record.rows if row.group == group]
-        if rows:
-            yield title, ["case", "with", *columns.values()], [_cells(row, columns) for row in rows]
-
-
-def _cells(row: Row, columns: dict[str, str]) -> list[str]:
-    if row.status != "measured":
-        return [row.title, row.peer, row.status, *[""] * (len(columns) - 1)]
-    metrics = row.metrics
-    return [row.title, row.peer, *(shown(name, metrics.get(name)) for name in columns)]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from rich.console import Console
-from rich.table import Table
 
-from tieline.bench.goals_report import goal_lines, goal_table, row_line
+from tieline.bench import sheets
 from tieline.bench.pipeline.metrics import shown
 from tieline.bench.pipeline.record import PipelineRecord
 from tieline.bench.record import Row
-from tieline.bench.report import preamble, remarks
+from tieline.bench.report import preamble
+from tieline.bench.sheets import Layout
 
 #: Group of rows: title, and the shown numbers with their headings.
 TABLES: Final[dict[str, tuple[str, dict[str, str]]]] = {
@@ -69,54 +68,25 @@ TABLES: Final[dict[str, tuple[str, dict[str, str]]]] = {
         },
     ),
 }
+LAYOUT: Final = Layout(tables=TABLES, first=("what", "how"), shown=shown)
 
 
 def show(record: PipelineRecord, console: Console) -> None:
     """Print everything a reader needs to judge the numbers."""
-    for text in _preamble(record):
-        console.print(text, highlight=False, markup=False)
-    for title, headings, lines in _tables(record):
-        table = Table(title=title, title_justify="left")
-        for place, heading in enumerate(headings):
-            table.add_column(heading, justify="right" if place > 1 else "left")
-        for cells in lines:
-            table.add_row(*cells)
-        console.print(table)
-    for text in remarks(record):
-        console.print(text, highlight=False, markup=False)
-    console.print(goal_table(record.goals))
+    sheets.show_words(console, _preamble(record))
+    sheets.show(console, LAYOUT.sheets(record.rows), record, record.goals)
 
 
 def markdown(record: PipelineRecord) -> str:
     """The same tables as a page."""
-    lines = [f"- {text}" for text in _preamble(record)]
-    for title, headings, rows in _tables(record):
-        lines += ["", f"### {title}", "", f"| {' | '.join(headings)} |"]
-        lines.append("|---|---" + "|--:" * (len(headings) - 2) + "|")
-        lines += [f"| {' | '.join(cells)} |" for cells in rows]
-    lines += ["", *(f"- {text}" for text in remarks(record)), "", *goal_lines(record.goals)]
-    return "\n".join(lines) + "\n"
+    words = (f"- {text}" for text in _preamble(record))
+    return sheets.page(words, LAYOUT.sheets(record.rows), record, record.goals)
 
 
 def line(row: Row) -> str:
     """A row in one line, for the progress."""
-    return row_line(row, TABLES[row.group][1], shown)
+    return LAYOUT.line(row)
 
 
 def _preamble(record: PipelineRecord) -> list[str]:
     return [*preamble(record), *(f"left out: {part}: {why}" for part, why in record.left_out.items())]
-
-
-def _tables(record: PipelineRecord) -> Iterator[tuple[str, list[str], list[list[str]]]]:
-    """Title, headings and cells of each table."""
-    for group, (title, columns) in TABLES.items():
-        rows = [row for row in record.rows if row.group == group]
-        if rows:
-            yield title, ["what", "how", *columns.values()], [_cells(row, columns) for row in rows]
-
-
-def _cells(row: Row, columns: dict[str, str]) -> list[str]:
-    if row.status != "measured":
-        return [row.title, row.peer, row.status, *[""] * (len(columns) - 1)]
-    metrics = row.metrics
-    return [row.title, row.peer, *(shown(name, metrics.get(name)) for name in columns)]

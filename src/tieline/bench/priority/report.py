@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Final
 
 from rich.console import Console
-from rich.table import Table
 
-from tieline.bench.goals_report import goal_lines, goal_table, row_line
+from tieline.bench import sheets
 from tieline.bench.priority.metrics import shown
 from tieline.bench.priority.record import PriorityRecord
 from tieline.bench.record import Row
-from tieline.bench.report import preamble, remarks
+from tieline.bench.report import preamble
+from tieline.bench.sheets import Layout
 
 #: Group of rows: title, and the shown numbers with their headings.
 TABLES: dict[str, tuple[str, dict[str, str]]] = {
@@ -73,55 +73,25 @@ TABLES: dict[str, tuple[str, dict[str, str]]] = {
         },
     ),
 }
+LAYOUT: Final = Layout(tables=TABLES, first=("case", "broker"), shown=shown)
 
 
 def show(record: PriorityRecord, console: Console) -> None:
     """Print everything a reader needs to judge the numbers."""
-    for text in _preamble(record):
-        console.print(text, highlight=False, markup=False)
-    for group, (title, columns) in TABLES.items():
-        rows = [row for row in record.rows if row.group == group]
-        if rows:
-            table = Table(title=title, title_justify="left")
-            for heading in ("case", "broker"):
-                table.add_column(heading)
-            for heading in columns.values():
-                table.add_column(heading, justify="right")
-            for cells in _cells(rows, columns):
-                table.add_row(*cells)
-            console.print(table)
-    for text in remarks(record):
-        console.print(text, highlight=False, markup=False)
-    console.print(goal_table(record.goals))
+    sheets.show_words(console, _preamble(record))
+    sheets.show(console, LAYOUT.sheets(record.rows), record, record.goals)
 
 
 def markdown(record: PriorityRecord) -> str:
     """The same tables as a page."""
-    lines = [f"- {text}" for text in _preamble(record)]
-    for group, (title, columns) in TABLES.items():
-        rows = [row for row in record.rows if row.group == group]
-        if not rows:
-            continue
-        lines += ["", f"### {title}", "", f"| case | broker | {' | '.join(columns.values())} |"]
-        lines.append("|---|---" + "|--:" * len(columns) + "|")
-        lines += [f"| {' | '.join(cells)} |" for cells in _cells(rows, columns)]
-    lines += ["", *(f"- {text}" for text in remarks(record)), "", *goal_lines(record.goals)]
-    return "\n".join(lines) + "\n"
+    words = (f"- {text}" for text in _preamble(record))
+    return sheets.page(words, LAYOUT.sheets(record.rows), record, record.goals)
 
 
 def line(row: Row) -> str:
     """A row in one line, for the progress."""
-    return row_line(row, TABLES[row.group][1], shown)
+    return LAYOUT.line(row)
 
 
 def _preamble(record: PriorityRecord) -> list[str]:
     return [*preamble(record), *(f"left out: {part}: {why}" for part, why in record.left_out.items())]
-
-
-def _cells(rows: Sequence[Row], columns: dict[str, str]) -> list[list[str]]:
-    return [
-        [row.title, row.peer, *(shown(name, row.metrics.get(name)) for name in columns)]
-        if row.status == "measured"
-        else [row.title, row.peer, row.status, *[""] * (len(columns) - 1)]
-        for row in rows
-    ]

@@ -29,6 +29,8 @@ def bundle(relaxation: Relaxation, until: Until, *, prices: Floats | None = None
     centre = np.zeros(arrays.links) if prices is None else prices.copy()
     evaluation = relaxation.evaluate(centre)
     best, step = evaluation.value, 1
+    if not arrays.links or not arrays.topics:
+        return Bound(value=best, prices=centre, steps=step, seconds=time.perf_counter() - until.began)
     master = _Master(relaxation)
     master.learn(evaluation.answers)
     # a price that moves a group's answer is about the cost of a link

@@ -4,7 +4,7 @@ Theory of operation
 -------------------
 At prices λ a topic pays c per subscriber served through a link and λ a once.  Its subscribers are split into groups,
 and each group pays a share of λ a; the shares of a link add up to 1.  A group is served as cheaply as possible,
-exactly, by :func:`tieline.plan.kernels.deliver`.  The sum over groups is at most what the topic's best tree costs,
+exactly, by :mod:`tieline.plan.loops.grove`.  The sum over groups is at most what the topic's best tree costs,
 whatever the shares, so with -Σ λ cap added it is a lower bound of the objective:
 
 * groups of one with equal shares: one shortest path per request, the weakest bound and the fastest (**A**);
@@ -22,7 +22,9 @@ import numpy as np
 
 from tieline.plan.arrays import Arrays, Floats, Ints
 from tieline.plan.bounds.shortest import distances
-from tieline.plan.kernels import deliver, harvest, through
+from tieline.plan.kernels import deliver, through
+from tieline.plan.loops.grove import cheapest_tree, grove, harvest
+from tieline.plan.loops.values import net
 
 #: The work per group grows with 3 to this number.
 LARGEST = 6
@@ -68,7 +70,7 @@ class Relaxation:
     def __init__(self, arrays: Arrays, *, largest: int = LARGEST, is_adaptive: bool = True) -> None:
         self.arrays = arrays
         self.is_adaptive = is_adaptive
-        self.groups = _groups(arrays, largest)
+        self.groups = groups(arrays, largest)
         sizes = np.bincount([group.topic for group in self.groups], minlength=arrays.topics)
         #: Per group the share of λ a that it pays on each link.
         self.shares: list[Floats | float] = [1.0 / float(sizes[group.topic]) for group in self.groups]
@@ -78,10 +80,9 @@ class Relaxation:
             if sizes[group.topic] > 1:
                 self._split.setdefault(group.topic, []).append(number)
         widest = max((len(group.targets) for group in self.groups), default=1)
+        self._net = net(arrays)
+        self._grove = grove(arrays, widest)
         self._table = np.empty((1 << widest, arrays.nodes))
-        self._choice = np.empty((1 << widest, arrays.nodes), np.int64)
-        self._found = np.empty(arrays.arcs, np.int64)
-        self._served = np.empty(arrays.arcs, np.int64)
         self._cost = arrays.arc_cost()
         self._limited = np.isfinite(arrays.capacity)
         self._empty: dict[int, Floats] = {}
@@ -121,7 +122,7 @@ class Relaxation:
         arrays = self.arrays
         source, price = int(arrays.source[group.topic]), float(arrays.price[group.topic])
         unit, fixed = self._weights(number, group, prices)
-        value, _ = deliver(
+        value = deliver(
             arrays.in_start,
             arrays.in_arc,
             arrays.tail,
@@ -131,9 +132,7 @@ class Relaxation:
             source,
             group.targets,
             price,
-            np.zeros(0),
             self._table,
-            self._choice,
         )
         least = np.empty(arrays.arcs)
         through(
@@ -180,31 +179,18 @@ class Relaxation:
                 self.shares[number] = np.where(users > 0, (1 - pace) * old + pace * wanted[row], old)
 
     def _answer(self, number: int, group: Group, prices: Floats) -> tuple[float, Answer]:
-        arrays = self.arrays
-        topic = group.topic
-        unit, fixed = self._weights(number, group, prices)
-        value, served = deliver(
-            arrays.in_start,
-            arrays.in_arc,
-            arrays.tail,
-            arrays.is_broker,
-            unit,
-            fixed,
-            int(arrays.source[topic]),
-            group.targets,
-            float(arrays.price[topic]),
-            self._ahead(topic),
-            self._table,
-            self._choice,
-        )
-        count = harvest(arrays.head, int(arrays.source[topic]), served, self._choice, self._found, self._served)
-        arcs = self._found[:count].copy()
+        arrays, topic = self.arrays, group.topic
+        self._grove.toll[:] = prices * arrays.rate[topic] * self.shares[number]
+        value, served = cheapest_tree(self._net, self._grove, topic, group.requests, self._ahead(topic))
+        count = harvest(self._net, self._grove, topic, served)
+        arcs = self._grove.arc[:count]
         unmet = len(group.targets) - served.bit_count()
-        cost = float(self._cost[arcs] @ self._served[:count]) + unmet * float(arrays.price[topic])
-        return value, Answer(cost, np.unique(arcs >> 1), arcs, served)
+        travellers = np.bitwise_count(self._grove.bits[:count])
+        cost = float(self._cost[arcs] @ travellers) + unmet * float(arrays.price[topic])
+        return value, Answer(cost, np.unique(arcs >> 1), np.unique(arcs), served)
 
 
-def _groups(arrays: Arrays, largest: int) -> list[Group]:
+def groups(arrays: Arrays, largest: int) -> list[Group]:
     """Every topic's requests, split where there are more than ``largest``."""
     if not 1 <= largest <= 12:
         raise ValueError(f"groups of {largest}: 1 to 12 subscribers may pay together")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from tieline.plan.distributed.broker import Broker, Sent
 from tieline.plan.distributed.messages import Message, size
@@ -17,6 +17,8 @@ from tieline.plan.distributed.messages import Message, size
 _PERIOD = 4.0
 #: Virtual seconds after which a lost message is sent again.
 _AGAIN = 5.0
+#: Events between two questions whether to stop.
+_ASK = 256
 
 
 class Exchange:
@@ -41,10 +43,14 @@ class Exchange:
         for node in brokers:
             self._schedule(_PERIOD * self._random.random(), node, node, None)
 
-    def run(self, until: float, *, quiet_for: float) -> None:
-        """Let time pass until nothing has been said for a while, or it is late."""
+    def run(self, until: float, *, quiet_for: float, stop: Callable[[], bool] | None = None) -> bool:
+        """Let time pass until nothing has been said for a while, or it is late; False if ``stop`` ended it before."""
         last_said = 0.0
+        events = 0
         while self._agenda and self.now < until:
+            events += 1
+            if stop is not None and events % _ASK == 0 and stop():
+                return False
             self.now, _, receiver, sender, message = heapq.heappop(self._agenda)
             broker = self.brokers[receiver]
             if message is None:
@@ -55,7 +61,8 @@ class Exchange:
                 last_said = self.now
                 self._send(receiver, broker.receive(sender, message, self.now))
             if self.now - last_said > quiet_for and not self._under_way and not self._has_plans():
-                return
+                break
+        return True
 
     def _has_plans(self) -> bool:
         """Whether some node waits for a moment to try again: the simulation ends when none does."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from tieline.plan.distributed.broker import Broker
 from tieline.plan.distributed.exchange import Exchange
 from tieline.plan.distributed.knowledge import Manners, Port
 from tieline.plan.distributed.messages import Card
+from tieline.plan.greedy import repaired
 from tieline.plan.plan import Plan
 from tieline.plan.routes import Trees, no_trees
 
@@ -23,20 +25,37 @@ _HARD = 600.0
 _QUIET = 40.0
 
 
-def distributed(arrays: Arrays, *, seed: int = 0, loss: float = 0.0, bound: float | None = None) -> Plan:
+def distributed(
+    arrays: Arrays,
+    *,
+    seed: int = 0,
+    loss: float = 0.0,
+    bound: float | None = None,
+    seconds: float | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Plan:
     """What brokers agree on among themselves; ``bound`` is what is known of the optimum, by default shortest paths.
 
-    The only thing that looks at all brokers at once is this function, when they have finished.
+    The only thing that looks at all brokers at once is this function, when they have finished.  If the time is over
+    before, or ``stop`` says so, they may have promised more than links carry; then what fits of it is the plan, which
+    is no longer only theirs.
     """
     began = time.perf_counter()
+
+    def is_over() -> bool:
+        is_late = seconds is not None and time.perf_counter() - began >= seconds
+        return is_late or (stop is not None and stop())
+
     exchange = Exchange(_brokers(arrays, seed), seed=seed + 1, loss=loss)
-    exchange.run(_SOFT + _HARD, quiet_for=_QUIET)
+    has_finished = exchange.run(_SOFT + _HARD, quiet_for=_QUIET, stop=is_over)
+    agreed = _agreed(arrays, exchange)
     return certified(
         arrays,
-        _agreed(arrays, exchange),
+        agreed if has_finished else repaired(arrays, agreed, np.zeros(arrays.links)),
         method="distributed",
         bound=shortest_paths_bound(arrays) if bound is None else bound,
         seconds=time.perf_counter() - began,
+        is_interrupted=not has_finished,
         notes={
             "messages": exchange.messages,
             "bytes": exchange.bytes,
@@ -88,7 +107,11 @@ def _brokers(arrays: Arrays, seed: int) -> dict[int, Broker]:
 
 
 def _agreed(arrays: Arrays, exchange: Exchange) -> Trees:
-    """The trees that the nodes hold together: a request counts if its subscriber says that it is served."""
+    """The trees that the nodes hold together: a request counts if its subscriber says that it is served.
+
+    While messages are under way, what one node says and what another holds may differ: a way that does not lead to its
+    source counts for nothing.
+    """
     trees = no_trees(arrays)
     arc_of = {
         (int(tail), int(head)): arc for arc, (tail, head) in enumerate(zip(arrays.tail, arrays.head, strict=True))
@@ -100,5 +123,14 @@ def _agreed(arrays: Arrays, exchange: Exchange) -> Trees:
     for request, (topic, node) in enumerate(
         zip(arrays.request_topic.tolist(), arrays.request_node.tolist(), strict=True)
     ):
-        trees.served[request] = exchange.brokers[node].wishes[topic].is_served
+        is_served = exchange.brokers[node].wishes[topic].is_served
+        trees.served[request] = is_served and _leads_home(arrays, trees.entering[topic], topic, node)
     return trees.pruned(arrays)
+
+
+def _leads_home(arrays: Arrays, tree: dict[int, int], topic: int, node: int) -> bool:
+    seen = set()
+    while node in tree and node not in seen:
+        seen.add(node)
+        node = int(arrays.tail[tree[node]])
+    return node == int(arrays.source[topic])

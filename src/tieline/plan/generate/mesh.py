@@ -26,7 +26,7 @@ def geometric(brokers: int, links: int, rng: Generator, *, name: str) -> Network
     pairs = _neighbours(places)
     rank = rng.permutation(len(pairs)).astype(np.float64)
     if links > len(pairs):
-        pairs, rank = _with_others(places, pairs)
+        pairs, rank = _with_others(places, pairs, links)
     length = np.linalg.norm(places[pairs[:, 0]] - places[pairs[:, 1]], axis=1)
     order = np.lexsort((rank, ~_spanning(brokers, pairs, length)))
     return network(name, tuple(f"b{number}" for number in range(brokers)), places, pairs[order[:links]])
@@ -44,12 +44,25 @@ def _neighbours(places: Floats) -> Ints:
     return np.unique(np.sort(sides, axis=1), axis=0)
 
 
-def _with_others(places: Floats, pairs: Ints) -> tuple[Ints, Floats]:
-    """All pairs, and their ranks: neighbours before others, others by their distance."""
-    everything = np.column_stack(np.triu_indices(len(places), 1)).astype(np.int64)
+def _with_others(places: Floats, pairs: Ints, links: int) -> tuple[Ints, Floats]:
+    """At least so many pairs, and their ranks: neighbours before others, others by their distance."""
+    with needs("plan"):
+        from scipy.spatial import cKDTree
+
+    brokers = len(places)
+    known = pairs @ (brokers, 1)
+    tree = cKDTree(places)
+    # brokers are spread over a square of side 1: about so far away is what is needed
+    reach = 2 * np.sqrt(links / np.pi) / brokers
+    while True:
+        near = tree.query_pairs(reach, output_type="ndarray").astype(np.int64)
+        codes = np.union1d(near @ (brokers, 1), known)
+        if len(codes) >= links:
+            break
+        reach *= 1.5
+    everything = np.column_stack([codes // brokers, codes % brokers])
     length = np.linalg.norm(places[everything[:, 0]] - places[everything[:, 1]], axis=1)
-    near = np.isin(everything @ (len(places), 1), pairs @ (len(places), 1))
-    return everything, np.where(near, -1.0, length)
+    return everything, np.where(np.isin(codes, known), -1.0, length)
 
 
 def _spanning(brokers: int, pairs: Ints, length: Floats) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -1,4 +1,4 @@
-"""Room for one more request at the cost of as few moved flows as possible."""
+"""Failed links, and room for one more request at the cost of as few moved flows as possible."""
 
 from __future__ import annotations
 
@@ -8,8 +8,30 @@ from tieline.core.compiling import compiled
 from tieline.plan.arrays import Floats
 from tieline.plan.loops.anneal import take_off, undo
 from tieline.plan.loops.choose import blockers
+from tieline.plan.loops.negotiate import passes
 from tieline.plan.loops.values import BOUNDLESS, Desk, Net, Search, State
-from tieline.plan.loops.ways import find, join, restore
+from tieline.plan.loops.ways import find, join, leave, restore
+
+
+@compiled
+def close_link(net: Net, state: State, link: int) -> None:
+    """Leave all requests unmet that are served over a link."""
+    for request in range(len(net.request_node)):
+        if state.served[request] and passes(net, state, request, link):
+            leave(net, state, request)
+
+
+@compiled
+def load_on(net: Net, state: State, link: int) -> float:
+    """How much of a link the topics take that use it."""
+    load = 0.0
+    for topic in range(len(net.source)):
+        if (
+            state.entering[net.head[2 * link], topic] == 2 * link
+            or state.entering[net.head[2 * link + 1], topic] == 2 * link + 1
+        ):
+            load += net.rate[topic]
+    return load
 
 
 @compiled

@@ -31,7 +31,7 @@ CHOICES: Final = 5
 #: Iterations after which favour follows merit.
 _PERIOD: Final = 200
 #: Regret looks at two ways for everybody: only for few.
-_REGRET: Final = 10
+_REGRET: Final = 6
 
 
 @compiled
@@ -83,11 +83,13 @@ def anneal(
             guided[link] = strength * state.worth[link]
         rent = state.rent[0]
         before = take_off(net, state, search, count)
-        after = _put_back(net, state, desk, search, count, guided)
+        # simulated annealing draws first what it would accept: whoever is beyond that need not be put back at all
+        accepted = 1e-9 - heat * math.log(1.0 - uniform(search.seed)) if heat > 0 else 1e-9
+        after = _put_back(net, state, desk, search, count, guided, before + accepted, regard, rent)
         change = after - before
         loss = change + regard * (state.rent[0] - rent)
         search.tries[choice] += 1
-        if loss > 1e-9 and (heat <= 0 or uniform(search.seed) >= math.exp(-loss / heat)):
+        if loss > accepted:
             undo(net, state, search, count)
             continue
         search.value[0] += change
@@ -151,15 +153,42 @@ def take_off(net: Net, state: State, search: Search, count: int) -> float:
 
 
 @compiled
-def _put_back(net: Net, state: State, desk: Desk, search: Search, count: int, price: Floats) -> float:
-    """The chosen requests return in some order; what they contribute then."""
-    if count <= _REGRET and below(search.seed, 4) == 0:
+def _put_back(
+    net: Net,
+    state: State,
+    desk: Desk,
+    search: Search,
+    count: int,
+    price: Floats,
+    most: float,
+    regard: float,
+    rent: float,
+) -> float:
+    """The chosen requests return in some order; what they contribute then, or infinity as soon as it exceeds ``most``.
+
+    What they pay for the worth of capacity counts as ``regard`` says, beyond what was paid before.
+    """
+    if count <= _REGRET and below(search.seed, 10) == 0:
         return _by_regret(net, state, desk, search, count, price)
     _arrange(net, search, count)
+    least = 0.0
+    for place in range(count):
+        least += _least(net, search.chosen[place])
     total = 0.0
     for place in range(count):
-        total += _return(net, state, desk, search.chosen[search.order[place]], price)
+        request = search.chosen[search.order[place]]
+        least -= _least(net, request)
+        total += _return(net, state, desk, request, price)
+        if total + least + regard * (state.rent[0] - rent) > most:
+            return np.inf
     return total
+
+
+@compiled
+def _least(net: Net, request: int) -> float:
+    """What a request contributes at least."""
+    topic = net.request_topic[request]
+    return float(min(net.price[topic], net.to_target[net.row[request], net.source[topic]]))
 
 
 @compiled

@@ -1,23 +1,25 @@
-"""A lower bound at network scale: capacity has prices, and every request of a topic pays its share of them.
+"""A lower bound at network scale: capacity has prices, and groups of a topic's requests pay their shares of them.
 
 Theory of operation
 -------------------
-At prices λ a topic pays λ a once for a link, however many of its subscribers are served through it.  Split that among
-the subscribers in any way: each then has a shortest path of its own, and the sum of those, less Σ λ cap, is a lower
-bound of the objective.  Shares that follow use bring it towards the relaxation of the disaggregated formulation.
-Shares are kept per topic for the links that one of its requests ever used; on any other link they are equal.
+At prices λ a topic pays λ a once for a link, however many of its subscribers are served through it.  Requests are in
+small groups, most topics in one: the cheapest tree of a group is found exactly (:mod:`tieline.plan.loops.grove`).
+Where a topic has several groups, they split λ a among them in any way: the sum of their trees, less Σ λ cap, is a lower
+bound of the objective.  Shares that follow use raise it.  They are kept per topic for the links that one of its groups
+ever used; on any other link they are equal.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from tieline.core.compiling import compiled
 from tieline.plan.arrays import Arrays, Floats, Ints
-from tieline.plan.loops.heap import pop, push
-from tieline.plan.loops.values import Desk, Net, Small
+from tieline.plan.loops.grove import Grove, cheapest_tree, harvest, size_of
+from tieline.plan.loops.values import Net, Small, cheapest_ways
 
 #: Links per topic whose shares are kept.
 _SLOTS = 384
@@ -26,44 +28,65 @@ _SLOTS = 384
 class Ledger(NamedTuple):
     """Who pays how much of which link."""
 
+    #: Groups of topic k: ``group_start[k]`` to ``group_start[k + 1]``; the requests of group g:
+    #: ``request[request_start[g]:request_start[g + 1]]``.
+    group_start: Ints
+    request_start: Ints
+    request: Ints
+    #: How far every node is from each source through the empty network, and each topic's row of that.
+    ahead: Floats
+    row: Ints
     #: Per topic: the links that have shares of their own, and their number.
     link: Small
     length: Ints
-    #: Per request and place in its topic's list.
+    #: Per group and place in its topic's list.
     share: Floats
     #: Per link: its place in the list of the topic at hand, valid if the stamp is that topic's.
     place: Ints
     stamp: Ints
-    #: Per link: the run of the last topic whose ways used it.
+    #: Per link: the run of the last topic, and of the last group, whose tree used it.
     used: Ints
+    used_by_group: Ints
     run: Ints
-    #: The ways of the topic at hand, one row per request, and their lengths.
+    #: The links of the topic at hand's trees, group after group, and where each group's begin.
     way: Small
-    steps: Ints
+    begin: Ints
     users: Ints
 
 
-def ledger(arrays: Arrays) -> Ledger:
-    """Equal shares for all."""
+def ledger(arrays: Arrays, groups: Sequence[tuple[int, Ints]]) -> Ledger:
+    """Equal shares for all; groups are topics and requests, in the order of the topics."""
     slots = min(_SLOTS, max(1, arrays.links))
+    per_topic = np.bincount([topic for topic, _ in groups], minlength=arrays.topics)
+    sources, row = np.unique(arrays.source, return_inverse=True)
+    ahead = np.empty((len(sources), arrays.nodes))
+    # links have no direction: the way from a source is as long as the way to it
+    cheapest_ways(arrays.in_start, arrays.in_arc, arrays.tail, arrays.cost, arrays.is_broker, sources, ahead)
+    is_split = bool((per_topic > 1).any())
     widest = int(np.diff(arrays.request_start).max(initial=1))
     return Ledger(
-        link=np.empty((arrays.topics, slots), np.int32),
+        group_start=np.concatenate([np.zeros(1, np.int64), np.cumsum(per_topic)]),
+        request_start=np.cumsum([0, *(len(requests) for _, requests in groups)]),
+        request=np.concatenate([np.zeros(0, np.int64), *(requests for _, requests in groups)]),
+        ahead=ahead,
+        row=row.reshape(-1).astype(np.int64),
+        link=np.empty((arrays.topics, slots if is_split else 1), np.int32),
         length=np.zeros(arrays.topics, np.int64),
-        share=np.empty((arrays.requests, slots)),
+        share=np.empty((len(groups), slots if is_split else 1)),
         place=np.empty(arrays.links, np.int64),
         stamp=np.zeros(arrays.links, np.int64),
         used=np.zeros(arrays.links, np.int64),
-        run=np.zeros(1, np.int64),
-        way=np.empty((widest, int(arrays.is_broker.sum()) + 2), np.int32),
-        steps=np.empty(widest, np.int64),
+        used_by_group=np.zeros(arrays.links, np.int64),
+        run=np.zeros(2, np.int64),
+        way=np.empty(widest * (int(arrays.is_broker.sum()) + 2), np.int32),
+        begin=np.zeros(int(per_topic.max(initial=0)) + 1, np.int64),
         users=np.zeros(slots, np.int64),
     )
 
 
 @compiled
-def evaluate(net: Net, desk: Desk, ledger: Ledger, price: Floats, pace: float, load: Floats, paid: Floats) -> float:
-    """What all requests pay at least, without the -Σ λ cap.
+def evaluate(net: Net, grove: Grove, ledger: Ledger, price: Floats, pace: float, load: Floats, paid: Floats) -> float:
+    """What all groups pay at least, without the -Σ λ cap.
 
     ``load`` becomes what topics load on links, each once, and ``paid`` what each request pays.  Afterwards shares move
     towards those who used a link, by ``pace``.
@@ -71,117 +94,97 @@ def evaluate(net: Net, desk: Desk, ledger: Ledger, price: Floats, pace: float, l
     load.fill(0.0)
     total = 0.0
     for topic in range(len(net.source)):
-        first = net.request_start[topic]
-        wanted = net.request_start[topic + 1] - first
-        if wanted == 0:
-            continue
+        first = ledger.group_start[topic]
+        groups = ledger.group_start[topic + 1] - first
         ledger.run[0] += 1
         for place in range(ledger.length[topic]):
             link = ledger.link[topic, place]
             ledger.stamp[link] = ledger.run[0]
             ledger.place[link] = place
-        for offset in range(wanted):
-            request = first + offset
-            least = _cheapest(net, desk, ledger, request, price, 1.0 / wanted)
-            paid[request] = min(least, net.price[topic])
-            ledger.steps[offset] = 0
-            total += paid[request]
-            if least > net.price[topic]:
-                continue
-            node = net.request_node[request]
-            while node != net.source[topic]:
-                arc = desk.arrival[node]
-                link = arc >> 1
-                ledger.way[offset, ledger.steps[offset]] = link
-                ledger.steps[offset] += 1
-                if ledger.used[link] != ledger.run[0]:
-                    ledger.used[link] = ledger.run[0]
-                    load[link] += net.rate[topic]
-                node = net.tail[arc]
-        if wanted > 1 and pace > 0:
-            _follow_use(ledger, topic, first, wanted, price, pace)
+        filled = 0
+        for offset in range(groups):
+            group = first + offset
+            requests = ledger.request[ledger.request_start[group] : ledger.request_start[group + 1]]
+            _set_tolls(net, grove, ledger, topic, group, price, 1.0 / groups)
+            value, served = cheapest_tree(net, grove, topic, requests, ledger.ahead[ledger.row[topic]])
+            total += value
+            ledger.begin[offset] = filled
+            filled = _book(net, grove, ledger, topic, requests, served, filled, load, paid)
+        if groups > 1 and pace > 0:
+            ledger.begin[groups] = filled
+            _follow_use(ledger, topic, first, groups, price, pace)
     return total
 
 
 @compiled
-def _share(ledger: Ledger, request: int, link: int, equal: float) -> float:
-    if ledger.stamp[link] == ledger.run[0]:
-        return float(ledger.share[request, ledger.place[link]])
-    return equal
-
-
-@compiled
-def _cheapest(net: Net, desk: Desk, ledger: Ledger, request: int, price: Floats, equal: float) -> float:
-    """The cheapest way of one request, guided by the ways through the empty network; its arcs are on the desk."""
-    topic = net.request_topic[request]
-    target = net.request_node[request]
-    source = net.source[topic]
+def _set_tolls(net: Net, grove: Grove, ledger: Ledger, topic: int, group: int, price: Floats, equal: float) -> None:
+    """What a group pays once for each link."""
     rate = net.rate[topic]
-    guide = net.to_target[net.row[request]]
-    desk.run[0] += 1
-    run = desk.run[0]
-    desk.seen[source] = run
-    desk.distance[source] = 0.0
-    size = push(desk.keys, desk.items, 0, guide[source], source)
-    limit = net.price[topic]
-    while size > 0:
-        if desk.keys[0] > limit:
-            # nobody pays more than it costs to stay unmet
-            return np.inf
-        node = pop(desk.keys, desk.items, size)
-        size -= 1
-        if node == target:
-            return float(desk.distance[target])
-        if desk.done[node] == run:
-            continue
-        desk.done[node] = run
-        here = desk.distance[node]
-        for position in range(net.out_start[node], net.out_start[node + 1]):
-            arc = net.out_arc[position]
-            there = net.head[arc]
-            if desk.done[there] == run or not (net.is_broker[there] or there == target):
-                continue
-            link = arc >> 1
-            if rate > net.capacity[link] or guide[there] == np.inf:
-                continue
-            reached = here + net.cost[link]
-            if price[link] > 0:
-                reached += rate * price[link] * _share(ledger, request, link, equal)
-            if desk.seen[there] == run and reached >= desk.distance[there]:
-                continue
-            desk.seen[there] = run
-            desk.distance[there] = reached
-            desk.arrival[there] = arc
-            size = push(desk.keys, desk.items, size, reached + guide[there], there)
-    return np.inf
+    for link in range(len(price)):
+        grove.toll[link] = rate * price[link] * equal
+    for place in range(ledger.length[topic]):
+        link = ledger.link[topic, place]
+        grove.toll[link] = rate * price[link] * ledger.share[group, place]
 
 
 @compiled
-def _follow_use(ledger: Ledger, topic: int, first: int, wanted: int, price: Floats, pace: float) -> None:
-    """Let requests that used a link pay more of it and the others less; shares still add up to 1."""
+def _book(
+    net: Net,
+    grove: Grove,
+    ledger: Ledger,
+    topic: int,
+    requests: Ints,
+    served: int,
+    filled: int,
+    load: Floats,
+    paid: Floats,
+) -> int:
+    """Enter a group's tree: what it loads, what each request pays, and its links; where the list of those ends."""
+    for place in range(len(requests)):
+        paid[requests[place]] = 0.0 if served >> place & 1 else net.price[topic]
+    ledger.run[1] += 1
+    for step in range(harvest(net, grove, topic, served)):
+        link = grove.arc[step] >> 1
+        bits = grove.bits[step]
+        part = net.cost[link] + grove.toll[link] / size_of(bits)
+        for place in range(len(requests)):
+            if bits >> place & 1:
+                paid[requests[place]] += part
+        if ledger.used_by_group[link] != ledger.run[1]:
+            ledger.used_by_group[link] = ledger.run[1]
+            ledger.way[filled] = link
+            filled += 1
+        if ledger.used[link] != ledger.run[0]:
+            ledger.used[link] = ledger.run[0]
+            load[link] += net.rate[topic]
+    return filled
+
+
+@compiled
+def _follow_use(ledger: Ledger, topic: int, first: int, groups: int, price: Floats, pace: float) -> None:
+    """Let groups that used a link pay more of it and the others less; shares still add up to 1."""
     slots = ledger.link.shape[1]
-    for offset in range(wanted):
-        for step in range(ledger.steps[offset]):
-            link = ledger.way[offset, step]
-            if price[link] <= 0:
+    for step in range(ledger.begin[groups]):
+        link = ledger.way[step]
+        if price[link] <= 0:
+            continue
+        if ledger.stamp[link] != ledger.run[0]:
+            place = ledger.length[topic]
+            if place == slots:
                 continue
-            if ledger.stamp[link] != ledger.run[0]:
-                place = ledger.length[topic]
-                if place == slots:
-                    continue
-                ledger.length[topic] = place + 1
-                ledger.link[topic, place] = link
-                ledger.stamp[link] = ledger.run[0]
-                ledger.place[link] = place
-                ledger.share[first : first + wanted, place] = 1.0 / wanted
-            ledger.users[ledger.place[link]] += 1
+            ledger.length[topic] = place + 1
+            ledger.link[topic, place] = link
+            ledger.stamp[link] = ledger.run[0]
+            ledger.place[link] = place
+            ledger.share[first : first + groups, place] = 1.0 / groups
+        ledger.users[ledger.place[link]] += 1
     for place in range(ledger.length[topic]):
         if ledger.users[place] > 0:
-            for offset in range(wanted):
+            for offset in range(groups):
                 ledger.share[first + offset, place] *= 1.0 - pace
-    for offset in range(wanted):
-        for step in range(ledger.steps[offset]):
-            link = ledger.way[offset, step]
+    for offset in range(groups):
+        for step in range(ledger.begin[offset], ledger.begin[offset + 1]):
+            link = ledger.way[step]
             if price[link] > 0 and ledger.stamp[link] == ledger.run[0]:
                 place = ledger.place[link]
                 ledger.share[first + offset, place] += pace / ledger.users[place]

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from tieline.core.compiling import compiled
-from tieline.plan.arrays import Floats
+from tieline.plan.arrays import Flags, Floats
 from tieline.plan.loops.heap import pop, push
 from tieline.plan.loops.values import Desk, Net, Small, State
 
@@ -270,3 +270,20 @@ def restore(net: Net, state: State, request: int, way: Small, length: int) -> No
         if state.entering[head, topic] < 0:
             take(net, state, topic, way[place])
         state.through[head, topic] += 1
+
+
+@compiled
+def erect(net: Net, state: State, entering: Small, served: Flags) -> None:
+    """Serve requests of an empty state over ways that are given as the arcs by which topics enter nodes."""
+    for request in range(len(served)):
+        if not served[request]:
+            continue
+        state.served[request] = True
+        topic = net.request_topic[request]
+        node = net.request_node[request]
+        while node != net.source[topic]:
+            arc = entering[node, topic]
+            if state.through[node, topic] == 0:
+                take(net, state, topic, arc)
+            state.through[node, topic] += 1
+            node = net.tail[arc]

@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tieline.plan.arrays import Arrays, Flags
+from tieline.plan.arrays import Arrays, Flags, Floats
 from tieline.plan.bounds.ascent import Until
 from tieline.plan.bounds.bundle import bundle
 from tieline.plan.bounds.groups import Relaxation
@@ -30,6 +30,7 @@ from tieline.plan.models.solve import solve
 from tieline.plan.objective import has_whole_costs, unmet_price
 from tieline.plan.plan import SAME, Plan, gap
 from tieline.plan.routes import Trees, trees, value
+from tieline.plan.search.progress import Listener, Progress
 
 #: How far above the bound the first guess lies, as a share of it, and how fast guesses grow.
 _FIRST = 0.004
@@ -46,6 +47,7 @@ def exact(
     start: Trees | None = None,
     largest: int = 6,
     stop: Callable[[], bool] | None = None,
+    watch: Listener | None = None,
 ) -> Plan:
     """An optimal plan, or the best found in the time, or before ``stop``, with its bound.
 
@@ -53,11 +55,13 @@ def exact(
     :func:`tieline.plan.models.solve.solve` decide whom to serve first.
     """
     began = time.perf_counter()
-    search = _Search(arrays, greedy(arrays) if start is None else start, began, seconds, seed, stop)
+    search = _Search(arrays, greedy(arrays) if start is None else start, began, seconds, seed, stop, watch)
     if arrays.instance.unmet_cost is None and not search.best.served.all():
         search.serve_everybody(largest)
         if not search.best.served.all() and not search.is_over():
-            staged = solve(arrays, model="f1d", seconds=search.left(), seed=seed, start=search.best, stop=stop)
+            staged = solve(
+                arrays, model="f1d", seconds=search.left(), seed=seed, start=search.best, stop=stop, watch=watch
+            )
             return certified(
                 arrays,
                 trees(arrays, staged.routes),
@@ -92,8 +96,10 @@ class _Search:
         seconds: float | None,
         seed: int,
         stop: Callable[[], bool] | None,
+        watch: Listener | None,
     ) -> None:
         self.arrays = arrays
+        self.watch = watch
         self.best = start
         self.worth = sum(value(arrays, start))
         self.bound = -np.inf
@@ -163,15 +169,34 @@ class _Search:
             solver.fix(frame.unmet, 0.0)
         if self._is_inside(keep):
             solver.start_from(*embed(frame, self.best))
-        answer = solver.run(self.left(), self.stop)
-        if answer.solution is not None:
-            found = extract(frame, answer.solution)
+        self._tell()
+
+        def adopt(solution: Floats) -> None:
+            found = extract(frame, solution)
             worth = sum(value(self.arrays, found))
             if worth < self.worth:
                 self.best, self.worth = found, worth
+                self._tell()
+
+        answer = solver.run(self.left(), self.stop, None if self.watch is None else adopt)
+        if answer.solution is not None:
+            adopt(answer.solution)
         # up to the guess no plan uses what was left out, so what the program knows holds for all of them
         beyond = math.floor(guess + SAME) + 1.0 if self.unit else guess
         self._raise(min(answer.bound if answer.bound <= guess else beyond, self.worth))
+
+    def _tell(self) -> None:
+        """Say what is known."""
+        if self.watch is not None:
+            self.watch(
+                Progress(
+                    doing="mip",
+                    seconds=time.perf_counter() - self.began,
+                    objective=self.worth,
+                    unmet=int((~self.best.served).sum()),
+                    bound=self.bound,
+                )
+            )
 
     def _is_inside(self, keep: Flags) -> bool:
         """Whether the best plan uses only what is kept."""
@@ -180,4 +205,4 @@ class _Search:
         return all(keep[topic, arc] for topic, tree in enumerate(self.best.entering) for arc in tree.values())
 
     def _raise(self, bound: float) -> None:
-        self.bound = max(self.bound, rounded(self.arrays, bound))
+        self.bound = max(self.bound, rounded(self.arrays.instance, bound))

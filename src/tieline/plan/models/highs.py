@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +14,8 @@ from tieline.match.events.extra import needs
 from tieline.plan.arrays import Floats, Ints
 from tieline.plan.models.program import Program
 
-#: How often somebody who may want to end early is asked.
-_ASK_S = 0.1
+#: How often somebody who may want to end early is asked, and somebody who listens is told.
+_ASK_S = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -72,16 +73,21 @@ class Solver:
         """Begin with a solution of which these columns are known; HiGHS completes it."""
         self._highs.setSolution(len(columns), columns.astype(np.int32), np.ascontiguousarray(values))
 
-    def run(self, seconds: float | None, stop: Callable[[], bool] | None = None) -> Answer:
-        """Solve, for so long at most, and no longer than until ``stop`` says so."""
+    def run(
+        self,
+        seconds: float | None,
+        stop: Callable[[], bool] | None = None,
+        watch: Callable[[Floats], None] | None = None,
+    ) -> Answer:
+        """Solve, for so long at most and no longer than until ``stop`` says so; ``watch`` hears of better solutions."""
         began = time.perf_counter()
         if seconds is not None:
             # HiGHS counts the time of all its runs together
             self._highs.setOptionValue("time_limit", self._highs.getRunTime() + max(0.01, seconds))
-        if stop is None:
+        if stop is None and watch is None:
             self._highs.run()
         else:
-            self._run_until(stop)
+            self._run_until(stop, watch)
         status = self._highs.getModelStatus()
         info = self._highs.getInfo()
         is_optimal = status == self._highspy.HighsModelStatus.kOptimal
@@ -100,10 +106,21 @@ class Solver:
             seconds=time.perf_counter() - began,
         )
 
-    def _run_until(self, stop: Callable[[], bool]) -> None:
+    def _run_until(self, stop: Callable[[], bool] | None, watch: Callable[[Floats], None] | None) -> None:
         """Solve in a thread of HiGHS's own: inside its C++ no handler of a signal would run."""
+        better: deque[Floats] = deque(maxlen=1)
+
+        def hear(event: Any) -> None:
+            better.append(np.array(event.data_out.mip_solution))
+
         self._highs.HandleUserInterrupt = True
+        if watch is not None:
+            self._highs.cbMipImprovingSolution.subscribe(hear)
         self._highs.startSolve()
         while not self._highs.wait(_ASK_S)[0]:
-            if stop():
+            if stop is not None and stop():
                 self._highs.cancelSolve()
+            if watch is not None and better:
+                watch(better.pop())
+        if watch is not None:
+            self._highs.cbMipImprovingSolution.unsubscribe(hear)

@@ -30,6 +30,7 @@ from tieline.plan.models.tb import tb
 from tieline.plan.objective import has_whole_costs
 from tieline.plan.plan import Plan
 from tieline.plan.routes import Trees, no_trees, value
+from tieline.plan.search.progress import Listener, Progress
 
 #: Formulations by name; ``f1-naive`` is the baseline that speeds are compared with.
 MODELS: Final[dict[str, Callable[[Arrays], Frame]]] = {
@@ -55,8 +56,9 @@ def solve(
     strict: bool = False,
     naive: bool = False,
     stop: Callable[[], bool] | None = None,
+    watch: Listener | None = None,
 ) -> Plan:
-    """The best plan that HiGHS finds in the time, or before ``stop``, with its bound.
+    """The best plan that HiGHS finds in the time, or before ``stop``, with its bound; ``watch`` hears of better plans.
 
     ``start`` is a feasible plan to begin with; by default a greedy one is made, unless ``naive`` is set.  ``strict``
     serves each class as far as possible before the next, which may cost more weight than the objective counts; a plan
@@ -75,6 +77,7 @@ def solve(
     is_staged = arrays.instance.unmet_cost is None and model != "f1-paper"
     run = _Run(arrays, frame, start, began, seconds, seed)
     run.stop = stop
+    run.watch = watch
     run.is_strict = strict and is_staged
     run.is_other = model == "f2"
     if is_staged:
@@ -121,6 +124,7 @@ class _Run:
         self.is_interrupted = False
         #: Somebody wants to end early.
         self.stop: Callable[[], bool] | None = None
+        self.watch: Listener | None = None
         #: Whether each class is served as far as possible before the next.
         self.is_strict = False
         #: Whether the program minimises something else than the objective: then its answer counts, not what is better.
@@ -185,14 +189,29 @@ class _Run:
         self.solver.stop_within(_WHOLE if whole else 1e-9)
         if self.best is not None:
             self.solver.start_from(*embed(self.frame, self.best))
-        answer = self.solver.run(self.left(), self.stop)
+        answer = self.solver.run(self.left(), self.stop, None if self.watch is None else self._adopt)
         self.is_interrupted = self.is_interrupted or not answer.is_optimal
         self.value = answer.objective
         if answer.solution is not None:
-            found = extract(self.frame, answer.solution)
-            if self.best is None or self.is_other or self._rank(found) < self._rank(self.best):
-                self.best = found
+            self._adopt(answer.solution)
         return answer
+
+    def _adopt(self, solution: Floats) -> None:
+        """Keep a solution if its plan is better."""
+        found = extract(self.frame, solution)
+        if self.best is not None and not self.is_other and not self._rank(found) < self._rank(self.best):
+            return
+        self.best = found
+        if self.watch is not None:
+            self.watch(
+                Progress(
+                    doing="mip",
+                    seconds=time.perf_counter() - self.began,
+                    objective=sum(value(self.arrays, found)),
+                    unmet=int((~found.served).sum()),
+                    bound=-np.inf,
+                )
+            )
 
     def _rank(self, trees: Trees) -> tuple[float, ...]:
         """What makes one plan better than another: the objective or, class by class, the unmet and then the cost."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 
 import numpy as np
 from numpy.random import Generator
@@ -24,15 +25,28 @@ from tieline.plan.routes import Trees, no_trees
 #: Candidate ways per request: the cheapest, and cheapest ones at costs disturbed at random.
 _WAYS = 6
 _COOLING = 0.95
+#: Moves between two looks at the clock.
+_ASK = 256
 
 
 def annealing(
-    arrays: Arrays, *, seed: int = 0, rounds: int = 120, moves: int | None = None, seconds: float | None = None
+    arrays: Arrays,
+    *,
+    seed: int = 0,
+    rounds: int = 120,
+    moves: int | None = None,
+    seconds: float | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> Plan:
     """The paper's annealing: so many rounds of cooling, each of so many moves (by default 20 per request)."""
     began = time.perf_counter()
+
+    def is_over() -> bool:
+        is_late = seconds is not None and time.perf_counter() - began >= seconds
+        return is_late or (stop is not None and stop())
+
     rng = np.random.default_rng(seed)
-    state = _State(arrays, _candidates(arrays, rng))
+    state = _State(arrays, _candidates(arrays, rng, is_over))
     best: list[int] | None = None
     best_value = np.inf
     heat = max(1.0, float(arrays.cost.mean()) * 10) if arrays.links else 1.0
@@ -40,7 +54,10 @@ def annealing(
     is_interrupted = False
     movable = [request for request, ways in enumerate(state.ways) if len(ways) > 1]
     for _ in range(rounds):
-        for _ in range(per_round if movable else 1):
+        for number in range(per_round if movable else 1):
+            is_interrupted = number % _ASK == 0 and is_over()
+            if is_interrupted:
+                break
             if movable:
                 request = movable[int(rng.integers(len(movable)))]
                 change = state.move(request, int(rng.integers(len(state.ways[request]))))
@@ -48,10 +65,9 @@ def annealing(
                     state.undo()
             if state.overloaded == 0 and state.cost < best_value - 1e-9:
                 best, best_value = list(state.chosen), state.cost
-        heat *= _COOLING
-        is_interrupted = seconds is not None and time.perf_counter() - began >= seconds
         if is_interrupted:
             break
+        heat *= _COOLING
     return certified(
         arrays,
         no_trees(arrays) if best is None else _trees(arrays, state.ways, best),
@@ -112,14 +128,17 @@ class _State:
                 self.overloaded += int(self.room[link] < 0) - int(was_over)
 
 
-def _candidates(arrays: Arrays, rng: Generator) -> list[list[list[int]]]:
-    """A few different ways per request, the cheapest first; none if its source cannot reach it."""
+def _candidates(arrays: Arrays, rng: Generator, is_over: Callable[[], bool]) -> list[list[list[int]]]:
+    """A few different ways per request, the cheapest first; none if its source cannot reach it.
+
+    When the time is over, the cheapest way must do.
+    """
     ways: list[list[list[int]]] = [[] for _ in range(arrays.requests)]
     cost = arrays.arc_cost()
     entering = np.empty(arrays.nodes, np.int64)
     for topic in range(arrays.topics):
         fits = np.repeat(arrays.fits(topic), 2)
-        for attempt in range(_WAYS):
+        for attempt in range(1 if is_over() else _WAYS):
             disturbed = cost * (1.0 if attempt == 0 else rng.uniform(0.2, 3.0, arrays.arcs)) + 1e-9
             entering.fill(-1)
             reached = distances(arrays, topic, np.where(fits, disturbed, np.inf), entering)

@@ -9,15 +9,16 @@ cheapest first, and the others look for the cheapest free way at the current pri
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import numpy as np
 
-from tieline.plan.arrays import Arrays, Floats
+from tieline.plan.arrays import Arrays
 from tieline.plan.bounds.groups import Relaxation
 from tieline.plan.bounds.paper import shortest_path_trees
 from tieline.plan.bounds.shortest import shortest_paths_bound
 from tieline.plan.certify import certified
-from tieline.plan.greedy import Builder, worthwhile
+from tieline.plan.greedy import repaired
 from tieline.plan.plan import SAME, Plan
 from tieline.plan.routes import Trees, value
 
@@ -25,8 +26,10 @@ from tieline.plan.routes import Trees, value
 _PATIENCE = 10
 
 
-def lagrangian(arrays: Arrays, *, steps: int = 100, seconds: float | None = None) -> Plan:
-    """The paper's method, run for so many steps or seconds."""
+def lagrangian(
+    arrays: Arrays, *, steps: int = 100, seconds: float | None = None, stop: Callable[[], bool] | None = None
+) -> Plan:
+    """The paper's method, run for so many steps or seconds, or until ``stop`` says so; at least one step."""
     began = time.perf_counter()
     prices = np.zeros(arrays.links)
     best: Trees | None = None
@@ -43,10 +46,10 @@ def lagrangian(arrays: Arrays, *, steps: int = 100, seconds: float | None = None
             idle += 1
             if idle >= _PATIENCE:
                 scale, idle = scale / 2, 0
-        repaired = repair(arrays, trees, prices)
-        worth = sum(value(arrays, repaired))
+        found = repaired(arrays, trees, prices)
+        worth = sum(value(arrays, found))
         if worth < best_value:
-            best, best_value = repaired, worth
+            best, best_value = found, worth
         if claimed >= best_value - SAME * max(1.0, best_value):
             break
         slope = np.where(limited, used - np.where(limited, arrays.capacity, 0.0), 0.0)
@@ -55,7 +58,8 @@ def lagrangian(arrays: Arrays, *, steps: int = 100, seconds: float | None = None
         if length == 0.0:
             break
         prices = np.maximum(0.0, prices + scale * max(best_value - total, 1e-9) / length * slope)
-        is_interrupted = seconds is not None and time.perf_counter() - began >= seconds
+        is_late = seconds is not None and time.perf_counter() - began >= seconds
+        is_interrupted = is_late or (stop is not None and stop())
     assert best is not None
     shared = Relaxation(arrays, largest=1, is_adaptive=False).evaluate(best_prices).value
     return certified(
@@ -71,19 +75,3 @@ def lagrangian(arrays: Arrays, *, steps: int = 100, seconds: float | None = None
             "paper_claims_optimal": float(claimed >= best_value - SAME * max(1.0, best_value)),
         },
     )
-
-
-def repair(arrays: Arrays, trees: Trees, prices: Floats) -> Trees:
-    """A feasible plan close to given trees."""
-    builder = Builder(arrays)
-    weight = arrays.arc_cost()
-    wishes = []
-    for request in range(arrays.requests):
-        way = trees.path(arrays, request) if trees.served[request] else []
-        wishes.append((not way, -arrays.price[arrays.request_topic[request]], sum(weight[way]), request, way))
-    wishes.sort(key=lambda wish: wish[:4])
-    left = [request for *_, request, way in wishes if not (way and builder.serve_over(request, way[::-1]))]
-    for request in left:
-        topic = arrays.request_topic[request]
-        builder.serve(request, weight + np.repeat(prices * arrays.rate[topic], 2))
-    return worthwhile(builder)

@@ -125,7 +125,7 @@ class _Forest:
         """The instance that is left, and the way back."""
         instance = self.instance
         local: dict[int, dict[str, list[tuple[str, str, Link]]]] = {}
-        cost, unmet = 0.0, 0.0
+        cost, unmet, lost = 0.0, 0.0, 0
         topics: list[Topic] = []
         for number, topic in enumerate(instance.topics):
             left = []
@@ -140,6 +140,7 @@ class _Forest:
                 delay = sum(link.latency for *_, link in way)
                 if length > price or (topic.max_latency is not None and delay > topic.max_latency):
                     unmet += request_weight(instance, number)
+                    lost += 1
                     continue
                 cost += length
                 local.setdefault(number, {})[subscriber] = way
@@ -160,7 +161,7 @@ class _Forest:
         def lift(routes: Sequence[Route]) -> tuple[Route, ...]:
             return self._lifted(routes, local)
 
-        return Reduction(original=instance, instance=smaller, lift=lift, fixed_cost=cost, fixed_unmet=unmet)
+        return Reduction(original=instance, instance=smaller, lift=lift, fixed_cost=cost, fixed_unmet=unmet, lost=lost)
 
     def _node(self, node: Node) -> Node:
         if node.id not in self.above:

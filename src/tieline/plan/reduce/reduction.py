@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from tieline.plan.instance import Instance
 from tieline.plan.objective import request_price, unmet_price
@@ -12,7 +14,7 @@ from tieline.plan.routes import Route
 Lift = Callable[[Sequence[Route]], tuple[Route, ...]]
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Reduction:
     """A smaller instance whose optimal plans, lifted, are optimal plans of the original."""
 
@@ -22,23 +24,46 @@ class Reduction:
     lift: Lift
     #: The cost of requests whose way is already decided.
     fixed_cost: float = 0.0
-    #: The weight (without ``unmet_cost``) or number of requests that no plan serves, or should.
+    #: Requests that no plan serves, or should: their weight (without ``unmet_cost``) or number, and their number.
     fixed_unmet: float = 0.0
+    lost: int = 0
+
+    @property
+    def is_smaller(self) -> bool:
+        """Whether anything is left out."""
+        return self.instance is not self.original
+
+    def lift_value(self, objective: float) -> float:
+        """The objective of a lifted plan, from that of the plan."""
+        weight, rest = self._apart(objective)
+        price, _ = self._prices
+        return weight * price + rest + self.fixed_cost + self.fixed_unmet * price
 
     def lift_bound(self, bound: float) -> float:
-        """A lower bound of the smaller instance's objective as one of the original's.
+        """A lower bound of the smaller instance's objective as one of the original's."""
+        weight, rest = self._apart(bound)
+        price, _ = self._prices
+        if self.original.unmet_cost is None:
+            # what is left of a bound that proves too small a weight must not outweigh what it missed
+            rest = min(rest, price - self.fixed_cost)
+        return weight * price + rest + self.fixed_cost + self.fixed_unmet * price
 
-        Without ``unmet_cost`` both have their own price of an unmet request: the bound is taken apart into a weight
-        and a cost, and put together again.
+    @cached_property
+    def _prices(self) -> tuple[float, float]:
+        """The price of an unmet request in the original and in the smaller instance; every word of progress asks."""
+        return unmet_price(self.original), unmet_price(self.instance)
+
+    def _apart(self, objective: float) -> tuple[float, float]:
+        """The weight of unmet requests in an objective, and the rest.
+
+        Without ``unmet_cost`` both instances have their own price of an unmet request: it exceeds all costs by at
+        least 1, so that the weight can be told.
         """
-        price, small = unmet_price(self.original), unmet_price(self.instance)
-        fixed = self.fixed_cost + self.fixed_unmet * price
-        if self.original.unmet_cost is not None:
-            return bound + fixed
-        weight = float(max(0.0, bound) // small)
-        # what is left of a bound that proves too small a weight must not outweigh what it missed
-        rest = min(bound - weight * small, price - self.fixed_cost)
-        return weight * price + rest + fixed
+        if self.original.unmet_cost is not None or not math.isfinite(objective):
+            return 0.0, objective
+        _, small = self._prices
+        weight = max(0.0, (objective + 0.5) // small)
+        return weight, objective - weight * small
 
 
 def unchanged(instance: Instance) -> Reduction:
@@ -54,6 +79,7 @@ def chained(first: Reduction, second: Reduction) -> Reduction:
         lift=lambda routes: first.lift(second.lift(routes)),
         fixed_cost=first.fixed_cost + second.fixed_cost,
         fixed_unmet=first.fixed_unmet + second.fixed_unmet,
+        lost=first.lost + second.lost,
     )
 
 

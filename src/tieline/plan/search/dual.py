@@ -2,23 +2,29 @@
 
 Theory of operation
 -------------------
-A step asks all requests for their cheapest ways at the prices (:mod:`tieline.plan.loops.shares`) and moves the prices
-along what the topics load on the links less their capacity.  A topic loads a link once, whatever the shares of its
-requests say: that is the slope of the bound for shares that have settled, and it leads there much faster than the
-slope for those of the moment.  The length is Polyak's, towards the value of the best plan; the direction keeps some
-of the last one.
+A step asks for the cheapest trees at the prices (:mod:`tieline.plan.loops.shares`) and moves the prices along what the
+topics load on the links less their capacity.  A topic loads a link once, whatever the shares of its groups say: that is
+the slope of the bound for shares that have settled, and it leads there much faster than the slope for those of the
+moment.  The length is Polyak's, towards the value of the best plan; the direction keeps some of the last one.
+
+The first bound is at hand without a step: nobody is served for less than over the cheapest way.  A dual has tables of
+its own and may run beside a search.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from tieline.plan.arrays import Arrays, Floats
-from tieline.plan.loops.shares import evaluate, ledger
-from tieline.plan.loops.values import Desk, Net
+from tieline.plan.bounds.groups import LARGEST, groups
+from tieline.plan.loops.grove import Grove, grove
+from tieline.plan.loops.shares import Ledger, evaluate, ledger
+from tieline.plan.loops.values import Net
 
 #: Steps without progress after which the step is halved.
-_PATIENCE = 10
+_PATIENCE = 4
 #: How much of its last direction a step keeps.
 _MOMENTUM = 0.7
 #: Shares follow use by this part of the step's scale.
@@ -29,13 +35,23 @@ _REACH = 0.02
 _STILL = 2e-3
 
 
+class Insight(NamedTuple):
+    """What a dual knows."""
+
+    #: No plan has a smaller objective.
+    bound: float
+    #: The prices that show it, and what each request pays at them.
+    prices: Floats
+    paid: Floats
+
+
 class Dual:
     """Prices, and the best bound they gave."""
 
-    def __init__(self, arrays: Arrays, net: Net, desk: Desk, prices: Floats | None = None) -> None:
+    def __init__(self, arrays: Arrays, net: Net, prices: Floats | None = None) -> None:
+        self._arrays = arrays
         self._net = net
-        self._desk = desk
-        self._ledger = ledger(arrays)
+        self._tables: tuple[Grove, Ledger] | None = None
         self._limited = np.isfinite(arrays.capacity)
         self._capacity = np.where(self._limited, arrays.capacity, 0.0)
         self._load = np.zeros(arrays.links)
@@ -44,15 +60,15 @@ class Dual:
         self._at: Floats = np.zeros(arrays.links) if prices is None else prices.copy()
         self._scale = 1.0
         self._idle = 0
-        #: No plan has a smaller objective.
-        self.bound = -np.inf
-        #: The prices that show it.
-        self.prices: Floats = self._at.copy()
-        #: What each request pays at these prices.
-        self.paid: Floats = self._paid.copy()
+        least = np.minimum(
+            net.to_target[net.row, arrays.source[arrays.request_topic]], arrays.price[arrays.request_topic]
+        )
+        self._best = Insight(float(least.sum()), np.zeros(arrays.links), least)
         self.steps = 0
-        #: Whether the last step raised the bound.
-        self.is_new = False
+
+    def insight(self) -> Insight:
+        """The best bound so far, and what shows it."""
+        return self._best
 
     @property
     def is_still(self) -> bool:
@@ -61,17 +77,19 @@ class Dual:
 
     def step(self, value: float) -> None:
         """Move the prices once; ``value`` is that of a plan."""
-        paid = evaluate(self._net, self._desk, self._ledger, self._at, _PACE * self._scale, self._load, self._paid)
+        if self._tables is None:
+            parts = [(group.topic, group.requests) for group in groups(self._arrays, LARGEST)]
+            self._tables = grove(self._arrays, LARGEST), ledger(self._arrays, parts)
+        paid = evaluate(self._net, *self._tables, self._at, _PACE * self._scale, self._load, self._paid)
         found = paid - float(self._at @ self._capacity)
         self.steps += 1
-        self.is_new = found > self.bound
-        if self.is_new:
-            self.bound, self.prices, self.paid, self._idle = found, self._at.copy(), self._paid.copy(), 0
+        if found > self._best.bound:
+            self._best, self._idle = Insight(found, self._at.copy(), self._paid.copy()), 0
         else:
             self._idle += 1
             if self._idle >= _PATIENCE:
                 self._scale, self._idle = self._scale / 2, 0
-                self._at = self.prices.copy()
+                self._at = self._best.prices.copy()
         slope = self._free(np.where(self._limited, self._load - self._capacity, 0.0))
         self._momentum = slope + _MOMENTUM * self._momentum
         direction = self._free(self._momentum)
@@ -81,7 +99,7 @@ class Dual:
             self._scale /= 2
             return
         # prices of unmet requests dwarf all costs: do not jump that far
-        distance = max(min(value - found, _REACH * abs(self.bound)), 1e-9 * abs(value))
+        distance = max(min(value - found, _REACH * abs(self._best.bound)), 1e-9 * abs(value))
         self._at = np.maximum(0.0, self._at + self._scale * distance / length * direction)
 
     def _free(self, direction: Floats) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tieline.plan.plan import gap
@@ -27,3 +27,17 @@ class Progress:
 
 
 Listener: TypeAlias = Callable[[Progress], None]
+
+
+class Improving:
+    """A listener to several methods that work on one instance: what it passes on never gets worse."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._best: Progress | None = None
+
+    def __call__(self, progress: Progress) -> None:
+        best = progress if self._best is None or progress.objective <= self._best.objective else self._best
+        bound = progress.bound if self._best is None else max(progress.bound, self._best.bound)
+        self._best = replace(progress, objective=best.objective, unmet=best.unmet, bound=bound)
+        self._listener(self._best)

@@ -3,11 +3,12 @@
 Theory of operation
 -------------------
 A first plan serves requests one after the other; negotiated congestion gives a better one, and, from prices of the
-dual, a much better one.  Then two things alternate, each with about half of the work: steps of the dual, which raise
-the bound and tell what capacity is worth, and iterations of the neighbourhood search, which use that worth at first and
-only the objective later.  When the search stands still, small groups of topics are solved exactly while the others stay
-(the polish).  The schedule counts iterations, so that the same seed and number of iterations give the same plan; a
-limit in seconds only decides how many there are.
+dual, a much better one.  Then there are two kinds of work: steps of the dual, which raise the bound and tell what
+capacity is worth, and iterations of the neighbourhood search, which use that worth at first and only the objective
+later.  When the search stands still, small groups of topics are solved exactly while the others stay (the polish).
+
+Where iterations are counted, both kinds of work alternate, so that the same seed and number of iterations give the same
+plan.  Where only seconds count and the instance is large, the dual runs beside the search in a thread of its own.
 """
 
 from __future__ import annotations
@@ -18,15 +19,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from tieline.plan.arrays import Arrays, Floats
-from tieline.plan.certify import rounded
+from tieline.plan.certify import raised
 from tieline.plan.loops.anneal import CHOICES, anneal, recall, remember, value_of
 from tieline.plan.loops.negotiate import settle
 from tieline.plan.loops.values import desk, net
 from tieline.plan.loops.values import search as memory
+from tieline.plan.objective import has_whole_costs
 from tieline.plan.plan import gap
 from tieline.plan.routes import Trees
+from tieline.plan.search.beside import Beside, has_threads
 from tieline.plan.search.budget import Budget
-from tieline.plan.search.dual import Dual
+from tieline.plan.search.dual import Dual, Insight
 from tieline.plan.search.negotiation import negotiated
 from tieline.plan.search.polish import Polisher
 from tieline.plan.search.progress import Listener, Progress
@@ -34,20 +37,27 @@ from tieline.plan.search.state import empty_state, overwrite, set_worth, state_o
 
 #: At most so many requests are taken off together.
 _LARGEST = 14
-#: The share of the budget after which the worth of capacity no longer counts, and that after which nothing worse is
-#: accepted.
-_WORTHLESS = 0.8
+#: The share of the budget after which the worth of capacity no longer counts, how steeply it loses its regard before
+#: (at 1.5, it counts in full until a third of that), and the share after which nothing worse is accepted.
+_WORTHLESS = 0.95
+_FALL = 1.5
 _COLD = 0.9
 #: Temperatures at the start and at the end, in mean costs of a link.
 _HOT = 0.3
 _COOL = 0.003
-#: Shares of the dual's prices at which is negotiated again, with so much gentler a pressure; the full prices overshoot,
-#: since a link that is full presses as well (measured at 2,000 nodes: 371,600 without prices, 359,400 at one half,
-#: 372,400 in full).
-_PRICE_SHARES = (0.5, 0.3)
+#: The share of the dual's prices at which is negotiated again, with so much gentler a pressure; not all of them, for a
+#: link that is full presses as well (measured at 2,000 nodes: 371,600 without prices, 359,300 at 0.5, 359,200 at 0.7,
+#: nothing better at 0.9 and 1).
+_PRICE_SHARE = 0.6
 _GENTLE = 0.1
 #: Dual steps before the search begins.
-_FIRST_STEPS = 30
+_FIRST_STEPS = 15
+#: Iterations without a better plan before a polish: solving a group exactly costs as much as thousands of them.
+_STILL = 5_000
+#: From so many requests on, the dual gets a thread of its own.
+_MANY = 300
+#: How long to wait for its first steps before looking at the clock again.
+_WAIT_S = 0.02
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -76,6 +86,7 @@ class Searcher:
         prices: Floats | None = None,
         listener: Listener | None = None,
         stop: Callable[[], bool] | None = None,
+        polishes: bool = True,
     ) -> None:
         self.arrays = arrays
         self.budget = budget
@@ -84,12 +95,16 @@ class Searcher:
         self.desk = desk(arrays)
         self.state = empty_state(arrays, self.net) if start is None else state_of(arrays, self.net, start)
         self.is_started = start is not None
-        self.dual = Dual(arrays, self.net, self.desk, prices)
+        self.dual = Dual(arrays, self.net, prices)
+        self.beside: Beside | None = None
+        self.known = self.dual.insight()
         self.memory = memory(arrays, seed=seed, largest=max(2, min(_LARGEST, arrays.requests)), choices=CHOICES)
         self.polisher = Polisher(arrays, self.net, self.state, seed)
+        self.polishes = polishes and self.polisher.is_useful
         self.listener = listener
         self.stop = stop
         self.scale = _scale(arrays)
+        self._is_whole = has_whole_costs(arrays.instance)
 
     @property
     def best(self) -> float:
@@ -97,7 +112,7 @@ class Searcher:
 
     @property
     def bound(self) -> float:
-        return rounded(self.arrays, self.dual.bound)
+        return raised(self.known.bound) if self._is_whole else self.known.bound
 
     @property
     def is_optimal(self) -> bool:
@@ -106,16 +121,20 @@ class Searcher:
     def run(self) -> Found:
         """Search until the budget is spent or the plan is proven optimal."""
         self.begin()
-        if not self.is_started and not self._over():
-            self.negotiate(0.0, self.scale)
-        for _ in range(_FIRST_STEPS):
-            if not self._over():
-                self._dual_step()
-        for share in () if self.is_started else _PRICE_SHARES:
-            if not self._over():
-                self.negotiate(share, _GENTLE * self.scale)
-        if self.arrays.requests and self.arrays.topics:
-            self._search()
+        if self.budget.iterations is None and self.arrays.requests >= _MANY and has_threads():
+            self.beside = Beside(self.dual, lambda: self.best)
+        try:
+            if not self.is_started and not self._over():
+                self.negotiate(0.0, self.scale)
+            self._first_steps()
+            if not self.is_started and not self._over():
+                self.negotiate(_PRICE_SHARE, _GENTLE * self.scale)
+            if self.arrays.requests and self.arrays.topics:
+                self._search()
+        finally:
+            if self.beside is not None:
+                self.beside.end()
+                self._hear()
         return self.found()
 
     def found(self) -> Found:
@@ -124,7 +143,7 @@ class Searcher:
         return Found(
             trees=trees_of(self.arrays, self.state),
             bound=self.bound,
-            prices=self.dual.prices,
+            prices=self.known.prices,
             iterations=self.budget.done,
             dual_steps=self.dual.steps,
         )
@@ -133,19 +152,19 @@ class Searcher:
         """A first plan at once, every request over the cheapest free way, and the first bound: shortest paths."""
         settle(self.net, self.state, self.desk, np.zeros(self.arrays.links))
         self._adopt(value_of(self.net, self.state))
-        self._dual_step()
         self._tell("begin")
 
     def negotiate(self, share: float, scale: float) -> None:
         """A plan negotiated from a share of the dual's prices; it stands if it is the best."""
-        prices = share * self.dual.prices
+        self._hear()
+        prices = share * self.known.prices
         found = negotiated(self.arrays, self.net, self.desk, prices, scale, self._over)
         if found is None:
             return
         value = value_of(self.net, found)
         if value < self.best:
             overwrite(self.state, found)
-            set_worth(self.state, self.net, self.dual.prices)
+            set_worth(self.state, self.net, self.known.prices)
             self._adopt(value)
             self._tell("negotiate")
 
@@ -167,7 +186,7 @@ class Searcher:
         while not self._over():
             spent = self.budget.spent
             heat = 0.0 if spent >= _COLD else mean * _HOT * (_COOL / _HOT) ** (spent / _COLD)
-            regard = max(0.0, 1.0 - spent / _WORTHLESS)
+            regard = min(1.0, max(0.0, _FALL * (1.0 - spent / _WORTHLESS)))
             if self.budget.iterations is not None:
                 chunk = min(chunk, self.budget.iterations - self.budget.done)
             anneal(self.net, self.state, self.desk, self.memory, chunk, heat, regard, self.scale)
@@ -177,20 +196,41 @@ class Searcher:
             if self.best < best:
                 since_news, best = 0, self.best
                 self._tell("search")
-            if since_step >= every and not self.dual.is_still and not self._over():
+            self._hear()
+            is_due = self.beside is None and since_step >= every
+            if is_due and not self.dual.is_still and not self._over():
                 since_step = 0
-                self._dual_step()
-            if since_news >= 20 * every and spent > 0.5 and self.polisher.is_useful and not self._over():
+                self.dual.step(self.best)
+                self._learn(self.dual.insight())
+            if since_news >= max(20 * every, _STILL) and spent > 0.5 and self.polishes and not self._over():
                 since_news = 0
                 recall(self.net, self.state, self.memory)
                 if self.polisher.polish(self.memory, self.budget.left()):
                     self._tell("polish")
 
-    def _dual_step(self) -> None:
-        self.dual.step(self.best)
-        if self.dual.is_new:
-            set_worth(self.state, self.net, self.dual.prices)
-            self.memory.due[:] = self.dual.paid
+    def _first_steps(self) -> None:
+        """Prices good enough to negotiate with."""
+        while self.beside is not None and self.beside.steps < _FIRST_STEPS and not self.beside.is_done:
+            if self._over():
+                return
+            self.beside.wait(_WAIT_S)
+            self._hear()
+        for _ in range(_FIRST_STEPS if self.beside is None else 0):
+            if not self._over():
+                self.dual.step(self.best)
+                self._learn(self.dual.insight())
+
+    def _hear(self) -> None:
+        """Take what the dual found meanwhile."""
+        if self.beside is not None:
+            self._learn(self.beside.insight())
+
+    def _learn(self, insight: Insight) -> None:
+        """Let the search know what capacity is worth."""
+        if insight is not self.known:
+            self.known = insight
+            set_worth(self.state, self.net, insight.prices)
+            self.memory.due[:] = insight.paid
 
     def _over(self) -> bool:
         return self.budget.spent >= 1.0 or self.is_optimal or (self.stop is not None and self.stop())
@@ -213,10 +253,20 @@ def search(
     prices: Floats | None = None,
     listener: Listener | None = None,
     stop: Callable[[], bool] | None = None,
+    polishes: bool = True,
 ) -> Found:
     """The best plan found in the time; the same seed and number of iterations give the same plan."""
-    budget = Budget(seconds=seconds, iterations=iterations)
-    return Searcher(arrays, budget, seed=seed, start=start, prices=prices, listener=listener, stop=stop).run()
+    searcher = Searcher(
+        arrays,
+        Budget(seconds=seconds, iterations=iterations),
+        seed=seed,
+        start=start,
+        prices=prices,
+        listener=listener,
+        stop=stop,
+        polishes=polishes,
+    )
+    return searcher.run()
 
 
 def _scale(arrays: Arrays) -> float:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tieline.plan.arrays import Arrays, Floats
+from tieline.plan.arrays import Arrays, Flags, Floats
 from tieline.plan.loops.values import Net, State
-from tieline.plan.loops.ways import take
+from tieline.plan.loops.ways import erect
 from tieline.plan.routes import Trees, no_trees
 
 
@@ -25,17 +25,12 @@ def empty_state(arrays: Arrays, net: Net) -> State:
 
 
 def state_of(arrays: Arrays, net: Net, trees: Trees) -> State:
-    """The state in which exactly these trees stand."""
+    """The state in which exactly these trees stand, without arcs that serve nobody."""
     state = empty_state(arrays, net)
-    pruned = trees.pruned(arrays)
-    for topic, tree in enumerate(pruned.entering):
-        for arc in tree.values():
-            take(net, state, topic, arc)
-    state.served[:] = pruned.served
-    for request in np.flatnonzero(pruned.served):
-        topic = int(arrays.request_topic[request])
-        for arc in pruned.path(arrays, int(request)):
-            state.through[arrays.head[arc], topic] += 1
+    entering = np.full_like(state.entering, -1)
+    for topic, tree in enumerate(trees.entering):
+        entering[list(tree), topic] = list(tree.values())
+    erect(net, state, entering, trees.served)
     return state
 
 
@@ -45,10 +40,12 @@ def overwrite(state: State, other: State) -> None:
         getattr(state, field)[...] = getattr(other, field)
 
 
-def trees_of(arrays: Arrays, state: State) -> Trees:
-    """The trees that stand."""
+def trees_of(arrays: Arrays, state: State, only: Flags | None = None) -> Trees:
+    """The trees that stand; with ``only``, those of some topics."""
     trees = no_trees(arrays)
-    nodes, topics = np.nonzero(state.entering >= 0)
+    chosen = np.arange(arrays.topics) if only is None else np.flatnonzero(only)
+    nodes, places = np.nonzero(state.entering[:, chosen] >= 0)
+    topics = chosen[places]
     arcs = state.entering[nodes, topics]
     for node, topic, arc in zip(nodes.tolist(), topics.tolist(), arcs.tolist(), strict=True):
         trees.entering[topic][node] = arc

@@ -7,24 +7,33 @@ seconds is for the search, so both happen before it begins.
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tieline.plan.instance import Instance
 
 
 @cache
 def warm() -> None:
     """Compile or load every loop of the search, once per process, by planning a network of a few nodes."""
     from tieline.plan.arrays import arrays
-    from tieline.plan.instance import Instance, Link, Node, Topic
     from tieline.plan.search.budget import Budget
     from tieline.plan.search.search import Searcher
+
+    Searcher(arrays(few_nodes()), Budget(iterations=20)).run()
+
+
+def few_nodes() -> Instance:
+    """A network that is planned in no time, but not proven at once."""
+    from tieline.plan.instance import Instance, Link, Node, Topic
 
     names = ("p", "a", "b", "c", "s", "t")
     roles = {"p": ("publisher",), "s": ("subscriber",), "t": ("subscriber",)}
     joined = (("p", "a"), ("a", "b"), ("a", "c"), ("b", "c"), ("b", "s"), ("c", "t"))
-    instance = Instance(
+    return Instance(
         name="warm",
         nodes=tuple(Node(id=name, roles=roles.get(name, ("broker",))) for name in names),  # type: ignore[arg-type]
         links=tuple(Link(a=a, b=b, capacity=1.0 if "p" in (a, b) else 2.0, cost=1.5) for a, b in joined),
         # the publisher's link carries one of them: the search has no proof and goes on to the end
         topics=tuple(Topic(id=name, source="p", rate=1.0, subscribers=("s", "t")) for name in ("x", "y")),
     )
-    Searcher(arrays(instance), Budget(iterations=20)).run()
