@@ -61,8 +61,8 @@ class Effort:
     naive_s: float
     meshes: Sequence[tuple[Mesh, int]]
     first: Sequence[Mesh]
-    #: Links that fail, one after the other.
-    failures: int
+    #: Links that fail, one after the other: of which mesh, and how many.
+    failures: Sequence[tuple[Mesh, int]]
     #: Instances on which bounds are held against the optimum.
     bounded: int
     talkative: Sequence[tuple[str, float]]
@@ -76,7 +76,7 @@ FULL: Final = Effort(
     naive_s=20.0,
     meshes=((MIDDLE, 2), (Mesh(nodes=300, topics=200, requests=800, seconds=15.0, tightness=0.6), 1), (WIDE, 1)),
     first=(HUGE,),
-    failures=5,
+    failures=((MIDDLE, 5), (WIDE, 2)),
     bounded=1_000,
     talkative=TALKATIVE,
 )
@@ -88,7 +88,7 @@ QUICK: Final = Effort(
     naive_s=10.0,
     meshes=((MIDDLE, 1),),
     first=(),
-    failures=2,
+    failures=((MIDDLE, 2),),
     bounded=100,
     talkative=TALKATIVE[:2],
 )
@@ -114,7 +114,7 @@ class Plan:
             "sizes": len(effort.sizes) * len(effort.tightness),
             "networks": len(effort.meshes),
             "first": len(effort.first),
-            "replan": 1,
+            "replan": len(effort.failures),
             "bounds": 1,
             "distributed": len(effort.talkative),
         }
@@ -124,6 +124,11 @@ class Plan:
 def size_name(size: str, tightness: float) -> str:
     """The key of rows about one of the paper's sizes."""
     return f"{size}-b{tightness:g}"
+
+
+def replan_name(size: Mesh) -> str:
+    """The key of rows about failing links of a mesh."""
+    return f"replan-{size.name}"
 
 
 def distributed_name(size: str, tightness: float) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tieline.bench.metrics import three_digits
 from tieline.bench.plan.bounds import PAPER
+from tieline.bench.plan.effort import MIDDLE, replan_name
 from tieline.bench.plan.goals import GAP_PERCENT
 from tieline.bench.plan.record import NAIVE, OURS, PlanRecord
 
@@ -97,7 +98,7 @@ def _gaps(axis: Axes, record: PlanRecord) -> None:
 
 def _failures(axis: Axes, record: PlanRecord) -> None:
     """What each failure took, warm and cold."""
-    rows = list(record.each("replan"))
+    rows = list(record.each(replan_name(MIDDLE)))
     kinds = (
         ("warm_s", "re-planning", OURS),
         ("as_good_s", "cold, as good", None),

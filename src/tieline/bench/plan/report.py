@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from statistics import median
+from typing import Final
 
 from rich.console import Console
-from rich.table import Table
 
-from tieline.bench.goals_report import goal_lines, goal_table, row_line
+from tieline.bench import sheets
 from tieline.bench.plan.metrics import shown
 from tieline.bench.plan.record import NAIVE, PlanRecord
 from tieline.bench.record import Row
-from tieline.bench.report import preamble, remarks
+from tieline.bench.report import preamble
+from tieline.bench.sheets import Layout
 
 #: Group of rows: title, and the shown numbers with their headings.
 TABLES: dict[str, tuple[str, dict[str, str]]] = {
@@ -39,6 +40,8 @@ TABLES: dict[str, tuple[str, dict[str, str]]] = {
         "A link fails: planning again, beside a cold start; seconds by the clock",
         {
             "warm_s": "again",
+            "read_s": "read first",
+            "proven_s": "with proof",
             "cold_s": "cold, to a gap of 1 %",
             "as_good_s": "cold, as good",
             "moved": "flows moved",
@@ -67,60 +70,6 @@ TABLES: dict[str, tuple[str, dict[str, str]]] = {
 _WITH_WORST = ("cpu_s", "found_s", "gap")
 
 
-def show(record: PlanRecord, console: Console) -> None:
-    """Print everything a reader needs to judge the numbers."""
-    for text in _preamble(record):
-        console.print(text, highlight=False, markup=False)
-    for title, headings, lines in _tables(record):
-        table = Table(title=title, title_justify="left")
-        for place, heading in enumerate(headings):
-            table.add_column(heading, justify="right" if place > 1 else "left", overflow="fold")
-        for cells in lines:
-            table.add_row(*cells)
-        console.print(table)
-    for text in remarks(record):
-        console.print(text, highlight=False, markup=False)
-    console.print(goal_table(record.goals))
-
-
-def markdown(record: PlanRecord) -> str:
-    """The same tables as a page."""
-    lines = [f"- {text}" for text in _preamble(record)]
-    for title, headings, rows in _tables(record):
-        lines += ["", f"### {title}", "", f"| {' | '.join(headings)} |"]
-        lines.append("|---|---" + "|--:" * (len(headings) - 2) + "|")
-        lines += [f"| {' | '.join(cells)} |" for cells in rows]
-    lines += ["", *(f"- {text}" for text in remarks(record)), "", *goal_lines(record.goals)]
-    return "\n".join(lines) + "\n"
-
-
-def line(row: Row) -> str:
-    """A row in one line, for the progress."""
-    return row_line(row, TABLES[row.group][1], shown)
-
-
-def _preamble(record: PlanRecord) -> Iterator[str]:
-    yield from preamble(record)
-    yield f"compiling and warming up took {record.compile_s:.1f} s, which are in no number below"
-    limited = sum(not one["is_proven"] for row in record.rows if row.peer == NAIVE for one in row.repetitions)
-    if limited:
-        yield f"the naive model was ended by its time limit {limited} times: its times are at least what is shown"
-
-
-def _tables(record: PlanRecord) -> Iterator[tuple[str, list[str], list[list[str]]]]:
-    """Title, headings and cells of every table."""
-    for group, (title, columns) in TABLES.items():
-        rows = [row for row in record.rows if row.group == group]
-        if rows:
-            yield title, ["case", "with", *columns.values()], [_cells(row, columns) for row in rows]
-
-
-def _cells(row: Row, columns: dict[str, str]) -> list[str]:
-    if row.status != "measured":
-        return [row.title, row.peer, row.status, *[""] * (len(columns) - 1)]
-    return [row.title, row.peer, *(_cell(row, name) for name in columns)]
-
-
 def _cell(row: Row, name: str) -> str:
     values = [one[name] for one in row.repetitions if name in one]
     if not values:
@@ -129,3 +78,31 @@ def _cell(row: Row, name: str) -> str:
         return f"{sum(values):.0f} of {len(values)}"
     middle = shown(name, median(values))
     return f"{middle} / {shown(name, max(values))}" if name in _WITH_WORST and len(values) > 1 else middle
+
+
+LAYOUT: Final = Layout(tables=TABLES, first=("case", "with"), shown=shown, cell=_cell)
+
+
+def show(record: PlanRecord, console: Console) -> None:
+    """Print everything a reader needs to judge the numbers."""
+    sheets.show_words(console, _preamble(record))
+    sheets.show(console, LAYOUT.sheets(record.rows), record, record.goals)
+
+
+def markdown(record: PlanRecord) -> str:
+    """The same tables as a page."""
+    words = (f"- {text}" for text in _preamble(record))
+    return sheets.page(words, LAYOUT.sheets(record.rows), record, record.goals)
+
+
+def line(row: Row) -> str:
+    """A row in one line, for the progress."""
+    return LAYOUT.line(row)
+
+
+def _preamble(record: PlanRecord) -> Iterator[str]:
+    yield from preamble(record)
+    yield f"compiling and warming up took {record.compile_s:.1f} s, which are in no number below"
+    limited = sum(not one["is_proven"] for row in record.rows if row.peer == NAIVE for one in row.repetitions)
+    if limited:
+        yield f"the naive model was ended by its time limit {limited} times: its times are at least what is shown"

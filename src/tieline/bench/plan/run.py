@@ -14,7 +14,7 @@ from tieline.bench.machine import describe_commit, describe_machine
 from tieline.bench.match.run import Watcher
 from tieline.bench.plan import parts
 from tieline.bench.plan.bounds import tallies
-from tieline.bench.plan.effort import LOOSE, MIDDLE, Mesh, Plan, distributed_name, size_name
+from tieline.bench.plan.effort import LOOSE, Mesh, Plan, distributed_name, replan_name, size_name
 from tieline.bench.plan.goals import judge
 from tieline.bench.plan.record import NAIVE, OURS, PlanRecord
 from tieline.bench.record import Row
@@ -62,8 +62,8 @@ class _Run:
         self._effort = plan.effort
         self._record = record
         self._watcher = watcher
-        #: The meshes whose links fail later, with their plans.
-        self._kept: list[tuple[Instance, Solution]] = []
+        #: Meshes whose links may fail later, with their plans.
+        self._kept: dict[str, list[tuple[Instance, Solution]]] = {}
 
     def all(self) -> None:
         """Part after part."""
@@ -103,8 +103,7 @@ class _Run:
                 for seed in range(seeds):
                     instance, found, metrics = parts.network(size, seed)
                     row.repetitions.append(metrics)
-                    if size == MIDDLE:
-                        self._kept.append((instance, found))
+                    self._kept.setdefault(size.name, []).append((instance, found))
             self._add([row])
 
     def _first(self) -> None:
@@ -116,13 +115,13 @@ class _Run:
             self._add([row])
 
     def _replan(self) -> None:
-        count = self._effort.failures
-        self._watcher.step(f"{count} links of each mesh fail, one at a time")
-        row = Row(workload="replan", title=f"a link of {MIDDLE.title}", group="replan", peer=OURS)
-        with _failing([row]):
-            for seed, (instance, before) in enumerate(self._kept or [self._planned(MIDDLE)]):
-                row.repetitions += parts.failures(instance, before, count, MIDDLE.seconds, seed=seed)
-        self._add([row])
+        for size, count in self._effort.failures:
+            self._watcher.step(f"{count} links fail, one at a time: {size.title}")
+            row = Row(workload=replan_name(size), title=f"a link of {size.title}", group="replan", peer=OURS)
+            with _failing([row]):
+                for seed, (instance, before) in enumerate(self._kept.get(size.name) or [self._planned(size)]):
+                    row.repetitions += parts.failures(instance, before, count, size.seconds, seed=seed)
+            self._add([row])
 
     def _planned(self, size: Mesh) -> tuple[Instance, Solution]:
         instance, found, _ = parts.network(size, 0)
