@@ -171,7 +171,7 @@ def test_a_connection_that_is_over_leaves_nothing_behind() -> None:
         until(lambda: broker.ask(lambda core: not core.connections), "all are gone")
         gc.collect()
         core = broker._server.core
-        assert not [thing for thing in gc.get_objects() if isinstance(thing, Link) and thing._loop.broker is core]
+        assert not [thing for thing in gc.get_objects() if type(thing) is Link and thing._loop.broker is core]
 
 
 def test_a_client_that_never_hangs_up_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
