@@ -42,8 +42,8 @@ _TINY_PAIRS: Final = 600
 #: On small instances another beginning helps more than more iterations.
 _STARTS: Final = 6
 _WARM_UP: Final = 6_000
-#: A gap, as a share, that is left to the exact solution at once.
-_CLOSE: Final = 0.002
+#: A gap, as a share, up to which the exact solution is quicker than another beginning.
+_CLOSE: Final = 0.015
 
 
 def solve(
