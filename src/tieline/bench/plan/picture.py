@@ -88,11 +88,21 @@ def _sizes(axis: Axes, record: PlanRecord) -> None:
 
 
 def _gaps(axis: Axes, record: PlanRecord) -> None:
+    """Points: a mesh that cannot serve everybody has a hundred times the gap of the others."""
     rows = [row for row in record.rows if row.group == "networks" and row.metrics]
     worst = [100 * max(one["gap"] for one in row.repetitions) for row in rows]
-    _bars(axis, [row.title.replace(", ", "\n") for row in rows], worst, "{} %")
+    axis.plot(range(len(rows)), worst, "o", markersize=8, color=_COLOURS[OURS])
+    for at, value in enumerate(worst):
+        axis.annotate(
+            f"{three_digits(value)} %", (at, value), xytext=(9, 0), textcoords="offset points", va="center", fontsize=8
+        )
     axis.axhline(GAP_PERCENT, color="#444444", linewidth=1, linestyle="--")
+    axis.set_yscale("log")
+    axis.set_ylim(0.03, 200)
+    axis.set_xlim(-0.6, max(len(rows), 3) - 0.4)
+    axis.set_xticks(range(len(rows)), [row.title.replace(", ", "\n") for row in rows], fontsize=7)
     axis.set_ylabel("percent of the objective", fontsize=8)
+    axis.grid(axis="y", which="major", alpha=0.3)
     _title(axis, "Larger meshes: proven gap after the time given")
 
 
@@ -109,13 +119,15 @@ def _failures(axis: Axes, record: PlanRecord) -> None:
         # no bars: on a logarithmic axis nothing begins at zero
         axis.plot(range(len(rows)), [one[metric] for one in rows], "o", markersize=7, color=colour, label=label)
     axis.set_yscale("log")
-    axis.set_xticks(
-        range(len(rows)), [f"{one['moved']:.0f} of {one['flows']:.0f}\nflows moved" for one in rows], fontsize=7
-    )
+    axis.set_xticks(range(len(rows)), [f"{one['moved']:.0f}" for one in rows], fontsize=7)
+    flows = max((one["flows"] for one in rows), default=0.0)
+    axis.set_xlabel(f"a failure each: flows moved, of {flows:.0f}", fontsize=8)
     axis.set_xlim(-0.6, len(rows) - 0.4)
+    # room for the legend above the points
+    axis.set_ylim(top=10 * axis.get_ylim()[1])
     axis.set_ylabel("seconds", fontsize=8)
     axis.grid(axis="y", which="major", alpha=0.3)
-    axis.legend(fontsize=7, loc="best")
+    axis.legend(fontsize=7, loc="upper left", ncols=3)
     _title(axis, "A link fails: planning again, beside a cold start")
 
 
