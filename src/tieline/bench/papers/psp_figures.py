@@ -76,7 +76,7 @@ def _times(axis: Axes, found: PlanReproduction) -> None:
 
 
 def _bounds(axis: Axes, found: PlanReproduction) -> None:
-    """How far the paper's "bound" and ours are from the optimum, where all requests fit; what lies above bounds nothing.
+    """How far the paper's "bound" and ours are from the optimum, where all fit; what lies above bounds nothing.
 
     Small distances are linear and large ones logarithmic, so that one far off does not hide the others.
     """
