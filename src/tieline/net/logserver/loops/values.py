@@ -53,33 +53,33 @@ def big_endian(blob: Bytes, place: int, width: int) -> int:
 
 
 @compiled
-def array_at(blob: Bytes, place: int, end: int) -> tuple[int, int]:
-    """How many elements an array has, and where the first stands; -1 where there is none."""
+def _count_at(blob: Bytes, place: int, end: int, short: int, long: int) -> tuple[int, int]:
+    """How many elements there are, and where the first stands; -1 where there is none.
+
+    ``short`` is the first byte of a collection without elements, ``long`` of one whose count has two bytes.
+    """
     if place < 0 or place >= end:
         return -1, place
     head = blob[place]
-    if 0x90 <= head <= 0x9F:
+    if short <= head <= short + 0x0F:
         return head & 0x0F, place + 1
-    if head == 0xDC and place + 3 <= end:
+    if head == long and place + 3 <= end:
         return signed(big_endian(blob, place + 1, 2)), place + 3
-    if head == 0xDD and place + 5 <= end:
+    if head == long + 1 and place + 5 <= end:
         return signed(big_endian(blob, place + 1, 4)), place + 5
     return -1, place
 
 
 @compiled
+def array_at(blob: Bytes, place: int, end: int) -> tuple[int, int]:
+    """How many elements an array has, and where the first stands; -1 where there is none."""
+    return _count_at(blob, place, end, 0x90, 0xDC)
+
+
+@compiled
 def map_at(blob: Bytes, place: int, end: int) -> tuple[int, int]:
     """How many pairs a map has, and where the first key stands; -1 where there is none."""
-    if place < 0 or place >= end:
-        return -1, place
-    head = blob[place]
-    if 0x80 <= head <= 0x8F:
-        return head & 0x0F, place + 1
-    if head == 0xDE and place + 3 <= end:
-        return signed(big_endian(blob, place + 1, 2)), place + 3
-    if head == 0xDF and place + 5 <= end:
-        return signed(big_endian(blob, place + 1, 4)), place + 5
-    return -1, place
+    return _count_at(blob, place, end, 0x80, 0xDE)
 
 
 @compiled
