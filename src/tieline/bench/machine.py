@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+from tieline.version import __version__
 
 _GIT_S = 5
 
@@ -51,3 +55,12 @@ def _field(path: str, name: str) -> str:
     except OSError:
         return ""
     return next((line.partition(":")[2].strip() for line in lines if line.startswith(name)), "")
+
+
+def versions(*libraries: str) -> dict[str, str]:
+    """Our version and Python's, and those of the libraries that are installed."""
+    found = {"tieline": f"{__version__} on Python {platform.python_version()}"}
+    for name in libraries:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found

@@ -8,7 +8,6 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from tieline.bench import sheets
 from tieline.bench.goals_report import row_line
 from tieline.bench.match.engines import ENGINES
 from tieline.bench.match.metrics import shown
@@ -16,7 +15,6 @@ from tieline.bench.match.plan import COLUMNS, LARGE, MANY, SMALL
 from tieline.bench.match.record import MatchRecord
 from tieline.bench.match.workload import Configuration, counted
 from tieline.bench.record import Row
-from tieline.bench.report import preamble
 from tieline.bench.sheets import Layout
 
 #: What is shown of every engine in every configuration, in short; and for a table of its own.
@@ -64,12 +62,21 @@ TABLES: dict[str, tuple[str, dict[str, str]]] = {
 }
 
 
-LAYOUT: Final = Layout(tables=TABLES, first=("case", "with"), shown=shown)
+def _words(record: MatchRecord) -> list[str]:
+    return [
+        f"{record.compared:,} answers and deliveries compared with the right ones; {len(record.failures)} rows failed"
+    ]
+
+
+LAYOUT: Final[Layout[MatchRecord]] = Layout(tables=TABLES, first=("case", "with"), shown=shown, words=_words)
 
 
 def show(record: MatchRecord, console: Console) -> None:
     """Print everything a reader needs to judge the numbers."""
-    sheets.show_words(console, _preamble(record))
+    LAYOUT.show(record, console, lambda: _show_grids(record, console))
+
+
+def _show_grids(record: MatchRecord, console: Console) -> None:
     for number, columns, engines in _grids(record):
         title = f"{counted(number)} subscriptions: {'; '.join(_ALONE.values())}"
         console.print(title, highlight=False, markup=False, style="italic")
@@ -81,12 +88,11 @@ def show(record: MatchRecord, console: Console) -> None:
             stacks = [[_cell(record, column, engine, metric) for metric in SEARCH] for column in columns]
             table.add_row(engine, *("\n".join(numbers) if any(numbers) else "" for numbers in stacks))
         console.print(table)
-    sheets.show(console, LAYOUT.sheets(record.rows), record, record.goals)
 
 
 def markdown(record: MatchRecord) -> str:
     """The same tables as a page."""
-    lines = [f"- {text}" for text in _preamble(record)]
+    lines: list[str] = []
     for number, columns, engines in _grids(record):
         for metric, heading in _ALONE.items():
             lines += ["", f"### {counted(number)} subscriptions: {heading}", ""]
@@ -95,20 +101,12 @@ def markdown(record: MatchRecord) -> str:
             for engine in engines:
                 cells = [_cell(record, column, engine, metric) for column in columns]
                 lines.append(f"| {engine} | {' | '.join(cells)} |")
-    return sheets.page(lines, LAYOUT.sheets(record.rows), record, record.goals)
+    return LAYOUT.markdown(record, lines)
 
 
 def line(row: Row) -> str:
     """A row in one line, for the progress."""
     return row_line(row, SEARCH, shown) if row.group == "engine" else LAYOUT.line(row)
-
-
-def _preamble(record: MatchRecord) -> list[str]:
-    return [
-        *preamble(record),
-        f"{record.compared:,} answers and deliveries compared with the right ones; {len(record.wrong)} rows failed",
-        *(f"left out: {part}: {why}" for part, why in record.left_out.items()),
-    ]
 
 
 def _grids(record: MatchRecord) -> Iterator[tuple[int, list[Configuration], list[str]]]:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import platform
 import time
 from collections.abc import Iterator, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import Protocol
 
 from tieline.bench.load.failure import Failure
 from tieline.bench.load.generator import Generator
-from tieline.bench.machine import describe_commit, describe_machine
+from tieline.bench.machine import describe_commit, describe_machine, versions
 from tieline.bench.match.broker import PLAIN, WITH_NUMBA, WITHOUT_NUMBA, Compare, unpacked
 from tieline.bench.match.engines import Numba, absent_engines
 from tieline.bench.match.goals import judge
@@ -25,7 +23,6 @@ from tieline.bench.match.update import Update
 from tieline.bench.match.workload import counted
 from tieline.bench.peers.instance import Instance
 from tieline.bench.record import Row
-from tieline.version import __version__
 
 __all__ = ["PARTS", "Plan", "Watcher", "run"]
 
@@ -51,7 +48,7 @@ def run(plan: Plan, watcher: Watcher) -> MatchRecord:
         started=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         commit=describe_commit(),
         machine=describe_machine(),
-        versions=_versions(),
+        versions=versions("numpy", "numba", "rtree"),
         absent=absent_engines(),
     )
     watcher.planned(plan.steps)
@@ -59,14 +56,6 @@ def run(plan: Plan, watcher: Watcher) -> MatchRecord:
     record.seconds = round(time.monotonic() - began, 1)
     record.goals = judge(record)
     return record
-
-
-def _versions() -> dict[str, str]:
-    found = {"tieline": f"{__version__} on Python {platform.python_version()}"}
-    for name in ("numpy", "numba", "rtree"):
-        with contextlib.suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
 
 
 class _Run:

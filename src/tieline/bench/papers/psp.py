@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
-import platform
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 
-from tieline.bench.machine import describe_commit, describe_machine
+from tieline.bench.machine import describe_commit, describe_machine, versions
 from tieline.bench.papers import psp_claims
 from tieline.bench.papers.psp_record import Measured, Outcome, PlanReproduction
 from tieline.bench.papers.run import Watcher
@@ -25,7 +22,6 @@ from tieline.plan.paper.lagrangian import lagrangian
 from tieline.plan.plan import Plan
 from tieline.plan.proof import proven
 from tieline.plan.solve import solve
-from tieline.version import __version__
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +54,7 @@ def run(*, quick: bool, watcher: Watcher) -> PlanReproduction:
         started=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         commit=describe_commit(),
         machine=describe_machine(),
-        versions=_versions(),
+        versions=versions("highspy", "numba"),
         naive_limit_s=effort.naive_s,
     )
     watcher.planned(2 + len(SIZES) * len(effort.tightness))
@@ -76,14 +72,6 @@ def run(*, quick: bool, watcher: Watcher) -> PlanReproduction:
     found.counterexample = psp_claims.counterexample()
     found.seconds = round(time.monotonic() - began, 1)
     found.claims = psp_claims.hold(found)
-    return found
-
-
-def _versions() -> dict[str, str]:
-    found = {"tieline": f"{__version__} on Python {platform.python_version()}"}
-    for name in ("highspy", "numba"):
-        with contextlib.suppress(PackageNotFoundError):
-            found[name] = version(name)
     return found
 
 

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from rich.console import Console
-
-from tieline.bench import sheets
 from tieline.bench.pipeline.metrics import shown
 from tieline.bench.pipeline.record import PipelineRecord
-from tieline.bench.record import Row
-from tieline.bench.report import preamble
 from tieline.bench.sheets import Layout
 
 #: Group of rows: title, and the shown numbers with their headings.
@@ -68,25 +63,5 @@ TABLES: Final[dict[str, tuple[str, dict[str, str]]]] = {
         },
     ),
 }
-LAYOUT: Final = Layout(tables=TABLES, first=("what", "how"), shown=shown)
-
-
-def show(record: PipelineRecord, console: Console) -> None:
-    """Print everything a reader needs to judge the numbers."""
-    sheets.show_words(console, _preamble(record))
-    sheets.show(console, LAYOUT.sheets(record.rows), record, record.goals)
-
-
-def markdown(record: PipelineRecord) -> str:
-    """The same tables as a page."""
-    words = (f"- {text}" for text in _preamble(record))
-    return sheets.page(words, LAYOUT.sheets(record.rows), record, record.goals)
-
-
-def line(row: Row) -> str:
-    """A row in one line, for the progress."""
-    return LAYOUT.line(row)
-
-
-def _preamble(record: PipelineRecord) -> list[str]:
-    return [*preamble(record), *(f"left out: {part}: {why}" for part, why in record.left_out.items())]
+LAYOUT: Final[Layout[PipelineRecord]] = Layout(tables=TABLES, first=("what", "how"), shown=shown)
+show, markdown, line = LAYOUT.show, LAYOUT.markdown, LAYOUT.line

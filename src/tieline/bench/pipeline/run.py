@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
-import platform
 import shutil
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tieline.bench.load.failure import Failure
-from tieline.bench.machine import describe_commit, describe_machine
+from tieline.bench.machine import describe_commit, describe_machine, versions
 from tieline.bench.match.run import Watcher
 from tieline.bench.pipeline import growth, ingest, pruning, ranges
 from tieline.bench.pipeline.crash import ordeal
@@ -23,7 +20,6 @@ from tieline.bench.pipeline.goals import judge
 from tieline.bench.pipeline.plan import PARTS, Plan
 from tieline.bench.pipeline.record import PipelineRecord
 from tieline.bench.record import Row
-from tieline.version import __version__
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,7 +48,7 @@ def run(plan: Plan, watcher: Watcher, *, disk: Path | None = None) -> PipelineRe
         started=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         commit=describe_commit(),
         machine=describe_machine(),
-        versions={**_versions(), "Java": str(find_java().version)},
+        versions={**versions(*_LIBRARIES), "Java": str(find_java().version)},
         absent={},
     )
     watcher.planned(plan.steps)
@@ -133,11 +129,3 @@ def _part(name: str, plan: Plan, watcher: Watcher) -> tuple[list[Row], Part]:
 def _fail(rows: list[Row], why: str) -> None:
     for row in rows:
         row.status, row.note = "failed", why
-
-
-def _versions() -> dict[str, str]:
-    found = {"tieline": f"{__version__} on Python {platform.python_version()}"}
-    for name in _LIBRARIES:
-        with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found

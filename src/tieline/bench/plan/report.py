@@ -6,13 +6,9 @@ from collections.abc import Iterator
 from statistics import median
 from typing import Final
 
-from rich.console import Console
-
-from tieline.bench import sheets
 from tieline.bench.plan.metrics import shown
 from tieline.bench.plan.record import NAIVE, PlanRecord
 from tieline.bench.record import Row
-from tieline.bench.report import preamble
 from tieline.bench.sheets import Layout
 
 #: Group of rows: title, and the shown numbers with their headings.
@@ -80,29 +76,12 @@ def _cell(row: Row, name: str) -> str:
     return f"{middle} / {shown(name, max(values))}" if name in _WITH_WORST and len(values) > 1 else middle
 
 
-LAYOUT: Final = Layout(tables=TABLES, first=("case", "with"), shown=shown, cell=_cell)
-
-
-def show(record: PlanRecord, console: Console) -> None:
-    """Print everything a reader needs to judge the numbers."""
-    sheets.show_words(console, _preamble(record))
-    sheets.show(console, LAYOUT.sheets(record.rows), record, record.goals)
-
-
-def markdown(record: PlanRecord) -> str:
-    """The same tables as a page."""
-    words = (f"- {text}" for text in _preamble(record))
-    return sheets.page(words, LAYOUT.sheets(record.rows), record, record.goals)
-
-
-def line(row: Row) -> str:
-    """A row in one line, for the progress."""
-    return LAYOUT.line(row)
-
-
-def _preamble(record: PlanRecord) -> Iterator[str]:
-    yield from preamble(record)
+def _words(record: PlanRecord) -> Iterator[str]:
     yield f"compiling and warming up took {record.compile_s:.1f} s, which are in no number below"
     limited = sum(not one["is_proven"] for row in record.rows if row.peer == NAIVE for one in row.repetitions)
     if limited:
         yield f"the naive model was ended by its time limit {limited} times: its times are at least what is shown"
+
+
+LAYOUT: Final[Layout[PlanRecord]] = Layout(tables=TABLES, first=("case", "with"), shown=shown, cell=_cell, words=_words)
+show, markdown, line = LAYOUT.show, LAYOUT.markdown, LAYOUT.line

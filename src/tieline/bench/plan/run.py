@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import platform
 import time
 from collections.abc import Iterator, Sequence
-from importlib.metadata import PackageNotFoundError, version
 
 from tieline.bench.load.failure import Failure
-from tieline.bench.machine import describe_commit, describe_machine
+from tieline.bench.machine import describe_commit, describe_machine, versions
 from tieline.bench.match.run import Watcher
 from tieline.bench.plan import parts
 from tieline.bench.plan.bounds import tallies
@@ -21,7 +19,6 @@ from tieline.bench.record import Row
 from tieline.plan.instance import Instance
 from tieline.plan.plan import Plan as Solution
 from tieline.plan.proof import Refuted
-from tieline.version import __version__
 
 _LIBRARIES = ("highspy", "numba", "numpy", "scipy")
 
@@ -34,7 +31,7 @@ def run(plan: Plan, watcher: Watcher) -> PlanRecord:
         started=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         commit=describe_commit(),
         machine=describe_machine(),
-        versions=_versions(),
+        versions=versions(*_LIBRARIES),
         absent={},
     )
     watcher.planned(plan.steps)
@@ -44,14 +41,6 @@ def run(plan: Plan, watcher: Watcher) -> PlanRecord:
     record.seconds = round(time.monotonic() - began, 1)
     record.goals = judge(record)
     return record
-
-
-def _versions() -> dict[str, str]:
-    found = {"tieline": f"{__version__} on Python {platform.python_version()}"}
-    for name in _LIBRARIES:
-        with contextlib.suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
 
 
 class _Run:
