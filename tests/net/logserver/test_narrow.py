@@ -20,6 +20,7 @@ from tieline.net.logserver import answer, question
 from tieline.net.logserver import batches as bounds
 from tieline.net.logserver.answer import Answer
 from tieline.net.logserver.question import Question
+from tieline.net.store.reading import Group
 from tieline.wire.properties import Properties, encode_properties
 
 #: One topic has an event type, so the others have none.
@@ -195,3 +196,19 @@ def test_a_long_message_among_short_ones_ends_its_batch(writer: Writer, monkeypa
     writer.append([record(number, payload=bytes(size)) for number, size in enumerate(sizes)])
     found, _ended = batches(writer.data, columns=("offset", "payload"))
     assert [batch.column("offset").to_pylist() for batch in found] == [[0, 1, 2], [3, 4, 5], []]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 6), st.integers(0, 40)), min_size=1, max_size=20))
+def test_what_is_held_for_a_batch_is_bounded_whatever_is_asked_for(groups: list[tuple[int, int]]) -> None:
+    """Who asks for digests alone makes the server hold payloads too: bytes of the store count, not those of columns."""
+    stored = [Group(0, rows, 0.0, bytes(size)) for rows, size in groups]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bounds, "MOST_ROWS", 10)
+        patch.setattr(bounds, "MOST_BYTES", 60)
+        collected = list(bounds._collected(stored))
+    assert [group for part in collected for group in part] == stored
+    for part in collected:
+        # all but the last, which nobody can know before it is read
+        assert sum(group.records for group in part[:-1]) <= 10
+        assert sum(len(group.blob) for group in part[:-1]) <= 60
