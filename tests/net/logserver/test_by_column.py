@@ -12,12 +12,16 @@ from hypothesis import strategies as st
 
 from tests.net.logserver.test_narrow import TYPED, Sight, clean, records, some_of
 from tests.net.logserver.writing import record
+from tieline.core.compiling import is_compiled
 from tieline.core.log_columns import LOG
 from tieline.core.record import Record
+from tieline.net.logserver import by_column, sample
 from tieline.net.logserver.batches import Found
 from tieline.net.logserver.by_column import ByColumn
 from tieline.net.logserver.by_row import ByRow
 from tieline.net.logserver.columns import schema_of
+from tieline.net.logserver.loops import maps
+from tieline.net.logserver.loops import records as records_loops
 from tieline.net.logserver.question import Question
 from tieline.net.logserver.selection import Selection
 from tieline.net.logserver.span import Span
@@ -123,6 +127,29 @@ def test_a_text_that_is_none_goes_the_other_way() -> None:
     assert group.blob.count(b"abc") == 1
     with pytest.raises(Other):
         both([group._replace(blob=group.blob.replace(b"abc", b"\xff\xfe\xfd"))], Span(0, 1), ("topic",))
+
+
+def test_more_bytes_than_places_can_name_go_the_other_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    group = groups_of([[fields(record(1))]])[0]
+    both([group], Span(0, 1))
+    monkeypatch.setattr(by_column, "_MOST_BYTES", len(group.blob) - 1)
+    with pytest.raises(Other):
+        both([group], Span(0, 1))
+
+
+@pytest.mark.skipif(not is_compiled(), reason="nothing is compiled")
+def test_what_was_made_ready_serves_every_question() -> None:
+    """Otherwise a reader would wait for the compiler."""
+    sample.run()
+    loops = [records_loops.walk, records_loops.numbers, records_loops.stretches, records_loops.gather, maps.count_pairs,
+             maps.pairs, maps.count_users, maps.users]  # fmt: skip
+    before = [list(each.signatures) for each in loops]  # type: ignore[attr-defined]  # the compiler's own
+    groups = groups_of([[fields(record(n, topic="a/b", attributes={"v": 1})) for n in range(3)], [fields(record(3))]])
+    for names in (None, ("offset",), ("received", "topic"), ("dup", "event", "properties"), ("attributes",)):
+        for topics in ((), ("a/b",)):
+            for hidden in (None, "a/b"):
+                check(*both(groups, Span(1, 4), names, hidden, topics))
+    assert [list(each.signatures) for each in loops] == before  # type: ignore[attr-defined]
 
 
 @settings(max_examples=300, deadline=None)

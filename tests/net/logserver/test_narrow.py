@@ -198,6 +198,24 @@ def test_a_long_message_among_short_ones_ends_its_batch(writer: Writer, monkeypa
     assert [batch.column("offset").to_pylist() for batch in found] == [[0, 1, 2], [3, 4, 5], []]
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 900), min_size=1, max_size=60), st.integers(100, 5_000))
+def test_batches_are_cut_where_they_are_full_and_not_before(
+    tmp_path_factory: pytest.TempPathFactory, sizes: list[int], most: int
+) -> None:
+    writer = Writer(tmp_path_factory.mktemp("data"))
+    writer.append([record(number, payload=bytes(size)) for number, size in enumerate(sizes)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bounds, "MOST_BYTES", most)
+        found, _ended = batches(writer.data, columns=("offset", "payload"))
+    writer.close()
+    # an offset, the payload, and where it ends
+    weights = [[8 + len(each) + 4 for each in batch.column("payload").to_pylist()] for batch in found[:-1]]
+    assert [each - 12 for part in weights for each in part] == sizes
+    assert all(sum(part[:-1]) <= most for part in weights)
+    assert all(sum(part) >= most for part in weights[:-1])
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 6), st.integers(0, 40)), min_size=1, max_size=20))
 def test_what_is_held_for_a_batch_is_bounded_whatever_is_asked_for(groups: list[tuple[int, int]]) -> None:

@@ -50,10 +50,11 @@ class _Sink:
     closed = False
 
     def __init__(self) -> None:
-        self._parts: list[bytes] = []
+        self._parts: list[bytes | pa.Buffer] = []
 
-    def write(self, part: bytes) -> int:
-        self._parts.append(bytes(part))
+    def write(self, part: bytes | pa.Buffer) -> int:
+        # Arrow hands over columns as they are, and nobody changes them: they are copied once, when they are taken
+        self._parts.append(part)
         return len(part)
 
     def flush(self) -> None:

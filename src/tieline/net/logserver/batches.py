@@ -28,8 +28,8 @@ MOST_ROWS: Final = 32_768
 MOST_BYTES: Final = 4 << 20
 #: Records looked at before a batch leaves, however little is in it.
 MOST_SEEN: Final = 65_536
-#: What a row costs beside the columns that may be long, about.
-_ROW_BYTES: Final = 128
+#: Where a text or bytes end, in their column.
+_PLACE_BYTES: Final = 4
 
 
 class Found(NamedTuple):
@@ -69,7 +69,7 @@ class Batches:
         for collected in _collected(groups):
             found = self._way(collected, self._span)
             self.withheld += found.withheld
-            weight = _weight(found.batch)
+            weight = found.batch.nbytes
             if waiting and (rows + found.batch.num_rows > MOST_ROWS or size + weight > MOST_BYTES):
                 yield _one(waiting)
                 waiting, rows, size, seen = [], 0, 0, 0
@@ -103,12 +103,6 @@ def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
-def _weight(batch: pa.RecordBatch) -> int:
-    size: int = batch.nbytes
-    rows: int = batch.num_rows
-    return size + _ROW_BYTES * rows
-
-
 def _cut(batch: pa.RecordBatch, weight: int) -> Iterator[pa.RecordBatch]:
     """The same rows in batches that are not too large, unless one row alone is."""
     if batch.num_rows <= MOST_ROWS and weight <= MOST_BYTES:
@@ -124,11 +118,11 @@ def _cut(batch: pa.RecordBatch, weight: int) -> Iterator[pa.RecordBatch]:
 
 
 def _weights(batch: pa.RecordBatch) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """About how many bytes each row takes: texts and bytes exactly, the rest by its average."""
-    weights = np.full(batch.num_rows, _ROW_BYTES, np.int64)
+    """How many bytes each row takes: texts and bytes exactly, with their place, the rest by its average."""
+    weights = np.zeros(batch.num_rows, np.int64)
     for column in batch.columns:
         if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
-            weights += pc.fill_null(pc.binary_length(column), 0).to_numpy(zero_copy_only=False)
+            weights += pc.fill_null(pc.binary_length(column), 0).to_numpy(zero_copy_only=False) + _PLACE_BYTES
         else:
             weights += -(-column.nbytes // batch.num_rows)
     return weights

@@ -20,7 +20,7 @@ from tieline.core.record import Record
 from tieline.net.logserver import columns
 from tieline.net.logserver.batches import Found, Way
 from tieline.net.logserver.loops import maps, records
-from tieline.net.logserver.loops.records import Places
+from tieline.net.logserver.loops.records import Numbers, Places
 from tieline.net.logserver.loops.values import Bytes
 from tieline.net.logserver.properties import user_properties
 from tieline.net.logserver.selection import Remembered, Selection
@@ -28,9 +28,10 @@ from tieline.net.logserver.sight import Sight
 from tieline.net.logserver.span import Span
 from tieline.net.store.reading import Group
 
-_NUMBER: Final = {name: row for row, name in enumerate(records.NUMBERS)}
-_STRETCH: Final = {name: row for row, name in enumerate(records.STRETCHES)}
-_TOPIC: Final = _STRETCH["topic"]
+#: The place of a field in a record.
+_FIELD: Final = {name: place for place, name in enumerate(Record.__struct_fields__)}
+#: Places in the bytes of some groups have 32 bits.
+_MOST_BYTES: Final = 2**31 - 1
 
 
 class _Unusual(Exception):
@@ -39,22 +40,32 @@ class _Unusual(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """Where everything stands, for some records, as :func:`tieline.net.logserver.loops.records.walk` notes it."""
+    """Where the values of some records stand, as :func:`tieline.net.logserver.loops.records.walk` notes it."""
 
     blob: Bytes
-    offsets: Places
-    numbers: Places
-    places: Places
-    lengths: Places
+    offsets: Numbers
+    starts: Places
 
     def chosen(self, which: slice | NDArray[np.bool_]) -> _Parts:
         """The same of some of the records."""
-        kept = (each[:, which] for each in (self.numbers, self.places, self.lengths))
-        return _Parts(self.blob, self.offsets[which], *kept)
+        return _Parts(self.blob, self.offsets[which], self.starts[:, which])
 
-    def stretches(self, row: int, kind: pa.DataType) -> pa.Array:
+    def of(self, field: str) -> Places:
+        """Where the values of one field stand."""
+        return np.ascontiguousarray(self.starts[_FIELD[field]])
+
+    def numbers(self, field: str) -> Numbers:
+        """The values of a field of whole numbers or flags."""
+        values = np.empty(self.offsets.size, np.int64)
+        if not records.numbers(self.blob, self.of(field), values):
+            raise _Unusual
+        return values
+
+    def stretches(self, field: str, kind: pa.DataType) -> pa.Array:
         """A column of texts or bytes."""
-        return _copied(self.blob, self.places[row], self.lengths[row], kind)
+        found = np.empty((2, self.offsets.size), np.int32)
+        records.stretches(self.blob, self.of(field), found[0], found[1])
+        return _copied(self.blob, found[0], found[1], kind)
 
 
 class ByColumn:
@@ -67,8 +78,7 @@ class ByColumn:
         self._sees = None if sight.is_open else Remembered(sight.record)
         self._takes = None if selection.is_everything else selection.has_topic
         needed = columns.fields_of(schema) | ({"topic"} if self._sees or self._takes else set())
-        known = Record.__struct_fields__
-        self._wanted = max((known.index(name) for name in needed), default=0) + 1
+        self._wanted = max((_FIELD[name] for name in needed), default=0) + 1
 
     def __call__(self, groups: Sequence[Group], span: Span) -> Found:
         """As :class:`tieline.net.logserver.batches.Way` says."""
@@ -87,15 +97,13 @@ class ByColumn:
         table[1:, 0] = table[:-1, 1]
         table[:, 2] = [group.records for group in groups]
         rows = int(table[:, 2].sum())
-        numbers = np.empty((len(records.NUMBERS), rows), np.int64)
-        places = np.empty((len(records.STRETCHES) + 1, rows), np.int64)
-        lengths = np.empty_like(places)
-        if not records.walk(blob, table, self._wanted, numbers, places, lengths):
+        starts = np.empty((self._wanted, rows), np.int32)
+        if blob.size > _MOST_BYTES or not records.walk(blob, table, starts):
             raise _Unusual
         first = groups[0].first_offset
         offsets = np.arange(first, first + rows, dtype=np.int64)
         asked = slice(max(0, span.first - first), max(0, span.last - first))
-        return _Parts(blob, offsets, numbers, places, lengths).chosen(asked)
+        return _Parts(blob, offsets, starts).chosen(asked)
 
     def _visible(self, parts: _Parts) -> tuple[_Parts, int]:
         """The records that may be seen and are asked for, and how many may not be seen."""
@@ -113,22 +121,22 @@ class ByColumn:
             case "offset":
                 return pa.array(parts.offsets)
             case "received" if field.name == "received":
-                return pa.array(parts.numbers[_NUMBER["received"]] // 1_000).view(field.type)
+                return pa.array(parts.numbers("received") // 1_000).view(field.type)
             case "topic" if field.name == "event":
-                return _events(parts.stretches(_TOPIC, pa.string()), self._event_of)
+                return _events(parts.stretches("topic", pa.string()), self._event_of)
             case "properties" if field.name == "properties":
                 return _properties(parts)
             case "attributes":
                 return _attributes(parts)
-            case name if name in _NUMBER:
-                return _numbers(parts.numbers[_NUMBER[name]], field.type)
+            case name if pa.types.is_string(field.type) or pa.types.is_binary(field.type):
+                return parts.stretches(name, field.type)
             case name:
-                return parts.stretches(_STRETCH[name], field.type)
+                return _numbers(parts.numbers(name), field.type)
 
 
 def _by_topic(parts: _Parts, test: Callable[[str], bool]) -> NDArray[np.bool_]:
     """What a test says of the topic of each record."""
-    coded = parts.stretches(_TOPIC, pa.string()).dictionary_encode()
+    coded = parts.stretches("topic", pa.string()).dictionary_encode()
     answers = np.fromiter(map(test, coded.dictionary.to_pylist()), np.bool_, len(coded.dictionary))
     chosen: NDArray[np.bool_] = answers[coded.indices.to_numpy()]
     return chosen
@@ -140,7 +148,7 @@ def _events(topics: pa.Array, event_of: Callable[[str], str | None]) -> pa.Array
     return names.take(coded.indices)
 
 
-def _numbers(values: Places, kind: pa.DataType) -> pa.Array:
+def _numbers(values: Numbers, kind: pa.DataType) -> pa.Array:
     if pa.types.is_boolean(kind):
         return pa.array(values.astype(np.bool_))
     # a number that does not fit is an error, as it is for the other way
@@ -151,7 +159,7 @@ def _copied(blob: Bytes, places: Places, lengths: Places, kind: pa.DataType) -> 
     """Stretches of bytes as one column."""
     ends = np.zeros(places.size + 1, np.int32)
     data = np.empty(int(lengths.sum()), np.uint8)
-    records.gather(blob, np.ascontiguousarray(places), np.ascontiguousarray(lengths), ends, data)
+    records.gather(blob, places, lengths, ends, data)
     made = pa.Array.from_buffers(kind, places.size, [None, pa.py_buffer(ends), pa.py_buffer(data)])
     if pa.types.is_string(kind):
         made.validate(full=True)
@@ -166,23 +174,26 @@ def _ends(counts: Places) -> pa.Array:
 
 
 def _properties(parts: _Parts) -> pa.Array:
-    row = _STRETCH["properties"]
-    places, lengths = np.ascontiguousarray(parts.places[row]), np.ascontiguousarray(parts.lengths[row])
-    counts = np.empty(places.size, np.int64)
-    if not maps.count_users(parts.blob, places, lengths, counts):
-        return columns.pairs([user_properties(each) for each in parts.stretches(row, pa.binary()).to_pylist()])
-    keys, values = (np.empty((2, int(counts.sum())), np.int64) for _ in range(2))
-    maps.users(parts.blob, places, lengths, keys, values)
+    starts = parts.of("properties")
+    counts = np.empty_like(starts)
+    if not maps.count_users(parts.blob, starts, counts):
+        return columns.pairs([user_properties(each) for each in parts.stretches("properties", pa.binary()).to_pylist()])
+    keys, values = (np.empty((2, int(counts.sum())), np.int32) for _ in range(2))
+    maps.users(parts.blob, starts, keys, values)
     flat = [_copied(parts.blob, each[0], each[1], pa.string()) for each in (keys, values)]
     return pa.ListArray.from_arrays(_ends(counts), pa.StructArray.from_arrays(flat, fields=list(PAIR)))
 
 
 def _attributes(parts: _Parts) -> pa.Array:
-    places, counts = (np.ascontiguousarray(each[records.ATTRIBUTES]) for each in (parts.places, parts.lengths))
+    starts = parts.of("attributes")
+    counts = np.empty_like(starts)
+    maps.count_pairs(parts.blob, starts, counts)
+    is_missing = counts < 0
+    counts[is_missing] = 0
     total = int(counts.sum())
-    keys, texts = (np.empty((2, total), np.int64) for _ in range(2))
+    keys, texts = (np.empty((2, total), np.int32) for _ in range(2))
     kinds, values = np.empty(total, np.uint8), np.empty(total, np.float64)
-    if not maps.pairs(parts.blob, places, counts, keys, kinds, values, texts):
+    if not maps.pairs(parts.blob, starts, keys, kinds, values, texts):
         raise _Unusual
     is_text = kinds == maps.TEXT
     text = _copied(parts.blob, texts[0], texts[1], pa.string()) if is_text.any() else pa.nulls(total, pa.string())
@@ -195,7 +206,7 @@ def _attributes(parts: _Parts) -> pa.Array:
         fields=list(VALUE),
     )
     names = _copied(parts.blob, keys[0], keys[1], pa.string())
-    return pa.MapArray.from_arrays(_ends(counts), names, items, mask=pa.array(places < 0))
+    return pa.MapArray.from_arrays(_ends(counts), names, items, mask=pa.array(is_missing))
 
 
 def _only(texts: pa.Array, which: NDArray[np.bool_]) -> pa.Array:

@@ -23,6 +23,7 @@ from tieline.net.auth.passwords import PasswordFileError
 from tieline.net.log import log
 from tieline.net.logserver.app import Bounds, LogServer
 from tieline.net.logserver.impatient import Impatient
+from tieline.net.logserver.memory import keep
 from tieline.net.logserver.visitors import Visitors
 
 #: How long a reader may take nothing at all before its connection is given up.  Spark stops reading while it works.
@@ -93,6 +94,7 @@ def run(
     """Serve until SIGTERM or SIGINT; ``reload`` gives the settings again on SIGHUP, if they came from a file."""
     _check(where, settings)
     _certify(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), where)
+    keep()
     bound = _bind(where)
     where = where.at(bound.getsockname()[1])
     writing = story.start(log_level, log_format)

@@ -1,4 +1,8 @@
-"""The format ``tieline``: how Spark asks for readers and writers."""
+"""The format ``tieline``: how Spark asks for readers and writers.
+
+Spark plans every query in a new Python process, which imports this first.  Who reads does not wait for what only
+writers need, which is an MQTT client.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,6 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from tieline.pipeline.options import OptionError
-from tieline.pipeline.sink.door import sink_options
-from tieline.pipeline.sink.once import OnceBatchWriter, OnceStreamWriter
 from tieline.pipeline.source.batch import BatchReader
 from tieline.pipeline.source.options import SourceOptions, read_options
 from tieline.pipeline.source.schema import SPARK
@@ -46,10 +48,16 @@ class TielineSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Publishes a data frame."""
+        from tieline.pipeline.sink.door import sink_options
+        from tieline.pipeline.sink.once import OnceBatchWriter
+
         return OnceBatchWriter(sink_options("tieline", self.options, schema, overwrite=overwrite))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
         """Publishes the batches of a query."""
+        from tieline.pipeline.sink.door import sink_options
+        from tieline.pipeline.sink.once import OnceStreamWriter
+
         return OnceStreamWriter(sink_options("tieline", self.options, schema, overwrite=overwrite))
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tieline.core.compiling import compiled
 from tieline.net.logserver.loops.records import Places
-from tieline.net.logserver.loops.values import Bytes, big_endian, integer_at, signed, text_at
+from tieline.net.logserver.loops.values import Bytes, big_endian, integer_at, map_at, signed, stretch_of, text_at
 
 Floats = NDArray[np.float64]
 
@@ -28,10 +28,16 @@ def _double(blob: Bytes, place: int) -> float:
 
 
 @compiled
+def count_pairs(blob: Bytes, starts: Places, counts: Places) -> None:
+    """How many pairs each map has; -1 where there is none."""
+    for row in range(starts.size):
+        counts[row] = map_at(blob, signed(starts[row]), blob.size)[0]
+
+
+@compiled
 def pairs(
     blob: Bytes,
-    places: Places,
-    lengths: Places,
+    starts: Places,
     keys: Places,
     kinds: Bytes,
     values: Floats,
@@ -40,9 +46,9 @@ def pairs(
     """Note keys and values of maps, their places in one row and their lengths in the next; False if one is unusual."""
     end = blob.size
     at = 0
-    for row in range(places.size):
-        place = places[row]
-        for _ in range(lengths[row]):
+    for row in range(starts.size):
+        count, place = map_at(blob, signed(starts[row]), end)
+        for _ in range(count):
             begin, place = text_at(blob, place, end)
             if place < 0 or place >= end:
                 return False
@@ -80,10 +86,11 @@ def pairs(
 
 
 @compiled
-def count_users(blob: Bytes, places: Places, lengths: Places, counts: Places) -> bool:
+def count_users(blob: Bytes, starts: Places, counts: Places) -> bool:
     """How many user properties each block holds; False if any holds others too, or letters that need a closer look."""
-    for row in range(places.size):
-        place, end = places[row], places[row] + lengths[row]
+    for row in range(starts.size):
+        place, length = stretch_of(blob, signed(starts[row]))
+        end = place + length
         counts[row] = 0
         while place < end:
             if blob[place] != _USER_PROPERTY:
@@ -92,7 +99,7 @@ def count_users(blob: Bytes, places: Places, lengths: Places, counts: Places) ->
             for _ in range(2):
                 if place + 2 > end:
                     return False
-                length = signed(big_endian(blob, place, 2))
+                length = big_endian(blob, place, 2)
                 place += 2
                 if place + length > end:
                     return False
@@ -105,17 +112,18 @@ def count_users(blob: Bytes, places: Places, lengths: Places, counts: Places) ->
 
 
 @compiled
-def users(blob: Bytes, places: Places, lengths: Places, keys: Places, values: Places) -> None:
+def users(blob: Bytes, starts: Places, keys: Places, values: Places) -> None:
     """Where names and texts of user properties stand, in blocks that :func:`count_users` has accepted."""
     at = 0
-    for row in range(places.size):
-        place, end = places[row], places[row] + lengths[row]
+    for row in range(starts.size):
+        place, length = stretch_of(blob, signed(starts[row]))
+        end = place + length
         while place < end:
-            length = signed(big_endian(blob, place + 1, 2))
+            length = big_endian(blob, place + 1, 2)
             keys[0, at] = place + 3
             keys[1, at] = length
             place += 3 + length
-            length = signed(big_endian(blob, place, 2))
+            length = big_endian(blob, place, 2)
             values[0, at] = place + 2
             values[1, at] = length
             place += 2 + length

@@ -1,7 +1,10 @@
-"""Records taken apart: numbers are noted, and of texts and bytes their place and length; columns are copied later.
+"""Records taken apart: first where the value of each field stands, then, for the columns that are wanted, the values.
+
+The first needs a look at every byte that says what follows, one behind the other.  The rest is the same work for each
+row, and no row waits for another.
 
 The loops know what a broker writes and nothing else.  Whatever looks different (a number where a text belongs, an end
-that comes too early) makes :func:`walk` answer False.  So they check every bound, but explain nothing.
+that comes too early) makes them answer False.  So they check every bound, but explain nothing.
 """
 
 from __future__ import annotations
@@ -12,65 +15,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tieline.core.compiling import compiled
-from tieline.net.logserver.loops.values import Bytes, array_at, binary_at, flag_at, integer_at, map_at, skip, text_at
+from tieline.net.logserver.loops.values import (
+    BINARY,
+    FLAG,
+    INTEGER,
+    KINDS,
+    MAP,
+    NOTHING,
+    TEXT,
+    WIDTHS,
+    Bytes,
+    array_at,
+    binary_at,
+    integer_at,
+    map_at,
+    signed,
+    stretch_of,
+    text_at,
+)
 
-Places = NDArray[np.int64]
+#: Places in the bytes of some groups, and lengths: 32 bits reach further than SQLite keeps in one row.
+Places = NDArray[np.int32]
+Numbers = NDArray[np.int64]
 
-#: The fields of a record by what they are, each kind in its order.
-NUMBERS: Final = ("received", "epoch", "packet_id", "dup", "qos", "retain", "level")
-STRETCHES: Final = ("publisher", "class_", "topic", "payload", "properties", "digest")
-#: All of them; ``attributes`` may follow.  And those up to the payload.
-_FIELDS: Final = len(NUMBERS) + len(STRETCHES)
-_HEAD: Final = _FIELDS - 2
-#: The row in ``places`` and ``lengths`` for the map of attributes: where its first key stands (-1 without a map), and
-#: how many pairs it has.
-ATTRIBUTES: Final = len(STRETCHES)
-
-
-@compiled
-def _note(places: Places, lengths: Places, field: int, row: int, stretch: tuple[int, int]) -> int:
-    places[field, row] = stretch[0]
-    lengths[field, row] = stretch[1] - stretch[0]
-    return stretch[1]
-
-
-@compiled
-def _head(blob: Bytes, place: int, end: int, row: int, numbers: Places, places: Places, lengths: Places) -> int:
-    """Note the fields up to the payload; what stands behind them, or -1."""
-    numbers[0, row], place = integer_at(blob, place, end)
-    place = _note(places, lengths, 0, row, text_at(blob, place, end))
-    numbers[1, row], place = integer_at(blob, place, end)
-    numbers[2, row], place = integer_at(blob, place, end)
-    numbers[3, row], place = flag_at(blob, place, end)
-    numbers[4, row], place = integer_at(blob, place, end)
-    numbers[5, row], place = flag_at(blob, place, end)
-    numbers[6, row], place = integer_at(blob, place, end)
-    place = _note(places, lengths, 1, row, text_at(blob, place, end))
-    place = _note(places, lengths, 2, row, text_at(blob, place, end))
-    return _note(places, lengths, 3, row, binary_at(blob, place, end))
+#: What the fields of a record may be, in their order; the last, ``attributes``, may be left out.
+_EXPECTED: Final = np.array(
+    [INTEGER, TEXT, INTEGER, INTEGER, FLAG, INTEGER, FLAG, INTEGER, TEXT, TEXT, BINARY, BINARY, BINARY, NOTHING | MAP],
+    np.uint8,
+)
+_LEAST: Final = _EXPECTED.size - 1
 
 
 @compiled
-def _attributes(blob: Bytes, place: int, end: int, row: int, places: Places, lengths: Places) -> int:
-    """Note where the map of attributes stands; what stands behind it, or -1."""
-    if 0 <= place < end and blob[place] == 0xC0:
-        return place + 1
-    count, place = map_at(blob, place, end)
-    if count < 0:
-        return -1
-    places[ATTRIBUTES, row] = place
-    lengths[ATTRIBUTES, row] = count
-    return skip(blob, place, end, 2 * count)
+def walk(blob: Bytes, groups: Numbers, starts: Places) -> bool:
+    """Note where the values of records stand; False if anything looks other than a broker writes it.
 
-
-@compiled
-def walk(blob: Bytes, groups: Places, wanted: int, numbers: Places, places: Places, lengths: Places) -> bool:
-    """Note what the records hold; False if anything looks other than a broker writes it.
-
-    ``groups`` has for each group where it begins and ends in ``blob`` and how many records it holds; the arrays to
-    fill have a column for each record.  The fields up to the payload are always noted; those behind them if ``wanted``
-    (a number of fields) reaches there.
+    ``groups`` has for each group where it begins and ends in ``blob`` and how many records it holds.  ``starts`` has a
+    row for each field up to the last that is wanted, and a column for each record; -1 stands for a field left out.
     """
+    wanted = starts.shape[0]
     row = 0
     for group in range(groups.shape[0]):
         end = groups[group, 1]
@@ -78,32 +61,77 @@ def walk(blob: Bytes, groups: Places, wanted: int, numbers: Places, places: Plac
         if count != groups[group, 2]:
             return False
         for _ in range(count):
-            fields, place = array_at(blob, place, end)
-            if fields < _FIELDS:
+            left, place = array_at(blob, place, end)
+            if left < _LEAST:
                 return False
-            place = _head(blob, place, end, row, numbers, places, lengths)
-            left = fields - _HEAD
-            if wanted > _HEAD:
-                place = _note(places, lengths, 4, row, binary_at(blob, place, end))
-                place = _note(places, lengths, 5, row, binary_at(blob, place, end))
-                left -= 2
-            if wanted > _FIELDS:
-                places[ATTRIBUTES, row] = -1
-                lengths[ATTRIBUTES, row] = 0
-                if left:
-                    place = _attributes(blob, place, end, row, places, lengths)
-                    left -= 1
-            place = skip(blob, place, end, left)
-            if place < 0:
-                return False
+            if left < wanted:
+                starts[_LEAST, row] = -1
+            known = min(left, wanted)
+            field = 0
+            while left > 0:
+                left -= 1
+                if place < 0 or place >= end:
+                    return False
+                head = blob[place]
+                if field < known:
+                    if not KINDS[head] & _EXPECTED[field]:
+                        return False
+                    starts[field, row] = place
+                    field += 1
+                # What is frequent is decided by branches: the processor guesses them, and need not wait for one value
+                # before it looks at the next.
+                if head <= 0x7F:
+                    place += 1
+                elif 0xA0 <= head <= 0xBF:
+                    place += 1 + signed(head & 0x1F)
+                elif head in (0xCB, 0xCF):
+                    place += 9
+                elif WIDTHS[head]:
+                    place += WIDTHS[head]
+                elif KINDS[head] & BINARY:
+                    _, place = binary_at(blob, place, end)
+                elif KINDS[head] & TEXT:
+                    _, place = text_at(blob, place, end)
+                elif KINDS[head] & MAP:
+                    within, place = map_at(blob, place, end)
+                    if within < 0:
+                        return False
+                    left += 2 * within
+                else:
+                    within, place = array_at(blob, place, end)
+                    if within < 0:
+                        return False
+                    left += within
             row += 1
+        # what claims to be longer than there are bytes ends elsewhere
         if place != end:
             return False
     return True
 
 
 @compiled
-def gather(blob: Bytes, places: Places, lengths: Places, ends: NDArray[np.int32], data: Bytes) -> None:
+def numbers(blob: Bytes, starts: Places, values: Numbers) -> bool:
+    """Read whole numbers, and flags as 0 and 1; False if one does not go into 64 bits with a sign."""
+    for row in range(starts.size):
+        place = signed(starts[row])
+        if KINDS[blob[place]] == FLAG:
+            values[row] = blob[place] & 1
+        else:
+            values[row], place = integer_at(blob, place, blob.size)
+            if place < 0:
+                return False
+    return True
+
+
+@compiled
+def stretches(blob: Bytes, starts: Places, places: Places, lengths: Places) -> None:
+    """Note where the bytes of texts and of other stretches begin, and how many there are."""
+    for row in range(starts.size):
+        places[row], lengths[row] = stretch_of(blob, signed(starts[row]))
+
+
+@compiled
+def gather(blob: Bytes, places: Places, lengths: Places, ends: Places, data: Bytes) -> None:
     """Put stretches of bytes one behind the other, and note where each ends."""
     at = 0
     for row in range(places.size):

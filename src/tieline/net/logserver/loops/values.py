@@ -15,23 +15,34 @@ from tieline.core.compiling import compiled
 
 Bytes = NDArray[np.uint8]
 
-_LARGEST: Final = 0x7FFF_FFFF_FFFF_FFFF
-#: How many bytes a value takes whose first byte is this one, or what it is if that does not tell.
-_IS_MAP, _IS_ARRAY, _IS_TEXT, _IS_BINARY, _IS_UNKNOWN = -1, -2, -3, -4, -5
-_WIDTHS: Final = np.array(
+#: What a value may be, each a bit; :data:`KINDS` knows it from the first byte.  Others have no bit.
+INTEGER, TEXT, BINARY, FLAG, NOTHING, MAP = 1, 2, 4, 8, 16, 32
+KINDS: Final = np.array(
+    [INTEGER] * 0x80
+    + [MAP] * 16
+    + [0] * 16
+    + [TEXT] * 32
+    + [NOTHING, 0, FLAG, FLAG]
+    + [BINARY] * 3
+    + [0] * 5
+    + [INTEGER] * 8
+    + [0] * 5
+    + [TEXT] * 3
+    + [0] * 2
+    + [MAP] * 2
+    + [INTEGER] * 32,
+    np.uint8,
+)
+#: How many bytes a value takes whose first byte is this one, 0 where that does not tell.
+WIDTHS: Final = np.array(
     [1] * 0x80
-    + [_IS_MAP] * 16
-    + [_IS_ARRAY] * 16
+    + [0] * 32
     + [1 + length for length in range(32)]
-    + [1, _IS_UNKNOWN, 1, 1]
-    + [_IS_BINARY] * 3
-    + [_IS_UNKNOWN] * 3
+    + [1, 0, 1, 1]
+    + [0] * 6
     + [5, 9]
     + [2, 3, 5, 9] * 2
-    + [_IS_UNKNOWN] * 5
-    + [_IS_TEXT] * 3
-    + [_IS_ARRAY] * 2
-    + [_IS_MAP] * 2
+    + [0] * 12
     + [1] * 32,
     np.int64,
 )
@@ -44,12 +55,26 @@ def signed(value: int) -> int:
 
 
 @compiled
+def _two(blob: Bytes, place: int) -> int:
+    return signed(blob[place]) << 8 | signed(blob[place + 1])
+
+
+@compiled
+def _four(blob: Bytes, place: int) -> int:
+    return _two(blob, place) << 16 | _two(blob, place + 2)
+
+
+@compiled
 def big_endian(blob: Bytes, place: int, width: int) -> int:
-    """A number of so many bytes, the highest first."""
-    value = np.uint64(0)
-    for byte in blob[place : place + width]:
-        value = (value << np.uint64(8)) | np.uint64(byte)
-    return value  # type: ignore[return-value]  # the compiler's own integer
+    """A number of 1, 2, 4 or 8 bytes, the highest first; one of eight may come out negative."""
+    # without a loop, the compiler makes one load of it
+    if width == 1:
+        return signed(blob[place])
+    if width == 2:
+        return _two(blob, place)
+    if width == 4:
+        return _four(blob, place)
+    return _four(blob, place) << 32 | _four(blob, place + 4)
 
 
 @compiled
@@ -64,9 +89,9 @@ def _count_at(blob: Bytes, place: int, end: int, short: int, long: int) -> tuple
     if short <= head <= short + 0x0F:
         return head & 0x0F, place + 1
     if head == long and place + 3 <= end:
-        return signed(big_endian(blob, place + 1, 2)), place + 3
+        return big_endian(blob, place + 1, 2), place + 3
     if head == long + 1 and place + 5 <= end:
-        return signed(big_endian(blob, place + 1, 4)), place + 5
+        return big_endian(blob, place + 1, 4), place + 5
     return -1, place
 
 
@@ -97,25 +122,15 @@ def integer_at(blob: Bytes, place: int, end: int) -> tuple[int, int]:
         if place + 1 + width > end:
             return 0, -1
         value = big_endian(blob, place + 1, width)
-        if value > np.uint64(_LARGEST):
-            return 0, -1
-        return signed(value), place + 1 + width
+        return (value, place + 1 + width) if value >= 0 else (0, -1)
     if 0xD0 <= head <= 0xD3:
         width = 1 << (head - 0xD0)
         if place + 1 + width > end:
             return 0, -1
         # the highest byte carries the sign: it is moved to the top, and back
         shift = signed(64 - 8 * width)
-        return (signed(big_endian(blob, place + 1, width)) << shift) >> shift, place + 1 + width
+        return (big_endian(blob, place + 1, width) << shift) >> shift, place + 1 + width
     return 0, -1
-
-
-@compiled
-def flag_at(blob: Bytes, place: int, end: int) -> tuple[int, int]:
-    """0 or 1, and what stands behind it; -1 for the latter if it is neither."""
-    if place < 0 or place >= end or not 0xC2 <= blob[place] <= 0xC3:
-        return 0, -1
-    return signed(blob[place]) - 0xC2, place + 1
 
 
 @compiled
@@ -130,7 +145,7 @@ def text_at(blob: Bytes, place: int, end: int) -> tuple[int, int]:
         width = 1 << (head - 0xD9)
         if place + 1 + width > end:
             return 0, -1
-        begin, length = place + 1 + width, signed(big_endian(blob, place + 1, width))
+        begin, length = place + 1 + width, big_endian(blob, place + 1, width)
     else:
         return 0, -1
     return (begin, begin + length) if begin + length <= end else (0, -1)
@@ -148,38 +163,18 @@ def binary_at(blob: Bytes, place: int, end: int) -> tuple[int, int]:
     if place + 1 + width > end:
         return 0, -1
     begin = place + 1 + width
-    length = signed(big_endian(blob, place + 1, width))
+    length = big_endian(blob, place + 1, width)
     return (begin, begin + length) if begin + length <= end else (0, -1)
 
 
 @compiled
-def skip(blob: Bytes, place: int, end: int, values: int) -> int:
-    """What stands behind so many values of any kind; -1 where they do not end."""
-    left = values
-    while left > 0:
-        left -= 1
-        if place < 0 or place >= end:
-            return -1
-        head = blob[place]
-        width = _WIDTHS[head]
-        if width > 0:
-            place += width
-        elif width == _IS_MAP:
-            count, place = map_at(blob, place, end)
-            if count < 0:
-                return -1
-            left += 2 * count
-        elif width == _IS_ARRAY:
-            count, place = array_at(blob, place, end)
-            if count < 0:
-                return -1
-            left += count
-        elif width == _IS_TEXT:
-            _, place = text_at(blob, place, end)
-        elif width == _IS_BINARY:
-            _, place = binary_at(blob, place, end)
-        else:
-            return -1
-        if place < 0 or place > end:
-            return -1
-    return place
+def stretch_of(blob: Bytes, place: int) -> tuple[int, int]:
+    """Where a text or bytes begin, and how long they are; they have been found whole before."""
+    head = blob[place]
+    if 0xA0 <= head <= 0xBF:
+        return place + 1, signed(head & 0x1F)
+    if head in (0xC4, 0xD9):
+        return place + 2, signed(blob[place + 1])
+    if head in (0xC5, 0xDA):
+        return place + 3, big_endian(blob, place + 1, 2)
+    return place + 5, big_endian(blob, place + 1, 4)
