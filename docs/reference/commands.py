@@ -83,5 +83,6 @@ def _flags(groups: Sequence[tuple[str, Sequence[Flag]]]) -> Iterator[str]:
 
 
 def _sentences(text: str) -> str:
-    paragraphs = text.strip().split("\n\n")
+    # a bracket is escaped for help pages, where it would be markup
+    paragraphs = text.replace("\\[", "[").strip().split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)

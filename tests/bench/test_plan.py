@@ -16,7 +16,7 @@ from tieline.bench.papers.psp_report import markdown as psp_markdown
 from tieline.bench.plan import picture, report
 from tieline.bench.plan.bounds import BOUNDS, PAPER, Tally, tallies
 from tieline.bench.plan.clock import Clock
-from tieline.bench.plan.effort import FULL, LOOSE, MIDDLE, Plan, replan_name, size_name
+from tieline.bench.plan.effort import FULL, LOOSE, MIDDLE, TIGHTNESS, Plan, found_name, replan_name, size_name
 from tieline.bench.plan.goals import judge
 from tieline.bench.plan.metrics import METRICS
 from tieline.bench.plan.record import NAIVE, OURS, PlanRecord
@@ -29,6 +29,12 @@ def solved(cpu_s: float, *, found_s: float = 0.1, is_proven: bool = True, unmet:
     return {
         "cpu_s": cpu_s, "wall_s": cpu_s, "found_s": found_s, "is_proven": float(is_proven),
         "gap": 0.0 if is_proven else 0.02, "unmet": float(unmet), "objective": 100.0,
+    }  # fmt: skip
+
+
+def looked_for(best_wall_s: float, *, is_found: bool = True, unmet: int = 0) -> dict[str, float]:
+    return {
+        "is_found": float(is_found), "best_wall_s": best_wall_s, "soon": 0.01, "is_proven": 1.0, "unmet": float(unmet),
     }  # fmt: skip
 
 
@@ -47,6 +53,10 @@ def _record() -> PlanRecord:
         Row(
             workload=size_name("res5", 0.6), title="res5 tight", group="sizes", peer=OURS,
             repetitions=[solved(9.0, found_s=8.0, unmet=3)],
+        ),
+        Row(
+            workload=found_name("res5", LOOSE), title="res5 found", group="found", peer=OURS,
+            repetitions=[looked_for(0.7), looked_for(0.2), looked_for(3.0, unmet=1)],
         ),
         Row(
             workload=MIDDLE.name, title=MIDDLE.title, group="networks", peer=OURS,
@@ -86,8 +96,8 @@ def verdicts(record: PlanRecord) -> dict[str, tuple[float | None, str]]:
 def test_goals_are_about_the_worst_instance(record: PlanRecord) -> None:
     found = verdicts(record)
     assert found["tiny to res0, every tightness: proven optimal, the slowest"] == (0.2, "met")
-    # the tight instance, in which requests stay unmet, has no part in this one
-    assert found["res5, requests fit, optimum known: found, the slowest"] == (0.7, "met")
+    # the instance in which requests stay unmet has no part in this one
+    assert found["res5, requests fit, 2 instances: the best known plan found, the slowest"] == (0.7, "met")
     assert found["res5, loose: proven optimal, the slowest"] == (3.0, "met")
     assert found["res5, loose: the naive model's time, times ours"] == (6.0, "met")
     assert found["res7, loose: proven optimal, the slowest"] == (None, "not measured")
@@ -118,6 +128,15 @@ def test_what_is_not_proven_is_not_fast(record: PlanRecord) -> None:
     assert goal.measured == math.inf and goal.verdict == "not met"
 
 
+def test_a_plan_that_was_never_found_is_not_fast(record: PlanRecord) -> None:
+    row = record.row(found_name("res5", LOOSE), OURS)
+    assert row is not None
+    row.repetitions.append(looked_for(0.3, is_found=False))
+    goal = next(goal for goal in judge(record) if goal.text.startswith("res5, requests fit, 3 instances"))
+    assert goal.measured == math.inf and goal.verdict == "not met"
+    assert "3 of 4" in report.markdown(record)
+
+
 def test_the_report_says_what_is_at_least(record: PlanRecord, tmp_path: Path) -> None:
     page = report.markdown(record)
     assert "ended by its time limit 1 times" in page
@@ -140,7 +159,8 @@ def test_steps_are_counted() -> None:
     assert Plan(parts=("bounds",)).steps == 2
     sizes = len(FULL.sizes) * len(FULL.tightness)
     meshes = len(FULL.meshes) + 1 + len(FULL.failures)
-    assert Plan().steps == 1 + sizes + meshes + 1 + len(FULL.talkative)
+    found = 2 * len(TIGHTNESS)
+    assert Plan().steps == 1 + sizes + found + meshes + 1 + len(FULL.talkative)
 
 
 def test_a_clock_notes_when_a_plan_was_there() -> None:

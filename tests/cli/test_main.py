@@ -26,6 +26,21 @@ def test_every_verb_has_a_help_page(tieline: Tieline, verb: str) -> None:
     assert f"Usage: tieline {verb}" in shown.stdout
 
 
+@pytest.mark.parametrize(
+    ("words", "extra"),
+    [
+        (("log", "serve"), "[log]"),
+        (("sim", "microgrid"), "[sim]"),
+        (("bench", "pipeline"), "[pipeline,log,bench]"),
+        (("bench", "plan"), "[plan]"),
+        (("reproduce", "psp"), "[plan]"),
+    ],
+)
+def test_a_help_page_names_the_extra_in_its_brackets(tieline: Tieline, words: tuple[str, str], extra: str) -> None:
+    # brackets are markup for the library that draws the page, unless they are escaped
+    assert f"'tieline{extra}'" in " ".join(tieline(*words, "--help").stdout.split())
+
+
 def test_version(tieline: Tieline) -> None:
     assert tieline("--version").stdout == f"tieline {__version__}\n"
     assert tieline("version").stdout == f"{__version__}\n"

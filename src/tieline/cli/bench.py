@@ -172,7 +172,7 @@ def pipeline(
     """The pipeline on Spark: ingest, range match, pruned reads, growth with the rows, and random kills.
 
     Every answer that is compared must be right, and after the kills every acknowledged message must be in the tables
-    once, or the command fails. Writes pipeline.json and pipeline.md. Needs pip install 'tieline[pipeline,log,bench]'
+    once, or the command fails. Writes pipeline.json and pipeline.md. Needs pip install 'tieline\\[pipeline,log,bench]'
     and Java. Ends within half an hour, --quick within about four minutes.
     """
     from tieline.cli.pipeline.flags import sentences
@@ -202,7 +202,7 @@ def pipeline(
 @app.command()
 def plan(
     *,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer and smaller instances: about a minute.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer and smaller instances: about two minutes.")] = False,
     part: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help=f"Run only this part ({', '.join(PLAN_PARTS)}); repeatable."),
@@ -212,8 +212,8 @@ def plan(
 ) -> None:
     """The planner: the paper's sizes beside the naive model, large networks, a failed link, bounds, brokers alone.
 
-    Every plan passes the proof, or the command fails.  Writes plan.json, plan.md and plan.png.  Ends within twelve
-    minutes, --quick within one and a half.  Needs the extra: pip install 'tieline[plan]'.
+    Every plan passes the proof, or the command fails.  Writes plan.json, plan.md and plan.png.  Ends within twenty
+    minutes, --quick within two.  Needs the extra: pip install 'tieline\\[plan]'.
     """
     console = Console(stderr=True) if json else wide_console()
     parts = _chosen(part, PLAN_PARTS)

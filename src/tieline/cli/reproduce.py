@@ -63,7 +63,7 @@ def psp(
     """The planner's paper: its two tables beside ours, on instances of its dimensions, and the verdict on its bound.
 
     The naive model, the paper's heuristics and ours solve the same instances in one run.  Writes psp.md, psp.json and
-    pictures.  Needs the extra: pip install 'tieline[plan]'.
+    pictures.  Needs the extra: pip install 'tieline\\[plan]'.
     """
     console = wide_console()
     try:

@@ -64,7 +64,7 @@ def microgrid(
 ) -> None:
     """A microgrid: meters, faults, protection, commands, the loss of the grid.
 
-    Needs the extra: pip install 'tieline[sim]'. Networks are CIGRE's, load profiles SimBench's (ODbL).
+    Needs the extra: pip install 'tieline\\[sim]'. Networks are CIGRE's, load profiles SimBench's (ODbL).
     """
     if [to, history, config].count(None) != 2:
         raise Trouble("say what to do with the world: --to URL, --history DIR or --config FILE.", code=MISUSED)

@@ -17,10 +17,11 @@ from tieline.plan.arrays import Arrays, arrays
 from tieline.plan.certify import certified
 from tieline.plan.flaws import checked
 from tieline.plan.instance import Instance
-from tieline.plan.plan import Plan, gap
+from tieline.plan.plan import Plan
 from tieline.plan.reduce.solving import solved
-from tieline.plan.routes import Trees, trees, value
+from tieline.plan.routes import Trees, trees
 from tieline.plan.search.progress import Improving, Listener, Progress
+from tieline.plan.search.rounds import in_rounds
 from tieline.plan.search.search import Found, search
 from tieline.plan.search.warm import warm
 
@@ -38,12 +39,6 @@ _OTHERS: Final = frozenset({"f1-paper", "f2", "tb"})
 #: Up to so many pairs of a topic and an arc, ``auto`` solves exactly, and up to so many it does not search before.
 _EXACT_PAIRS: Final = 15_000
 _TINY_PAIRS: Final = 600
-#: Searches before an exact solution, and the iterations of each, a tenth of a second at the paper's largest sizes.
-#: On small instances another beginning helps more than more iterations.
-_STARTS: Final = 6
-_WARM_UP: Final = 6_000
-#: A gap, as a share, up to which the exact solution is quicker than another beginning.
-_CLOSE: Final = 0.015
 
 
 def solve(
@@ -116,7 +111,7 @@ class _Task:
             return self.lns()
         if pairs <= _TINY_PAIRS:
             return self._exact(None, None)
-        found = self._several() if self.iterations is None else self._search(self.iterations, method="auto")
+        found = self._rounds() if self.iterations is None else self._search(self.iterations, method="auto")
         if found.status == "optimal" or self._is_over():
             return found
         exact = self._exact(None, trees(self.arrays, found.routes))
@@ -162,18 +157,13 @@ class _Task:
         # what follows in other methods is exact for the whole
         return self._searched(self._look(iterations, self.seed, polishes=method == "lns"), method)
 
-    def _several(self) -> Plan:
-        """The best of several short searches, with the best of their bounds."""
+    def _rounds(self) -> Plan:
+        """Short searches, and the best choice among the trees that they saw."""
         self._prepare()
-        best = self._look(_WARM_UP, self.seed, polishes=False)
-        for start in range(1, _STARTS):
-            objective = sum(value(self.arrays, best.trees))
-            if self._is_over() or gap(objective, best.bound) <= _CLOSE:
-                break
-            other = self._look(_WARM_UP, self.seed + start, polishes=False)
-            bound = max(best.bound, other.bound)
-            best = replace(other if sum(value(self.arrays, other.trees)) < objective else best, bound=bound)
-        return self._searched(best, "auto")
+        found = in_rounds(
+            self.arrays, seconds=self._left(), seed=self.seed, listener=self._watch_since(), stop=self.stop
+        )
+        return self._searched(found, "auto")
 
     def _look(self, iterations: int | None, seed: int, *, polishes: bool) -> Found:
         seconds = SECONDS if self.seconds is None and iterations is None else self._left()

@@ -8,6 +8,7 @@ from typing import Final
 
 PARTS: Final = {
     "sizes": "the paper's sizes: proven optimality, beside the naive model on the same solver",
+    "found": "other instances of the two largest of these sizes: when the best plan that is known was there",
     "networks": "larger meshes: the proven gap after a given time",
     "first": "a very large mesh: the time to the first plan that keeps every limit",
     "replan": "a link fails: re-planning from the old plan, beside a cold start",
@@ -20,6 +21,8 @@ LARGE: Final = ("res5", "res7")
 #: Capacity factors: at the first one all requests fit, at the last one some stay unmet.
 LOOSE: Final = 2.0
 TIGHTNESS: Final = (LOOSE, 1.0, 0.6)
+#: The first seed where the best plan is looked for: nothing was ever tuned on these instances.
+FRESH: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +62,10 @@ class Effort:
     #: Seconds for the exact solution of one instance, ours and the naive one.
     exact_s: float
     naive_s: float
+    #: Instances whose best plan is looked for, the seconds for that, and those to look for a better one.
+    fresh: int
+    found_s: float
+    better_s: float
     meshes: Sequence[tuple[Mesh, int]]
     first: Sequence[Mesh]
     #: Links that fail, one after the other: of which mesh, and how many.
@@ -74,6 +81,9 @@ FULL: Final = Effort(
     seeds=3,
     exact_s=10.0,
     naive_s=20.0,
+    fresh=8,
+    found_s=2.0,
+    better_s=6.0,
     meshes=((MIDDLE, 2), (Mesh(nodes=300, topics=200, requests=800, seconds=15.0, tightness=0.6), 1), (WIDE, 1)),
     first=(HUGE,),
     failures=((MIDDLE, 5), (WIDE, 2)),
@@ -86,6 +96,9 @@ QUICK: Final = Effort(
     seeds=1,
     exact_s=10.0,
     naive_s=10.0,
+    fresh=1,
+    found_s=2.0,
+    better_s=4.0,
     meshes=((MIDDLE, 1),),
     first=(),
     failures=((MIDDLE, 2),),
@@ -112,6 +125,7 @@ class Plan:
         effort = self.effort
         each = {
             "sizes": len(effort.sizes) * len(effort.tightness),
+            "found": len(LARGE) * len(effort.tightness),
             "networks": len(effort.meshes),
             "first": len(effort.first),
             "replan": len(effort.failures),
@@ -124,6 +138,11 @@ class Plan:
 def size_name(size: str, tightness: float) -> str:
     """The key of rows about one of the paper's sizes."""
     return f"{size}-b{tightness:g}"
+
+
+def found_name(size: str, tightness: float) -> str:
+    """The key of rows about finding the best plan of one of the paper's sizes."""
+    return f"found-{size_name(size, tightness)}"
 
 
 def replan_name(size: Mesh) -> str:

@@ -15,13 +15,14 @@ from tieline.bench.plan.effort import (
     TIGHTNESS,
     WIDE,
     distributed_name,
+    found_name,
     replan_name,
     size_name,
 )
 from tieline.bench.plan.record import NAIVE, PlanRecord
 from tieline.bench.priority.goals import Goal
 
-#: Seconds: sizes up to res0 proven; the optimum of the larger ones found, and proven where capacity is loose.
+#: Seconds: sizes up to res0 proven; the best plan of the larger ones found, and proven where capacity is loose.
 SMALL_S, FOUND_S, PROVEN_S = 0.5, 1.0, 10.0
 #: The naive model's time, times ours.
 TIMES_NAIVE = 5.0
@@ -49,12 +50,13 @@ def _sizes(record: PlanRecord) -> Iterator[Goal]:
     yield Goal("tiny to res0, every tightness: proven optimal, the slowest", SMALL_S, _worst(small), "s")
     for size in LARGE:
         fitting = [
-            one["found_s"]
+            one["best_wall_s"] if one["is_found"] else float("inf")
             for tightness in TIGHTNESS
-            for one in record.each(size_name(size, tightness))
-            if one["unmet"] == 0 and one["is_proven"]
+            for one in record.each(found_name(size, tightness))
+            if one["unmet"] == 0
         ]
-        yield Goal(f"{size}, requests fit, optimum known: found, the slowest", FOUND_S, _worst(fitting), "s")
+        text = f"{size}, requests fit, {len(fitting)} instances: the best known plan found, the slowest"
+        yield Goal(text, FOUND_S, _worst(fitting), "s")
         loose = list(record.each(size_name(size, LOOSE)))
         proven = [one["cpu_s"] if one["is_proven"] else float("inf") for one in loose]
         yield Goal(f"{size}, loose: proven optimal, the slowest", PROVEN_S, _worst(proven), "s")

@@ -8,6 +8,9 @@ METRICS = {
     "cpu_s": Metric("CPU time of the process until the plan was returned, its proof included", "s"),
     "wall_s": Metric("the same by the clock", "s"),
     "found_s": Metric("CPU time until the best plan was there", "s"),
+    "is_found": Metric("instances whose best known plan was found, as a share", "%", more_is_better=True),
+    "best_wall_s": Metric("time by the clock until the best known plan was there, or of the run if it never was", "s"),
+    "soon": Metric("objective after a second by the clock, above the best known one", "%"),
     "is_proven": Metric("plans proven optimal, as a share", "%", more_is_better=True),
     "gap": Metric("distance of objective and bound, as a share of the objective", "%"),
     "unmet": Metric("requests that stay unmet", ""),
@@ -34,11 +37,15 @@ METRICS = {
 }
 
 
+#: Numbers that are 0 or 1 for each instance.
+SHARES = ("is_proven", "is_found")
+
+
 def shown(name: str, value: float | None) -> str:
     """A number with its unit, as tables have it."""
     if value is None:
         return ""
     unit = METRICS[name].unit
     if unit == "%":
-        return f"{100 * value:.0f} %" if name == "is_proven" else f"{100 * value:.2f} %"
+        return f"{100 * value:.0f} %" if name in SHARES else f"{100 * value:.2f} %"
     return f"{value:,.0f}" if unit == "" else readable(value, unit)

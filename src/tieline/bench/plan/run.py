@@ -12,7 +12,17 @@ from tieline.bench.machine import describe_commit, describe_machine, versions
 from tieline.bench.match.run import Watcher
 from tieline.bench.plan import parts
 from tieline.bench.plan.bounds import tallies
-from tieline.bench.plan.effort import LOOSE, Mesh, Plan, distributed_name, replan_name, size_name
+from tieline.bench.plan.effort import (
+    FRESH,
+    LARGE,
+    LOOSE,
+    Mesh,
+    Plan,
+    distributed_name,
+    found_name,
+    replan_name,
+    size_name,
+)
 from tieline.bench.plan.goals import judge
 from tieline.bench.plan.record import NAIVE, OURS, PlanRecord
 from tieline.bench.record import Row
@@ -58,6 +68,7 @@ class _Run:
         """Part after part."""
         for name, part in (
             ("sizes", self._sizes),
+            ("found", self._found),
             ("networks", self._networks),
             ("first", self._first),
             ("replan", self._replan),
@@ -83,6 +94,18 @@ class _Run:
                         if theirs in rows:
                             theirs.repetitions.append(parts.naive(size, seed, tightness, effort.naive_s))
                 self._add(rows)
+
+    def _found(self) -> None:
+        effort = self._effort
+        for size in LARGE:
+            for tightness in effort.tightness:
+                title = f"{size}, tightness {tightness:g}, seeds from {FRESH:,}"
+                self._watcher.step(f"{title}: the best plan of {effort.fresh} instances")
+                row = Row(workload=found_name(size, tightness), title=title, group="found", peer=OURS)
+                with _failing([row]):
+                    for seed in range(FRESH, FRESH + effort.fresh):
+                        row.repetitions.append(parts.best_found(size, seed, tightness, effort.found_s, effort.better_s))
+                self._add([row])
 
     def _networks(self) -> None:
         for size, seeds in self._effort.meshes:

@@ -27,7 +27,7 @@ class Budget:
     def spent(self) -> float:
         """The part that is spent, from 0 to 1."""
         by_time = 0.0 if self.seconds is None else self.elapsed / max(self.seconds, 1e-9)
-        by_count = 0.0 if self.iterations is None else self.done / max(self.iterations, 1)
+        by_count = 0.0 if self.iterations is None else (self.done / self.iterations if self.iterations else 1.0)
         return min(1.0, max(by_time, by_count))
 
     def left(self) -> float | None:

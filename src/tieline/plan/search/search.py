@@ -22,7 +22,7 @@ from tieline.plan.arrays import Arrays, Floats
 from tieline.plan.certify import raised
 from tieline.plan.loops.anneal import CHOICES, anneal, recall, remember, value_of
 from tieline.plan.loops.negotiate import settle
-from tieline.plan.loops.values import desk, net
+from tieline.plan.loops.values import State, desk, net
 from tieline.plan.loops.values import search as memory
 from tieline.plan.objective import has_whole_costs
 from tieline.plan.plan import gap
@@ -87,7 +87,13 @@ class Searcher:
         listener: Listener | None = None,
         stop: Callable[[], bool] | None = None,
         polishes: bool = True,
+        largest: int = _LARGEST,
+        dual: Dual | None = None,
+        seen: Callable[[State], object] | None = None,
     ) -> None:
+        """Up to ``largest`` requests are taken off together; ``dual`` is one that goes on; ``seen`` is shown, from time
+        to time, what stands.
+        """
         self.arrays = arrays
         self.budget = budget
         self.seed = seed
@@ -95,15 +101,16 @@ class Searcher:
         self.desk = desk(arrays)
         self.state = empty_state(arrays, self.net) if start is None else state_of(arrays, self.net, start)
         self.is_started = start is not None
-        self.dual = Dual(arrays, self.net, prices)
+        self.dual = Dual(arrays, self.net, prices) if dual is None else dual
+        self.seen = seen
         self.beside: Beside | None = None
         self.known = self.dual.insight()
-        self.memory = memory(arrays, seed=seed, largest=max(2, min(_LARGEST, arrays.requests)), choices=CHOICES)
+        self.memory = memory(arrays, seed=seed, largest=max(2, min(largest, arrays.requests)), choices=CHOICES)
         self.polisher = Polisher(arrays, self.net, self.state, seed)
         self.polishes = polishes and self.polisher.is_useful
         self.listener = listener
         self.stop = stop
-        self.scale = _scale(arrays)
+        self.scale = rate_scale(arrays)
         self._is_whole = has_whole_costs(arrays.instance)
 
     @property
@@ -190,6 +197,8 @@ class Searcher:
             if self.budget.iterations is not None:
                 chunk = min(chunk, self.budget.iterations - self.budget.done)
             anneal(self.net, self.state, self.desk, self.memory, chunk, heat, regard, self.scale)
+            if self.seen is not None:
+                self.seen(self.state)
             self.budget.done += chunk
             since_step += chunk
             since_news += chunk
@@ -269,7 +278,7 @@ def search(
     return searcher.run()
 
 
-def _scale(arrays: Arrays) -> float:
+def rate_scale(arrays: Arrays) -> float:
     """Cost that stands for a unit of rate."""
     if not arrays.links or not arrays.topics:
         return 1.0

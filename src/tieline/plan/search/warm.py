@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 def warm() -> None:
     """Compile or load every loop of the search, once per process, by planning a network of a few nodes."""
     from tieline.plan.arrays import arrays
-    from tieline.plan.search.budget import Budget
-    from tieline.plan.search.search import Searcher
+    from tieline.plan.search.rounds import in_rounds
+    from tieline.plan.search.search import search
 
-    Searcher(arrays(few_nodes()), Budget(iterations=20)).run()
+    instance = arrays(few_nodes())
+    search(instance, iterations=20)
+    in_rounds(instance)
 
 
 def few_nodes() -> Instance:

@@ -1,0 +1,236 @@
+"""Small instances in rounds: a short search, more trees by chance, and the best choice among all that were seen.
+
+A search of a small, tight instance soon stands in a place that it cannot leave: many topics would have to change at
+once.  Their trees, though, have mostly been seen by then, in this search or in another one, or come up by chance; what
+is missing is the combination.  So every round begins anew, adds what it sees to one nursery, and then chooses from it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from threading import Event, Lock
+from typing import Final
+
+import numpy as np
+
+from tieline.plan.arrays import Arrays, Ints
+from tieline.plan.loops.assemble import assemble, board
+from tieline.plan.loops.chance import seeded
+from tieline.plan.loops.scatter import scatter
+from tieline.plan.loops.values import desk, net
+from tieline.plan.plan import gap
+from tieline.plan.search.beside import has_threads
+from tieline.plan.search.budget import Budget
+from tieline.plan.search.dual import Dual
+from tieline.plan.search.nursery import Nursery
+from tieline.plan.search.progress import Listener, Progress
+from tieline.plan.search.search import Found, Searcher, rate_scale
+from tieline.plan.search.state import empty_state
+
+#: Iterations of each search, requests that are taken off together there, sets of trees by chance, and moves among
+#: trees.
+_ITERATIONS: Final = 800
+_LARGEST: Final = 28
+_SCATTERED: Final = 50
+_MOVES: Final = 20_000
+#: What the largest mean surcharge on a link is, in costs of a unit of rate, and the temperatures at the start and at
+#: the end of the moves, in mean costs of a link.
+_SURCHARGE: Final = 1.0
+_HOT: Final = 0.5
+_COOL: Final = 0.1
+#: Rounds at most, and rounds without a better plan after which more of them will hardly help; only one if the gap is so
+#: small a share that a proof is near.
+_ROUNDS: Final = 40
+_PATIENCE: Final = 8
+_CLOSE: Final = 0.005
+#: How far apart the seeds of the two lanes are.
+_APART: Final = 1 << 20
+
+
+def in_rounds(
+    arrays: Arrays,
+    *,
+    seconds: float | None = None,
+    seed: int = 0,
+    listener: Listener | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Found:
+    """The best plan of two lanes of rounds, with the better of their bounds.
+
+    The lanes know nothing of each other, so that the same seed gives the same plan, as long as time allows.  The second
+    one begins when the first round of the first one has not proven its plan.
+    """
+    given_up, lock = Event(), Lock()
+
+    def told(word: Progress) -> None:
+        with lock:
+            if listener is not None:
+                listener(word)
+
+    lanes = [
+        Rounds(
+            arrays,
+            seconds=seconds,
+            seed=seed + number * _APART,
+            listener=None if listener is None else told,
+            stop=lambda: given_up.is_set() or (stop is not None and stop()),
+        )
+        for number in range(2)
+    ]
+    first, second = lanes
+    first.round()
+    if first.is_over:
+        return first.found()
+    try:
+        if has_threads():
+            with ThreadPoolExecutor(1, "tieline-plan-rounds") as threads:
+                other = threads.submit(second.run)
+                first.run()
+                other.result()
+        else:
+            first.run()
+            second.run()
+    except BaseException:
+        given_up.set()
+        raise
+    better = min(lanes, key=lambda lane: lane.value).found()
+    return replace(
+        better,
+        bound=max(lane.bound for lane in lanes),
+        iterations=sum(lane.iterations for lane in lanes),
+        dual_steps=sum(lane.dual.steps for lane in lanes),
+    )
+
+
+class Rounds:
+    """One lane: rounds until the plan is proven, the time is over, or nothing better comes."""
+
+    def __init__(
+        self,
+        arrays: Arrays,
+        *,
+        seconds: float | None,
+        seed: int,
+        listener: Listener | None,
+        stop: Callable[[], bool] | None,
+    ) -> None:
+        self.arrays = arrays
+        self.seconds = seconds
+        self.seed = seed
+        self.listener = listener
+        self.stop = stop
+        self.began = time.perf_counter()
+        self.net = net(arrays)
+        self.desk = desk(arrays)
+        self.dual = Dual(arrays, self.net)
+        self.nursery = Nursery(arrays, self.net)
+        #: Where trees by chance stand; they need not fit together.
+        self.scattered = empty_state(arrays, self.net)
+        self.chance = seeded(seed)
+        #: The best plan as numbers of trees, what it is worth, and what no plan can beat.
+        self.best: Ints = np.zeros(0, np.int64)
+        self.value = np.inf
+        self.bound = -np.inf
+        self.iterations = 0
+        #: Rounds so far, and those since the last better plan.
+        self.done = self.idle = 0
+
+    def run(self) -> None:
+        """One more round, and others until it is over."""
+        self.round()
+        while not self.is_over:
+            self.round()
+
+    def round(self) -> None:
+        """Search, scatter, assemble."""
+        before = self.value
+        self._search()
+        # limits on connections tie topics together in a way that a choice of trees does not see
+        if self.arrays.topics and not self.net.counts_connections and not self._is_stopped():
+            self._scatter()
+            self._assemble()
+        self.idle = 0 if self.value < before else self.idle + 1
+        self.done += 1
+
+    @property
+    def is_over(self) -> bool:
+        """Whether another round would hardly help."""
+        patience = 1 if gap(self.value, self.bound) <= _CLOSE else _PATIENCE
+        return self.done == _ROUNDS or self.idle >= patience or self._is_stopped()
+
+    def found(self) -> Found:
+        """The best plan so far."""
+        return Found(
+            trees=self.nursery.trees(self.best),
+            bound=self.bound,
+            prices=self.dual.insight().prices,
+            iterations=self.iterations,
+            dual_steps=self.dual.steps,
+        )
+
+    def _search(self) -> None:
+        """A search from the beginning, with the prices that are known by now."""
+        left = None if self.seconds is None else max(0.0, self.seconds - self._elapsed)
+        searcher = Searcher(
+            self.arrays,
+            Budget(seconds=left, iterations=_ITERATIONS),
+            seed=self.seed + self.done,
+            listener=self._listener(),
+            stop=self.stop,
+            polishes=False,
+            largest=_LARGEST,
+            dual=self.dual,
+            seen=self.nursery.add,
+        )
+        found = searcher.run()
+        self.iterations += found.iterations
+        self.bound = found.bound
+        # the best plan stands now
+        numbers = self.nursery.add(searcher.state)
+        if searcher.best < self.value:
+            self.best, self.value = numbers, searcher.best
+
+    def _scatter(self) -> None:
+        """Trees by chance around the prices."""
+        worth = self.dual.insight().prices
+        surcharge = _SURCHARGE * rate_scale(self.arrays)
+        for _ in range(_SCATTERED):
+            scatter(self.net, self.scattered, self.desk, self.chance, worth, surcharge)
+            self.nursery.add(self.scattered)
+
+    def _assemble(self) -> None:
+        """A better choice among all trees, from the best plan on."""
+        stock, numbers = self.nursery.stock()
+        place = np.empty(len(numbers), np.int64)
+        place[numbers] = np.arange(len(numbers))
+        chosen = place[self.best]
+        best = chosen.copy()
+        # where links cost nothing there is no temperature either, but it must not be zero
+        mean = max(1e-9, float(self.arrays.cost.mean())) if self.arrays.links else 1.0
+        value = assemble(stock, board(stock), chosen, best, self.chance, _MOVES, _HOT * mean, _COOL * mean)
+        if value < self.value:
+            self.best, self.value = numbers[best], value
+            self._tell()
+
+    def _is_stopped(self) -> bool:
+        is_late = self.seconds is not None and self._elapsed >= self.seconds
+        return is_late or gap(self.value, self.bound) == 0.0 or (self.stop is not None and self.stop())
+
+    @property
+    def _elapsed(self) -> float:
+        return time.perf_counter() - self.began
+
+    def _listener(self) -> Listener | None:
+        """One that counts seconds from the beginning of the first round."""
+        listener, offset = self.listener, self._elapsed
+        return None if listener is None else lambda word: listener(replace(word, seconds=word.seconds + offset))
+
+    def _tell(self) -> None:
+        if self.listener is not None:
+            unmet = int((~self.nursery.trees(self.best).served).sum())
+            self.listener(
+                Progress(doing="assemble", seconds=self._elapsed, objective=self.value, unmet=unmet, bound=self.bound)
+            )
