@@ -169,10 +169,10 @@ def pipeline(
     ] = None,
     seed: Annotated[int, typer.Option(metavar="NUMBER", help="For what is killed, and when.")] = 1,
 ) -> None:
-    """The pipeline on Spark: ingest, range match, pruned reads, growth with the rows, and random kills.
+    r"""The pipeline on Spark: ingest, range match, pruned reads, growth with the rows, and random kills.
 
     Every answer that is compared must be right, and after the kills every acknowledged message must be in the tables
-    once, or the command fails. Writes pipeline.json and pipeline.md. Needs pip install 'tieline\\[pipeline,log,bench]'
+    once, or the command fails. Writes pipeline.json and pipeline.md. Needs pip install 'tieline\[pipeline,log,bench]'
     and Java. Ends within half an hour, --quick within about four minutes.
     """
     from tieline.cli.pipeline.flags import sentences
@@ -210,10 +210,10 @@ def plan(
     json: Annotated[bool, typer.Option("--json", help="Print the record as JSON instead of tables.")] = False,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Directory for the results.")] = Path("bench-results"),
 ) -> None:
-    """The planner: the paper's sizes beside the naive model, large networks, a failed link, bounds, brokers alone.
+    r"""The planner: the paper's sizes beside the naive model, large networks, a failed link, bounds, brokers alone.
 
     Every plan passes the proof, or the command fails.  Writes plan.json, plan.md and plan.png.  Ends within twenty
-    minutes, --quick within two.  Needs the extra: pip install 'tieline\\[plan]'.
+    minutes, --quick within two.  Needs the extra: pip install 'tieline\[plan]'.
     """
     console = Console(stderr=True) if json else wide_console()
     parts = _chosen(part, PLAN_PARTS)

@@ -154,9 +154,9 @@ def serve(
     ),
     log_format: Annotated[Format, typer.Option(help="Log lines for people or for programs.")] = "human",
 ) -> None:
-    """Serve ranges of the log over HTTP, as Arrow streams, until SIGTERM or SIGINT.
+    r"""Serve ranges of the log over HTTP, as Arrow streams, until SIGTERM or SIGINT.
 
-    Needs the extra: pip install 'tieline\\[log]'. Users and rules are those of --config; without users only programs on
+    Needs the extra: pip install 'tieline\[log]'. Users and rules are those of --config; without users only programs on
     this machine are served.
     """
     settings, place = _settings(config, data, name)

@@ -60,10 +60,10 @@ def psp(
     ] = False,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Directory for pictures and tables.")] = Path("reproduced"),
 ) -> None:
-    """The planner's paper: its two tables beside ours, on instances of its dimensions, and the verdict on its bound.
+    r"""The planner's paper: its two tables beside ours, on instances of its dimensions, and the verdict on its bound.
 
     The naive model, the paper's heuristics and ours solve the same instances in one run.  Writes psp.md, psp.json and
-    pictures.  Needs the extra: pip install 'tieline\\[plan]'.
+    pictures.  Needs the extra: pip install 'tieline\[plan]'.
     """
     console = wide_console()
     try:

@@ -62,9 +62,9 @@ def microgrid(
         float | None, typer.Option(metavar="SECONDS", help="Lose the grid so long after the start, for three minutes.")
     ] = None,
 ) -> None:
-    """A microgrid: meters, faults, protection, commands, the loss of the grid.
+    r"""A microgrid: meters, faults, protection, commands, the loss of the grid.
 
-    Needs the extra: pip install 'tieline\\[sim]'. Networks are CIGRE's, load profiles SimBench's (ODbL).
+    Needs the extra: pip install 'tieline\[sim]'. Networks are CIGRE's, load profiles SimBench's (ODbL).
     """
     if [to, history, config].count(None) != 2:
         raise Trouble("say what to do with the world: --to URL, --history DIR or --config FILE.", code=MISUSED)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -64,6 +66,18 @@ def test_rounds_end_when_told_to_or_when_the_time_is_over() -> None:
     assert at_once.trees.served.any()
     calls = iter(range(1_000))
     assert 0 < in_rounds(numbers, stop=lambda: next(calls) > 90).iterations < 1_500
+
+
+def test_a_failure_ends_both_lanes() -> None:
+    before = threading.active_count()
+
+    def fails(word: Progress) -> None:
+        if word.doing == "assemble":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        in_rounds(arrays(paper("res5", tightness=1.0, seed=110)), listener=fails)
+    assert threading.active_count() == before
 
 
 def test_progress_counts_seconds_from_the_first_round() -> None:

@@ -63,12 +63,13 @@ def in_rounds(
     The lanes know nothing of each other, so that the same seed gives the same plan, as long as time allows.  The second
     one begins when the first round of the first one has not proven its plan.
     """
-    given_up, lock = Event(), Lock()
+    given_up, lock, began = Event(), Lock(), time.perf_counter()
 
     def told(word: Progress) -> None:
+        # a searcher counts seconds from its own beginning, and lanes speak at the same time
         with lock:
             if listener is not None:
-                listener(word)
+                listener(replace(word, seconds=time.perf_counter() - began))
 
     lanes = [
         Rounds(
@@ -84,18 +85,19 @@ def in_rounds(
     first.round()
     if first.is_over:
         return first.found()
-    try:
-        if has_threads():
-            with ThreadPoolExecutor(1, "tieline-plan-rounds") as threads:
-                other = threads.submit(second.run)
+    if has_threads():
+        with ThreadPoolExecutor(1, "tieline-plan-rounds") as threads:
+            other = threads.submit(second.run)
+            try:
                 first.run()
                 other.result()
-        else:
-            first.run()
-            second.run()
-    except BaseException:
-        given_up.set()
-        raise
+            except BaseException:
+                # leaving this block waits for the thread
+                given_up.set()
+                raise
+    else:
+        first.run()
+        second.run()
     better = min(lanes, key=lambda lane: lane.value).found()
     return replace(
         better,
@@ -178,7 +180,7 @@ class Rounds:
             self.arrays,
             Budget(seconds=left, iterations=_ITERATIONS),
             seed=self.seed + self.done,
-            listener=self._listener(),
+            listener=self.listener,
             stop=self.stop,
             polishes=False,
             largest=_LARGEST,
@@ -222,11 +224,6 @@ class Rounds:
     @property
     def _elapsed(self) -> float:
         return time.perf_counter() - self.began
-
-    def _listener(self) -> Listener | None:
-        """One that counts seconds from the beginning of the first round."""
-        listener, offset = self.listener, self._elapsed
-        return None if listener is None else lambda word: listener(replace(word, seconds=word.seconds + offset))
 
     def _tell(self) -> None:
         if self.listener is not None:
