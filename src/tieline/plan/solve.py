@@ -1,6 +1,6 @@
 """One door to all methods: an instance in, a proven plan out.
 
-``auto`` looks at the size.  The smallest instances are solved exactly at once; small ones are searched for a moment,
+``auto`` looks at the size.  The smallest instances are solved exactly at once; small ones are searched in rounds,
 whose bound often proves the plan, and otherwise solved exactly from there.  Large ones are searched until the time is
 over.  Before all that, reductions take away what has no choice (:mod:`tieline.plan.reduce`).
 """
