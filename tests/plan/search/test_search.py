@@ -79,6 +79,12 @@ def test_it_ends_when_the_time_is_over_with_what_it_has() -> None:
     assert told[0].bound <= told[0].objective
 
 
+def test_no_iterations_are_no_search_but_a_plan() -> None:
+    result = search(arrays(paper("res4", tightness=1.0)), iterations=0)
+    assert result.iterations == 0
+    assert result.trees.served.any()
+
+
 def test_it_stops_when_told_to() -> None:
     numbers = arrays(paper("res4", tightness=1.0))
     calls = iter(range(100_000))

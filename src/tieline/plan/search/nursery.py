@@ -41,13 +41,12 @@ class Nursery:
                 nodes = np.flatnonzero(entering >= 0)
                 links = entering[nodes].astype(np.int64) >> 1
                 unmet = len(served) - int(served.sum())
-                cost = float(self._net.cost[links] @ state.through[nodes, topic]) + unmet * float(
-                    self._net.price[topic]
-                )
+                cost = self._net.cost[links] @ state.through[nodes, topic] + unmet * self._net.price[topic]
                 self._topic.append(topic)
-                self._cost.append(cost)
+                self._cost.append(float(cost))
                 self._links.append(links[self._limited[links]])
-                self._entering.append(entering)
+                # a copy: the others in its array need not stay
+                self._entering.append(entering.copy())
                 self._served.append(served.copy())
             numbers[topic] = number
         return numbers
