@@ -1,6 +1,6 @@
 """Compiled code made ready before anybody looks at the clock.
 
-The first search after an installation compiles for half a minute, every other one loads what is kept.  A budget in
+The first search after an installation compiles for most of a minute, every other one loads what is kept.  A budget in
 seconds is for the search, so both happen before it begins.
 """
 
