@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise, product
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from tieline.plan.flaws import checked
 from tieline.plan.instance import UNLIMITED, Instance, Link, Node, Role, Topic
 from tieline.plan.objective import request_price
+from tieline.plan.plan import Plan
 
 
 def small(seed: int, *, limits: bool = False, most_requests: int = 4, sparse: bool = False) -> Instance:
@@ -206,3 +207,15 @@ def islands(seed: int, *, count: int = 3, room: int = 6) -> Instance:
             unmet_cost=None if rng.random() < 0.6 else float(rng.integers(5, 500)),
         )
     )
+
+
+def share_of_optima(planned: Callable[[Instance], Plan], seeds: range, *, limits: bool) -> float:
+    """The share of optimal plans for small instances; none may be better, and no bound may exceed the optimum."""
+    equal = 0
+    for seed in seeds:
+        instance = small(seed, limits=limits, most_requests=5)
+        plan, best = planned(instance), optimum(instance)
+        assert plan.objective >= best - 1e-9, seed
+        assert plan.bound <= best + 1e-6 * max(1.0, best), seed
+        equal += plan.objective <= best + 1e-6 * max(1.0, best)
+    return equal / len(seeds)
