@@ -25,6 +25,7 @@ def some_stock(seed: int, *, topics: int = 5, trees: int = 4, links: int = 6) ->
     return Stock(
         first=np.arange(topics + 1, dtype=np.int64) * (trees + 1),
         cost=np.array(cost),
+        likely=np.concatenate([topic * (trees + 1) + rng.permutation(trees + 1) for topic in range(topics)]),
         link_first=np.concatenate(([0], np.cumsum([len(used) for used in sets]))).astype(np.int64),
         link=np.array([link for used in sets for link in used], np.int64),
         uses=uses,
@@ -90,6 +91,14 @@ def test_the_same_seed_gives_the_same_choice() -> None:
     first, again = assembled(stock, 5), assembled(stock, 5)
     assert first[0] == again[0]
     assert (first[1] == again[1]).all()
+
+
+def test_what_is_likely_decides_how_soon_and_not_how_well() -> None:
+    stock = some_stock(4)
+    backwards = stock._replace(
+        likely=np.concatenate([np.arange(b - 1, a - 1, -1) for a, b in itertools.pairwise(stock.first)])
+    )
+    assert assembled(stock, 1)[0] == assembled(backwards, 1, moves=20_000)[0] == pytest.approx(cheapest(stock))
 
 
 def test_one_topic_and_one_tree_each_are_no_trouble() -> None:

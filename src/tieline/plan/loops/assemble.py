@@ -8,6 +8,10 @@ carries more than it can.  No way has to be searched for that, and a move takes 
 A move gives a topic another tree.  Topics that stand in its way lose theirs, and so may some that stand in the way of
 what these would like.  All of them choose again together: the cheapest choice that fits, by branch and bound.  It is
 accepted as in simulated annealing.
+
+Which tree a topic is given is drawn by what trees cost with the worth of the capacity that they take: half of the trees
+of the best plans that we know are the first or second of their topics in that order, nine of ten among the first ten;
+in the order of bare costs, among the first forty.
 """
 
 from __future__ import annotations
@@ -26,6 +30,8 @@ _GROUP: Final = 10
 _TRIED: Final = 1_000
 #: How often a topic is asked who stands in its way before the group is as large as it may be.
 _ASKED: Final = 6
+#: How much trees that come early in the order of likelihood are preferred: a power of a random number.
+_SKEW: Final = 3.0
 #: Moves after which room is added up anew, before differences of rounding grow.
 _PERIOD: Final = 256
 
@@ -37,6 +43,8 @@ class Stock(NamedTuple):
     first: Ints
     #: Per tree: what its links and the requests that it leaves unmet cost.
     cost: Floats
+    #: Trees of topic k, the likeliest first: ``likely[first[k]:first[k + 1]]``.
+    likely: Ints
     #: Links of tree t: ``link[link_first[t]:link_first[t + 1]]``.
     link_first: Ints
     link: Ints
@@ -111,18 +119,10 @@ def assemble(
 def _move(stock: Stock, board: Board, chosen: Ints, seed: Seed, heat: float) -> float:
     """Give a topic another tree and let whoever is in the way choose again; by how much the plan is dearer."""
     topic = below(seed, len(chosen))
-    others = stock.first[topic + 1] - stock.first[topic] - 1
-    if others < 1:
-        return 0.0
     old = chosen[topic]
-    cheaper = old - stock.first[topic]
-    if cheaper > 0 and below(seed, 2):
-        tree = stock.first[topic] + below(seed, cheaper)
-    else:
-        # cheap trees are tried more often
-        tree = stock.first[topic] + min(below(seed, others), below(seed, others))
-        if tree >= old:
-            tree += 1
+    tree = _draw(stock, topic, seed)
+    if tree == old:
+        return 0.0
     size = 2 + below(seed, min(_GROUP, len(chosen)) - 1) if len(chosen) > 1 else 1
     _put(stock, board, topic, old, -1.0)
     board.is_in[:] = False
@@ -133,9 +133,7 @@ def _move(stock: Stock, board: Board, chosen: Ints, seed: Seed, heat: float) -> 
         for _ in range(_ASKED):
             if count > 1 and count < size:
                 other = board.group[1 + below(seed, count - 1)]
-                trees = stock.first[other + 1] - stock.first[other]
-                wish = stock.first[other] + min(below(seed, trees), below(seed, trees))
-                count = _clear(stock, board, chosen, other, wish, count, size, seed)
+                count = _clear(stock, board, chosen, other, _draw(stock, other, seed), count, size, seed)
         before = 0.0
         for place in range(count):
             before += stock.cost[chosen[board.group[place]]]
@@ -152,6 +150,13 @@ def _move(stock: Stock, board: Board, chosen: Ints, seed: Seed, heat: float) -> 
     for place in range(count):
         _put(stock, board, board.group[place], chosen[board.group[place]], 1.0)
     return 0.0
+
+
+@compiled
+def _draw(stock: Stock, topic: int, seed: Seed) -> int:
+    """A tree of a topic; likely ones come more often."""
+    trees = stock.first[topic + 1] - stock.first[topic]
+    return int(stock.likely[stock.first[topic] + int(trees * uniform(seed) ** _SKEW)])
 
 
 @compiled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tieline.plan.arrays import Arrays, Flags, Ints
+from tieline.plan.arrays import Arrays, Flags, Floats, Ints
 from tieline.plan.loops.assemble import Stock
 from tieline.plan.loops.values import Net, Small, State
 from tieline.plan.routes import Trees, no_trees
@@ -51,18 +51,22 @@ class Nursery:
             numbers[topic] = number
         return numbers
 
-    def stock(self) -> tuple[Stock, Ints]:
-        """All of them to choose from, and the number of each tree there."""
+    def stock(self, prices: Floats) -> tuple[Stock, Ints]:
+        """All of them to choose from, and the number of each tree there; capacity is worth ``prices``."""
         topic, cost = np.array(self._topic), np.array(self._cost)
         order = np.lexsort((cost, topic))
+        topic, cost = topic[order], cost[order]
         links = [self._links[number] for number in order]
         counts = np.array([len(each) for each in links], np.int64)
         joined = np.concatenate(links)
         uses = np.zeros((len(order), self._arrays.links), np.bool_)
-        uses[np.repeat(np.arange(len(order)), counts), joined] = True
+        tree = np.repeat(np.arange(len(order)), counts)
+        uses[tree, joined] = True
+        dear = cost + self._net.rate[topic] * np.bincount(tree, prices[joined], len(order))
         stock = Stock(
-            first=np.searchsorted(topic[order], np.arange(self._arrays.topics + 1)).astype(np.int64),
-            cost=cost[order],
+            first=np.searchsorted(topic, np.arange(self._arrays.topics + 1)).astype(np.int64),
+            cost=cost,
+            likely=np.lexsort((dear, topic)),
             link_first=np.concatenate(([0], np.cumsum(counts))),
             link=joined,
             uses=uses,

@@ -2,7 +2,11 @@
 
 A search of a small, tight instance soon stands in a place that it cannot leave: many topics would have to change at
 once.  Their trees, though, have mostly been seen by then, in this search or in another one, or come up by chance; what
-is missing is the combination.  So every round begins anew, adds what it sees to one nursery, and then chooses from it.
+is missing is the combination.  So every round begins anew, adds what it sees to one nursery, and then chooses from it,
+by turns from the best plan on and from its own.
+
+A search that leaves somebody unmet may have missed that everybody fits: then requests push each other about
+(:mod:`tieline.plan.loops.eject`), and if more are served after that, the search goes on from there.
 """
 
 from __future__ import annotations
@@ -19,23 +23,34 @@ import numpy as np
 from tieline.plan.arrays import Arrays, Ints
 from tieline.plan.loops.assemble import assemble, board
 from tieline.plan.loops.chance import seeded
+from tieline.plan.loops.eject import eject
+from tieline.plan.loops.graft import graft
 from tieline.plan.loops.scatter import scatter
 from tieline.plan.loops.values import desk, net
 from tieline.plan.plan import gap
+from tieline.plan.routes import Trees
 from tieline.plan.search.beside import has_threads
 from tieline.plan.search.budget import Budget
 from tieline.plan.search.dual import Dual
 from tieline.plan.search.nursery import Nursery
 from tieline.plan.search.progress import Listener, Progress
 from tieline.plan.search.search import Found, Searcher, rate_scale
-from tieline.plan.search.state import empty_state
+from tieline.plan.search.state import empty_state, overwrite, state_of, trees_of
 
-#: Iterations of each search, requests that are taken off together there, sets of trees by chance, and moves among
-#: trees.
+#: Iterations of each search, requests that are taken off together there, sets of trees by chance, sets of trees for
+#: the room in the best plan, topics that leave it for that, and moves among trees.
 _ITERATIONS: Final = 800
 _LARGEST: Final = 28
-_SCATTERED: Final = 50
+_SCATTERED: Final = 20
+_GRAFTED: Final = 50
+_LEAVING: Final = 10
 _MOVES: Final = 20_000
+#: Steps in which requests push each other about, what the weight of one costs there and how strong chance is, in mean
+#: costs of a link, and iterations of the search after that.
+_PUSHES: Final = 1_500
+_PUSH: Final = 3.0
+_NOISE: Final = 0.3
+_MENDING: Final = 400
 #: What the largest mean surcharge on a link is, in costs of a unit of rate, and the temperatures at the start and at
 #: the end of the moves, in mean costs of a link.
 _SURCHARGE: Final = 1.0
@@ -131,10 +146,13 @@ class Rounds:
         self.nursery = Nursery(arrays, self.net)
         #: Where trees by chance stand; they need not fit together.
         self.scattered = empty_state(arrays, self.net)
+        # where links cost nothing there is no temperature either, but it must not be zero
+        self.mean = max(1e-9, float(arrays.cost.mean())) if arrays.links else 1.0
         self.chance = seeded(seed)
-        #: The best plan as numbers of trees, what it is worth, and what no plan can beat.
+        #: The best plan as numbers of trees, what it is worth, and what no plan can beat; the plan of this round.
         self.best: Ints = np.zeros(0, np.int64)
         self.value = np.inf
+        self.own: Ints = np.zeros(0, np.int64)
         self.bound = -np.inf
         self.iterations = 0
         #: Rounds so far, and those since the last better plan.
@@ -153,7 +171,8 @@ class Rounds:
         # limits on connections tie topics together in a way that a choice of trees does not see
         if self.arrays.topics and not self.net.counts_connections and not self._is_stopped():
             self._scatter()
-            self._assemble()
+            self._graft()
+            self._assemble(self.own if self.done % 2 else self.best)
         self.idle = 0 if self.value < before else self.idle + 1
         self.done += 1
 
@@ -174,12 +193,22 @@ class Rounds:
         )
 
     def _search(self) -> None:
-        """A search from the beginning, with the prices that are known by now."""
+        """A search from the beginning, with the prices that are known by now; another one if more can be served."""
+        searcher = self._searched(_ITERATIONS, None)
+        if searcher.state.served.all() or self._is_stopped():
+            return
+        push, noise = _PUSH * self.mean, _NOISE * self.mean
+        if eject(self.net, searcher.state, self.desk, self.chance, _PUSHES, push, noise):
+            self._searched(_MENDING, trees_of(self.arrays, searcher.state))
+
+    def _searched(self, iterations: int, start: Trees | None) -> Searcher:
+        """A search from a start; its plan, which stands then, is that of the round."""
         left = None if self.seconds is None else max(0.0, self.seconds - self._elapsed)
         searcher = Searcher(
             self.arrays,
-            Budget(seconds=left, iterations=_ITERATIONS),
+            Budget(seconds=left, iterations=iterations),
             seed=self.seed + self.done,
+            start=start,
             listener=self.listener,
             stop=self.stop,
             polishes=False,
@@ -190,10 +219,10 @@ class Rounds:
         found = searcher.run()
         self.iterations += found.iterations
         self.bound = found.bound
-        # the best plan stands now
-        numbers = self.nursery.add(searcher.state)
+        self.own = self.nursery.add(searcher.state)
         if searcher.best < self.value:
-            self.best, self.value = numbers, searcher.best
+            self.best, self.value = self.own, searcher.best
+        return searcher
 
     def _scatter(self) -> None:
         """Trees by chance around the prices."""
@@ -203,16 +232,24 @@ class Rounds:
             scatter(self.net, self.scattered, self.desk, self.chance, worth, surcharge)
             self.nursery.add(self.scattered)
 
-    def _assemble(self) -> None:
-        """A better choice among all trees, from the best plan on."""
-        stock, numbers = self.nursery.stock()
+    def _graft(self) -> None:
+        """Trees for the room that others leave in the best plan."""
+        plan = state_of(self.arrays, self.net, self.nursery.trees(self.best))
+        for number in range(_GRAFTED):
+            overwrite(self.scattered, plan)
+            size = 2 + number % (_LEAVING - 1)
+            graft(self.net, self.scattered, self.desk, self.chance, size, _NOISE * self.mean)
+            self.nursery.add(self.scattered)
+
+    def _assemble(self, start: Ints) -> None:
+        """A better choice among all trees, from a plan on."""
+        stock, numbers = self.nursery.stock(self.dual.insight().prices)
         place = np.empty(len(numbers), np.int64)
         place[numbers] = np.arange(len(numbers))
-        chosen = place[self.best]
+        chosen = place[start]
         best = chosen.copy()
-        # where links cost nothing there is no temperature either, but it must not be zero
-        mean = max(1e-9, float(self.arrays.cost.mean())) if self.arrays.links else 1.0
-        value = assemble(stock, board(stock), chosen, best, self.chance, _MOVES, _HOT * mean, _COOL * mean)
+        hot, cool = _HOT * self.mean, _COOL * self.mean
+        value = assemble(stock, board(stock), chosen, best, self.chance, _MOVES, hot, cool)
         if value < self.value:
             self.best, self.value = numbers[best], value
             self._tell()

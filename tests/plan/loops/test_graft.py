@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.plan.worlds import small
+from tieline.plan.arrays import arrays
+from tieline.plan.generate.testset import paper
+from tieline.plan.loops.chance import seeded
+from tieline.plan.loops.graft import graft
+from tieline.plan.loops.values import desk, net
+from tieline.plan.proof import examine
+from tieline.plan.routes import routes
+from tieline.plan.search.search import search
+from tieline.plan.search.state import state_of, trees_of
+
+
+@pytest.mark.parametrize("limits", [False, True])
+def test_the_others_stay_and_every_limit_is_kept(limits: bool) -> None:
+    for seed in range(40):
+        instance = small(seed + 500, limits=limits)
+        numbers = arrays(instance)
+        state = state_of(numbers, net(numbers), search(numbers, iterations=5, seed=seed).trees)
+        before = state.entering.copy()
+        size = 1 + seed % 3
+        graft(net(numbers), state, desk(numbers), seeded(seed), size, 2.0)
+        assert (state.entering != before).any(axis=0).sum() <= size
+        # the checker raises where a limit is broken
+        examine(instance, routes(numbers, trees_of(numbers, state)))
+        anew = state_of(numbers, net(numbers), trees_of(numbers, state))
+        np.testing.assert_array_equal(state.through, anew.through)
+        np.testing.assert_allclose(state.room, anew.room)
+
+
+def test_chance_shows_trees_that_a_plan_did_not_have() -> None:
+    numbers = arrays(paper("res5", tightness=1.0))
+    network, plan = net(numbers), search(numbers, iterations=200).trees
+    seen = set()
+    for seed in range(30):
+        state = state_of(numbers, network, plan)
+        graft(network, state, desk(numbers), seeded(seed), 6, 2.0)
+        seen |= {(topic, state.entering[:, topic].tobytes()) for topic in range(numbers.topics)}
+    assert len(seen) > 2 * numbers.topics
