@@ -8,8 +8,8 @@ all exists.  Guided ejection search (Nagata and Bräysy, for vehicle routing) go
 An unmet request is served over the way on which the others that must leave for it have the least weight together, and
 these are unmet then.  Every time a request finds no room, its weight grows, so that those which are hard to place come
 to stand where they fit, and those which are easy to place move about.  Between any two steps a request takes another
-way by chance, so that nothing goes in circles.  What counts is who is served; costs only decide between equal ways, and
-the search has to mend them later.
+way by chance, so that nothing goes in circles.  What counts is who is served; costs and the worth of capacity decide
+between ways that are equal in this, and the search has to mend the rest later.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _step(
     place = below(seed, count)
     request = pushing.unmet[place]
     topic = net.request_topic[request]
-    pushing.price[:] = 0.0
+    pushing.price[:] = state.worth
     _, _, length = find(net, state, desk, request, pushing.price, np.inf, -1)
     if length < 0:
         if net.rate[topic] <= 0:
@@ -102,7 +102,7 @@ def _step(
         _weigh(net, state, pushing)
         for link in range(len(net.cost)):
             weight = _push_out(net, state, pushing, topic, link, count, True)[1]
-            pushing.price[link] = (push * weight - noise * math.log(1.0 - uniform(seed))) / net.rate[topic]
+            pushing.price[link] += (push * weight - noise * math.log(1.0 - uniform(seed))) / net.rate[topic]
         weight, _, length = find(net, state, desk, request, pushing.price, 0.0, -1)
         if length < 0 or weight == np.inf:
             return count

@@ -48,7 +48,7 @@ _MOVES: Final = 20_000
 #: Steps in which requests push each other about, what the weight of one costs there and how strong chance is, in mean
 #: costs of a link, and iterations of the search after that.
 _PUSHES: Final = 1_500
-_PUSH: Final = 3.0
+_PUSH: Final = 0.4
 _NOISE: Final = 0.3
 _MENDING: Final = 400
 #: What the largest mean surcharge on a link is, in costs of a unit of rate, and the temperatures at the start and at
