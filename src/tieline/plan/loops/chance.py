@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
 from tieline.core.compiling import compiled
+from tieline.plan.arrays import Floats
 
 Seed = npt.NDArray[np.uint64]
 
@@ -34,3 +37,10 @@ def uniform(seed: Seed) -> float:
 def below(seed: Seed, count: int) -> int:
     """A whole number from 0 to count - 1."""
     return int(uniform(seed) * count)
+
+
+@compiled
+def surcharge(seed: Seed, price: Floats, mean: float) -> None:
+    """Let every other link, by chance, have a price with this mean, and the others none."""
+    for link in range(len(price)):
+        price[link] = -mean * math.log(1.0 - uniform(seed)) if below(seed, 2) else 0.0

@@ -21,7 +21,7 @@ import numpy as np
 
 from tieline.core.compiling import compiled
 from tieline.plan.arrays import Floats, Ints
-from tieline.plan.loops.chance import Seed, below, uniform
+from tieline.plan.loops.chance import Seed, below, surcharge, uniform
 from tieline.plan.loops.values import Desk, Net, State
 from tieline.plan.loops.ways import erect, find, join, leave
 
@@ -189,8 +189,7 @@ def _stir(net: Net, state: State, desk: Desk, seed: Seed, pushing: Pushing, coun
         return count
     leave(net, state, request)
     mean = noise * uniform(seed) / max(1e-9, net.rate[net.request_topic[request]])
-    for link in range(len(pushing.price)):
-        pushing.price[link] = -mean * math.log(1.0 - uniform(seed)) if below(seed, 2) else 0.0
+    surcharge(seed, pushing.price, mean)
     _, _, length = find(net, state, desk, request, pushing.price, np.inf, -1)
     if length < 0:
         # limits other than room may hide the way that it had

@@ -6,22 +6,20 @@ hardly lead to it; the room that is left does.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from tieline.core.compiling import compiled
 from tieline.plan.arrays import Floats, Ints
-from tieline.plan.loops.chance import Seed, below, uniform
+from tieline.plan.loops.chance import Seed, below, surcharge, uniform
 from tieline.plan.loops.values import Desk, Net, State
 from tieline.plan.loops.ways import find, join, leave
 
 
 @compiled
-def graft(net: Net, state: State, desk: Desk, seed: Seed, size: int, surcharge: float) -> None:
+def graft(net: Net, state: State, desk: Desk, seed: Seed, size: int, dearest: float) -> None:
     """Let so many topics, first those on some link, leave and return in an order by chance.
 
-    Each request sees surcharges by chance on every other link, whose mean is at most ``surcharge``; it is unmet if it
+    Each request sees surcharges by chance on every other link, whose mean is at most ``dearest``; it is unmet if it
     finds no room.
     """
     order = np.arange(len(net.source))
@@ -35,7 +33,7 @@ def graft(net: Net, state: State, desk: Desk, seed: Seed, size: int, surcharge: 
     for place in range(count):
         other = place + below(seed, count - place)
         order[place], order[other] = order[other], order[place]
-        _return(net, state, desk, seed, order[place], surcharge, price)
+        _return(net, state, desk, seed, order[place], dearest, price)
 
 
 @compiled
@@ -57,16 +55,15 @@ def _around(net: Net, state: State, seed: Seed, link: int, size: int, order: Int
 
 
 @compiled
-def _return(net: Net, state: State, desk: Desk, seed: Seed, topic: int, surcharge: float, price: Floats) -> None:
+def _return(net: Net, state: State, desk: Desk, seed: Seed, topic: int, dearest: float, price: Floats) -> None:
     """Serve a topic's requests, in turn from a random one on, if they find room."""
     first = net.request_start[topic]
     count = net.request_start[topic + 1] - first
     offset = below(seed, max(1, count))
     for place in range(count):
         request = first + (place + offset) % count
-        mean = surcharge * uniform(seed) / max(1e-9, net.rate[topic])
-        for link in range(len(price)):
-            price[link] = -mean * math.log(1.0 - uniform(seed)) if below(seed, 2) else 0.0
+        mean = dearest * uniform(seed) / max(1e-9, net.rate[topic])
+        surcharge(seed, price, mean)
         _, cost, length = find(net, state, desk, request, price, np.inf, -1)
         if length >= 0 and cost <= net.price[topic]:
             join(net, state, desk, request, length)
