@@ -97,6 +97,19 @@ def test_who_cannot_be_served_at_all_stays_unmet_and_others_stay_served() -> Non
     assert not pushed(nobody, empty_state(nobody, net(nobody)))
 
 
+def test_a_topic_that_needs_no_room_is_not_pushed_out() -> None:
+    instance = two_ways(rate=1.0, to_b=0.5)
+    still = Topic(id="z", source="p", rate=0.0, subscribers=("s",))
+    numbers = arrays(msgspec.structs.replace(instance, topics=(*instance.topics, still)))
+    trees = trees_of(numbers, empty_state(numbers, net(numbers)))
+    over_a = search(numbers, iterations=0).trees.entering[2]
+    for topic in (1, 2):
+        trees.entering[topic], trees.served[topic] = dict(over_a), True
+    state = state_of(numbers, net(numbers), trees)
+    assert pushed(numbers, state)
+    assert state.served.all()
+
+
 def test_the_same_seed_takes_the_same_steps() -> None:
     numbers = arrays(paper("res5", tightness=1.0, seed=112))
     states = [empty_state(numbers, net(numbers)) for _ in range(2)]

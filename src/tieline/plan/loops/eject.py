@@ -143,7 +143,9 @@ def _push_out(
         return count, 0.0
     total = 0.0
     for other in range(len(net.source)):
-        pushing.left[other] = pushing.burden[link, other] if other != topic else 0.0
+        # whoever takes no room makes none
+        may_go = other != topic and net.rate[other] > 0
+        pushing.left[other] = pushing.burden[link, other] if may_go else 0.0
     while missing > 0:
         lightest = -1
         least = np.inf

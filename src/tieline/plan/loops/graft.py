@@ -23,7 +23,8 @@ def graft(net: Net, state: State, desk: Desk, seed: Seed, size: int, dearest: fl
     finds no room.
     """
     order = np.arange(len(net.source))
-    count = _around(net, state, seed, below(seed, len(net.cost)), min(size, len(order)), order)
+    count = min(size, len(order))
+    _around(net, state, seed, below(seed, len(net.cost)), order)
     for place in range(count):
         topic = order[place]
         for request in range(net.request_start[topic], net.request_start[topic + 1]):
@@ -37,21 +38,18 @@ def graft(net: Net, state: State, desk: Desk, seed: Seed, size: int, dearest: fl
 
 
 @compiled
-def _around(net: Net, state: State, seed: Seed, link: int, size: int, order: Ints) -> int:
-    """Put up to ``size`` topics first, those on a link before all; how many there are."""
+def _around(net: Net, state: State, seed: Seed, link: int, order: Ints) -> None:
+    """Put topics into an order by chance, those on a link first."""
     for place in range(len(order)):
         other = place + below(seed, len(order) - place)
         order[place], order[other] = order[other], order[place]
     count = 0
     for place in range(len(order)):
         topic = order[place]
-        is_on = False
-        for arc in range(2 * link, 2 * link + 2):
-            is_on = is_on or state.entering[net.head[arc], topic] == arc
-        if is_on and count < size:
+        forth, back = 2 * link, 2 * link + 1
+        if state.entering[net.head[forth], topic] == forth or state.entering[net.head[back], topic] == back:
             order[place], order[count] = order[count], order[place]
             count += 1
-    return size
 
 
 @compiled

@@ -169,7 +169,7 @@ class Rounds:
         before = self.value
         self._search()
         # limits on connections tie topics together in a way that a choice of trees does not see
-        if self.arrays.topics and not self.net.counts_connections and not self._is_stopped():
+        if self.arrays.topics and self.arrays.links and not self.net.counts_connections and not self._is_stopped():
             self._scatter()
             self._graft()
             self._assemble(self.own if self.done % 2 else self.best)
