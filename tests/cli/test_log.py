@@ -16,7 +16,7 @@ from tests.net.logserver.writing import Writer, fill, record
 from tieline.cli.log import GAP
 from tieline.cli.main import main
 from tieline.cli.trouble import FAILED, MISUSED
-from tieline.core.record import Occurrence
+from tieline.log.record import Occurrence
 
 Start = Callable[..., Popen[str]]
 

@@ -16,7 +16,7 @@ import pytest
 from tests.cli.conftest import Tieline
 from tieline.cli.main import main
 from tieline.cli.trouble import FAILED, MISUSED
-from tieline.core.compiling import PLAIN
+from tieline.compiling import PLAIN
 from tieline.plan import plan as plans
 from tieline.plan.generate.testset import paper, tiny
 from tieline.plan.instance import Instance, Link, Node, Topic

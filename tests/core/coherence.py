@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tieline.core.asking import Asking
 from tieline.core.broker import Broker
-from tieline.core.routes import Route, grant_for
+from tieline.core.routing.conditional import Asking
+from tieline.core.routing.route_conditions import Sifting
+from tieline.core.routing.routes import Route, grant_for
 from tieline.core.session import Held, Session
-from tieline.core.sifting import Sifting
 from tieline.wire.topics import matches, split_share
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.kits.world import GENESIS, configured
 from tieline.core.broker import Broker
 from tieline.core.connection import Connection
-from tieline.core.passing import pass_on
+from tieline.core.inbound.pass_on import pass_on
 from tieline.core.ports import Allowed, Login, Refused, Verdict
 from tieline.wire.codec import encode
 from tieline.wire.frames import find_frame

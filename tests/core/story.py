@@ -18,7 +18,7 @@ from tests.core.device import EXPIRY_S, Device, Fleet
 from tests.core.oracle import Message
 from tests.kits.check_store import PromptStore
 from tests.kits.world import World
-from tieline.core import ingress
+from tieline.core.inbound import chunk as ingress
 from tieline.match import names
 from tieline.wire.packets import Publish, Subscription
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from tests.kits.world import Client, World
 from tieline.core.connection import Hold, State
-from tieline.core.ingress import MAX_UNREAD
+from tieline.core.inbound.chunk import MAX_UNREAD
 from tieline.wire.packets import Pingreq, Pingresp
 
 

@@ -8,8 +8,8 @@ from tests.kits.check_access import Decide, LateAccess, Question, Rules, check_a
 from tests.kits.world import World
 from tieline.core.account import Drop
 from tieline.core.connection import Hold
+from tieline.core.inbound.publish import MAX_PUBLISHABLE
 from tieline.core.ports import Access, Refused
-from tieline.core.publish import MAX_PUBLISHABLE
 from tieline.wire.packets import (
     Connack,
     Pingreq,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.core.test_backlog import AWHILE, CLASSES, pair, publish, session_of
-from tests.core.test_backlog import settings as configured
+from tests.core.outbound.test_backlog import AWHILE, CLASSES, pair, publish, session_of
+from tests.core.outbound.test_backlog import settings as configured
 from tests.kits.world import Client, World, payloads, topics
 from tieline.conf.schema import Class
 from tieline.core.account import Drop

@@ -12,7 +12,8 @@ from tests.kits.check_store import Finish, PromptStore, check_store
 from tests.kits.invariants import check
 from tests.kits.ledger import Model
 from tests.kits.world import World, payloads
-from tieline.core import facts, replay
+from tieline.core.durable import facts
+from tieline.core.outbound import replay
 from tieline.core.ports import Store
 from tieline.core.restore import State, restore
 from tieline.wire.packets import Pubcomp, Publish, Pubrec, Pubrel, Subscribe, Subscription, Will

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from fuzz import fuzz_broker, fuzz_wire
-from tieline.core import ingress
+from tieline.core.inbound import chunk as ingress
 
 
 def test_the_wire_survives_a_short_hunt() -> None:

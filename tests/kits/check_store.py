@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 
 from tests.kits.ledger import Life, comparable
 from tests.kits.world import World
-from tieline.core import facts
-from tieline.core.facts import Fact
+from tieline.core.durable import facts
+from tieline.core.durable.facts import Fact
 from tieline.core.ports import Store
 from tieline.core.restore import State, restore
 from tieline.wire.packets import (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tieline.core.asking import Asking
 from tieline.core.broker import Broker
 from tieline.core.connection import Connection, State
+from tieline.core.routing.conditional import Asking
 from tieline.core.session import NEVER, Entry, Session
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from tieline.core import facts
-from tieline.core.facts import Fact
+from tieline.core.durable import facts
+from tieline.core.durable.facts import Fact
 from tieline.core.restore import State
 
 

@@ -14,7 +14,7 @@ from tests.kits.patience import until
 from tests.kits.world import World
 from tests.net.test_manage import _Channel
 from tieline.conf.paths import management_socket
-from tieline.core.demand import DemandError
+from tieline.core.answers.demand import DemandError
 from tieline.net.demand import answer
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.packets import Puback, Publish

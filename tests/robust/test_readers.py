@@ -6,7 +6,7 @@ import pytest
 
 from tests.kits.patience import until
 from tests.robust.arena import Arena
-from tieline.core.ingress import MAX_UNREAD
+from tieline.core.inbound.chunk import MAX_UNREAD
 from tieline.wire.packets import Puback, Publish, Subscribe, Subscription
 from tieline.wire.reason import Reason
 

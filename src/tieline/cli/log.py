@@ -19,7 +19,7 @@ from tieline.cli.trouble import FAILED, MISUSED, Trouble
 from tieline.conf.error import ConfError
 from tieline.conf.load import load
 from tieline.conf.schema import Settings
-from tieline.core.record import Occurrence, Record
+from tieline.log.record import Occurrence, Record
 from tieline.net.logserver import question
 from tieline.net.logserver.offsets import Offsets, offsets_of
 from tieline.net.logserver.question import MOST_OFFSET, STREAMS, Question, Stream, Unanswerable

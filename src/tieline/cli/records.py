@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from tieline.core.record import Occurrence, Record
+from tieline.log.record import Occurrence, Record
 from tieline.net.log import printable
 from tieline.net.logserver.properties import user_properties
 

@@ -10,20 +10,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tieline.conf.schema import Settings, bound, seconds
-from tieline.core import connect, egress, will
 from tieline.core.account import Account, Event
-from tieline.core.allowance import Allowances
-from tieline.core.capture import Capture
-from tieline.core.chronicle import Chronicle
-from tieline.core.classes import Claims, Classes
+from tieline.core.answers.demand import Demand
+from tieline.core.answers.system import System
 from tieline.core.connection import CLOSING, CONNECTED, OPENED, Connection, Hold
-from tieline.core.demand import Demand
+from tieline.core.durable.capture import Capture
+from tieline.core.durable.chronicle import Chronicle
+from tieline.core.durable.journal import Journal
 from tieline.core.errors import Again
-from tieline.core.heat import HeatSource
-from tieline.core.ingress import ingest
-from tieline.core.journal import Journal
-from tieline.core.meter import pace
-from tieline.core.once import Producers
+from tieline.core.inbound import connect, will
+from tieline.core.inbound.allowance import Allowances
+from tieline.core.inbound.chunk import ingest
+from tieline.core.inbound.meter import pace
+from tieline.core.inbound.producers import Producers
+from tieline.core.inbound.taken_over import Unrouted
+from tieline.core.outbound import writer as egress
+from tieline.core.outbound.retained import Retained
 from tieline.core.ports import (
     Access,
     Allowed,
@@ -37,11 +39,10 @@ from tieline.core.ports import (
     Verdict,
     at_once,
 )
-from tieline.core.retain import Retained
-from tieline.core.routes import Routes
-from tieline.core.system import System
+from tieline.core.routing.classes import Claims, Classes
+from tieline.core.routing.heat import HeatSource
+from tieline.core.routing.routes import Routes
 from tieline.core.timers import Timers
-from tieline.core.unrouted import Unrouted
 from tieline.match.change import Memory as References
 from tieline.match.events import Events
 from tieline.wire.codec import encode
@@ -53,7 +54,7 @@ from tieline.wire.reason import Reason
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tieline.core.routes import Route
+    from tieline.core.routing.routes import Route
     from tieline.core.session import Session
     from tieline.match.index import AdaptiveIndex
 

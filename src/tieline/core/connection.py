@@ -13,8 +13,8 @@ from tieline.wire.header import stamp
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tieline.core.allowance import Allowance
-    from tieline.core.meter import Meter
+    from tieline.core.inbound.allowance import Allowance
+    from tieline.core.inbound.meter import Meter
     from tieline.core.ports import Login, Verdict
     from tieline.core.session import Session
     from tieline.core.timers import Timer

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
-from tieline.core.facts import Fact
+from tieline.core.durable.facts import Fact
 from tieline.wire.reason import Reason
 
 
@@ -139,7 +139,7 @@ class Store(Protocol):
     ) -> int:
         """Take a batch over and return its token; tokens grow.
 
-        ``log`` and ``events`` are the fields of records and occurrences (:mod:`tieline.core.record`).
+        ``log`` and ``events`` are the fields of records and occurrences (:mod:`tieline.log.record`).
         """
 
     @property

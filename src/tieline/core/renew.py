@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tieline.conf.schema import Settings, bound
-from tieline.core.classes import Claims, Classes
 from tieline.core.connection import CONNECTED
+from tieline.core.routing.classes import Claims, Classes
 
 if TYPE_CHECKING:
     from tieline.core.broker import Broker

@@ -9,23 +9,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tieline.conf.schema import bound
-from tieline.core import connect, facts
-from tieline.core import will as wills
 from tieline.core.account import Event
-from tieline.core.asking import Asking
+from tieline.core.durable import facts
+from tieline.core.inbound import connect
+from tieline.core.inbound import will as wills
+from tieline.core.inbound.subscription_request import read_wish
 from tieline.core.message import Message
-from tieline.core.replay import begin
-from tieline.core.routes import weight_of
+from tieline.core.outbound.replay import begin
+from tieline.core.routing.conditional import Asking
+from tieline.core.routing.routes import weight_of
 from tieline.core.session import NEVER, Grant, Held, Session
-from tieline.core.wish import read_wish
 from tieline.sched.levels import Patience
 from tieline.wire.packets import Subscription, Will
 from tieline.wire.properties import WILL, decode_properties
 
 if TYPE_CHECKING:
     from tieline.core.broker import Broker
+    from tieline.core.routing.groups import Group
     from tieline.core.session import Flight
-    from tieline.core.share import Group
 
 Row = Any
 TABLES: Final = (

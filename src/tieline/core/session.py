@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from tieline.sched.queue import Queue
 
 if TYPE_CHECKING:
-    from tieline.core.backlog import Backlog
     from tieline.core.connection import Connection
     from tieline.core.message import Item, Message
-    from tieline.core.replay import Replay
-    from tieline.core.share import Group
+    from tieline.core.outbound.backlog import Backlog
+    from tieline.core.outbound.replay import Replay
+    from tieline.core.routing.groups import Group
     from tieline.core.timers import Timer
     from tieline.match.change import LastValues, References
     from tieline.sched.levels import Patience

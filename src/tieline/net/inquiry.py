@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from tieline.core import why as causes
 from tieline.core.account import NO_LEVEL, Drop
-from tieline.core.trace import Probe, trace
+from tieline.core.answers import why as causes
+from tieline.core.answers.trace import Probe, trace
 from tieline.sched.levels import LEVELS
 
 if TYPE_CHECKING:

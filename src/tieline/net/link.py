@@ -6,7 +6,7 @@ import select
 import socket
 from typing import TYPE_CHECKING
 
-from tieline.core.passing import pass_on
+from tieline.core.inbound.pass_on import pass_on
 from tieline.net.layer import LayerError
 from tieline.net.outq import OutQueue
 

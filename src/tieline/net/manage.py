@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tieline.conf.paths import management_socket, prepare_directory
-from tieline.core.demand import DemandError
-from tieline.core.heat import HeatError
-from tieline.core.standing import standing
-from tieline.core.traffic import hottest, report
+from tieline.core.answers.demand import DemandError
+from tieline.core.answers.standing import standing
+from tieline.core.answers.traffic import hottest, report
+from tieline.core.routing.heat import HeatError
 from tieline.net import demand, heating, inquiry
 from tieline.net.inquiry import KNOWN as INQUIRIES
 from tieline.net.reload import ReloadError, reload

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tieline.core.compiling import compiled
+from tieline.compiling import compiled
 from tieline.plan.arrays import Flags, Floats, Ints
 
 

@@ -27,7 +27,7 @@ from tieline.wire.reason import Reason
 if TYPE_CHECKING:
     from asyncio import Transport
 
-    from tieline.core.heat import HeatTable
+    from tieline.core.routing.heat import HeatTable
     from tieline.net.server import Server
 
 T = TypeVar("T")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from tieline.core.traffic import ClassReport, report
+from tieline.core.answers.traffic import ClassReport, report
 from tieline.version import __version__
 
 if TYPE_CHECKING:

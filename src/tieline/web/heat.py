@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from tieline.core.heat import PERIOD_S, HeatError, HeatTable
+from tieline.core.routing.heat import PERIOD_S, HeatError, HeatTable
 from tieline.net.heating import Kiln, period_of, pieces
 from tieline.web.request import USER, read_body
 

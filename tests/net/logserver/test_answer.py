@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.net.logserver.conftest import Told, told
 from tests.net.logserver.writing import Writer, fill, record
 from tieline.conf.schema import Settings
-from tieline.core.record import Occurrence
+from tieline.log.record import Occurrence
 from tieline.net.logserver import batches, question
 from tieline.net.logserver.answer import Answer, Interrupted
 from tieline.net.logserver.question import Question, Unanswerable

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from tests.net.logserver.test_narrow import TYPED, Sight, clean, records, some_of
 from tests.net.logserver.writing import record
-from tieline.core.compiling import is_compiled
-from tieline.core.log_columns import LOG
-from tieline.core.record import Record
+from tieline.compiling import is_compiled
+from tieline.log.columns import LOG
+from tieline.log.record import Record
 from tieline.net.logserver import by_column, sample
 from tieline.net.logserver.batches import Found
 from tieline.net.logserver.by_column import ByColumn

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.net.logserver.writing import record
-from tieline.core.record import Occurrence
+from tieline.log.record import Occurrence
 from tieline.net.logserver.columns import SCHEMAS, events_batch, log_batch, schema_of
 from tieline.net.logserver.properties import user_properties
 from tieline.net.logserver.question import Unanswerable

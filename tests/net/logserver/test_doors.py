@@ -15,7 +15,7 @@ from argon2 import PasswordHasher
 from tests.kits.certificates import issue
 from tests.net.logserver.conftest import Serve, Server, Start
 from tests.net.logserver.writing import Writer, record
-from tieline.core.record import Occurrence
+from tieline.log.record import Occurrence
 from tieline.net.auth import passwords
 
 CONFIG = """

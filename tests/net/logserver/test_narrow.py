@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from tests.net.logserver.writing import Writer, record
 from tieline.conf.schema import Attribute, Event, Settings
-from tieline.core.log_columns import EVENTS, LOG
-from tieline.core.record import Occurrence, Record, record_up_to
+from tieline.log.columns import EVENTS, LOG
+from tieline.log.record import Occurrence, Record, record_up_to
 from tieline.net.logserver import answer, question
 from tieline.net.logserver import batches as bounds
 from tieline.net.logserver.answer import Answer

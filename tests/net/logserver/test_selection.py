@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.kits.world import World, configured
 from tests.net.logserver.writing import record
 from tieline.conf.schema import Attribute, Event, Settings
-from tieline.core.record import Occurrence
+from tieline.log.record import Occurrence
 from tieline.match.events.sparkplug_schema import payload_class
 from tieline.match.where import Asked, spell
 from tieline.net.logserver import question, selection

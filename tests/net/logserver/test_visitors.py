@@ -10,7 +10,7 @@ import pytest
 from argon2 import PasswordHasher
 
 from tieline.conf.schema import Auth, Rule, Settings
-from tieline.core.record import Occurrence
+from tieline.log.record import Occurrence
 from tieline.net.auth import passwords
 from tieline.net.logserver.visitors import EVENTS, READERS, Turned, Visitor, Visitors
 

@@ -10,7 +10,7 @@ from zlib import crc32
 
 import msgspec
 
-from tieline.core.record import Occurrence, Record, digest_of
+from tieline.log.record import Occurrence, Record, digest_of
 from tieline.net.store.schema import path_of, prepare
 
 

@@ -10,8 +10,8 @@ from time import monotonic
 from types import TracebackType
 from typing import Final, Self
 
-from tieline.core import facts
-from tieline.core.facts import Fact
+from tieline.core.durable import facts
+from tieline.core.durable.facts import Fact
 from tieline.core.restore import State
 from tieline.net.store.durable import Durable
 from tieline.net.store.options import Keep

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from tieline.conf.schema import Settings
-from tieline.core.record import Occurrence, Record
+from tieline.log.record import Occurrence, Record
 from tieline.match.events import Events
 from tieline.net.logserver.columns import SCHEMAS, events_batch, log_batch
 from tieline.pipeline.source.schema import EVENTS_ARROW, LOG_ARROW

@@ -21,7 +21,7 @@ from tieline.cli.pipeline.flags import sentences
 from tieline.cli.trouble import Trouble
 from tieline.conf.schema import Listener as Listening
 from tieline.conf.schema import Settings
-from tieline.core.record import Record, digest_of
+from tieline.log.record import Record, digest_of
 from tieline.pytest_plugin import BrokerThread
 
 Run = Callable[..., str]

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.core.test_capture import Scene
+from tests.core.durable.test_capture import Scene
 from tests.pipeline.jobs.scenes import at, emitted, events_table, frame, rows, stream, traffic
 from tieline.core.account import WAIT_BUCKETS
-from tieline.core.record import Occurrence
+from tieline.log.record import Occurrence
 from tieline.pipeline.jobs.deliveries import deliveries
 from tieline.pipeline.jobs.latency import latency
 from tieline.pipeline.jobs.requirements import BY_NAME, NoRequirement, mapping

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.pipeline.jobs.scenes import events_table, frame, rows, traffic
-from tieline.core.record import Occurrence
+from tieline.log.record import Occurrence
 from tieline.pipeline.jobs.deliveries import deliveries
 from tieline.pipeline.jobs.instance import Instance, Network, Unplannable, instance, written
 from tieline.pipeline.jobs.traffic import demand, homes, unnamed_share

@@ -20,7 +20,7 @@ from tests.net.auth.users import write_users
 from tests.pipeline.source.conftest import Serve
 from tests.pipeline.source.served import Served
 from tieline.conf.schema import Auth, Log, Settings
-from tieline.core.log_columns import SHARD
+from tieline.log.columns import SHARD
 from tieline.net.logserver import batches
 from tieline.net.logserver.columns import SCHEMAS
 from tieline.pipeline.source.client import Gap, LogClient, LogError, Offsets

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.plan.worlds import small
-from tieline.core.compiling import PLAIN
+from tieline.compiling import PLAIN
 from tieline.plan.arrays import TOLERANCE, Arrays, arrays
 from tieline.plan.generate.testset import paper
 from tieline.plan.loops.heap import pop, push

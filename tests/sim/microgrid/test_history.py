@@ -11,8 +11,8 @@ import pytest
 
 from tests.sim.microgrid.conftest import START_S
 from tieline.conf.load import loads
-from tieline.core.log_columns import LOG, SHARD
-from tieline.core.record import digest_of
+from tieline.log.columns import LOG, SHARD
+from tieline.log.record import digest_of
 from tieline.match.events import Events
 from tieline.net.logserver.properties import user_properties
 from tieline.sim.microgrid import World

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from tieline.core.log_columns import LOG, SHARD
+from tieline.log.columns import LOG, SHARD
 
 Floats = NDArray[np.float64]
 

@@ -25,7 +25,7 @@ import msgspec
 import pyarrow as pa
 
 from tieline.conf.schema import Settings
-from tieline.core.log_columns import VERSION
+from tieline.log.columns import VERSION
 from tieline.net.logserver import columns
 from tieline.net.logserver.batches import Batches, Way
 from tieline.net.logserver.by_row import ByRow

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tieline.core.log_columns import PAIR, VALUE
-from tieline.core.record import Record
+from tieline.log.columns import PAIR, VALUE
+from tieline.log.record import Record
 from tieline.net.logserver import columns
 from tieline.net.logserver.batches import Found, Way
 from tieline.net.logserver.loops import maps, records

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from tieline.core.record import Occurrence, record_up_to
+from tieline.log.record import Occurrence, record_up_to
 from tieline.net.logserver import columns
 from tieline.net.logserver.batches import Found
 from tieline.net.logserver.selection import Remembered, Selection

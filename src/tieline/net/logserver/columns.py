@@ -1,4 +1,4 @@
-"""Records as Arrow columns: how each column of the schemas in :mod:`tieline.core.log_columns` is filled."""
+"""Records as Arrow columns: how each column of the schemas in :mod:`tieline.log.columns` is filled."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tieline.core.log_columns import EVENTS, LOG, PAIR, TIME, VALUE
-from tieline.core.record import Occurrence, Record
+from tieline.log.columns import EVENTS, LOG, PAIR, TIME, VALUE
+from tieline.log.record import Occurrence, Record
 from tieline.net.logserver.properties import user_properties
 from tieline.net.logserver.question import Stream, Unanswerable
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 
-from tieline.core.compiling import is_compiled
+from tieline.compiling import is_compiled
 from tieline.net.log import log
 
 

@@ -8,8 +8,8 @@ from typing import Final
 import msgspec
 
 from tieline.conf.schema import Settings
-from tieline.core.log_columns import LOG
-from tieline.core.record import Occurrence
+from tieline.log.columns import LOG
+from tieline.log.record import Occurrence
 from tieline.net.logserver.batches import Found
 from tieline.net.logserver.by_column import ByColumn
 from tieline.net.logserver.question import Question

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
 from tieline.conf.schema import Settings
-from tieline.core.record import Occurrence, Record
+from tieline.log.record import Occurrence, Record
 from tieline.match.events import CodesExhausted, Events, EventType
 from tieline.match.filters import FilterTree
 from tieline.match.where import Predicate, bind

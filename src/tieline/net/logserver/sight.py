@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from tieline.core.record import Occurrence
+from tieline.log.record import Occurrence
 
 
 class Sight(Protocol):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from tieline.core.record import Occurrence, Record
+from tieline.log.record import Occurrence, Record
 from tieline.net.logserver.question import Question, Unanswerable
 from tieline.net.store.reading import Damaged, Gap, Group, Log
 

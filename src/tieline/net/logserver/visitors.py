@@ -29,7 +29,7 @@ from tieline.wire.reason import Reason
 if TYPE_CHECKING:
     from tieline.access.gate import Gate
     from tieline.conf.schema import Settings
-    from tieline.core.record import Occurrence
+    from tieline.log.record import Occurrence
 
 EVENTS: Final = "$SYS/broker/tieline/log/events"
 READERS: Final = "$SYS/broker/tieline/log/readers/"

@@ -21,8 +21,8 @@ from zlib import crc32
 
 import msgspec
 
-from tieline.core import facts
-from tieline.core.facts import Fact
+from tieline.core.durable import facts
+from tieline.core.durable.facts import Fact
 
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(list[tuple[Any, ...]]).decode

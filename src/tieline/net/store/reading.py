@@ -11,7 +11,7 @@ Retention may remove the oldest records at any time: who asks for them gets a :c
 never a shorter answer.  ``Log(data, stream="events")`` reads the broker's events in the same way.
 
 The blob of one row is a MessagePack array of records, each an array of the fields of
-:class:`tieline.core.record.Record` (or ``Occurrence``) without its offset.
+:class:`tieline.log.record.Record` (or ``Occurrence``) without its offset.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from zlib import crc32
 
 import msgspec
 
-from tieline.core.record import Occurrence, Record
+from tieline.log.record import Occurrence, Record
 from tieline.net.store.schema import APPLICATION, STEPS, Unusable, path_of, version_of
 
 R = TypeVar("R", Record, Occurrence)

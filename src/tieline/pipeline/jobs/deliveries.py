@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from tieline.core.account import WAIT_BUCKETS
-from tieline.core.chronicle import OTHERS
+from tieline.core.durable.chronicle import OTHERS
 
 #: Upper ends of the buckets of waiting times in milliseconds.  The last bucket has none: it holds everything else.
 EDGES_MS: Final = tuple(1 << bucket for bucket in range(WAIT_BUCKETS))

@@ -7,7 +7,7 @@ from typing import Final
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
 
-from tieline.core.chronicle import OTHERS
+from tieline.core.durable.chronicle import OTHERS
 from tieline.pipeline.jobs.deliveries import named
 
 #: A row of the matrix is one of these.

@@ -11,7 +11,7 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
-from tieline.core.log_columns import SHARD
+from tieline.log.columns import SHARD
 from tieline.pipeline.source.client import Gap
 from tieline.pipeline.source.options import SourceOptions
 from tieline.pipeline.source.schema import ARROW

@@ -1,6 +1,6 @@
 """The columns that ``format("tieline")`` gives: those of the log, and behind them which broker they came from.
 
-There is one definition, in Arrow (:mod:`tieline.core.log_columns`); Spark's is derived from it.
+There is one definition, in Arrow (:mod:`tieline.log.columns`); Spark's is derived from it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from tieline.core import log_columns
-from tieline.core.log_columns import SHARD
+from tieline.log import columns as log_columns
+from tieline.log.columns import SHARD
 
 LOG_ARROW: Final[pa.Schema] = log_columns.LOG.append(SHARD)
 EVENTS_ARROW: Final[pa.Schema] = log_columns.EVENTS.append(SHARD)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tieline.core.compiling import compiled
+from tieline.compiling import compiled
 from tieline.plan.arrays import Floats
 from tieline.plan.loops.anneal import take_off, undo
 from tieline.plan.loops.choose import blockers

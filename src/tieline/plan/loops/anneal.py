@@ -19,7 +19,7 @@ from typing import Final
 
 import numpy as np
 
-from tieline.core.compiling import compiled
+from tieline.compiling import compiled
 from tieline.plan.arrays import Floats
 from tieline.plan.loops.chance import below, uniform
 from tieline.plan.loops.choose import around_link, around_node, around_topic, around_wronged, some_unmet

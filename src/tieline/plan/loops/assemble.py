@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tieline.core.compiling import compiled
+from tieline.compiling import compiled
 from tieline.plan.arrays import Flags, Floats, Ints
 from tieline.plan.loops.chance import Seed, below, uniform
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from tieline.core.compiling import compiled
+from tieline.compiling import compiled
 from tieline.plan.arrays import Floats
 
 Seed = npt.NDArray[np.uint64]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tieline.core.compiling import compiled
+from tieline.compiling import compiled
 from tieline.plan.loops.chance import below
 from tieline.plan.loops.negotiate import passes
 from tieline.plan.loops.values import Desk, Net, Search, State

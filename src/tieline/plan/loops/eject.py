@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tieline.core.compiling import compiled
+from tieline.compiling import compiled
 from tieline.plan.arrays import Floats, Ints
 from tieline.plan.loops.chance import Seed, below, surcharge, uniform
 from tieline.plan.loops.values import Desk, Net, State

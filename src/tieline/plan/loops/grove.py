@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tieline.core.compiling import compiled
+from tieline.compiling import compiled
 from tieline.plan.arrays import Arrays, Floats, Ints
 from tieline.plan.loops.heap import pop, push
 from tieline.plan.loops.values import Net, Small

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tieline.core.compiling import compiled
+from tieline.compiling import compiled
 from tieline.plan.arrays import Floats, Ints
 
 

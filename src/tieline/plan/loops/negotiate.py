@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tieline.core.compiling import compiled
+from tieline.compiling import compiled
 from tieline.plan.arrays import Flags, Floats, Ints
 from tieline.plan.loops.values import Desk, Net, State
 from tieline.plan.loops.ways import find, join, leave

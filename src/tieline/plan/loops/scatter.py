@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from tieline.core.compiling import compiled
+from tieline.compiling import compiled
 from tieline.plan.arrays import Floats
 from tieline.plan.loops.chance import Seed, below, uniform
 from tieline.plan.loops.values import Desk, Net, State

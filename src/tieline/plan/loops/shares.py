@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tieline.core.compiling import compiled
+from tieline.compiling import compiled
 from tieline.plan.arrays import Arrays, Floats, Ints
 from tieline.plan.loops.grove import Grove, cheapest_tree, harvest, size_of
 from tieline.plan.loops.values import Net, Small, cheapest_ways

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tieline.core.compiling import compiled
+from tieline.compiling import compiled
 from tieline.plan.arrays import TOLERANCE, Arrays, Flags, Floats, Ints
 from tieline.plan.loops.chance import Seed, seeded
 from tieline.plan.loops.heap import pop, push

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tieline.core.compiling import compiled
+from tieline.compiling import compiled
 from tieline.plan.arrays import Flags, Floats
 from tieline.plan.loops.heap import pop, push
 from tieline.plan.loops.values import Desk, Net, Small, State

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 from threading import Event, Thread
 
-from tieline.core.compiling import is_compiled
+from tieline.compiling import is_compiled
 from tieline.plan.search.dual import Dual, Insight
 
 

@@ -1,7 +1,7 @@
 """Months of a world as Parquet files in the shape of a broker's log, without a broker.
 
 The rows are those that ``[log] capture`` would have kept of the same world: the same columns and types
-(:mod:`tieline.core.log_columns`), one offset after the other, and behind them the name of the broker they stand for.
+(:mod:`tieline.log.columns`), one offset after the other, and behind them the name of the broker they stand for.
 ``attributes`` is left empty: the payload says the same, and whoever decodes it need not trust us.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tieline.core.record import digest_of
+from tieline.log.record import digest_of
 from tieline.sim.microgrid.extra import need
 from tieline.sim.microgrid.messages import CLASSES, LEVELS
 from tieline.sim.microgrid.rows import tables
@@ -88,7 +88,7 @@ class _Log:
     """A log that grows: what a broker would have added to the messages of the world."""
 
     def __init__(self, world: World, *, readings_qos: int, shard: str, run: str, offset: int) -> None:
-        from tieline.core.log_columns import LOG, SHARD
+        from tieline.log.columns import LOG, SHARD
 
         self.offset = offset
         self._schema = LOG.append(SHARD)
@@ -161,7 +161,7 @@ def _joined(compute: Any, *pieces: Any) -> Any:
 
 def _properties(pa: Any, seq: Any, has: NDArray[np.bool_]) -> Any:
     """A list with the pair ``seq`` where there is one; the flat values are one after the other."""
-    from tieline.core.log_columns import PAIR
+    from tieline.log.columns import PAIR
 
     names = pa.array(["seq"]).take(pa.array(np.zeros(len(seq), np.int8)))
     pairs = pa.StructArray.from_arrays([names, seq], fields=list(PAIR))

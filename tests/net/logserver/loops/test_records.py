@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tieline.core.record import Record
+from tieline.log.record import Record
 from tieline.net.logserver.loops import records
 from tieline.net.logserver.loops.records import Places
 

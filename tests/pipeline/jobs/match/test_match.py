@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.core.test_capture import Scene
+from tests.core.durable.test_capture import Scene
 from tests.pipeline.jobs.scenes import frame, log_table, rows, stream
 from tieline.conf.schema import Attribute, Event, Settings
-from tieline.core.record import Record
+from tieline.log.record import Record
 from tieline.match.events import Events
 from tieline.pipeline.jobs.match.job import match_events, match_messages, match_payloads
 from tieline.pipeline.jobs.match.subscriptions import NoSubscription, Subscription, subscription

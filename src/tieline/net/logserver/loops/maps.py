@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tieline.core.compiling import compiled
+from tieline.compiling import compiled
 from tieline.net.logserver.loops.records import Places
 from tieline.net.logserver.loops.values import Bytes, big_endian, integer_at, map_at, signed, stretch_of, text_at
 

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tieline.core.compiling import compiled
+from tieline.compiling import compiled
 from tieline.net.logserver.loops.values import (
     BINARY,
     FLAG,

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tieline.core.compiling import compiled
+from tieline.compiling import compiled
 
 Bytes = NDArray[np.uint8]
 

@@ -1,0 +1,1 @@
+"""Questions about the broker, answered from its state without changing it."""

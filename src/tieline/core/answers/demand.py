@@ -1,0 +1,208 @@
+"""What a broker is asked to carry: who publishes how much under which name, and who wants what.
+
+Theory of operation
+-------------------
+No message pays for being counted unless somebody has asked for it.  :meth:`Demand.begin` starts a count; from then on
+the broker shows every message that it accepts to :class:`Demand`, which also passes it on to the log.  The first
+:meth:`Demand.take` ends the count.  What was found comes in portions, because a broker may have a million
+subscriptions, and nobody may wait on the loop while they are listed.  A count that nobody takes is forgotten after a
+while, so an asker that dies leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from tieline.core.account import Event
+from tieline.core.routing.conditional import Asking
+from tieline.wire.frames import encode_varint
+from tieline.wire.topics import split_share
+
+if TYPE_CHECKING:
+    from tieline.core.broker import Broker
+    from tieline.core.message import Burst, Item, Message
+    from tieline.core.session import Session
+    from tieline.core.timers import Timer
+
+#: Counts at a time, and pairs of publisher and topic in one of them; what has no room is counted without its name.
+MOST_COUNTS: Final = 4
+MOST_FLOWS: Final = 50_000
+#: Flows and subscriptions in one portion of an answer.
+PORTION: Final = 1_000
+
+
+class DemandError(ValueError):
+    """Why a count cannot be begun or taken; the text is a sentence without its full stop."""
+
+
+class Flow(NamedTuple):
+    """What one client has published under one name."""
+
+    publisher: str
+    topic: str
+    #: The highest of its messages.
+    level: int
+    messages: int
+    #: Of the packets in which the messages came, or would go out in 3.1.1.
+    bytes: int
+
+
+class Subscribed(NamedTuple):
+    """One subscription of a client, whether it is connected or not."""
+
+    client: str
+    filter: str
+    #: The name of the group with which it shares the messages; empty for none.
+    share: str
+    #: It wants only some of the messages, by what they say.
+    is_conditional: bool
+
+
+class Portion(NamedTuple):
+    """A part of what was found."""
+
+    #: How long it was counted.
+    seconds: float
+    #: Messages that there was no room to name.
+    unnamed: int
+    flows: list[Flow]
+    subscriptions: list[Subscribed]
+    is_last: bool
+
+
+class _Count:
+    """One count; when it has ended, what is left of it to be taken."""
+
+    __slots__ = ("began", "flows", "flows_left", "patience_s", "seconds", "subscriptions_left", "timer", "unnamed")
+
+    def __init__(self, began: float, patience_s: float) -> None:
+        self.began = began
+        #: How long it waits for its asker, each time.
+        self.patience_s = patience_s
+        #: How long it was; zero while it lasts.
+        self.seconds = 0.0
+        #: The highest level, messages and bytes; by publisher and topic.
+        self.flows: dict[tuple[str, bytes], list[int]] = {}
+        self.unnamed = 0
+        self.flows_left: Iterator[Flow] = iter(())
+        self.subscriptions_left: Iterator[Subscribed] = iter(())
+        self.timer: Timer | None = None
+
+    def add(self, item: Item, size: int) -> None:
+        """Messages were accepted."""
+        key = (item.publisher, item.topic)
+        sums = self.flows.get(key)
+        if sums is None:
+            if len(self.flows) >= MOST_FLOWS:
+                self.unnamed += item.messages
+                return
+            sums = self.flows[key] = [0, 0, 0]
+        sums[0] = max(sums[0], item.level)
+        sums[1] += item.messages
+        sums[2] += size
+
+    def end(self, sessions: Iterable[Session], now: float) -> None:
+        """Nothing more is added."""
+        self.seconds = now - self.began
+        self.flows_left = (Flow(publisher, topic.decode(), *sums) for (publisher, topic), sums in self.flows.items())
+        self.subscriptions_left = _subscriptions(list(sessions))
+
+
+class Demand:
+    """The counts of one broker; sees every accepted message while there are some."""
+
+    __slots__ = ("_broker", "_counts", "_numbered", "_running")
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        #: By number, those that were not taken completely.
+        self._counts: dict[int, _Count] = {}
+        #: Those that have not ended.
+        self._running: dict[int, _Count] = {}
+        self._numbered = 0
+
+    def begin(self, patience_s: float, now: float, *, by: str = "") -> int:
+        """Count from now on; the number under which it can be taken, before so many seconds have passed.
+
+        Each portion has the same time.
+        """
+        if len(self._counts) >= MOST_COUNTS:
+            raise DemandError(f"{MOST_COUNTS} counts are under way already; each ends when it is taken, or by itself")
+        self._numbered += 1
+        number, count = self._numbered, _Count(now, patience_s)
+        self._remember(number, count, now)
+        self._counts[number] = self._running[number] = count
+        self._attend()
+        self._broker.account.tell(Event("demand", by, "", f"publishers are counted for {patience_s:g} s at most"))
+        return number
+
+    def take(self, number: int, now: float) -> Portion:
+        """The next portion of a count, which the first one ends; after the last one it is forgotten."""
+        count = self._counts.get(number)
+        if count is None:
+            raise DemandError(f"there is no count {number}: it was taken, or forgotten because nobody came for it")
+        if self._running.pop(number, None) is not None:
+            count.end(self._broker.sessions.values(), now)
+            self._attend()
+        flows = list(islice(count.flows_left, PORTION))
+        subscriptions = list(islice(count.subscriptions_left, PORTION - len(flows)))
+        is_last = len(flows) + len(subscriptions) < PORTION
+        if is_last:
+            self._forget(number)
+        else:
+            self._remember(number, count, now)
+        return Portion(count.seconds, count.unnamed, flows, subscriptions, is_last)
+
+    # -- what the broker calls for accepted messages, as it would call Capture
+
+    def message(self, session: Session, message: Message, packet_id: int = 0, *, dup: bool = False) -> None:
+        """Count a message."""
+        size = _size(message)
+        for count in self._running.values():
+            count.add(message, size)
+        if self._broker.capture is not None:
+            self._broker.capture.message(session, message, packet_id, dup=dup)
+
+    def burst(self, session: Session, burst: Burst) -> None:
+        """The same for QoS 0 messages as they came."""
+        for count in self._running.values():
+            count.add(burst, burst.size)
+        if self._broker.capture is not None:
+            self._broker.capture.burst(session, burst)
+
+    def _remember(self, number: int, count: _Count, now: float) -> None:
+        self._broker.timers.cancel(count.timer)
+        count.timer = self._broker.timers.at(now + count.patience_s, lambda _due: self._forget(number))
+
+    def _forget(self, number: int) -> None:
+        count = self._counts.pop(number)
+        self._broker.timers.cancel(count.timer)
+        if self._running.pop(number, None) is not None:
+            self._attend()
+
+    def _attend(self) -> None:
+        """See messages while something is counted, and only then."""
+        broker = self._broker
+        broker.witness = self if self._running else broker.capture
+        broker.is_observed = broker.witness is not None or broker.chronicle is not None
+
+
+def _subscriptions(sessions: Iterable[Session]) -> Iterator[Subscribed]:
+    for session in sessions:
+        # copied when it is this session's turn: the next portion may be asked for after it has changed
+        for written, held in list(session.subscriptions.items()):
+            if isinstance(held, Asking):
+                yield Subscribed(session.client_id, held.filter, held.share or "", is_conditional=True)
+            else:
+                share, filter_ = split_share(written)
+                yield Subscribed(session.client_id, filter_, share or "", is_conditional=False)
+
+
+def _size(message: Message) -> int:
+    """The bytes of its packet; its properties count where it has some."""
+    inside = 2 + len(message.topic) + (2 if message.qos else 0) + len(message.payload)
+    if message.properties:
+        inside += len(encode_varint(len(message.properties))) + len(message.properties)
+    return 1 + len(encode_varint(inside)) + inside

@@ -1,0 +1,280 @@
+"""What must be permanent before it is acknowledged.
+
+Handlers note what changed and hand their acknowledgements over; when a chunk is done the facts go to the store as one
+batch, and the acknowledgements leave once the store has committed it.  With a store that keeps nothing they leave at
+once.  The same holds for QoS 2 messages.  One that arrives is taken over, that is made permanent, then it is *routed*;
+one that leaves gets its packet id, that is made permanent, then it *departs*.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from tieline.core.durable import facts
+from tieline.wire.properties import encode_properties
+
+if TYPE_CHECKING:
+    from tieline.core.connection import Connection
+    from tieline.core.durable.facts import Fact
+    from tieline.core.inbound.taken_over import Owed
+    from tieline.core.message import Message
+    from tieline.core.ports import Store
+    from tieline.core.session import Grant, Held, Session
+
+#: An answer to be said, or the packet id of a message that may depart.
+Release = bytes | int
+
+
+class Journal:
+    """Facts of the current chunk, and what waits for a commit."""
+
+    __slots__ = (
+        "_events",
+        "_facts",
+        "_last",
+        "_log",
+        "_permanent",
+        "_released",
+        "_store",
+        "_unrouted",
+        "_waiting",
+        "commits",
+        "epoch_s",
+        "is_volatile",
+        "messages",
+        "routable",
+        "sessions",
+        "trouble",
+        "waiting",
+    )
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        #: Nobody will read the facts: do not make them.
+        self.is_volatile = store.is_volatile
+        #: What to add to the broker's time to get seconds since 1970.
+        self.epoch_s = 0.0
+        #: The numbers given last.
+        self.messages = 0
+        self.sessions = 0
+        #: Why the store cannot take anything at the moment; empty when it can.
+        self.trouble = ""
+        self._facts: list[Fact] = []
+        self._log: list[tuple[object, ...]] = []
+        self._events: list[tuple[object, ...]] = []
+        #: What the facts of the current chunk release.
+        self._released: list[tuple[Connection, Release, bool]] = []
+        #: What they take over: messages that will be routed.
+        self._unrouted: list[Owed] = []
+        #: The same of earlier chunks, oldest first, with the token they wait for.
+        self._waiting: deque[tuple[int, list[tuple[Connection, Release, bool]], list[Owed]]] = deque()
+        #: Messages that may be routed now.
+        self.routable: list[Owed] = []
+        #: How many acknowledgements and departures wait.
+        self.waiting = 0
+        self._last = 0
+        #: How often the store has said that more is permanent, and up to which token.
+        self.commits = 0
+        self._permanent = 0
+
+    # -- what changed; callers ask ``is_volatile`` first
+
+    def session(self, session: Session) -> None:
+        """A session began or its terms changed."""
+        will = session.will
+        left = session.left
+        patience = session.patience
+        self._facts.append(
+            (
+                facts.SESSION,
+                session.number,
+                session.client_id,
+                session.user,
+                session.expiry_s,
+                None if left is None else left + self.epoch_s,
+                None
+                if will is None
+                else (will.topic, will.payload, will.qos, will.retain, encode_properties(will.properties)),
+                None if patience is None else (patience.period_s, patience.frequency, patience.timeout_s),
+            )
+        )
+
+    def forget(self, session: Session) -> None:
+        """A session is over."""
+        self._facts.append((facts.FORGET, session.number))
+
+    def subscribed(self, session: Session, held: Held, *, is_replaying: bool = False) -> None:
+        """A subscription was granted or replaced; or it begins or ends to wait for more retained messages."""
+        wish = held.options
+        options = wish.qos | wish.no_local << 2 | wish.retain_as_published << 3 | wish.retain_handling << 4
+        if is_replaying:
+            options |= facts.REPLAYING
+        self._facts.append(
+            (facts.SUBSCRIBE, session.number, wish.filter, options, held.identifier, held.conditions),
+        )
+
+    def unsubscribed(self, session: Session, filter_: str) -> None:
+        """A subscription is over."""
+        self._facts.append((facts.UNSUBSCRIBE, session.number, filter_))
+
+    def retained(self, message: Message) -> None:
+        """A message is its topic's retained one."""
+        self._facts.append((facts.RETAIN, 0, message.topic, message.number or self._number(message)))
+
+    def cleared(self, topic: bytes) -> None:
+        """A topic has no retained message any more."""
+        self._facts.append((facts.CLEAR, 0, topic))
+
+    def queued(self, session: Session, message: Message, grant: Grant) -> None:
+        """A QoS 1 or 2 message waits for a session."""
+        number = message.number or self._number(message)
+        self._facts.append((facts.QUEUE, session.number, number, *_terms(grant)))
+
+    def sent(self, session: Session, message: Message, grant: Grant, packet_id: int) -> None:
+        """What waited got a packet id."""
+        self._facts.append((facts.SENT, session.number, message.number, *_terms(grant), packet_id))
+
+    def dropped(self, session: Session, message: Message, grant: Grant) -> None:
+        """What waited was discarded."""
+        self._facts.append((facts.DROP, session.number, message.number, *_terms(grant)))
+
+    def received(self, session: Session, packet_id: int) -> None:
+        """PUBREC: the message is the client's."""
+        self._facts.append((facts.RECEIVED, session.number, packet_id))
+
+    def settled(self, session: Session, packet_id: int) -> None:
+        """One of our packet ids is free."""
+        self._facts.append((facts.SETTLED, session.number, packet_id))
+
+    def held(self, session: Session, packet_id: int) -> None:
+        """One of their packet ids is taken."""
+        self._facts.append((facts.HOLD, session.number, packet_id))
+
+    def freed(self, session: Session, packet_id: int) -> None:
+        """One of their packet ids is free."""
+        self._facts.append((facts.RELEASE, session.number, packet_id))
+
+    def unrouted(self, owed: Owed) -> None:
+        """A message was taken over; it is routed when everything noted so far is permanent."""
+        message = owed.message
+        self._facts.append((facts.UNROUTED, 0, message.number or self._number(message)))
+        self._unrouted.append(owed)
+
+    def routed(self, message: Message) -> None:
+        """It was routed."""
+        self._facts.append((facts.ROUTED, 0, message.number))
+
+    def produced(self, producer: str, number: int, at: float) -> None:
+        """A number of a producer was accepted."""
+        self._facts.append((facts.PRODUCED, 0, producer, number, at + self.epoch_s))
+
+    def unproduced(self, producer: str) -> None:
+        """A producer is forgotten."""
+        self._facts.append((facts.UNPRODUCED, 0, producer))
+
+    def logged(self, record: tuple[object, ...]) -> None:
+        """A captured message, as the fields of a :class:`tieline.log.record.Record`."""
+        self._log.append(record)
+
+    def happened(self, occurrence: tuple[object, ...]) -> None:
+        """An event, as the fields of a :class:`tieline.log.record.Occurrence`."""
+        self._events.append(occurrence)
+
+    def _number(self, message: Message) -> int:
+        """Describe a message that facts will name."""
+        self.messages = message.number = number = self.messages + 1
+        self._facts.append(
+            (
+                facts.MESSAGE,
+                0,
+                number,
+                message.topic,
+                message.payload,
+                message.qos,
+                message.retain,
+                message.properties,
+                None if message.expires is None else message.expires + self.epoch_s,
+                message.publisher,
+                message.level,
+                message.taxon,
+                message.at + self.epoch_s,
+            )
+        )
+        return number
+
+    @property
+    def noted(self) -> int:
+        """How much was noted in the current chunk that an acknowledgement may have to wait for."""
+        return len(self._facts) + len(self._log)
+
+    def next_session(self) -> int:
+        """A number for a new session."""
+        self.sessions += 1
+        return self.sessions
+
+    # -- what waits for it
+
+    def acknowledge(self, conn: Connection, data: bytes, *, counts: bool = False) -> None:
+        """Send ``data`` when everything noted so far is permanent; until then it ``counts`` as unacknowledged."""
+        if self.is_volatile:
+            conn.say(data)
+        else:
+            conn.unacknowledged += counts
+            self._released.append((conn, data, counts))
+
+    def depart(self, conn: Connection, packet_id: int) -> None:
+        """Let a message go out when everything noted so far, its packet id included, is permanent."""
+        self._released.append((conn, packet_id, False))
+
+    @property
+    def is_behind(self) -> bool:
+        """The store has more to do than it should: nothing more should be read from clients."""
+        return self._store.is_behind
+
+    def seal(self) -> list[Connection]:
+        """Hand the batch over; the connections whose acknowledgements may leave."""
+        if self._facts or self._log or self._events:
+            self._last = self._store.submit(self._facts, self._log, self._events)
+            self._facts, self._log, self._events = [], [], []
+        if self._released or self._unrouted:
+            self._waiting.append((self._last, self._released, self._unrouted))
+            self.waiting += len(self._released)
+            self._released, self._unrouted = [], []
+        return self.committed(self._store.committed) if self._waiting else []
+
+    def committed(self, token: int) -> list[Connection]:
+        """Everything up to this token is permanent; the connections on which something may happen now."""
+        if token > self._permanent:
+            self._permanent = token
+            self.commits += 1
+        changed: list[Connection] = []
+        last: Connection | None = None
+        waiting = self._waiting
+        while waiting and waiting[0][0] <= token:
+            _, released, unrouted = waiting.popleft()
+            self.waiting -= len(released)
+            self.routable += unrouted
+            for conn, what, counts in released:
+                conn.unacknowledged -= counts
+                if conn.closing:
+                    continue
+                if isinstance(what, bytes):
+                    conn.say(what)
+                else:
+                    conn.departing.append(what)
+                if conn is not last:
+                    changed.append(conn)
+                    last = conn
+        return changed
+
+
+def _terms(grant: Grant) -> tuple[int, bytes, str]:
+    """How a session gets a message, as facts say it; the same for every message of a grant."""
+    terms = grant.terms
+    if terms is None:
+        options = grant.qos | (grant.keep_retain and facts.KEEP_RETAIN) | (grant.set_retain and facts.SET_RETAIN)
+        group = grant.group
+        share = "" if group is None else f"{group.name}/{group.filter}"
+        terms = grant.terms = (options, grant.identifiers, share)
+    return terms

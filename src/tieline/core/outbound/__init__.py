@@ -1,0 +1,1 @@
+"""From a route to bytes: queues, policies, the in-flight window, and what one connection writes next."""

@@ -1,0 +1,1 @@
+"""What the log keeps, as records and as columns."""

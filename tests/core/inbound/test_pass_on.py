@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.core.conversation import Step, conversations, serve
+from tests.kits.check_access import LateAccess
+from tests.kits.world import Client, World
+from tieline.core.inbound.pass_on import pass_on
+from tieline.wire.codec import encode
+from tieline.wire.packets import Packet, Publish
+
+
+@settings(max_examples=200, deadline=None)
+@given(conversations(), st.booleans())
+def test_passing_on_comes_to_the_same(steps: list[Step], guarded: bool) -> None:
+    assert serve(steps, "alone", guarded=guarded) == serve(steps, "whole", guarded=guarded)
+
+
+@pytest.fixture(params=[4, 5])
+def version(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
+class Scene:
+    """A publisher, a subscriber, and a topic whose route is remembered."""
+
+    def __init__(self, version: int, **options: int) -> None:
+        self.version = version
+        self.world = World(**options)  # type: ignore[arg-type]  # the test names real settings
+        self.publisher = self.world.client("p", version=version)
+        self.subscriber = self.world.client("s", version=version)
+        self.subscriber.subscribe("topic")
+        self.publisher.publish("topic")
+        self.subscriber.take()
+
+    def passes(self, packet: Packet | bytes | None = None, publisher: Client | None = None) -> bool:
+        """Whether these bytes would be passed on; nothing happens if not."""
+        data = (
+            packet
+            if isinstance(packet, bytes)
+            else encode(packet or Publish(topic="topic", payload=b"x"), self.version)
+        )
+        before = self.world.broker.account.packets_in
+        conn = (publisher or self.publisher).connection
+        grants = pass_on(self.world.broker, conn, data, self.world.now)
+        assert (self.world.broker.account.packets_in > before) == (grants is not None)
+        return grants is not None
+
+
+def test_a_lone_message_of_a_known_topic_passes(version: int) -> None:
+    scene = Scene(version)
+    grants = pass_on(
+        scene.world.broker,
+        scene.publisher.connection,
+        encode(Publish(topic="topic", payload=b"x" * 500), version),
+        scene.world.now,
+    )
+    assert grants is not None
+    assert [grant.session.client_id for grant in grants] == ["s"]
+
+
+def test_it_counts_as_a_sign_of_life(version: int) -> None:
+    scene = Scene(version)
+    scene.world.advance(10)
+    assert scene.passes()
+    assert scene.publisher.connection.last_in == scene.world.now
+
+
+def test_other_packets_do_not_pass(version: int) -> None:
+    scene = Scene(version)
+    message = encode(Publish(topic="topic", payload=b"x"), version)
+    assert not scene.passes(Publish(topic="other", payload=b"x"))
+    assert not scene.passes(Publish(topic="topic", payload=b"x", retain=True))
+    assert not scene.passes(Publish(topic="topic", payload=b"x", qos=1, packet_id=1))
+    assert not scene.passes(message * 2)
+    assert not scene.passes(message[:-1])
+    assert not scene.passes(message + b"\xc0\x00")
+    assert not scene.passes(b"\xc0\x00")
+    assert not scene.passes(b"\x30\xff\xff\xff\x7f" + bytes(20))
+    if version == 5:
+        assert not scene.passes(Publish(topic="topic", payload=b"x", properties={"content_type": "text"}))
+    assert scene.passes(message)
+
+
+def test_not_into_the_middle_of_a_packet(version: int) -> None:
+    scene = Scene(version)
+    scene.publisher.send(b"\x30\x10")
+    assert not scene.passes()
+
+
+def test_not_ahead_of_what_waits(version: int) -> None:
+    scene = Scene(version)
+    scene.subscriber.stall()
+    scene.publisher.publish("topic", b"first")
+    assert not scene.passes()
+    scene.subscriber.resume()
+    assert scene.passes()
+
+
+def test_not_through_a_socket_that_is_full(version: int) -> None:
+    scene = Scene(version)
+    scene.subscriber.connection.is_blocked = True
+    assert not scene.passes()
+
+
+def test_not_if_one_receiver_needs_other_bytes(version: int) -> None:
+    scene = Scene(version)
+    other = scene.world.client("o", version=9 - version)
+    other.subscribe("topic")
+    scene.publisher.publish("topic")
+    assert not scene.passes()
+    other.drop()
+    scene.publisher.publish("topic")
+    assert scene.passes()
+
+
+@pytest.mark.parametrize("options", [{"topic_alias_maximum": 5}, {"maximum_packet_size": 20}])
+def test_not_to_a_client_with_wishes_of_its_own(options: dict[str, int]) -> None:
+    scene = Scene(5)
+    picky = scene.world.client("o", **options)  # type: ignore[arg-type]  # properties of CONNECT
+    picky.subscribe("topic")
+    scene.publisher.publish("topic")
+    assert not scene.passes(Publish(topic="topic", payload=bytes(30)))
+
+
+def test_not_with_an_identifier_a_share_or_no_local() -> None:
+    for filter_, options in (
+        ("topic", {"subscription_identifier": [1]}),
+        ("$share/g/topic", {}),
+        ("topic", {"no_local": True}),
+    ):
+        scene = Scene(5)
+        scene.world.client("o").subscribe(filter_, **options)
+        scene.publisher.publish("topic")
+        assert not scene.passes()
+
+
+def test_not_to_a_client_that_is_away(version: int) -> None:
+    scene = Scene(version)
+    away = scene.world.durable("d", version=version)
+    away.subscribe("topic")
+    away.drop()
+    scene.publisher.publish("topic")
+    assert not scene.passes()
+
+
+def test_not_above_the_size_that_is_allowed(version: int) -> None:
+    scene = Scene(version, packet_bytes=100)
+    assert not scene.passes(Publish(topic="topic", payload=bytes(100)))
+    assert scene.passes(Publish(topic="topic", payload=bytes(80)))
+
+
+def test_not_without_a_verdict() -> None:
+    access = LateAccess(late=frozenset({"publish"}))
+    world = World(access=access)
+    publisher, stranger = world.client("p", version=4), world.client("stranger", version=4)
+    publisher.put("topic")
+    access.answer(world)
+    data = encode(Publish(topic="topic", payload=b"x"), 4)
+    assert pass_on(world.broker, publisher.connection, data, world.now) is not None
+    assert pass_on(world.broker, stranger.connection, data, world.now) is None
+
+
+def test_nobody_may_want_it(version: int) -> None:
+    scene = Scene(version)
+    scene.subscriber.unsubscribe("topic")
+    scene.publisher.publish("topic")
+    assert (
+        pass_on(
+            scene.world.broker,
+            scene.publisher.connection,
+            encode(Publish(topic="topic", payload=b""), version),
+            scene.world.now,
+        )
+        == ()
+    )
+
+
+def test_messages_are_counted_by_level_before_anybody_uses_levels() -> None:
+    world = World()
+    subscriber, publisher = world.client("s"), world.client("p")
+    subscriber.subscribe("t")
+    for _ in range(3):
+        publisher.publish("t", b"payload")
+    assert not world.broker.has_levels
+    assert world.broker.account.received_by_level == [0, 3, 0, 0]
