@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from fuzz import hunt
 from fuzz.corpus import SAID_BY_CLIENTS, SAID_BY_SERVERS, connects, encoded
 from tieline.core.broker import Broker
-from tieline.core.connection import Connection
+from tieline.core.client import Connection
 from tieline.wire.codec import encode
 from tieline.wire.frames import find_frame
 from tieline.wire.packets import Connect, Packet, PacketType, Publish, Subscribe, Subscription
@@ -59,7 +59,7 @@ def _drain(broker: Broker, conns: list[Connection], now: float) -> list[bytes]:
     sent = [b""] * len(conns)
     while True:
         broker.tick(now)
-        news = [broker.fill(conn, _ROOM, now) for conn in conns]
+        news = [b"".join(broker.fill(conn, _ROOM, now)) for conn in conns]
         if not any(news):
             return sent
         sent = [old + new for old, new in zip(sent, news, strict=True)]

@@ -8,8 +8,7 @@ from tests.access.ruled import Ruled, ruled
 from tests.kits.world import Client, World
 from tieline.conf.schema import Attribute, Event, Limits, Listener, Mqtt, Rule, Settings, UserLimit
 from tieline.core.account import Drop
-from tieline.core.connection import Hold
-from tieline.core.renew import renew
+from tieline.core.client import Hold
 from tieline.wire.packets import Pingreq, Pingresp, Puback, Publish, Suback, Subscribe, Subscription, Will
 from tieline.wire.reason import Reason
 
@@ -250,7 +249,7 @@ def test_other_rules_hold_at_once_for_what_is_connected() -> None:
     access = world.broker.access
     assert isinstance(access, Ruled)
     access.rules = type(access.rules)(settings)
-    renew(world.broker, settings)
+    world.broker.renew(settings)
     ann.put("secret/x", b"after")
     ann.put("open/x", b"open")
     assert payloads(eve) == [b"open"]

@@ -244,3 +244,10 @@ def test_3_1_2_8_the_will_is_published_when_the_server_ends_the_connection(new_w
     client.send(raw.publish(5, "a", flags=0x4, packet_id=1), raw.publish(5, "a", flags=0x4, packet_id=2))
     assert client.closed
     watcher.expect(Publish, payload=b"gone")
+
+
+@clause("MQTT-3.3.2-14", "MQTT-4.7.3-1")
+@pytest.mark.parametrize("topic", ["", "+", "answer/#"])
+def test_3_3_2_14_a_will_whose_answers_have_no_topic_name_is_refused(world: World, topic: str) -> None:
+    client = world.client(will=will(properties={"response_topic": topic}))
+    client.expect_refusal(Reason.PROTOCOL_ERROR)

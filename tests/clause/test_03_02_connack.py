@@ -128,7 +128,7 @@ def test_3_2_2_2_a_clean_start_has_no_session_present(world: World, version: int
 def test_3_2_2_6_a_refusal_has_no_session_present(new_world: NewWorld, version: int, reason: Reason) -> None:
     world = new_world()
     world.durable(version=version).drop()
-    world.broker.access = Closed(reason)
+    world.broker.questions.access = Closed(reason)
     client = world.durable(version=version)
     refusal = client.expect_refusal(reason)
     assert not refusal.session_present

@@ -195,6 +195,17 @@ def test_3_3_2_14_a_response_topic_with_a_wildcard_is_refused(world: World, topi
     assert client.closed or client.expect(Puback).reason >= 0x80
 
 
+@clause("MQTT-4.7.3-1")
+@pytest.mark.parametrize("qos", [0, 1, 2])
+def test_4_7_3_1_an_empty_response_topic_is_refused(world: World, qos: int) -> None:
+    watcher = world.client("watcher")
+    watcher.subscribe("#")
+    client = world.client()
+    client.put("a", qos=qos, response_topic="")
+    client.expect_end(Reason.PROTOCOL_ERROR)
+    watcher.expect_nothing()
+
+
 @clause("MQTT-3.3.2-5")
 @pytest.mark.parametrize("qos", [1, 2])
 def test_3_3_2_5_a_message_that_waited_too_long_is_not_delivered(world: World, qos: int) -> None:

@@ -260,3 +260,23 @@ def test_4_13_1_1_a_wrong_subscription_identifier_ends_the_connection(world: Wor
     client.send(raw.subscribe(5, raw.text("a"), b"\0", props=props))
     assert client.closed
     assert client.told()[-1] in (Reason.MALFORMED_PACKET, Reason.PROTOCOL_ERROR)
+
+
+@clause("MQTT311-3.8.4-1", "MQTT311-3.8.4-5")
+@pytest.mark.parametrize(
+    "filter_", ["$share/", "$share/g", "$share//x", "$share/g/", "$share/+/x", "$share/#", "?a<1", "$share/g/?a<1"]
+)
+def test_v311_3_8_4_1_what_is_a_filter_in_311_only_is_answered(world: World, filter_: str) -> None:
+    client = world.client(version=4)
+    assert client.subscribe(filter_, "a").reasons == (0x80, 0)
+    client.put("a")
+    client.expect(Publish, topic="a")
+    client.expect_nothing()
+
+
+@clause("MQTT311-4.7.1-2", "MQTT311-4.7.1-3", "MQTT311-4.8.0-1")
+@pytest.mark.parametrize("filter_", ["$share/g/a#", "$share/#/a", "$share/g+/a", "$share//+a", "a#?a<1"])
+def test_v311_4_8_0_1_what_is_no_filter_there_either_ends_the_connection(world: World, filter_: str) -> None:
+    client = world.client(version=4)
+    client.send(raw.subscribe(4, raw.text(filter_), b"\0"))
+    client.expect_end()

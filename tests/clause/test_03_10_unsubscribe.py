@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.clause import raw
@@ -136,6 +138,52 @@ def test_3_10_4_6_several_filters_get_one_unsuback_in_order(world: World, versio
     for topic in ("a", "b", "c"):
         client.put(topic)
     assert [message.topic for message in client.messages()] == ["b"]
+
+
+#: What is a filter in neither version, shared or not.
+ILL_FORMED = ["", "a#", "a/#/b", "a+", "$share/g/a#", "$share/g/#/b", "$share/g+/a"]
+
+
+@clause("MQTT-4.7.1-1", "MQTT-4.7.1-2", "MQTT-4.7.3-1", "MQTT-3.10.4-6", "MQTT-3.11.3-1", "MQTT-3.11.3-2")
+@pytest.mark.parametrize("filter_", [*ILL_FORMED, "$share/", "$share/g", "$share//a", "$share/+/a"])
+def test_4_7_3_1_what_is_no_filter_gets_a_code_of_its_own_in_unsuback(world: World, filter_: str) -> None:
+    client = world.client()
+    client.subscribe("a", "b")
+    client.send(raw.unsubscribe(5, *map(raw.text, ("a", filter_, "never"))))
+    unsuback = client.expect(Unsuback, reasons=(0, Reason.TOPIC_FILTER_INVALID, Reason.NO_SUBSCRIPTION_EXISTED))
+    assert unsuback.properties.get("reason_string")
+    client.put("a")
+    client.put("b")
+    client.expect(Publish, topic="b")
+    client.expect_nothing()
+
+
+@clause("MQTT311-4.7.1-2", "MQTT311-4.7.1-3", "MQTT311-4.7.3-1", "MQTT311-4.8.0-1")
+@pytest.mark.parametrize("filter_", ILL_FORMED)
+def test_v311_4_8_0_1_an_unsubscribe_with_what_is_no_filter_ends_the_connection(world: World, filter_: str) -> None:
+    client = world.durable(version=4)
+    client.subscribe("a")
+    client.send(raw.unsubscribe(4, raw.text("a"), raw.text(filter_)))
+    client.expect_end()
+    # nothing of such a packet was done
+    assert list(world.broker.sessions["a"].subscriptions) == ["a"]
+
+
+@clause("MQTT311-3.10.4-4", "MQTT311-3.10.4-5")
+@pytest.mark.parametrize("filter_", ["$share/", "$share/g", "$share//a", "$share/g/", "$share/+/a", "$share/#", "?a<1"])
+def test_v311_3_10_4_5_what_is_a_filter_in_311_only_is_answered(world: World, filter_: str) -> None:
+    client = world.client(version=4)
+    client.subscribe("a")
+    client.unsubscribe(filter_)
+    client.put("a")
+    client.expect(Publish, topic="a")
+    client.expect_nothing()
+
+
+@clause("MQTT-3.11.2-1", "MQTT-3.11.2-2")
+@pytest.mark.parametrize("fields", [{"maximum_packet_size": 24}, {"request_problem_information": 0}], ids=str)
+def test_3_11_2_1_no_reason_string_that_does_not_fit_or_is_not_wanted(world: World, fields: dict[str, Any]) -> None:
+    assert not world.client(**fields).unsubscribe("a#").properties
 
 
 @clause("MQTT-3.11.2-1", "MQTT-3.11.2-2")

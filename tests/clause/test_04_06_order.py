@@ -10,7 +10,7 @@ from tests.clause import raw
 from tests.clause.conftest import NewWorld
 from tests.clause.marker import clause
 from tests.kits.world import World, payloads
-from tieline.core.durable.facts import Fact
+from tieline.core.ports import Fact
 from tieline.wire.packets import Packet, Pingreq, Pingresp, Puback, Pubcomp, Publish, Pubrec, Pubrel, Suback
 from tieline.wire.reason import Reason
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from tests.kits.world import GENESIS, configured
 from tieline.core.broker import Broker
-from tieline.core.connection import Connection
-from tieline.core.inbound.pass_on import pass_on
+from tieline.core.client import Connection
 from tieline.core.ports import Allowed, Login, Refused, Verdict
 from tieline.wire.codec import encode
 from tieline.wire.frames import find_frame
@@ -177,12 +176,12 @@ def serve(steps: Iterable[Step], cut: str, *, cache: int = 1_000, guarded: bool 
         now = GENESIS + at
         broker.tick(now)
         for piece in _pieces(data, cut, random):
-            grants = pass_on(broker, conns[number], piece, now) if cut == "alone" else None
-            if grants is None:
+            outlets = broker.pass_on(conns[number], piece, now) if cut == "alone" else None
+            if outlets is None:
                 broker.receive(conns[number], piece, now)
             else:
-                for grant in grants:
-                    sent[[conn.session for conn in conns].index(grant.session)] += piece
+                for outlet in outlets:
+                    outlet.write(piece, now)
         write_out(broker, conns, sent, now)
     for conn in conns:
         broker.closed(conn, GENESIS + 100)
@@ -234,10 +233,12 @@ def write_out(broker: Broker, conns: list[Connection], sent: list[bytes], now: f
         busy = False
         for number, conn in enumerate(conns):
             conn.is_dirty = False
-            if data := broker.fill(conn, 1 << 20, now):
-                sent[number] += data
+            if pieces := broker.fill(conn, 1 << 20, now):
+                sent[number] += b"".join(pieces)
                 busy = True
-        broker.dirty = [conn for conn in broker.dirty if conn.is_dirty]
+        for conn in [conn for conn in broker.take_dirty() if conn.is_dirty]:
+            conn.is_dirty = False
+            broker.mark(conn)
         due = broker.timer()
         busy = busy or (due is not None and due <= now)
         broker.tick(now)

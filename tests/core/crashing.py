@@ -8,7 +8,6 @@ from tests.kits.check_store import LateStore
 from tests.kits.invariants import check
 from tests.kits.ledger import Model
 from tests.kits.world import Client, World
-from tieline.core.restore import restore
 from tieline.wire.packets import Suback, Subscribe, Subscription
 
 
@@ -51,7 +50,7 @@ class Scene:
         self.store = LateStore()
         self.world = World(store=self.store, **self._options)
         self.world.now = now
-        restore(self.world.broker, state, now)
+        self.world.broker.restore(state, now)
         check(self.world.broker)
         self.settle()
 

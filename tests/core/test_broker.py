@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from tests.core.story import invent, shorten, tell
-from tieline.core.session import Session
+from tieline.core.client import Session
 
 
 def read_story(seed: int, length: int) -> None:

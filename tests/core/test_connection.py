@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 from tests.kits.world import Client, World
-from tieline.core.connection import Hold, State
+from tieline.core.client import Hold
 from tieline.core.inbound.chunk import MAX_UNREAD
+from tieline.core.states import State
 from tieline.wire.packets import Pingreq, Pingresp
 
 

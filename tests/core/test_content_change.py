@@ -51,7 +51,7 @@ def test_every_topic_has_its_own_reference(way: dict[str, Any]) -> None:
     ]
     publisher.send(*packets)
     assert topics(client.messages()) == ["microgrid/1/pcc", "microgrid/2/pcc", "microgrid/2/pcc", "microgrid/1/pcc"]
-    assert world.broker.memory.kept == 2
+    assert world.broker.references.kept == 2
 
 
 @ways
@@ -106,7 +106,7 @@ def test_what_a_full_queue_drops_is_no_reference() -> None:
     publisher.publish("urgent", b"2", qos=1)
     publisher.publish(PCC, said(voltage=5))
     assert world.broker.account.drops == {Drop.QUEUE_FULL: 1}
-    assert world.broker.memory.kept == 0
+    assert world.broker.references.kept == 0
     client.resume()
     assert got(client) == [b"1", b"2"]
     publisher.publish(PCC, said(voltage=5))
@@ -142,7 +142,7 @@ def test_what_expires_or_is_too_large_for_the_client_is_no_reference() -> None:
 def test_forgotten_references_are_counted_and_their_next_message_counts_as_changed() -> None:
     world = content_world(content={"change_topics": 2, "change_total": 3})
     one, two, publisher = world.client("1"), world.client("2"), world.client("p")
-    memory = world.broker.memory
+    memory = world.broker.references
 
     def say(*sites: int) -> None:
         for site in sites:
@@ -176,7 +176,7 @@ def test_a_replaced_subscription_starts_anew() -> None:
     publisher.publish(PCC, said(voltage=1))
     assert len(client.messages()) == 1
     client.subscribe(wish)
-    assert world.broker.memory.kept == 0
+    assert world.broker.references.kept == 0
     publisher.publish(PCC, said(voltage=1))
     assert len(client.messages()) == 1
 
@@ -193,4 +193,4 @@ def test_references_survive_a_reconnection_and_end_with_the_session() -> None:
     client.expect_nothing()
     client.drop()
     world.advance(101)
-    assert world.broker.memory.kept == 0
+    assert world.broker.references.kept == 0

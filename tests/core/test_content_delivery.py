@@ -20,7 +20,7 @@ from tests.core.content import (
 )
 from tests.kits.world import World, payloads, topics
 from tieline.core.account import Drop
-from tieline.core.connection import Hold
+from tieline.core.client import Hold
 from tieline.wire.packets import (
     Publish,
     Pubrel,
@@ -82,7 +82,7 @@ def test_a_reference_moves_with_own_messages_where_they_are_delivered() -> None:
     client.subscribe(f"{FILTER}?changed(voltage)", no_local=True)
     client.publish(PCC, said(voltage=3))
     client.expect_nothing()
-    assert world.broker.memory.kept == 0
+    assert world.broker.references.kept == 0
 
 
 def test_retain_as_published() -> None:
@@ -107,7 +107,7 @@ def test_retained_messages_are_filtered_too(qos: int) -> None:
     messages = client.messages()
     assert topics(messages) == ["microgrid/0/pcc", "microgrid/2/pcc"]
     assert all(message.retain and message.properties["subscription_identifier"] == [9] for message in messages)
-    assert (world.broker.account.sifted, world.broker.account.unreadable) == (4, 1)
+    assert (world.broker.account.examinations, world.broker.account.unreadable) == (4, 1)
 
 
 def test_retained_messages_of_times_and_of_undeclared_attributes() -> None:
@@ -165,14 +165,14 @@ def test_a_long_search_among_retained_messages_is_cut_into_portions() -> None:
     )
     client.stall()
     client.send(Subscribe(packet_id=1, subscriptions=(Subscription(filter=f"{FILTER}?voltage>=4998"),)))
-    assert world.broker.account.sifted <= 1_000
+    assert world.broker.account.examinations <= 1_000
     session = client.connection.session
     assert session is not None
-    assert session.replays
+    assert session.is_replaying
     client.resume()
     client.expect(Suback)
     assert payloads(client.messages()) == volts(4_998, 4_999)
-    assert not session.replays
+    assert not session.is_replaying
 
 
 def test_wills_are_asked_about() -> None:

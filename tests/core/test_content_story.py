@@ -17,7 +17,7 @@ from tests.core.story import impatience
 from tests.kits.invariants import check
 from tests.kits.world import GENESIS, NO_LIMIT, configured
 from tieline.core.broker import Broker
-from tieline.core.connection import Connection
+from tieline.core.client import Connection
 from tieline.wire.codec import encode
 from tieline.wire.frames import Framer
 from tieline.wire.packets import Connect, Puback, Publish, Subscribe, Subscription, Unsubscribe
@@ -93,8 +93,8 @@ class Telling:
         for conn in self._conns:
             self.broker.closed(conn, self._now)
         routes = self.broker.routes
-        assert (routes.count, routes.asking, routes.shared, routes.weight) == (0, 0, 0, 0)
-        assert self.broker.memory.kept == 0
+        assert (routes.count, routes.conditional, routes.shared, routes.weight) == (0, 0, 0, 0)
+        assert self.broker.references.kept == 0
         assert self.broker.account.closed.keys() == {"connection_lost"}
         check_routes(self.broker)
 

@@ -35,7 +35,7 @@ def test_unsubscribe_takes_the_same_spelling_and_no_other(version: int) -> None:
     spellings = [f"{FILTER}?voltage<207", f"{FILTER}?voltage < 207", f"$where/voltage<207/{FILTER}"]
     for spelling in spellings:
         client.subscribe(spelling)
-    assert world.broker.routes.count == world.broker.routes.asking == 3
+    assert world.broker.routes.count == world.broker.routes.conditional == 3
     client.publish(PCC, said(voltage=1))
     assert len(client.messages()) == 1, "one copy"
     for left, spelling in zip((2, 1, 0), spellings, strict=True):
@@ -44,7 +44,7 @@ def test_unsubscribe_takes_the_same_spelling_and_no_other(version: int) -> None:
         if version == 5:
             assert other.reasons == (Reason.NO_SUBSCRIPTION_EXISTED,) * 2
             assert again.reasons == (Reason.SUCCESS,)
-        assert world.broker.routes.count == world.broker.routes.asking == left
+        assert world.broker.routes.count == world.broker.routes.conditional == left
         client.publish(PCC, said(voltage=1))
         assert len(client.messages()) == (left > 0)
     assert world.broker.routes.weight == 0
@@ -63,13 +63,13 @@ def test_the_same_filter_with_another_property_replaces_the_condition(way: dict[
     assert receives("voltage<100") == volts(50)
     assert receives("voltage>200") == volts(250)
     assert receives("voltage>100", "voltage<200") == volts(150)
-    assert world.broker.routes.asking == world.broker.routes.count == 1
+    assert world.broker.routes.conditional == world.broker.routes.count == 1
     assert receives() == volts(50, 150, 250)
-    assert (world.broker.routes.asking, world.broker.routes.count) == (0, 1)
+    assert (world.broker.routes.conditional, world.broker.routes.count) == (0, 1)
     assert receives("voltage<100") == volts(50)
     check_routes(world.broker)
     client.unsubscribe(FILTER)
-    assert (world.broker.routes.asking, world.broker.routes.count, world.broker.routes.weight) == (0, 0, 0)
+    assert (world.broker.routes.conditional, world.broker.routes.count, world.broker.routes.weight) == (0, 0, 0)
 
 
 def test_a_property_holds_for_every_filter_of_its_packet_and_beside_their_own() -> None:
@@ -179,7 +179,7 @@ def test_a_question_mark_without_a_comparison_is_an_ordinary_character() -> None
     for topic in ("what?", "who?/me", "where?/here"):
         client.publish(topic)
         client.expect(Publish, topic=topic)
-    assert world.broker.routes.asking == 0
+    assert world.broker.routes.conditional == 0
 
 
 @versions
@@ -209,13 +209,13 @@ def test_conditions_count_towards_the_limits_of_subscriptions() -> None:
 def test_everything_is_given_back() -> None:
     world = content_world()
     client, publisher = world.durable("c"), world.client("p")
-    routes, memory = world.broker.routes, world.broker.memory
+    routes, memory = world.broker.routes, world.broker.references
     client.subscribe(f"{FILTER}?changed(voltage)", f"$share/g/{FILTER}?voltage<5", "loose?a=1", FILTER, qos=1)
     send(publisher, *volts(1, 2, 3), topic=PCC)
     send(publisher, *volts(1, 2, 3), topic="microgrid/8/pcc")
-    assert (routes.count, routes.asking, routes.shared, memory.kept) == (4, 3, 1, 2)
+    assert (routes.count, routes.conditional, routes.shared, memory.kept) == (4, 3, 1, 2)
     client.disconnect(session_expiry_interval=0)
-    assert (routes.count, routes.asking, routes.shared, routes.weight, memory.kept) == (0, 0, 0, 0, 0)
+    assert (routes.count, routes.conditional, routes.shared, routes.weight, memory.kept) == (0, 0, 0, 0, 0)
     assert (memory.forgotten_alone, memory.forgotten_together) == (0, 0)
     assert publisher.publish(PCC, said(voltage=1), qos=1) is Reason.NO_MATCHING_SUBSCRIBERS
     check_routes(world.broker)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.match.topics import names
-from tieline.core.message import OVERHEAD, Burst, Message, publish_bytes
+from tieline.core.message import OVERHEAD, THE_BROKER, Burst, Message, Origin, publish_bytes
 from tieline.wire.codec import decode, encode
 from tieline.wire.frames import find_frame
 from tieline.wire.packets import Packet, Publish
@@ -60,7 +60,7 @@ def test_a_message_knows_about_what_it_costs() -> None:
 def test_a_burst_is_its_packets(topic: str, contents: list[bytes], version: int, data: st.DataObject) -> None:
     packets = b"".join(encode(Publish(topic=topic, payload=payload), version) for payload in contents)
     head = 4 + len(topic.encode()) + (version == 5)
-    burst = Burst(packets, len(contents), head, topic.encode(), version, "", 1, 0.0, 0, 1)
+    burst = Burst(packets, len(contents), head, topic.encode(), version, THE_BROKER, 1, 0.0, 0, 1)
     assert list(burst.payloads()) == contents
     assert burst.stride * burst.messages == burst.size == len(packets)
     if len(contents) > 1:
@@ -71,7 +71,7 @@ def test_a_burst_is_its_packets(topic: str, contents: list[bytes], version: int,
 
 
 def test_the_same_afresh_is_unknown_to_the_store() -> None:
-    message = Message(b"a", b"x", 2, True, b"\x26\x00\x01k\x00\x01v", 9.0, "p", 3, 5.0, 7.0, 2)
+    message = Message(b"a", b"x", 2, True, b"\x26\x00\x01k\x00\x01v", 9.0, Origin("p"), 3, 5.0, 7.0, 2)
     message.number = 4
     message.parts(5)
     same = message.afresh()
@@ -82,5 +82,5 @@ def test_the_same_afresh_is_unknown_to_the_store() -> None:
 
 def test_messages_say_what_they_are() -> None:
     assert repr(Message(b"a/b", b"xyz", 1, retain=True)) == "<Message a/b 3 B QoS 1 retain>"
-    burst = Burst(encode(Publish(topic="a", payload=b"x"), 4) * 3, 3, 5, b"a", 4, "", 1, 0.0, 0, 1)
+    burst = Burst(encode(Publish(topic="a", payload=b"x"), 4) * 3, 3, 5, b"a", 4, THE_BROKER, 1, 0.0, 0, 1)
     assert repr(burst) == "<Burst a 3 x 6 B>"

@@ -7,7 +7,7 @@ import pytest
 from tests.kits.check_access import Decide, LateAccess, Question, Rules, check_access
 from tests.kits.world import World
 from tieline.core.account import Drop
-from tieline.core.connection import Hold
+from tieline.core.client import Hold
 from tieline.core.inbound.publish import MAX_PUBLISHABLE
 from tieline.core.ports import Access, Refused
 from tieline.wire.packets import (
@@ -113,7 +113,7 @@ def test_a_client_that_leaves_before_the_verdict_leaves_nothing() -> None:
     client.drop()
     access.answer(world)
     assert world.broker.sessions == {}
-    assert not world.broker._asked
+    assert not world.broker.questions._pending
 
 
 def test_two_clients_wait_independently() -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.core.outbound.test_backlog import AWHILE, CLASSES, pair, publish, session_of
-from tests.core.outbound.test_backlog import settings as configured
+from tests.core.test_backlog import AWHILE, CLASSES, pair, publish, session_of
+from tests.core.test_backlog import settings as configured
 from tests.kits.world import Client, World, payloads, topics
 from tieline.conf.schema import Class
 from tieline.core.account import Drop
@@ -203,12 +203,12 @@ def test_an_urgent_message_is_not_sealed_together_with_bulk(is_sealed: bool) -> 
     subscriber.connection.is_sealed = is_sealed
     publish(publisher, "1/bulk", "1/bulk", "3/alarm", "3/fire")
     world.advance(AWHILE)
-    data = world.broker.fill(subscriber.connection, 10_000, world.now)
+    data = b"".join(world.broker.fill(subscriber.connection, 10_000, world.now))
     assert (b"bulk" in data) is not is_sealed
     assert b"3/alarm" in data and b"3/fire" in data
     if is_sealed:
         assert subscriber.connection in world.broker.dirty, "the rest follows at once"
-        assert world.broker.fill(subscriber.connection, 10_000, world.now).count(b"\0001/bulk") == 2
+        assert b"".join(world.broker.fill(subscriber.connection, 10_000, world.now)).count(b"\0001/bulk") == 2
 
 
 def test_a_class_that_has_run_empty_is_not_congested_any_more() -> None:
@@ -261,7 +261,7 @@ def test_beyond_the_cap_an_urgent_message_waits_and_is_counted() -> None:
     backlog = session_of(subscriber).backlog
     assert backlog is not None and backlog.policy.capped == 1
     subscriber.stall()
-    data = world.broker.fill(subscriber.connection, 65_536, world.now)
+    data = b"".join(world.broker.fill(subscriber.connection, 65_536, world.now))
     got = payloads(subscriber._framer.feed(data))  # type: ignore[arg-type]  # nothing but messages waits
     assert got == [b"0", b"1", b"2", b"3", b"4", b"urgent"], "2/other went first, order was kept"
 
@@ -298,7 +298,7 @@ def test_every_policy_keeps_the_order_of_a_flow_and_loses_nothing(
     got: list[Publish] = []
 
     def read(limit: int) -> None:
-        data = world.broker.fill(subscriber.connection, limit, world.now)
+        data = b"".join(world.broker.fill(subscriber.connection, limit, world.now))
         for packet in subscriber._framer.feed(data):
             if isinstance(packet, Publish):
                 got.append(packet)
@@ -337,7 +337,7 @@ def test_low_classes_share_the_floor() -> None:
     world.advance(AWHILE)
     got: list[str] = []
     for _ in range(1_000):
-        data = world.broker.fill(subscriber.connection, 1, world.now)
+        data = b"".join(world.broker.fill(subscriber.connection, 1, world.now))
         got += topics(subscriber._framer.feed(data))  # type: ignore[arg-type]
     assert 180 <= got.count("0/slow") <= 220
 
@@ -360,11 +360,32 @@ def test_a_low_message_is_sent_before_its_timeout_whatever_comes() -> None:
     for tick in range(500):
         publish(publisher, "2/a", "3/a")
         world.now += 0.01
-        data = world.broker.fill(subscriber.connection, 1, world.now)
+        data = b"".join(world.broker.fill(subscriber.connection, 1, world.now))
         if b"0/a" in data:
             sent_at = (tick + 1) * 0.01
             break
     assert sent_at is not None and 1.9 <= sent_at <= 3.0
+
+
+@pytest.mark.parametrize("version", [4, 5])
+@pytest.mark.parametrize("frequency", [1, 4])
+def test_in_one_period_go_as_many_late_messages_as_the_frequency_says(frequency: int, version: int) -> None:
+    classes = (Class(name="low", filter="0/#", level=0, timeout="3s"), *CLASSES[:3])
+    world = World(configured(classes=classes, floor=0.0, period="1s", frequency=frequency))
+    subscriber, publisher = pair(world)
+    publisher.publish("2/a", bytes(100))
+    low = world.client("low", version=version)
+    low.send(*(Publish(topic="0/a", payload=b"%02d" % number) for number in range(50)))
+    assert len(world.broker.sessions["s"].queue.entries) == 3, "49 of them are one burst"
+    got: list[list[bytes]] = []
+    for _ in range(5):  # periods, while there is always something more important
+        publisher.send(*(Publish(topic="2/a", payload=bytes(100)) for _ in range(200)))
+        world.now += 1.0
+        data = b"".join(world.broker.fill(subscriber.connection, 8_000, world.now))
+        packets = subscriber._framer.feed(data)
+        got.append([packet.payload for packet in packets if isinstance(packet, Publish) and packet.topic == "0/a"])
+    numbers = [b"%02d" % number for number in range(50)]
+    assert got == [[], *(numbers[at * frequency : (at + 1) * frequency] for at in range(4))]
 
 
 def test_an_expired_message_is_not_sent_whatever_its_level() -> None:

@@ -15,7 +15,7 @@ from tests.kits.world import World, payloads
 from tieline.core.durable import facts
 from tieline.core.outbound import replay
 from tieline.core.ports import Store
-from tieline.core.restore import State, restore
+from tieline.core.restore import State
 from tieline.wire.packets import Pubcomp, Publish, Pubrec, Pubrel, Subscribe, Subscription, Will
 from tieline.wire.reason import Reason
 
@@ -52,7 +52,7 @@ class Scene:
         state = self.store.model.state
         self._starts += 1
         state.starts = self._starts + 1
-        restore(self.world.broker, state, now)
+        self.world.broker.restore(state, now)
         check(self.world.broker)
         self.world.settle()
         return self.world
@@ -118,6 +118,19 @@ def test_a_will_of_a_session_that_is_not_kept_is_published_by_the_next_broker() 
     assert "a" not in world.broker.sessions
     assert len(scene.store.model.sessions) == 1
     assert [len(scene.restart().broker.sessions), len(scene.store.model.queue)] == [1, 0], "once"
+
+
+def test_a_will_that_would_be_refused_today_is_published_without_its_properties() -> None:
+    scene = Scene()
+    scene.world.durable("watcher").subscribe("w", qos=1)
+    scene.world.durable("a", will=Will(topic="w", payload=b"gone", qos=1, properties={"response_topic": "r"}))
+    session = scene.world.broker.sessions["a"]
+    assert session.will is not None
+    session.will.properties["response_topic"] = ""
+    scene.world.broker.journal.session(session)
+    scene.world.broker.journal.seal()
+    message = scene.restart().durable("watcher").expect(Publish, topic="w", payload=b"gone")
+    assert not message.properties
 
 
 def test_a_clean_stop_leaves_a_delayed_will_to_the_next_broker() -> None:

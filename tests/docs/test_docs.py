@@ -15,7 +15,7 @@ import pytest
 
 from tieline.conf.load import loads
 from tieline.core.account import Drop
-from tieline.core.connection import Hold
+from tieline.core.client import Hold
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

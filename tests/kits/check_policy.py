@@ -7,6 +7,7 @@ nothing of levels but what the rules say.  A twin gets the same entries under ot
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from copy import copy
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -194,6 +195,8 @@ class _Script:
         assert popped in allowed, "in the order of its flow, and as the window allows"
         self.waiting.remove(popped)
         self.agree()
+        assert self.policy.most == self.twin.most >= 1, "of what is popped something may go"
+        back = max(back, popped.messages - self.policy.most)
         if back:
             # all of it, or the rest of a larger one
             kept = min(back, popped.messages)
@@ -314,9 +317,16 @@ class Link:
         return waiting
 
     def send(self, window: Window = Window.OPEN) -> Waiting[int]:
-        """The next message goes; there must be one."""
+        """The next message goes; there must be one.  Of several in one entry those that may, as a queue does it."""
         waiting = self.policy.pop(self.now, window)
         assert waiting is not None
+        if waiting.messages > self.policy.most:
+            rest = copy(waiting)
+            waiting.size = waiting.size // waiting.messages * self.policy.most
+            waiting.messages = self.policy.most
+            rest.size -= waiting.size
+            rest.messages -= waiting.messages
+            self.policy.put_back(rest)
         self.now += waiting.size / self.rate
         self.sent[waiting.level] += waiting.size
         return waiting

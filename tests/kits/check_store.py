@@ -16,9 +16,8 @@ from collections.abc import Callable, Sequence
 from tests.kits.ledger import Life, comparable
 from tests.kits.world import World
 from tieline.core.durable import facts
-from tieline.core.durable.facts import Fact
-from tieline.core.ports import Store
-from tieline.core.restore import State, restore
+from tieline.core.ports import Fact, Store
+from tieline.core.restore import State
 from tieline.wire.packets import (
     Puback,
     Pubcomp,
@@ -197,7 +196,7 @@ def check_unrouted(make: Make, reopen: Reopen) -> None:
         store, finish, state = reopen(store)
         world, now = World(store=store), world.now
         world.now = now
-        restore(world.broker, state, now)
+        world.broker.restore(state, now)
         settle()
     retained = world.broker.retained.get("t")
     assert retained is not None and retained.payload == b"2"
@@ -273,7 +272,7 @@ def check_restart(make: Make, reopen: Reopen) -> None:
     downtime = 10.0
     world, now = World(store=store), world.now + downtime
     world.now = now
-    restore(world.broker, state, now)
+    world.broker.restore(state, now)
     settle()
 
     again = world.durable("publisher")
@@ -314,7 +313,7 @@ def check_restart(make: Make, reopen: Reopen) -> None:
     store, finish, state = reopen(store)
     world, now = World(store=store), world.now + 49.0
     world.now = now
-    restore(world.broker, state, now)
+    world.broker.restore(state, now)
     settle()
     watcher = world.durable("watcher")
     settle()

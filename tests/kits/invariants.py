@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 from tieline.core.broker import Broker
-from tieline.core.connection import Connection, State
-from tieline.core.routing.conditional import Asking
-from tieline.core.session import NEVER, Entry, Session
+from tieline.core.client import NEVER, Connection, Session
+from tieline.core.receiver import Entry
+from tieline.core.routing.route import Conditional
+from tieline.core.states import State
 
 
 def check(broker: Broker) -> None:
@@ -17,10 +18,10 @@ def check(broker: Broker) -> None:
     subscriptions = [held for session in sessions for held in session.subscriptions.values()]
     assert broker.routes.count == len(subscriptions)
     assert broker.routes.shared == sum(held.options.filter.startswith("$share/") for held in subscriptions)
-    asking = [held for held in subscriptions if isinstance(held, Asking)]
-    assert broker.routes.asking == len(asking)
-    assert broker.memory.kept == sum(len(held.last) for held in asking if held.last is not None)
-    assert broker.memory.kept <= broker.memory.most
+    asking = [held for held in subscriptions if isinstance(held, Conditional)]
+    assert broker.routes.conditional == len(asking)
+    assert broker.references.kept == sum(len(held.last) for held in asking if held.last is not None)
+    assert broker.references.kept <= broker.references.most
     for client_id, session in broker.sessions.items():
         assert session.client_id == client_id
         _check_queue(session)
@@ -45,11 +46,11 @@ def _check_promises(broker: Broker) -> None:
     journal = broker.journal
     waiting = [owed for _, _, several in journal._waiting for owed in several]
     promised: Counter[int] = Counter()
-    for owed in (*journal._unrouted, *waiting, *journal.routable, *broker.unrouted._ready):
-        promised.update({id(queue): 1 for queue in owed.queues})
+    for owed in (*journal._taken_over, *waiting, *journal.routable, *broker.taken_over):
+        promised.update({id(receiver): 1 for receiver in owed.receivers})
     for session in broker.sessions.values():
         queue = session.queue
-        assert queue.promised == promised[id(queue)]
+        assert queue.promised == promised[id(session)]
         assert bool(queue.promised) == bool(queue.promised_bytes)
 
 

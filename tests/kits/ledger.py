@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from tieline.core.durable import facts
-from tieline.core.durable.facts import Fact
+from tieline.core.ports import Fact
 from tieline.core.restore import State
 
 

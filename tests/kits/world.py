@@ -48,7 +48,7 @@ from tieline.wire.reason import Reason
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tieline.core.connection import Connection
+    from tieline.core.client import Connection
     from tieline.core.ports import Access, Store
 
 P = TypeVar("P", bound=Packet)
@@ -164,13 +164,15 @@ class World:
         """Write out whatever the broker wants written, and do what is due at once, until it wants nothing more."""
         for _ in range(PATIENCE):
             while self.broker.dirty:
-                changed = list(self.broker.dirty)
-                self.broker.dirty.clear()
+                changed = self.broker.take_dirty()
                 for connection in changed:
                     connection.is_dirty = False
                 for connection in changed:
                     cast("Client", connection.link).collect()
                 check(self.broker)
+            self.broker.seal()
+            if self.broker.dirty:
+                continue
             due = self.broker.timer()
             if due is None or due > self.now:
                 return
@@ -422,19 +424,23 @@ class Client:
             return
         broker, connection, now = self.world.broker, self.connection, self.world.now
         for _ in range(PATIENCE):
-            data = broker.fill(connection, 1 if self.world.split else CHUNK, now)
+            data = b"".join(broker.fill(connection, 1 if self.world.split else CHUNK, now))
             if not data:
                 break
-            self.raw += data
-            if self.version:
-                self.inbox += self._framer.feed(data)
-            if self._framer.error is not None:
-                raise self._framer.error
+            self.write(data, now)
         else:
             raise AssertionError("the broker never stops writing")
         if connection.closing:
             self.closed = True
             broker.closed(connection, now)
+
+    def write(self, data: bytes, now: float) -> None:
+        """Bytes arrive at the client."""
+        self.raw += data
+        if self.version:
+            self.inbox += self._framer.feed(data)
+        if self._framer.error is not None:
+            raise self._framer.error
 
     def __repr__(self) -> str:
         return f"<Client {self.connection.client_id!r} v{self.version}{'' if self.is_open else ' gone'}>"

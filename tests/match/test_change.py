@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from tieline.match.change import LastValues, Memory, References
+from tieline.match.change import ChangeMemory, LastValues, References
 
 _WATCHERS = 3
 _watchers = st.integers(0, _WATCHERS - 1)
@@ -13,11 +13,11 @@ _topics = st.sampled_from([b"a", b"b", b"c", b"d", b"e"])
 class Ledger(RuleBasedStateMachine):
     """Several subscriptions beside plain lists of what each was sent, newest last."""
 
-    memory: Memory
+    memory: ChangeMemory
 
     @initialize(each=st.integers(0, 3), together=st.integers(0, 6))
     def begin(self, each: int, together: int) -> None:
-        self.memory = Memory(each, together)
+        self.memory = ChangeMemory(each, together)
         self.watchers = [LastValues(("v",), self.memory) for _ in range(_WATCHERS)]
         self.model: list[list[tuple[bytes, References]]] = [[] for _ in range(_WATCHERS)]
         self.alone = self.together = 0
@@ -71,7 +71,7 @@ TestLedger = Ledger.TestCase
 
 
 def test_a_topic_that_is_delivered_again_is_the_last_to_be_forgotten() -> None:
-    memory = Memory(2, 100)
+    memory = ChangeMemory(2, 100)
     last = LastValues(("v",), memory)
     for topic in (b"a", b"b", b"a", b"c"):
         last.note(topic, {"v": 1.0})

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from tieline.match import conditions
-from tieline.match.change import LastValues, Memory
+from tieline.match.change import ChangeMemory, LastValues
 from tieline.match.conditions import BOXES_PER_EFFORT, FEW, MOST_FEW, Conditions
 from tieline.match.events import UNTYPED, Attribute, EventType
 from tieline.match.where import Predicate, parse, understood
@@ -57,7 +57,7 @@ _topics = st.sampled_from([b"t/1", b"t/2"])
 
 
 class Watcher:
-    def __init__(self, text: str, memory: Memory) -> None:
+    def __init__(self, text: str, memory: ChangeMemory) -> None:
         self.predicate: Predicate = parse(text)
         watched = self.predicate.watched
         self.last = LastValues(watched, memory) if watched else None
@@ -74,7 +74,7 @@ class Table(RuleBasedStateMachine):
         conditions.MOST_FEW = most_few  # with and without an index, and from one to the other
         self.event = EventType("e", "t/+", DECLARED) if is_typed else UNTYPED
         self.table: Conditions[Watcher] = Conditions(self.event)
-        self.memory = Memory(10, 1_000)
+        self.memory = ChangeMemory(10, 1_000)
         self.askers: list[Watcher] = []
 
     @rule(text=st.sampled_from(CONDITIONS))
@@ -128,7 +128,7 @@ TestTable.settings = settings(max_examples=60, stateful_step_count=25)
 
 def _table(event: EventType, *texts: str) -> tuple[Conditions[Watcher], list[Watcher]]:
     table: Conditions[Watcher] = Conditions(event)
-    askers = [Watcher(text, Memory(10, 10)) for text in texts]
+    askers = [Watcher(text, ChangeMemory(10, 10)) for text in texts]
     for asker in askers:
         table.add(asker)
     return table, askers
@@ -155,7 +155,7 @@ def test_conditions_that_no_box_narrows_cost_an_evaluation_each() -> None:
 def test_many_boxes_cost_something_too() -> None:
     event = EventType("e", "t", DECLARED)
     table: Conditions[Watcher] = Conditions(event)
-    memory = Memory(1, 1)
+    memory = ChangeMemory(1, 1)
     # impossible conditions are counted, and are quickly added
     for _ in range(BOXES_PER_EFFORT):
         table.add(Watcher("v > 5 and v < 4", memory))

@@ -39,7 +39,7 @@ def ask_for_many(client: Dial) -> None:
 
 def index_of(core: Any) -> Any:
     bucket = core.routes._buckets.get(FILTER)
-    (table,) = bucket.askers.tables()
+    (table,) = bucket.conditionals.tables()
     return table.index
 
 

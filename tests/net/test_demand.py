@@ -14,7 +14,7 @@ from tests.kits.patience import until
 from tests.kits.world import World
 from tests.net.test_manage import _Channel
 from tieline.conf.paths import management_socket
-from tieline.core.answers.demand import DemandError
+from tieline.core.figures.demand import DemandError
 from tieline.net.demand import answer
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.packets import Puback, Publish
@@ -58,8 +58,8 @@ def test_an_asker_that_leaves_is_forgotten(broker: BrokerThread, tmp_path: Path)
     channel = _Channel(management_socket(str(tmp_path), "here"))
     ask(channel, "begin", seconds=1)
     channel.close()
-    assert broker.ask(lambda core: core.is_observed)
-    until(lambda: broker.ask(lambda core: core.witness is None), "the end of the count")
+    assert broker.ask(lambda core: core.arrivals.is_watched)
+    until(lambda: broker.ask(lambda core: not core.arrivals.is_watched), "the end of the count")
 
 
 @pytest.mark.parametrize(
@@ -78,4 +78,4 @@ def test_questions_that_cannot_be_meant(fields: dict[str, Any], said: str) -> No
     world = World()
     with pytest.raises(DemandError, match=said):
         answer(world.broker, {"do": "demand", **fields}, world.now)
-    assert not world.broker.is_observed
+    assert not world.broker.arrivals.is_watched

@@ -179,6 +179,42 @@ def test_the_byte_of_connect_is_the_nodes_level(broker: BrokerThread) -> None:
     assert levels == {"node": 3, "low": 0}
 
 
+@pytest.mark.parametrize("level", [0, 2, 3])
+def test_the_byte_of_subscribe_is_the_nodes_level_from_then_on(broker: BrokerThread, level: int) -> None:
+    with HeaderDial(broker.urls[0], "node") as client:
+        client.send(Subscribe(packet_id=1, subscriptions=(Subscription(filter="t"),)), level=level)
+        assert client.expect(Suback) == level
+        client.send(Pingreq(), level=1)
+        assert client.expect(Pingresp) == level, "only SUBSCRIBE says it"
+        assert broker.ask(lambda core: ([conn.level for conn in core.connections], core.serves_by_level)) == (
+            [level],
+            True,
+        )
+
+
+def test_the_byte_of_publish_is_the_level_of_its_message_and_not_of_the_node(broker: BrokerThread) -> None:
+    with HeaderDial(broker.urls[0], "node", level=2) as client:
+        client.subscribe("t")
+        for level in (0, 3):
+            client.send(Publish(topic="t", payload=b"x"), level=level)
+            assert client.expect(Publish) == level
+            assert broker.ask(lambda core: [conn.level for conn in core.connections]) == [2]
+        # but who has just sent something urgent is looked at first for a while
+        assert broker.ask(lambda core: [conn.urgent_at > 0 for conn in core.connections]) == [True]
+
+
+def test_the_byte_of_subscribe_is_judged_like_every_other_claim() -> None:
+    settings = Settings(listener=(Listener(url=HEADER, max_level=2),), claim=(Claim(user="-", max_level=1), Claim()))
+    with BrokerThread(settings) as broker, HeaderDial(broker.urls[0], "c", level=0) as client:
+        client.send(Subscribe(packet_id=1, subscriptions=(Subscription(filter="t"),)), level=3)
+        assert client.expect(Suback) == 1
+        assert broker.ask(lambda core: [conn.level for conn in core.connections]) == [1]
+    settings = Settings(listener=(Listener(url=HEADER, max_level=2),))
+    with BrokerThread(settings) as broker, HeaderDial(broker.urls[0], "c", level=0) as client:
+        client.send(Subscribe(packet_id=1, subscriptions=(Subscription(filter="t"),)), level=3)
+        assert client.expect(Suback) == 2
+
+
 def test_claims_and_the_listeners_bound_hold_for_the_byte() -> None:
     settings = Settings(
         listener=(Listener(url=HEADER, max_level=2),),
@@ -190,7 +226,7 @@ def test_claims_and_the_listeners_bound_hold_for_the_byte() -> None:
         client.send(Publish(topic="t", payload=b"x"), Publish(topic="low/t", payload=b"y"), level=3)
         assert client.expect(Publish, topic="t") == 2
         assert client.expect(Publish, topic="low/t") == 0
-        assert broker.ask(lambda core: core.claims.lowered) == 2
+        assert broker.ask(lambda core: core.priorities.claims.lowered) == 2
 
 
 def test_what_comes_at_the_end_carries_the_byte_once(broker: BrokerThread) -> None:

@@ -59,6 +59,39 @@ def test_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert "ZeroDivisionError: a fault of ours" in fault["exception"]
 
 
+def _dropped(style: str, capsys: pytest.CaptureFixture[str]) -> str:
+    account = Account()
+    account.drop(12.5, Drop.QUEUE_FULL, "client", b"a/b", messages=2, queued=7, level=0, since=10.0)
+    listener = logs.start("info", style)
+    logs.tell_drops(account, Counter())
+    listener.stop()
+    return capsys.readouterr().err
+
+
+def test_drops_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    line = _dropped("human", capsys)
+    assert line.endswith(" warning dropped 2 messages: queue_full, last for client on a/b\n")
+
+
+def test_drops_for_programs_have_the_severity_of_the_line_and_the_level_of_the_message(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    line = json.loads(_dropped("json", capsys))
+    assert line.pop("time").endswith("Z")
+    assert line == {
+        "level": "warning",
+        "text": "dropped 2 messages: queue_full, last for client on a/b",
+        "event": "dropped",
+        "why": "queue_full",
+        "messages": 2,
+        "client": "client",
+        "topic": "a/b",
+        "message_level": 0,
+        "queued": 7,
+        "age_s": 2.5,
+    }
+
+
 def test_the_level_decides(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(_written("warning", "json", capsys)) == 2
     assert len(_written("error", "json", capsys)) == 1

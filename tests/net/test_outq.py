@@ -6,6 +6,7 @@ import socket
 import struct
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from time import sleep
 from typing import Any
 
@@ -17,9 +18,11 @@ from tests.kits.patience import until
 from tieline import Settings
 from tieline.conf.schema import Class, Limits
 from tieline.net import outq
-from tieline.net.outq import FAST, LEAST, MARGIN, OutQueue
+from tieline.net.link import Link
+from tieline.net.outq import FAST, LATER_S, LEAST, MARGIN, SOON_S, OutQueue
 from tieline.pytest_plugin import BrokerThread
 from tieline.sched.congestion import MOST_S, UNKNOWN
+from tieline.wire.codec import encode
 from tieline.wire.packets import Publish
 
 #: Bytes of one message.
@@ -29,7 +32,7 @@ PACKET = 1_000
 class Kernel:
     """A socket buffer in front of a link: what is written leaves at a rate, and is gone half a round trip later."""
 
-    def __init__(self, rate: float, rtt_s: float = 0.0) -> None:
+    def __init__(self, rate: float, rtt_s: float = 0.0, first: int = LEAST) -> None:
         self.rate = rate
         self.rtt_s = rtt_s
         self.now = 1_000.0
@@ -38,7 +41,7 @@ class Kernel:
         self.in_flight: list[tuple[float, float]] = []
         self.most = 0.0
         self.delivered = 0.0
-        self.outq = OutQueue(self)  # type: ignore[arg-type]  # it asks for two things, and this answers both
+        self.outq = OutQueue(self, first)  # type: ignore[arg-type]  # it asks for three things, and this answers them
 
     @property
     def held(self) -> float:
@@ -47,8 +50,11 @@ class Kernel:
     def getsockopt(self, level: int, option: int, size: int) -> bytes:
         return bytes(148) + struct.pack("I", int(self.rtt_s * 1e6))
 
-    def ioctl(self, sock: Kernel, request: int, answer: Any) -> None:
-        assert sock is self and request == outq._SIOCOUTQ
+    def fileno(self) -> int:
+        return 12_345
+
+    def ioctl(self, fd: int, request: int, answer: Any) -> None:
+        assert fd == self.fileno() and request == outq._SIOCOUTQ
         answer[0] = round(self.held)
 
     def pass_time(self, seconds: float) -> None:
@@ -65,12 +71,13 @@ class Kernel:
         written = 0.0
         while written < size and (not self.outq.is_due or self.outq.look(self.now) > 0):
             for _ in range(max(1, -(-self.outq.room // PACKET))):
-                self.outq.wrote(PACKET)
+                self.outq.written += PACKET
                 self.unsent += PACKET
                 written += PACKET
                 if written >= size:
                     break
-            self.outq.probe()
+            if self.outq.is_due:
+                self.outq.probe()
         self.most = max(self.most, self.held)
         return written
 
@@ -87,8 +94,8 @@ class Kernel:
 
 @pytest.fixture
 def kernel(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Kernel]:
-    def make(rate: float, rtt_s: float = 0.0) -> Kernel:
-        made = Kernel(rate, rtt_s)
+    def make(rate: float, rtt_s: float = 0.0, first: int = LEAST) -> Kernel:
+        made = Kernel(rate, rtt_s, first)
         monkeypatch.setattr(outq, "ioctl", made.ioctl)
         return made
 
@@ -106,6 +113,31 @@ def test_a_thin_link_gets_little_from_the_beginning_and_stays_busy(kernel: Calla
     assert thin.outq.is_slow
     assert thin.outq.path.rate == pytest.approx(16_000, rel=0.1)
     assert thin.outq.path.rtt_s == pytest.approx(0.02, rel=0.01)
+
+
+@pytest.mark.parametrize("rate", [0, 16_000])
+def test_a_receiver_of_which_nothing_is_known_gets_a_bounded_share(kernel: Callable[..., Kernel], rate: float) -> None:
+    new = kernel(rate, 0.02, FAST)
+    new.run(10)
+    assert new.most <= FAST + PACKET
+    new.run(10)
+    assert new.outq.allowance <= 2 * LEAST, "by now it is known"
+    assert new.outq.is_slow
+
+
+def test_a_fast_receiver_is_seldom_looked_at(kernel: Callable[..., Kernel], monkeypatch: pytest.MonkeyPatch) -> None:
+    fast = kernel(500_000_000, first=FAST)
+    looks = 0
+
+    def count(fd: int, request: int, answer: Any) -> None:
+        nonlocal looks
+        looks += 1
+        fast.ioctl(fd, request, answer)
+
+    monkeypatch.setattr(outq, "ioctl", count)
+    delivered = fast.run(1, offered_per_s=20_000_000)
+    assert delivered > 0.95 * 20_000_000
+    assert looks <= 2 * delivered / FAST
 
 
 def test_a_long_link_gets_what_is_on_the_way(kernel: Callable[..., Kernel]) -> None:
@@ -193,11 +225,19 @@ def test_a_receiver_that_was_fast_may_become_slow(kernel: Callable[..., Kernel])
 
 def test_when_to_look_again(kernel: Callable[..., Kernel]) -> None:
     thin = kernel(16_000)
+    assert thin.outq.drained_in() == SOON_S
     thin.run(3)
-    assert 0.001 <= thin.outq.drained_in() <= 0.1
+    assert SOON_S <= thin.outq.drained_in() <= LATER_S
     thin.rate = 0.0
     thin.run(3)
-    assert 0.001 <= thin.outq.drained_in() <= 0.1
+    assert thin.outq.drained_in() == LATER_S, "many that have stopped reading must not keep the broker busy"
+
+
+def test_a_reader_that_has_never_read_is_looked_at_seldom(kernel: Callable[..., Kernel]) -> None:
+    stopped = kernel(0)
+    stopped.run(3)
+    assert stopped.outq.path.rate == 0
+    assert stopped.outq.drained_in() == LATER_S
 
 
 @pytest.mark.parametrize(("info", "seconds"), [(b"", 0.0), (bytes(148), 0.0), (bytes(148) + b"\xff" * 4, 0.0)])
@@ -219,7 +259,7 @@ def test_a_real_socket() -> None:
             near.send(b"x" * 100)
             far.recv(100)
             assert queue._round_trip_s() > 0
-            queue.wrote(near.send(bytes(1 << 20)))
+            queue.written += near.send(bytes(1 << 20))
             assert queue.look(1.0) < 0, "much more than it should have is there"
             assert queue.is_slow
 
@@ -228,15 +268,15 @@ def test_a_socket_without_tcp() -> None:
     near, far = socket.socketpair()
     with near, far:
         queue = OutQueue(near)
-        queue.wrote(near.send(bytes(1_000)))
+        queue.written += near.send(bytes(1_000))
         assert queue.look(1.0) <= LEAST
         assert queue._round_trip_s() == 0.0
 
 
-def connect_small(address: tuple[str, int], timeout: float) -> socket.socket:
+def connect_small(address: tuple[str, int], timeout: float, buffer: int = 8_192) -> socket.socket:
     """As ``socket.create_connection``, with a kernel that takes little."""
     sock = socket.socket()
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8_192)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
     sock.settimeout(timeout)
     sock.connect(address)
     return sock
@@ -273,3 +313,55 @@ def test_a_reader_that_has_fallen_behind_gets_the_urgent_message_first(
         while reader.expect(Publish).topic != "alarm":
             before += 1
         assert before * PACKET < 64_000
+
+
+@pytest.mark.parametrize("scheme", ["tcp", "tls"])
+@pytest.mark.parametrize("size", [1_000, 60])
+def test_the_first_urgent_message_of_a_broker_finds_little_in_the_kernel(
+    certificates: Certificates, monkeypatch: pytest.MonkeyPatch, scheme: str, size: int
+) -> None:
+    """No rule, no level anywhere until now: what was written before could not know that anything would be urgent."""
+    settings = Settings(listener=certificates.listeners([f"{scheme}://127.0.0.1:0"]))
+    context = certificates.context() if scheme == "tls" else None
+    count = 3_000_000 // size
+    with BrokerThread(settings) as broker, ExitStack() as stack:
+        writer = stack.enter_context(Dial(broker.urls[0], context=context))
+        with monkeypatch.context() as patch:
+            patch.setattr(socket, "create_connection", partial(connect_small, buffer=4_096))
+            reader = stack.enter_context(Dial(broker.urls[0], context=context))
+        reader.connect("reader")
+        reader.subscribe("#")
+        writer.connect("writer")
+        bulk = encode(Publish(topic="bulk", payload=bytes(size)), 5)
+        for _ in range(100):
+            writer.send(bulk * (count // 100))
+        until(lambda: broker.ask(lambda core: core.account.publishes_in) == count, "everything has arrived")
+        assert not broker.ask(lambda core: core.priorities.always_matter)
+        sleep(MOST_S)  # by now it is plain that the reader is behind
+        urgent = Publish(topic="alarm", payload=b"!", properties={"user_property": [("priority", "3")]})
+        writer.send(urgent)
+        until(lambda: broker.ask(lambda core: core.account.publishes_in) == count + 1, "the urgent one, too")
+        before = 0
+        while reader.expect(Publish).topic != "alarm":
+            before += 1
+        assert before * size < 100 * PACKET
+
+
+@pytest.mark.parametrize("scheme", ["tcp", "tls"])
+def test_large_messages_to_a_reader_that_keeps_up_are_not_held_up(certificates: Certificates, scheme: str) -> None:
+    """Its share grows with what it takes, so that a large message needs few looks at the kernel."""
+    settings = Settings(listener=certificates.listeners([f"{scheme}://127.0.0.1:0"]))
+    context = certificates.context() if scheme == "tls" else None
+    with BrokerThread(settings) as broker, ExitStack() as stack:
+        writer = stack.enter_context(Dial(broker.urls[0], context=context))
+        reader = stack.enter_context(Dial(broker.urls[0], context=context))
+        reader.connect("reader")
+        reader.subscribe("#")
+        writer.connect("writer")
+        for _ in range(40):
+            writer.send(Publish(topic="large", payload=bytes(250_000)))
+            assert len(reader.expect(Publish).payload) == 250_000
+        (link,) = broker.ask(lambda core: [conn.link for conn in core.connections if conn.client_id == "reader"])
+        assert isinstance(link, Link)
+        assert link._outq.allowance >= FAST
+        assert not link._outq.is_slow

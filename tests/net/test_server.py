@@ -19,7 +19,7 @@ from tests.kits.patience import PATIENCE_S, until
 from tests.kits.websocket import WebSocketDial
 from tieline import Settings
 from tieline.core.broker import Broker as Core
-from tieline.core.connection import Connection
+from tieline.core.client import Connection
 from tieline.net import server as servers
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.codec import encode

@@ -11,7 +11,7 @@ import pytest
 
 from tieline.conf.schema import Class, Mqtt, Settings
 from tieline.core.broker import Broker
-from tieline.core.connection import Connection
+from tieline.core.client import Connection
 from tieline.net import urgent
 from tieline.net.link import Link
 from tieline.net.loop import Loop, Watched

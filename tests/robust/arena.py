@@ -189,7 +189,7 @@ class Arena:
 
     def holds(self, name: str) -> int:
         """How often a connection was not read for this reason."""
-        return self.ask(lambda core: {why.value: count for why, count in core.account.holds.items()}.get(name, 0))
+        return self.ask(lambda core: core.account.holds[name])
 
     def expect_closed(self, name: str, count: int = 1, *, who: str = "") -> None:
         """Connections end for this reason, and the log says so."""

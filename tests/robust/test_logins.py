@@ -96,4 +96,4 @@ def test_logins_that_hang_up_at_once_cost_no_more_than_those_that_stay(tmp_path:
             sock.sendall(hello)
             hang_up(sock)
         pair.stop()
-        assert broker.ask(lambda core: core._asked) == {}
+        assert broker.ask(lambda core: core.questions._pending) == {}

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tieline.conf.schema import Auth, Limits, Mqtt
 from tieline.core.account import Drop
-from tieline.core.connection import Hold
+from tieline.core.client import Hold
 from tieline.wire.reason import Reason
 
 _ROOT = Path(__file__).parents[2]

@@ -95,6 +95,20 @@ def test_a_late_level_gets_its_frequency_of_slots_in_every_period(frequency: int
     assert flood.feedback.slots_served == pytest.approx(len(sent), abs=1)
 
 
+@pytest.mark.parametrize("frequency", [1, 3, 7])
+@pytest.mark.parametrize("level", [URGENT, 1], ids=["below", "inside a level"])
+def test_the_frequency_counts_messages_however_many_wait_in_one_entry(frequency: int, level: int) -> None:
+    flood = Flood(ruled(timeouts=(2.0, 2.0, NEVER, NEVER), frequency=frequency), level)
+    low = 0 if level == URGENT else level
+    flood.push(low, size=100 * 5, messages=5)
+    flood.push(low, size=100 * 500, messages=500)
+    flood.now = 2.0
+    sent = [when for when, one in flood.others(12.0) for _ in range(one.messages)]
+    assert len(sent) == 10 * frequency
+    assert all(later - earlier >= 0.9 for earlier, later in zip(sent, sent[frequency:], strict=False))
+    assert flood.feedback.slots_served == len(sent)
+
+
 def test_the_slot_belongs_to_the_oldest_message_however_cold_its_topic() -> None:
     flood = Flood(ruled(timeouts=(5.0, NEVER, NEVER, NEVER)))
     cold = flood.push(0)

@@ -41,7 +41,7 @@ def ask(serving: Serving, body: bytes | dict[str, Any], *, method: str = "POST",
 
 
 def is_counting(serving: Serving) -> bool:
-    return serving.broker.ask(lambda core: core.witness is not None)
+    return serving.broker.ask(lambda core: core.arrivals.is_watched)
 
 
 @pytest.fixture(name="open_", scope="module")

@@ -118,6 +118,14 @@ def test_an_identifier_in_two_bytes_is_malformed() -> None:
             marks=clause("MQTT-3.3.2-14"),
             id="response topic with +",
         ),
+        pytest.param(
+            "03 08 ''",
+            PacketType.PUBLISH,
+            "MQTT-4.7.3-1",
+            marks=clause("MQTT-4.7.3-1"),
+            id="empty response topic",
+        ),
+        pytest.param("03 08 ''", WILL, "MQTT-4.7.3-1", marks=clause("MQTT-4.7.3-1"), id="empty response topic of will"),
         pytest.param("04 08 '#'", WILL, "MQTT-3.3.2-14", marks=clause("MQTT-3.3.2-14"), id="response topic with #"),
     ],
 )

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from tieline.core.connection import Hold
 from tieline.sched.levels import LEVELS
 
 #: The last bucket of waiting times holds everything above half an hour.
@@ -101,6 +100,7 @@ class Account:
         "drops",
         "drops_by_level",
         "events",
+        "examinations",
         "holds",
         "last_drops",
         "lost_events",
@@ -113,7 +113,6 @@ class Account:
         "refusals",
         "sessions_expired",
         "sessions_most",
-        "sifted",
         "unknown_levels",
         "unreadable",
         "waits",
@@ -143,7 +142,7 @@ class Account:
         #: Priority properties that were no level.
         self.unknown_levels = 0
         #: Messages whose content was looked at, and those of them whose payload could not be read.
-        self.sifted = 0
+        self.examinations = 0
         self.unreadable = 0
         #: Messages discarded, by name.
         self.drops: Counter[Drop] = Counter()
@@ -157,10 +156,22 @@ class Account:
         #: What was refused without ending the connection, by reason: subscriptions, packet ids used again.
         self.refusals: Counter[str] = Counter()
         #: How often a connection was not read for a while, by name.
-        self.holds: Counter[Hold] = Counter()
+        self.holds: Counter[str] = Counter()
         #: Not yet taken by the shell; a shell that never takes them loses the oldest, counted.
         self.events: deque[Event] = deque(maxlen=self.RING)
         self.lost_events = 0
+
+    def arrived(self, messages: int, level: int = NO_LEVEL) -> None:
+        """PUBLISH packets came in, each counted once; without a level if they were refused before they had one."""
+        self.packets_in += messages
+        self.publishes_in += messages
+        if level != NO_LEVEL:
+            self.received_by_level[level] += messages
+
+    def examined(self, messages: int, unreadable: int) -> None:
+        """The content of messages was looked at, and of some of them it could not be read."""
+        self.examinations += messages
+        self.unreadable += unreadable
 
     def drop(  # one argument per field of the record
         self,

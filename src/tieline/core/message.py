@@ -18,6 +18,25 @@ from tieline.wire.frames import encode_varint
 OVERHEAD = 160
 
 
+class Origin:
+    """Who a message came from; one object for all messages of a session."""
+
+    __slots__ = ("client", "epoch")
+
+    def __init__(self, client: str, epoch: int = 0) -> None:
+        #: The client id of who published it; empty for the broker itself.
+        self.client = client
+        #: A number that changes with every new session of that client id, also across restarts; 0 if it is not known.
+        self.epoch = epoch
+
+    def __repr__(self) -> str:
+        return f"<Origin {self.client or 'the broker'}, session {self.epoch}>"
+
+
+#: Where messages come from that nobody sent.
+THE_BROKER = Origin("")
+
+
 def publish_bytes(  # one argument per field of the packet
     first: int, topic: bytes, packet_id: int, properties: bytes | None, payload: bytes
 ) -> bytes:
@@ -37,13 +56,14 @@ class Message:
         "at",
         "expires",
         "heat",
+        "is_owed",
         "level",
         "number",
+        "origin",
         "parts4",
         "parts5",
         "payload",
         "properties",
-        "publisher",
         "qos",
         "retain",
         "size",
@@ -61,7 +81,7 @@ class Message:
         retain: bool = False,
         properties: bytes = b"",
         expires: float | None = None,
-        publisher: str = "",
+        origin: Origin = THE_BROKER,
         level: int = 1,
         at: float = 0.0,
         heat: float = 0,
@@ -75,8 +95,8 @@ class Message:
         self.properties = properties
         #: When it may no longer be delivered, in the broker's time.
         self.expires = expires
-        #: The client id of who sent it; empty for the broker itself.
-        self.publisher = publisher
+        #: Who sent it.
+        self.origin = origin
         #: How urgent it is, 0 to 3; by topic rules alone, the ``taxon``.
         self.level = level
         self.taxon = taxon
@@ -86,6 +106,8 @@ class Message:
         self.heat = heat
         #: What the store calls it; 0 while it does not know it.
         self.number = 0
+        #: It was acknowledged because its receivers had promised room: it is queued even when memory is short.
+        self.is_owed = False
         self.size = len(topic) + len(payload) + len(properties) + OVERHEAD
         #: What surrounds the packet id on the wire, per protocol version; made on first use, or taken from the bytes
         #: in which the message came.
@@ -104,7 +126,7 @@ class Message:
             retain=self.retain,
             properties=self.properties,
             expires=self.expires,
-            publisher=self.publisher,
+            origin=self.origin,
             level=self.level,
             at=self.at,
             heat=self.heat,
@@ -138,8 +160,8 @@ class Burst:
         "heat",
         "level",
         "messages",
+        "origin",
         "packets",
-        "publisher",
         "size",
         "stride",
         "taxon",
@@ -149,6 +171,7 @@ class Burst:
 
     qos = 0
     retain = False
+    is_owed = False
     expires: float | None = None
     properties = b""
 
@@ -159,7 +182,7 @@ class Burst:
         head: int,
         topic: bytes,
         version: int,
-        publisher: str,
+        origin: Origin,
         level: int,
         at: float,
         heat: float,
@@ -175,7 +198,7 @@ class Burst:
         self.topic = topic
         #: The protocol version in which the packets are encoded.
         self.version = version
-        self.publisher = publisher
+        self.origin = origin
         #: As in a message.
         self.level = level
         self.at = at
@@ -194,7 +217,7 @@ class Burst:
         if end - begin == self.messages:
             return self
         packets = self.packets[begin * self.stride : end * self.stride]
-        rest = (self.head, self.topic, self.version, self.publisher, self.level, self.at, self.heat, self.taxon)
+        rest = (self.head, self.topic, self.version, self.origin, self.level, self.at, self.heat, self.taxon)
         return Burst(packets, end - begin, *rest)
 
     def deal(self, hands: int) -> Iterator[Burst]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
-from tieline.core.durable.facts import Fact
 from tieline.wire.reason import Reason
+
+#: Something that has to survive (:mod:`tieline.core.durable.facts`).
+Fact = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What is due when: one heap of deadlines for the whole broker.
+"""What is due when: one heap of deadlines for the whole broker, and what is to be done as soon as possible.
 
 A cancelled timer keeps its place in the heap but lets go of what it would have called, so that a closed connection is
 freed at once; when most of the heap is dead it is rebuilt.
@@ -6,6 +6,7 @@ freed at once; when most of the heap is dead it is rebuilt.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 
@@ -33,10 +34,12 @@ class Timer:
 class Timers:
     """All deadlines; equal ones fire in the order in which they were set."""
 
-    __slots__ = ("_dead", "_heap", "_order", "is_changed")
+    __slots__ = ("_dead", "_heap", "_order", "_soon", "is_changed")
 
     def __init__(self) -> None:
         self._heap: list[Timer] = []
+        #: What is done in the next turn, in this order.
+        self._soon: deque[Action] = deque()
         self._order = 0
         #: The number of cancelled timers still in the heap.
         self._dead = 0
@@ -44,7 +47,12 @@ class Timers:
         self.is_changed = False
 
     def __len__(self) -> int:
-        return len(self._heap) - self._dead
+        return len(self._heap) - self._dead + len(self._soon)
+
+    def soon(self, action: Action) -> None:
+        """Call ``action(now)`` in the next turn: not from inside whatever calls this."""
+        self._soon.append(action)
+        self.is_changed = True
 
     def at(self, when: float, action: Action) -> Timer:
         """Call ``action(now)`` once the time has come."""
@@ -66,7 +74,12 @@ class Timers:
             self._dead = 0
 
     def next(self) -> float | None:
-        """When the earliest timer is due."""
+        """When the earliest timer is due; 0, which is always over, while something is to be done soon."""
+        if self._soon:
+            return 0.0
+        return self._next_deadline()
+
+    def _next_deadline(self) -> float | None:
         heap = self._heap
         while heap and heap[0].action is None:
             heappop(heap)
@@ -76,9 +89,11 @@ class Timers:
     def fire(self, now: float) -> None:
         """Call everything that is due; what an action sets for now or earlier waits for the next call."""
         newest = self._order
+        for _ in range(len(self._soon)):
+            self._soon.popleft()(now)
         later: list[Timer] = []
         try:
-            while (when := self.next()) is not None and when <= now:
+            while (when := self._next_deadline()) is not None and when <= now:
                 timer = heappop(self._heap)
                 if timer.order > newest:
                     later.append(timer)

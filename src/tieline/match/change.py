@@ -15,7 +15,7 @@ from tieline.match.events import Value
 References = Mapping[str, Value | None]
 
 
-class Memory:
+class ChangeMemory:
     """The bounds of all subscriptions together, and how often they were met."""
 
     __slots__ = ("forgotten_alone", "forgotten_together", "kept", "most", "most_each")
@@ -35,7 +35,7 @@ class LastValues:
 
     __slots__ = ("_by_topic", "_memory", "names")
 
-    def __init__(self, names: Sequence[str], memory: Memory) -> None:
+    def __init__(self, names: Sequence[str], memory: ChangeMemory) -> None:
         #: The attributes that are compared.
         self.names = tuple(names)
         self._memory = memory

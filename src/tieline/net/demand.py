@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from tieline.core.answers.demand import DemandError
+from tieline.core.figures.demand import DemandError
 
 if TYPE_CHECKING:
     from tieline.core.broker import Broker

@@ -118,7 +118,7 @@ def _drops(core: Broker, asked: Drops, now: float) -> dict[str, Any]:
 
 
 def _level(core: Broker, wanted: int | str | None) -> int | None:
-    names = core.classes.names
+    names = core.priorities.classes.names
     if wanted is None or (isinstance(wanted, int) and NO_LEVEL <= wanted < LEVELS):
         return wanted
     if isinstance(wanted, str) and wanted in names:
@@ -144,7 +144,7 @@ def _described(core: Broker, victims: list[Dropped], now: float) -> list[dict[st
 
 def class_name(core: Broker, level: int) -> str:
     """What a level is called; empty for messages that had none yet."""
-    return "" if level == NO_LEVEL else core.classes.names[level]
+    return "" if level == NO_LEVEL else core.priorities.classes.names[level]
 
 
 def _trace(core: Broker, asked: Trace, now: float) -> dict[str, Any]:

@@ -6,14 +6,13 @@ import select
 import socket
 from typing import TYPE_CHECKING
 
-from tieline.core.inbound.pass_on import pass_on
 from tieline.net.layer import LayerError
-from tieline.net.outq import OutQueue
+from tieline.net.outq import FAST, LEAST, OutQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tieline.core.connection import Connection
+    from tieline.core.client import Connection
     from tieline.net.layer import Layer
     from tieline.net.loop import Loop
 
@@ -65,7 +64,7 @@ class Link:
         self._unsent: memoryview | bytes = b""
         self.events = _IN
         self._appetite = READ
-        self._outq = OutQueue(sock)
+        self._outq = OutQueue(sock, LEAST if loop.broker.priorities.always_matter else FAST)
         #: A timer will look at the kernel's share again.
         self._is_waiting = False
         #: In the set that is looked at after every chunk.
@@ -109,19 +108,18 @@ class Link:
     def _take(self, data: bytes, now: float, is_alone: bool) -> None:
         """Hand what was read to the core; a message that can be passed on at once is."""
         broker = self._loop.broker
-        grants = pass_on(broker, self.conn, data, now) if is_alone else None
-        if grants is None:
+        outlets = broker.pass_on(self.conn, data, now) if is_alone else None
+        if outlets is None:
             broker.receive(self.conn, data, now)
             return
-        for grant in grants:
-            conn = grant.session.connection
-            if conn is not None and isinstance(conn.link, Link):
-                conn.link.write(data, now)
+        for outlet in outlets:
+            outlet.write(data, now)
 
     def write(self, data: bytes, now: float) -> None:
         """Write bytes that the core says may go at once."""
         self._send(data if self._layer is None else self._layer.wrap(data))
-        if self._outq.is_due and self._loop.broker.has_levels:
+        outq = self._outq
+        if outq.written >= outq.due_at:
             self._look(now)
 
     def _look(self, now: float) -> int:
@@ -152,20 +150,18 @@ class Link:
         if self._is_lingering or self._unsent:
             return
         conn = self.conn
+        outq = self._outq
         for _ in range(WRITES_PER_TURN):
-            limit = WRITE
-            if self._loop.broker.has_levels:
-                if self._outq.is_due and self._look(now) <= 0 and not conn.closing:
-                    self._look_again(now)
-                    break
-                limit = min(WRITE, max(1, self._outq.room))
+            if outq.written >= outq.due_at and self._look(now) <= 0 and not conn.closing:
+                self._look_again(now)
+                self._note_waiting(now)
+                break
+            limit = min(WRITE, max(1, outq.room))
             data, is_last = self._next(now, limit)
             if data:
                 self._send(data)
             if self._unsent:
-                session = conn.session
-                if session is not None and not session.oldest:
-                    session.oldest = now
+                self._note_waiting(now)
                 break
             if is_last:
                 break
@@ -179,6 +175,12 @@ class Link:
                 self._finish(now)
         elif conn.hold is not None or self.events != _IN:
             self._listen()
+
+    def _note_waiting(self, now: float) -> None:
+        """What is left for the session waits from now on."""
+        session = self.conn.session
+        if session is not None and not session.oldest:
+            session.oldest = now
 
     def _look_again(self, now: float) -> None:
         """The kernel holds enough for this receiver: come back when some of it has left."""
@@ -196,7 +198,8 @@ class Link:
         layer = self._layer
         if layer is not None and not layer.is_ready:
             return layer.pending(), True
-        data = self._loop.broker.fill(self.conn, limit, now)
+        pieces = self._loop.broker.fill(self.conn, limit, now)
+        data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         is_last = len(data) < limit
         if layer is not None:
             data = layer.pending() + layer.wrap(data) if data else layer.pending()
@@ -218,8 +221,8 @@ class Link:
             self._loop.gone(self)
             return
         outq = self._outq
-        if self._loop.broker.has_levels:
-            outq.wrote(sent)
+        outq.written += sent
+        if outq.written >= outq.due_at:
             outq.probe()
         if sent < len(data):
             self._unsent = memoryview(data)[sent:]

@@ -118,7 +118,7 @@ class ListeningSocket:
         # the websockets library is only loaded by brokers that use it
         from tieline.net.ws import WebSocket
 
-        websocket = WebSocket(self._loop.broker.max_packet)
+        websocket = WebSocket(self._loop.broker.settings.limits.packet_bytes)
         return websocket if tls is None else Stack(tls, websocket)
 
     def close(self) -> None:

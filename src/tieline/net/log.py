@@ -108,6 +108,6 @@ def tell_drops(account: Account, told: Counter[Drop]) -> None:
             fields: dict[str, object] = {"event": "dropped", "why": why.value, "messages": new}
             if example is not None:
                 # of the last one; the others are in the ring that `tieline why` reads
-                fields |= {"client": example.client, "topic": example.topic, "level": example.level}
+                fields |= {"client": example.client, "topic": example.topic, "message_level": example.level}
                 fields |= {"queued": example.queued, "age_s": round(example.age_s, 3)}
             log.warning("dropped %d messages: %s%s", new, why.value, last, extra={"fields": fields})

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tieline.core.broker import Broker
-    from tieline.core.connection import Connection
+    from tieline.core.client import Connection
     from tieline.net.link import Link
 
 #: Connections handled in one turn.
@@ -143,7 +143,7 @@ class Loop:
         broker = self.broker
         account = broker.account
         is_alone = len(ready) == 1
-        if broker.has_levels and not is_alone:
+        if broker.serves_by_level and not is_alone:
             ready.sort(key=self._turn_of)
         flush_at = account.bytes_in + FLUSH_AFTER
         for fd, events in ready:
@@ -157,8 +157,7 @@ class Loop:
             if account.bytes_in > flush_at:
                 self.flush(now)
                 flush_at = account.bytes_in + FLUSH_AFTER
-        if broker.dirty or self._gone or account.events:
-            self.flush(now)
+        self.flush(now)
         if self.after_turn is not None:
             self.after_turn()
 
@@ -168,8 +167,7 @@ class Loop:
             link.handle(events, now, is_alone)
         except Exception as error:  # noqa: BLE001 - one connection's trouble must not stop the others
             self._on_fault(link, error)
-        if self.broker.has_levels:
-            self._urgent.consider(link, now)
+        self._urgent.consider(link, now)
 
     def _serve_again(self, link: Watched, now: float) -> None:
         """While connections are read in small pieces, a higher node gets more of them in its turn."""
@@ -191,11 +189,13 @@ class Loop:
         return (0, 0) if conn is None else (-conn.level, conn.serial)
 
     def flush(self, now: float) -> None:
-        """Write to every changed connection, once: higher nodes first, equal ones in the order of connection."""
+        """Write to every changed connection, once, and hand over to the store what has changed.
+
+        Higher nodes come first, equal ones in the order of connection.
+        """
         broker = self.broker
-        dirty = broker.dirty
-        broker.dirty = []
-        if broker.has_levels and len(dirty) > 1:
+        dirty = broker.take_dirty()
+        if len(dirty) > 1 and broker.serves_by_level:
             dirty.sort(key=_node_order)
         for conn in dirty:
             conn.is_dirty = False
@@ -209,5 +209,6 @@ class Loop:
             gone, self._gone = self._gone, []
             for link in gone:
                 link.abort(now)
+        broker.seal()
         if self.on_events is not None and broker.account.events:
             self.on_events()

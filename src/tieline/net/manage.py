@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tieline.conf.paths import management_socket, prepare_directory
-from tieline.core.answers.demand import DemandError
 from tieline.core.answers.standing import standing
-from tieline.core.answers.traffic import hottest, report
+from tieline.core.figures.demand import DemandError
+from tieline.core.figures.traffic import hottest, report
 from tieline.core.routing.heat import HeatError
 from tieline.net import demand, heating, inquiry
 from tieline.net.inquiry import KNOWN as INQUIRIES
@@ -30,7 +30,7 @@ from tieline.version import __version__
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tieline.core.session import Session
+    from tieline.core.client import Session
     from tieline.net.server import Server
 
 #: Longest request line, and how many sessions ``top`` lists.
@@ -163,11 +163,11 @@ class Management:
             "clients": {"connected": connected, "sessions": len(core.sessions)},
             "subscriptions": core.routes.count,
             "content": {
-                "subscriptions": core.routes.asking,
-                "sifted": account.sifted,
+                "subscriptions": core.routes.conditional,
+                "sifted": account.examinations,
                 "unreadable": account.unreadable,
-                "references": core.memory.kept,
-                "forgotten": core.memory.forgotten_alone + core.memory.forgotten_together,
+                "references": core.references.kept,
+                "forgotten": core.references.forgotten_alone + core.references.forgotten_together,
             },
             "logins": self._server.logins,
             "store": {"is_durable": not core.journal.is_volatile, "waiting": core.journal.waiting},
@@ -184,10 +184,10 @@ class Management:
                     "received_per_s": (traffic.received - before.get(f"class {traffic.level}", 0)) / elapsed,
                     "dropped": account.drops_by_level[traffic.level].total(),
                 }
-                for traffic in report(core, now)
+                for traffic in report(core.sessions.values(), core.priorities.classes, account, now)
             ],
             "heat": heating.shown(core, now, 0),
-            "hottest": hottest(core),
+            "hottest": hottest(core.routes),
             "slowest": [
                 asdict(standing(core, session, now)) for session in nlargest(SLOWEST, core.sessions.values(), _slowness)
             ],

@@ -4,6 +4,10 @@ Every byte given to the kernel is beyond the scheduler: on a link of 128 kbit/s,
 an urgent message by thirteen seconds.  So once a receiver is slow, unsent plus in-flight bytes (SIOCOUTQ) are kept
 below ``max(4 kB, 1.25 x delivery rate x smallest round trip)``: enough to keep the link busy, and no more.
 
+That holds whether or not anybody has used a priority so far: the first urgent message of a broker must not find
+megabytes in front of it.  A receiver of which nothing is known gets 64 kB where all messages were alike until now, and
+4 kB where they were not; one that takes all of it quickly gets twice as much, and so on.
+
 A receiver is slow when the kernel would need more than a few milliseconds to get rid of what it holds.  The rate is
 measured here, from the bytes that left the buffer between two looks, because the kernel's own estimate is that of its
 best moment and says nothing about a peer that has stopped reading.
@@ -24,20 +28,22 @@ _TCP_INFO = 11
 _MIN_RTT_AT = 148
 _INFO_BYTES = 152
 
-#: Least that a receiver is given; a new one begins with it.
+#: Least that a receiver is given.
 LEAST = 4_096
-FIRST = LEAST
 #: Less than this in the kernel is not worth a look.
 SMALL = LEAST // 2
-#: A receiver with a larger allowance is not slow.
+#: A receiver with such an allowance is not slow.
 FAST = 65_536
+#: Most that is given because what was written is gone at once: it may be in the receiver's own buffer.
+PROBED = 1 << 20
 MOST = 1 << 30
 #: Times the bandwidth-delay product.
 MARGIN = 1.25
-#: Written bytes after which it is time to look again.
-LOOK_AFTER = 4_096
 #: What the kernel may hold at any rate lasts so long: it never runs dry between two looks.
 AHEAD_S = 0.005
+#: When to look again while the kernel holds enough: at once if nothing is known, seldom if nothing moves.
+SOON_S = 0.001
+LATER_S = 0.1
 #: The shortest time over which a rate is measured; acknowledgements from a thin link come in lumps.
 SPAN_S = 0.05
 
@@ -46,6 +52,7 @@ class OutQueue:
     """One socket's share in the kernel."""
 
     __slots__ = (
+        "_fd",
         "_grew",
         "_held",
         "_left_grown",
@@ -54,18 +61,24 @@ class OutQueue:
         "_then",
         "_total",
         "allowance",
+        "due_at",
         "path",
         "written",
     )
 
-    def __init__(self, sock: socket) -> None:
+    def __init__(self, sock: socket, first: int = LEAST) -> None:
         self._sock = sock
-        #: Bytes written since the last look, and in all.
+        self._fd = sock.fileno()
+        #: Bytes written since the last look, and up to then; the owner counts the former.
         self.written = 0
         self._total = 0
         #: What the kernel held at the last look, and what it may hold.
         self._held = 0
-        self.allowance = FIRST
+        self.allowance = first
+        #: So many bytes written since the last look mean that it is time for the next: the kernel may hold more than
+        #: it should, or less than it could.
+        self.due_at = 0
+        self._set_due()
         #: Bytes that had left the kernel when the current measurement began, and when that was; 0 for no measurement.
         self._left_then = 0
         self._then = 0.0
@@ -74,30 +87,30 @@ class OutQueue:
         self._grew = 0.0
         self.path = UNKNOWN
 
-    def wrote(self, size: int) -> None:
-        """Bytes were given to the kernel."""
-        self.written += size
-        self._total += size
-
     def probe(self) -> None:
         """Right after a write: a receiver that has taken a good piece by now may have twice as much.
 
         On a thin link the bytes are still there; on a local one they are gone before the call returns.
         """
-        if self.allowance < FAST and self._held + self.written >= SMALL:
-            self._ask()
-            if not self._held:
-                self.allowance = min(2 * self.allowance, MOST)
+        self._ask()
+        if not self._held and self.allowance < PROBED:
+            self.allowance *= 2
+        self._set_due()
 
     def _ask(self) -> None:
         answer = array("i", (0,))
-        ioctl(self._sock, _SIOCOUTQ, answer)
+        ioctl(self._fd, _SIOCOUTQ, answer)
         self._held = answer[0]
         if self._held <= self.written:
             # nothing is left of what was there before, so it may have been idle: how much left in that time says how
             # much there was to send, not how much could be
             self._then = 0.0
+        self._total += self.written
         self.written = 0
+
+    def _set_due(self) -> None:
+        most = SMALL if self.allowance < FAST else self.allowance
+        self.due_at = max(0, most - self._held)
 
     @property
     def is_slow(self) -> bool:
@@ -107,11 +120,7 @@ class OutQueue:
     @property
     def is_due(self) -> bool:
         """Whether the kernel may hold more than was last seen, or less."""
-        return (
-            self.written >= LOOK_AFTER
-            or (self._held + self.written >= SMALL and self.allowance < FAST)
-            or self._held + self.written >= self.allowance
-        )
+        return self.written >= self.due_at
 
     @property
     def room(self) -> int:
@@ -137,12 +146,17 @@ class OutQueue:
                 self.allowance = min(2 * self.allowance, MOST)
             self._grew = now
             self._left_grown = left
-        return self.allowance - self._held
+        self._set_due()
+        room = self.allowance - self._held
+        # a fast receiver is not served in crumbs: what it has lasts until there is room for a good piece
+        return room if self.allowance < FAST or room >= self.allowance // 4 else 0
 
     def drained_in(self) -> float:
         """When it is worth looking again, in seconds from now."""
+        if self.path is UNKNOWN:
+            return SOON_S
         rate = self.path.rate
-        return min(0.1, max(0.001, (self._held - self.allowance / 2) / rate)) if rate > 0 else 0.001
+        return min(LATER_S, max(SOON_S, (self._held - self.allowance / 2) / rate)) if rate > 0 else LATER_S
 
     def _measure(self, rate: float) -> None:
         """Note a rate at which the kernel got rid of bytes that it held all the time: that of the link."""

@@ -21,8 +21,8 @@ import msgspec
 
 from tieline.conf.schema import Listener, Settings
 from tieline.core.broker import Broker as Core
-from tieline.core.renew import renew
 from tieline.net import log as logs
+from tieline.net import memory
 from tieline.net.auth.door import Door, warn_of_doors
 from tieline.net.auth.passwords import PasswordFileError
 from tieline.net.beside import Beside, Inquiries
@@ -51,6 +51,9 @@ if TYPE_CHECKING:
 _DROP_REPORT_S = 1.0
 #: How long a shutdown waits for clients to take what was queued and to close.
 _STOP_S = LINGER_S + 0.5
+#: Buffers up to this size are made of memory that the process has, and so much of it may lie unused.
+_KEPT_BLOCK = 4 << 20
+_KEPT_UNUSED = 16 << 20
 
 
 def _name_client() -> str:
@@ -286,7 +289,7 @@ class Server:
         self.settings = settings
         for listener, conf, context in zip(self._listeners, settings.listener, contexts, strict=True):
             listener.renew(conf, context)
-        renew(core, settings)
+        core.renew(settings)
         gone = 0
         for conn in [*core.connections]:
             why = stays(conn.login) if stays is not None and conn.session is not None and conn.login else None
@@ -379,6 +382,7 @@ def _serve(server: Server, aio: PumpedLoop) -> str:
     warn_of_doors(server.settings)
     print(f"tieline {server.settings.name} ready: {' '.join(server.urls)}", flush=True)  # noqa: T201 - the ready line
     _tune_garbage_collection()
+    memory.keep(_KEPT_BLOCK, _KEPT_UNUSED)
     pump(server.loop, aio, stopping)
     log.info("stopping")
     aio.run_until_complete(server.stop())

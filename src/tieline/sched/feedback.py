@@ -6,9 +6,9 @@ The highest waiting level goes first; inside it the hotter topic, then the shall
 *overtakes* for one of two reasons:
 
 * its *slot*: its oldest message has waited until only one ``period`` is left of its timeout, and in this period the
-  level has had fewer than ``frequency`` slots (the paper's feedback: time period and distribution frequency).  The
-  oldest message goes, whatever its heat; for the same reason, and out of the same slots, a cold topic goes before the
-  hotter ones of its own level;
+  level has had fewer than ``frequency`` slots (the paper's feedback: time period and distribution frequency).  A slot
+  is one message: of an entry that holds several, as many go as there are slots left.  The oldest goes, whatever its
+  heat; for the same reason, and out of the same slots, a cold topic goes before the hotter ones of its own level;
 * its *floor*: every message sent above it earns it credit; when the credit pays for its next message, that goes.  The
   earnings are such that the levels passed over share ``floor`` of the link by their weights.
 
@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from tieline.sched.levels import LEVELS, URGENT, Patience, Rules
-from tieline.sched.policy import GROUPS, Policy, Window, first, register
+from tieline.sched.policy import EVERY, GROUPS, Policy, Window, first, register
 from tieline.sched.ranking import Key
 from tieline.sched.waiting import Flow, Waiting
 
@@ -168,6 +168,7 @@ class Feedback(Policy[E]):
 
     def _serve(self, flow: Flow[E], passed: list[int] | None, *, is_slot: bool) -> Flow[E]:
         head = flow.head
+        self.most = self.rules.patience.frequency - self._slots[flow.level] if is_slot else EVERY
         self._last = _Service(flow.level, passed, is_slot, head.order, head.size, head.messages)
         return flow
 
@@ -194,7 +195,7 @@ class Feedback(Policy[E]):
                 for level in last.passed:
                     self._credit[level] += earned * self._weights[level] / total
         if last.is_slot:
-            self._slots[last.level] += 1
+            self._slots[last.level] += last.messages
             self.slots_served += last.messages
         elif last.passed is None:
             self.floor_served += last.messages

@@ -20,6 +20,7 @@ flow whose level varies, and the first has no floor.
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
@@ -49,6 +50,8 @@ GROUPS: Final[tuple[tuple[tuple[int, ...], ...], ...]] = (
     ((0,), (2,), (4,), (6, 7)),
     ((0, 1), (2, 3), (4, 5), (6, 7)),
 )
+#: As many messages as there are.
+EVERY: Final = sys.maxsize
 _ALL: Final = tuple(tuple(group for groups in levels for group in groups) for levels in GROUPS)
 
 
@@ -71,6 +74,8 @@ class Policy(ABC, Generic[E]):
         self._messages = 0
         self._entries = [0] * LEVELS
         self._bytes = [0] * LEVELS
+        #: Of an entry that holds several messages, how many may be sent of the one that was popped last.
+        self.most = EVERY
         #: Messages that found more predecessors than they may take along, and could not lift their flow.
         self.capped = 0
 
@@ -124,7 +129,10 @@ class Policy(ABC, Generic[E]):
         self.rules = replace(self.rules, patience=patience)
 
     def pop(self, now: float, window: Window = Window.OPEN) -> Waiting[E] | None:
-        """The entry that goes next; None when nothing may go."""
+        """The entry that goes next; None when nothing may go.
+
+        At most :attr:`most` of its messages go now; the rest is put back.
+        """
         flow = self._choose(now, window)
         if flow is None:
             return None

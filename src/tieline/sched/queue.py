@@ -10,14 +10,35 @@ expiry) is not in here.
 A QoS 1 or 2 entry that meets a full in-flight window steps aside into ``blocked`` so that QoS 0 entries behind it are
 not held up; it goes first once the window opens.  Order per QoS is kept: while anything is blocked, every later QoS 1
 or 2 entry steps aside as well.
+
+The queues of all sessions together fill one :class:`Pool`.  A queue changes it with every change of its own, so it is
+the sum of what they hold, and nobody else touches it.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 E = TypeVar("E")
+
+#: A queue that holds no more than this keeps up, and is served even when the pool is over its bound.
+KEEPS_UP: Final = 65_536
+
+
+class Pool:
+    """The bytes that wait in all queues together, and how many may."""
+
+    __slots__ = ("bytes", "most")
+
+    def __init__(self, most: int) -> None:
+        self.bytes = 0
+        self.most = most
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the queues hold more than they may; nothing more is taken by those that do not keep up."""
+        return self.bytes > self.most
 
 
 class Queue(Generic[E]):
@@ -27,15 +48,18 @@ class Queue(Generic[E]):
         "blocked",
         "bytes",
         "entries",
+        "is_mixed",
         "max_bytes",
         "max_messages",
         "messages",
+        "pool",
         "promised",
         "promised_bytes",
         "sent_bytes",
     )
 
-    def __init__(self, max_messages: int, max_bytes: int) -> None:
+    def __init__(self, max_messages: int, max_bytes: int, pool: Pool | None = None) -> None:
+        self.pool = Pool(1 << 62) if pool is None else pool
         self.entries: deque[E] = deque()
         #: QoS 1 and 2 entries that met a full in-flight window; older than everything of theirs in ``entries``.
         self.blocked: deque[E] = deque()
@@ -49,6 +73,8 @@ class Queue(Generic[E]):
         self.promised_bytes = 0
         self.max_messages = max_messages
         self.max_bytes = max_bytes
+        #: Since it was last empty, something has been queued that is more or less urgent than usual: order matters.
+        self.is_mixed = False
 
     def __len__(self) -> int:
         return self.messages
@@ -58,6 +84,7 @@ class Queue(Generic[E]):
         self.entries.append(entry)
         self.messages = count = self.messages + messages
         self.bytes = total = self.bytes + size
+        self.pool.bytes += size
         return total <= self.max_bytes and count <= self.max_messages
 
     def has_room(self, size: int) -> bool:
@@ -73,6 +100,13 @@ class Queue(Generic[E]):
     def is_over(self) -> bool:
         """Whether the queue holds more than it may."""
         return self.messages > self.max_messages or self.bytes > self.max_bytes
+
+    def is_squeezed(self, more: int = 0) -> bool:
+        """Whether it takes nothing more, once so many bytes more wait in it.
+
+        So it is when all queues together hold too much, and it does not keep up.
+        """
+        return self.pool.bytes > self.pool.most and self.bytes + more > KEEPS_UP
 
     @property
     def is_half_empty(self) -> bool:
@@ -102,12 +136,25 @@ class Queue(Generic[E]):
             self.max_bytes = max_bytes - self.promised_bytes
 
     def taken(self, messages: int, size: int) -> None:
-        """Account for an entry that left."""
+        """Account for entries that left."""
         self.messages -= messages
         self.bytes -= size
+        self.pool.bytes -= size
+        if not self.messages:
+            self.is_mixed = False
+
+    def keep_sent(self, size: int) -> None:
+        """A message was sent, and is kept because it may have to be sent again."""
+        self.sent_bytes += size
+        self.pool.bytes += size
+
+    def forget_sent(self, size: int) -> None:
+        """It is kept no longer."""
+        self.sent_bytes -= size
+        self.pool.bytes -= size
 
     def clear(self) -> None:
-        """Forget every entry; the caller has accounted for each."""
+        """Forget every entry."""
+        self.taken(self.messages, self.bytes)
         self.entries.clear()
         self.blocked.clear()
-        self.messages = self.bytes = 0

@@ -11,7 +11,7 @@ import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from tieline.core.answers.demand import DemandError
+from tieline.core.figures.demand import DemandError
 from tieline.web.request import USER, read_body
 
 PATH: Final = "/v1/demand"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from tieline.core.answers.traffic import ClassReport, report
+from tieline.core.figures.traffic import ClassReport, report
 from tieline.version import __version__
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def take(server: Server) -> Figures:
     now = monotonic()
     sessions = core.sessions.values()
     connected = sum(session.connection is not None for session in sessions)
-    names = (*core.classes.names, "")
+    names = (*core.priorities.classes.names, "")
     return Figures(
         name=server.settings.name,
         version=__version__,
@@ -53,12 +53,12 @@ def take(server: Server) -> Figures:
             "accepted_connections": account.connections,
             "expired_sessions": account.sessions_expired,
             "congestions": account.congestions,
-            "lowered_claims": core.claims.lowered,
-            "throttled_claims": core.claims.throttled,
+            "lowered_claims": core.priorities.claims.lowered,
+            "throttled_claims": core.priorities.claims.throttled,
             "unknown_levels": account.unknown_levels,
-            "content_sifted_messages": account.sifted,
+            "content_sifted_messages": account.examinations,
             "content_unreadable_messages": account.unreadable,
-            "content_forgotten_references": core.memory.forgotten_alone + core.memory.forgotten_together,
+            "content_forgotten_references": core.references.forgotten_alone + core.references.forgotten_together,
             "store_commits": core.journal.commits,
             "forgotten_producers": core.producers.forgotten,
             "throttled_logins": server.logins.get("throttled", 0),
@@ -73,8 +73,8 @@ def take(server: Server) -> Figures:
             "away_sessions": len(core.sessions) - connected,
             "subscriptions": routes.count,
             "shared_subscriptions": routes.shared,
-            "content_subscriptions": routes.asking,
-            "content_references": core.memory.kept,
+            "content_subscriptions": routes.conditional,
+            "content_references": core.references.kept,
             "retained_messages": len(core.retained),
             "retained_bytes": core.retained.bytes,
             "producers": len(core.producers),
@@ -96,9 +96,9 @@ def take(server: Server) -> Figures:
         ],
         closed=dict(account.closed),
         refusals=dict(account.refusals),
-        holds={why.value: count for why, count in account.holds.items()},
-        classes=report(core, now),
-        waits={name: list(buckets) for name, buckets in zip(core.classes.names, account.waits, strict=True)},
+        holds=dict(account.holds),
+        classes=report(sessions, core.priorities.classes, account, now),
+        waits={name: list(buckets) for name, buckets in zip(core.priorities.classes.names, account.waits, strict=True)},
         troubles=troubles(server),
     )
 

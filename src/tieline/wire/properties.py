@@ -88,7 +88,9 @@ def _not_zero(value: int) -> bool:
     return value != 0
 
 
-def _no_wildcard(value: str) -> bool:
+def _topic_name(value: str) -> bool:
+    if not value:
+        raise Violation("response_topic is empty", "MQTT-4.7.3-1")
     return "+" not in value and "#" not in value
 
 
@@ -133,7 +135,7 @@ _TABLE: Final[dict[int, _Property]] = {
     0x01: _Property("payload_format_indicator", _BYTE, _MESSAGE, "3.3.2.3.2", _zero_or_one),
     0x02: _Property("message_expiry_interval", _FOUR_BYTES, _MESSAGE, "3.3.2.3.3"),
     0x03: _Property("content_type", _TEXT, _MESSAGE, "3.3.2.3.9"),
-    0x08: _Property("response_topic", _TEXT, _MESSAGE, "3.3.2.3.5", _no_wildcard, "MQTT-3.3.2-14"),
+    0x08: _Property("response_topic", _TEXT, _MESSAGE, "3.3.2.3.5", _topic_name, "MQTT-3.3.2-14"),
     0x09: _Property("correlation_data", _BINARY, _MESSAGE, "3.3.2.3.6"),
     0x0B: _Property(
         "subscription_identifier",

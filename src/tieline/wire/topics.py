@@ -30,12 +30,25 @@ def check_filter(filter: str, max_levels: int) -> None:
         raise _refused("a topic filter is empty", "MQTT-4.7.3-1")
     if filter.count("/") >= max_levels:
         raise _refused(f"a topic filter has more than {max_levels} levels", "4.7.3")
+    _check_wildcards(filter)
+
+
+def _check_wildcards(filter: str) -> None:
     if "#" in filter:
         first = filter.index("#")
         if first != len(filter) - 1 or (first and filter[first - 1] != "/"):
             raise _refused("# is not the whole last level of a topic filter", "MQTT-4.7.1-1")
     if "+" in filter and any("+" in level and level != "+" for level in filter.split("/")):
         raise _refused("+ does not stand for a whole level of a topic filter", "MQTT-4.7.1-2")
+
+
+def is_plain_filter(text: str) -> bool:
+    """Whether it is a topic filter of MQTT 3.1.1, where ``$share/`` begins a filter like any other."""
+    try:
+        _check_wildcards(text)
+    except Violation:
+        return False
+    return text != ""
 
 
 def split_share(filter: str) -> tuple[str | None, str]:

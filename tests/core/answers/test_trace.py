@@ -1,4 +1,4 @@
-"""Asking who would get a message: the answer is what happens, and asking changes nothing."""
+"""Conditional who would get a message: the answer is what happens, and asking changes nothing."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from tieline.core.answers.standing import MEANING
 from tieline.core.answers.steps import Outcome, Step
 from tieline.core.answers.trace import Probe, trace
 from tieline.core.answers.why import may_publish, may_subscribe, standing_of, victims
-from tieline.core.connection import Hold
+from tieline.core.client import Hold
 from tieline.core.ports import Allowed, Login, Pending, Refused, Verdict
 
 

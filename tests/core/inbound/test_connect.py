@@ -6,7 +6,7 @@ import pytest
 
 from tests.kits.world import World, payloads
 from tieline.core.account import Drop
-from tieline.core.session import Session
+from tieline.core.client import Session
 from tieline.wire.packets import Connack, Connect, Will
 from tieline.wire.reason import Reason
 

@@ -6,10 +6,11 @@ from hypothesis import strategies as st
 
 from tests.core.conversation import Step, conversations, serve
 from tests.kits.check_access import LateAccess
+from tests.kits.check_store import LateStore
 from tests.kits.world import Client, World
-from tieline.core.inbound.pass_on import pass_on
+from tieline.conf.schema import Mqtt, Priority, Settings
 from tieline.wire.codec import encode
-from tieline.wire.packets import Packet, Publish
+from tieline.wire.packets import Connack, Packet, Publish, Subscribe, Subscription
 
 
 @settings(max_examples=200, deadline=None)
@@ -44,21 +45,19 @@ class Scene:
         )
         before = self.world.broker.account.packets_in
         conn = (publisher or self.publisher).connection
-        grants = pass_on(self.world.broker, conn, data, self.world.now)
-        assert (self.world.broker.account.packets_in > before) == (grants is not None)
-        return grants is not None
+        outlets = self.world.broker.pass_on(conn, data, self.world.now)
+        assert (self.world.broker.account.packets_in > before) == (outlets is not None)
+        return outlets is not None
 
 
 def test_a_lone_message_of_a_known_topic_passes(version: int) -> None:
     scene = Scene(version)
-    grants = pass_on(
-        scene.world.broker,
+    outlets = scene.world.broker.pass_on(
         scene.publisher.connection,
         encode(Publish(topic="topic", payload=b"x" * 500), version),
         scene.world.now,
     )
-    assert grants is not None
-    assert [grant.session.client_id for grant in grants] == ["s"]
+    assert outlets == [scene.subscriber]
 
 
 def test_it_counts_as_a_sign_of_life(version: int) -> None:
@@ -159,8 +158,8 @@ def test_not_without_a_verdict() -> None:
     publisher.put("topic")
     access.answer(world)
     data = encode(Publish(topic="topic", payload=b"x"), 4)
-    assert pass_on(world.broker, publisher.connection, data, world.now) is not None
-    assert pass_on(world.broker, stranger.connection, data, world.now) is None
+    assert world.broker.pass_on(publisher.connection, data, world.now) is not None
+    assert world.broker.pass_on(stranger.connection, data, world.now) is None
 
 
 def test_nobody_may_want_it(version: int) -> None:
@@ -168,13 +167,12 @@ def test_nobody_may_want_it(version: int) -> None:
     scene.subscriber.unsubscribe("topic")
     scene.publisher.publish("topic")
     assert (
-        pass_on(
-            scene.world.broker,
+        scene.world.broker.pass_on(
             scene.publisher.connection,
             encode(Publish(topic="topic", payload=b""), version),
             scene.world.now,
         )
-        == ()
+        == []
     )
 
 
@@ -184,5 +182,48 @@ def test_messages_are_counted_by_level_before_anybody_uses_levels() -> None:
     subscriber.subscribe("t")
     for _ in range(3):
         publisher.publish("t", b"payload")
-    assert not world.broker.has_levels
     assert world.broker.account.received_by_level == [0, 3, 0, 0]
+
+
+def test_not_before_the_connack_of_a_client_that_resumes() -> None:
+    # [MQTT-3.2.0-1]: its session is being made permanent, and CONNACK is sent when it is
+    store = LateStore()
+    world = World(store=store)
+    publisher = world.client("p")
+
+    def commit() -> None:
+        world.broker.committed(store.commit(None))
+        world.settle()
+
+    durable = world.durable("d")
+    commit()
+    durable.send(Subscribe(packet_id=1, subscriptions=(Subscription(filter="topic"),)))
+    commit()
+    durable.drop()
+    durable = world.durable("d")
+    publisher.publish("topic", b"queued")
+    data = encode(Publish(topic="topic", payload=b"x"), 5)
+    assert world.broker.pass_on(publisher.connection, data, world.now) is None
+    world.receive(publisher.connection, data)
+    assert durable.inbox == []
+    commit()
+    durable.expect(Connack)
+    assert [message.payload for message in durable.messages()] == [b"queued", b"x"]
+
+
+@pytest.mark.parametrize("is_alone", [False, True])
+def test_messages_that_are_passed_on_heat_their_topic(is_alone: bool) -> None:
+    world = World(Settings(mqtt=Mqtt(sys_interval_s=0), priority=Priority(heat_deliveries=1.0, period="1s")))
+    subscriber, publisher = world.client("s"), world.client("p")
+    subscriber.subscribe("t")
+    publisher.publish("t")
+    data = encode(Publish(topic="t", payload=b"x"), 5)
+    world.advance(1.0)
+    for _ in range(100):
+        if is_alone:
+            assert world.broker.pass_on(publisher.connection, data, world.now) is not None
+        else:
+            world.receive(publisher.connection, data)
+    world.advance(1.0)
+    route = world.broker.routes.known[b"t"]
+    assert world.broker.priorities.heat(route, 0, world.now) == 101

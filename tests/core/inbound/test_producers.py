@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.core.crashing import Scene
 from tests.kits.world import Client, World, payloads
 from tieline.core.account import Drop
-from tieline.core.inbound.producers import MOST_STOPPED, RULE, Malformed, Once, read_once
+from tieline.core.inbound.producers import MOST_STOPPED, RULE, MalformedNumber, Numbered, read_number
 from tieline.wire.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
 from tieline.wire.reason import Reason
 
@@ -26,8 +26,8 @@ def send(client: Client, said: str, payload: bytes = b"x", qos: int = 1, **field
 
 @given(st.text(min_size=1, max_size=64).filter(lambda name: "/" not in name), st.integers(0, 2**63 - 1))
 def test_a_producer_and_a_number(producer: str, number: int) -> None:
-    once = read_once({"user_property": [("a", "b"), ("$once", f"{producer}/{number}")]}, None)
-    assert once == Once(producer, number)
+    once = read_number({"user_property": [("a", "b"), ("$once", f"{producer}/{number}")]}, None)
+    assert once == Numbered(producer, number)
 
 
 @pytest.mark.parametrize(
@@ -36,8 +36,8 @@ def test_a_producer_and_a_number(producer: str, number: int) -> None:
 )
 @pytest.mark.parametrize("qos", [1, 2])
 def test_anything_else_is_refused_with_the_rule(said: str, qos: int) -> None:
-    with pytest.raises(Malformed):
-        read_once({"user_property": [("$once", said)]}, None)
+    with pytest.raises(MalformedNumber):
+        read_number({"user_property": [("$once", said)]}, None)
     world = World()
     world.client("s").subscribe("t")
     publisher = world.client("p")
@@ -50,13 +50,13 @@ def test_anything_else_is_refused_with_the_rule(said: str, qos: int) -> None:
 
 
 def test_it_is_said_once() -> None:
-    with pytest.raises(Malformed):
-        read_once({"user_property": [("$once", "p/1"), ("$once", "p/2")]}, None)
+    with pytest.raises(MalformedNumber):
+        read_number({"user_property": [("$once", "p/1"), ("$once", "p/2")]}, None)
 
 
 def test_users_do_not_share_producers() -> None:
     said = {"user_property": [("$once", "p/1")]}
-    names = {read_once(said, user).producer for user in (None, "", "a", "a/b")}  # type: ignore[arg-type, union-attr]  # as a client says it
+    names = {read_number(said, user).producer for user in (None, "", "a", "a/b")}  # type: ignore[arg-type, union-attr]  # as a client says it
     assert len(names) == 4
 
 
@@ -155,12 +155,12 @@ def test_so_many_producers_are_remembered() -> None:
         put(said)
     producers = scene.world.broker.producers
     assert (len(producers), producers.forgotten) == (2, 1)
-    assert [producers.has(Once(name, 1)) for name in "abc"] == [True, False, True], "b was unused longest"
+    assert [producers.has(Numbered(name, 1)) for name in "abc"] == [True, False, True], "b was unused longest"
     scene.restart()
     producers = scene.world.broker.producers
-    assert [producers.has(Once(name, 1)) for name in "abc"] == [True, False, True]
+    assert [producers.has(Numbered(name, 1)) for name in "abc"] == [True, False, True]
     producers.limit(1)
-    assert [producers.has(Once(name, 1)) for name in "abc"] == [False, False, True]
+    assert [producers.has(Numbered(name, 1)) for name in "abc"] == [False, False, True]
 
 
 def test_zero_means_zero() -> None:

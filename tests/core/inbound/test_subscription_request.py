@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tieline.core.inbound.subscription_request import read_wish
+from tieline.core.inbound.subscription_request import read_request
 from tieline.wire.packets import Subscription
 from tieline.wire.reason import Reason
 
@@ -28,7 +28,7 @@ from tieline.wire.reason import Reason
 def test_a_wish_is_taken_apart(
     filter_: str, conditions: list[str], share: str | None, bare: str, condition: str | None
 ) -> None:
-    wish = read_wish(Subscription(filter=filter_), conditions, question_mark=True)
+    wish = read_request(Subscription(filter=filter_), conditions, question_mark=True)
     if "%2F" in filter_:
         assert wish.refusal is not None, "v/ is no name of an attribute"
         return
@@ -39,9 +39,9 @@ def test_a_wish_is_taken_apart(
 
 
 def test_without_the_question_mark_it_is_an_ordinary_character() -> None:
-    wish = read_wish(Subscription(filter="a?v<5"), [], question_mark=False)
+    wish = read_request(Subscription(filter="a?v<5"), [], question_mark=False)
     assert (wish.filter, wish.predicate) == ("a?v<5", None)
-    wish = read_wish(Subscription(filter="a?v<5"), ["w>1"], question_mark=False)
+    wish = read_request(Subscription(filter="a?v<5"), ["w>1"], question_mark=False)
     assert wish.filter == "a?v<5"
     assert wish.predicate is not None
     assert wish.predicate.names == ("w",)
@@ -61,7 +61,7 @@ def test_without_the_question_mark_it_is_an_ordinary_character() -> None:
     ],
 )
 def test_an_error_points_into_what_the_client_wrote(filter_: str, conditions: list[str], column: int) -> None:
-    wish = read_wish(Subscription(filter=filter_), conditions, question_mark=True)
+    wish = read_request(Subscription(filter=filter_), conditions, question_mark=True)
     assert wish.predicate is None
     assert wish.refusal is not None
     assert wish.refusal.reason is Reason.TOPIC_FILTER_INVALID
@@ -70,5 +70,5 @@ def test_an_error_points_into_what_the_client_wrote(filter_: str, conditions: li
 
 def test_conditions_that_are_fine_alone_and_too_much_together_are_refused() -> None:
     long = " or ".join(["v < 1"] * 60)
-    assert read_wish(Subscription(filter="a"), [long], question_mark=True).refusal is None
-    assert read_wish(Subscription(filter="a"), [long, long], question_mark=True).refusal is not None
+    assert read_request(Subscription(filter="a"), [long], question_mark=True).refusal is None
+    assert read_request(Subscription(filter="a"), [long, long], question_mark=True).refusal is not None

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from tests.core.crashing import Scene
 from tests.kits.world import Client, payloads
+from tieline.core import work
 from tieline.core.account import Drop
-from tieline.core.connection import Hold
-from tieline.core.inbound import taken_over as unrouted
+from tieline.core.client import Hold
+from tieline.core.inbound import taken_over
 from tieline.wire.codec import encode
 from tieline.wire.packets import Connect, Puback, Pubcomp, Publish, Pubrec, Pubrel, Subscribe, Subscription, Will
 from tieline.wire.reason import Reason
@@ -229,21 +230,21 @@ def test_bounds_that_change_meanwhile() -> None:
 
 
 def test_routing_gives_way_to_clients(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unrouted, "WORK_PER_TURN", 3)
+    monkeypatch.setattr(work, "WORK_PER_TURN", 3)
     subscriber = scene.subscribe(scene.clean("s"), qos=0)
     publisher = scene.kept("p")
     publisher.send(*(Publish(topic="t", payload=b"%d" % n, qos=2, packet_id=n) for n in range(1, 20)))
     broker = scene.world.broker
     broker.committed(scene.persist())
     broker.tick(scene.world.now)
-    assert 0 < len(broker.unrouted) < 19
+    assert 0 < len(broker.taken_over) < 19
     scene.world.settle()
     assert numbers(subscriber) == list(range(1, 20))
 
 
 def test_clients_wait_while_there_is_much_to_be_routed(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unrouted, "WORK_PER_TURN", 1)
-    monkeypatch.setattr(unrouted, "BEHIND", 1_000)
+    monkeypatch.setattr(work, "WORK_PER_TURN", 1)
+    monkeypatch.setattr(taken_over, "BEHIND", 1_000)
     subscriber = scene.subscribe(scene.clean("s"), qos=0)
     publisher, other = scene.kept("p"), scene.clean("other")
     publisher.send(*(Publish(topic="t", payload=b"%d" % n, qos=2, packet_id=n) for n in range(1, 20)))
@@ -265,7 +266,7 @@ def test_a_fault_with_one_message_does_not_hold_up_the_others(scene: Scene, monk
     broker = scene.world.broker
     broker.committed(scene.persist())
     with monkeypatch.context() as patch:
-        patch.setattr(unrouted, "deliver", lambda *_: 1 / 0)
+        patch.setattr(type(broker.delivery), "deliver", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             broker.tick(scene.world.now)
     scene.world.settle()

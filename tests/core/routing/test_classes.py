@@ -37,7 +37,7 @@ def from_listener(
     client = world.open(connect.pop("version", 5))
     connection = client.connection
     connection.max_level = max_level
-    connection.level = min(max_level, world.broker.default_level if node_level is None else node_level)
+    connection.level = min(max_level, world.broker.priorities.default_level if node_level is None else node_level)
     client.connect(client_id, **connect)
     return client
 
@@ -161,7 +161,7 @@ def test_without_anything_the_level_is_the_default() -> None:
     publisher.publish("t")
     publisher.publish("t")
     assert levels(subscriber) == [2, 2]
-    assert not world.broker.has_levels
+    assert not world.broker.priorities.always_matter
 
 
 @pytest.mark.parametrize("qos", [0, 1])
@@ -176,15 +176,24 @@ def test_the_node_level_of_a_listener(qos: int) -> None:
     assert levels(subscriber) == [3, 3, 3, 3, 1, 1]
 
 
-def test_the_first_claim_switches_levels_on() -> None:
+def test_a_claim_changes_the_queues_in_which_its_message_waits_and_only_while_it_does() -> None:
     world = World(settings())
     subscriber, publisher = watcher(world), world.client("p")
-    known = []
-    for properties in ({}, priority(3)):
+    bystander = world.client("b")
+    bystander.subscribe("other")
+    subscriber.stall()
+    mixed = []
+    waits, stands_by = subscriber.connection.session, bystander.connection.session
+    assert waits is not None and stands_by is not None
+    for properties in ({}, priority(3), {}):
         publisher.publish("t", **properties)
-        known.append(world.broker.has_levels)
-    assert known == [False, True]
-    assert levels(subscriber) == [1, 3]
+        publisher.publish("other")
+        mixed.append((waits.queue.is_mixed, stands_by.queue.is_mixed))
+    assert mixed == [(False, False), (True, False), (True, False)]
+    subscriber.resume()
+    assert not waits.queue.is_mixed
+    assert not world.broker.priorities.always_matter
+    assert len(subscriber.messages()) >= 3
 
 
 def test_a_will_has_the_level_of_its_topic() -> None:
@@ -245,7 +254,7 @@ def test_a_listener_bounds_what_its_clients_reach_by_any_way() -> None:
         publisher.publish("plant/1/alarm")
         publisher.publish("log/x")
     assert levels(subscriber) == [1, 1, 0, 1, 0]
-    assert world.broker.claims.lowered == 3
+    assert world.broker.priorities.claims.lowered == 3
     world.client("free").publish("other", **priority(3))
     assert levels(subscriber)[-1] == 3
 
@@ -264,7 +273,7 @@ def test_claims_go_by_user_and_topic_and_the_first_that_matches_counts() -> None
         publisher.publish("plant/1", **priority(3))
         publisher.publish("other", **priority(3))
     assert levels(subscriber) == [3, 3, 0, 0, 2, 1]
-    assert world.broker.claims.lowered == 4
+    assert world.broker.priorities.claims.lowered == 4
 
 
 def test_what_is_within_the_bounds_is_not_counted() -> None:
@@ -274,7 +283,7 @@ def test_what_is_within_the_bounds_is_not_counted() -> None:
     publisher.publish("t")
     publisher.publish("t", **priority(2))
     assert levels(subscriber) == [1, 1, 2]
-    assert (world.broker.claims.lowered, world.broker.claims.throttled) == (0, 0)
+    assert (world.broker.priorities.claims.lowered, world.broker.priorities.claims.throttled) == (0, 0)
 
 
 def test_a_claim_may_lower_the_default() -> None:
@@ -297,7 +306,7 @@ def test_too_many_claims_are_lowered_to_the_ordinary_level_and_counted() -> None
     for _ in range(5):
         publisher.publish("t", **priority(3))
     assert levels(subscriber) == [3, 3, 3, 1, 1]
-    assert world.broker.claims.throttled == 2
+    assert world.broker.priorities.claims.throttled == 2
     world.advance(1 / 3)
     publisher.publish("t", **priority(2))
     publisher.publish("t", **priority(2))
@@ -306,7 +315,7 @@ def test_too_many_claims_are_lowered_to_the_ordinary_level_and_counted() -> None
     for _ in range(5):
         publisher.publish("t", **priority(3))
     assert levels(subscriber)[7:] == [3, 3, 3, 1, 1], "one second's worth is all that can be saved"
-    assert world.broker.claims.throttled == 5
+    assert world.broker.priorities.claims.throttled == 5
 
 
 def test_the_ordinary_level_costs_nothing() -> None:
@@ -357,7 +366,7 @@ def test_a_rate_never_changes_the_order_of_a_flow(level: int) -> None:
     publisher.send(*(Publish(topic="t", payload=payload) for payload in sent))
     subscriber.resume()
     assert payloads(subscriber.messages()) == [b"the first", *sent]
-    assert world.broker.claims.throttled == 5
+    assert world.broker.priorities.claims.throttled == 5
 
 
 # --- the largest packet of a class ------------------------------------------------------------------------------------

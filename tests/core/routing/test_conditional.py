@@ -3,44 +3,45 @@ from __future__ import annotations
 import pytest
 
 from tests.core.content import EVENT, FILTER, content_settings
+from tests.kits.sessions import lone_session
 from tieline.conf.schema import Attribute, Event, Settings
-from tieline.core.routing.conditional import Askers, Asking
-from tieline.core.session import Session
-from tieline.match.change import Memory
+from tieline.core.routing.conditional import Conditionals
+from tieline.core.routing.route import Conditional
+from tieline.match.change import ChangeMemory
 from tieline.match.events import Events
 from tieline.match.where import parse
 from tieline.wire.packets import Subscription
 
 
-def asking(text: str, memory: Memory | None = None) -> Asking:
+def asking(text: str, memory: ChangeMemory | None = None) -> Conditional:
     options = Subscription(filter=f"{FILTER}?{text}")
-    return Asking(options, 0, Session("s", 1, 1), None, FILTER, parse(text), memory or Memory(10, 10))
+    return Conditional(options, 0, lone_session("s", 1, 1), None, FILTER, parse(text), memory or ChangeMemory(10, 10))
 
 
 @pytest.mark.parametrize(
     ("filter_", "claims"), [(FILTER, 1), ("microgrid/7/pcc", 1), ("#", 1), ("other/#", 0), ("microgrid/+", 0)]
 )
 def test_only_types_whose_topics_a_filter_can_match_are_indexed(filter_: str, claims: int) -> None:
-    askers = Askers(filter_, Events(content_settings()))
-    assert len(list(askers.tables())) == claims
+    conditionals = Conditionals(filter_, Events(content_settings()))
+    assert len(list(conditionals.tables())) == claims
 
 
 def test_every_table_knows_every_asker() -> None:
     twin = Event(topic="other/+", attributes=(Attribute("voltage"),))
     events = Events(Settings(event={"pcc": EVENT, "twin": twin}))
-    askers = Askers("#", events)
+    conditionals = Conditionals("#", events)
     one, two = asking("voltage<5"), asking("changed(voltage)")
-    askers.add(one)
-    untyped = askers.table(events.untyped)
-    askers.add(two)
-    assert len(list(askers.tables())) == 3
-    assert [len(table) for table in askers.tables()] == [2, 2, 2]
-    assert askers.table(events.untyped) is untyped
-    assert len(askers) == 2
-    askers.remove(one)
-    assert [len(table) for table in askers.tables()] == [1, 1, 1]
-    askers.remove(two)
-    assert not askers
+    conditionals.add(one)
+    untyped = conditionals.table(events.untyped)
+    conditionals.add(two)
+    assert len(list(conditionals.tables())) == 3
+    assert [len(table) for table in conditionals.tables()] == [2, 2, 2]
+    assert conditionals.table(events.untyped) is untyped
+    assert len(conditionals) == 2
+    conditionals.remove(one)
+    assert [len(table) for table in conditionals.tables()] == [1, 1, 1]
+    conditionals.remove(two)
+    assert not conditionals
 
 
 def test_only_conditions_that_compare_with_what_was_sent_remember_it() -> None:
@@ -51,12 +52,12 @@ def test_only_conditions_that_compare_with_what_was_sent_remember_it() -> None:
 
 
 def test_whoever_leaves_forgets() -> None:
-    memory = Memory(10, 10)
-    askers = Askers(FILTER, Events(content_settings()))
+    memory = ChangeMemory(10, 10)
+    conditionals = Conditionals(FILTER, Events(content_settings()))
     one = asking("changed(voltage)", memory)
-    askers.add(one)
+    conditionals.add(one)
     assert one.last is not None
     one.last.note(b"t", {"voltage": 1.0})
     assert memory.kept == 1
-    askers.remove(one)
+    conditionals.remove(one)
     assert memory.kept == 0

@@ -22,10 +22,10 @@ from tests.core.content import (
 from tests.kits.check_access import LateAccess
 from tests.kits.world import World, payloads
 from tieline.conf.schema import Attribute, Content, Event, Mqtt, Settings
-from tieline.core.connection import Hold
+from tieline.core.client import Hold
 from tieline.core.ports import Refused
-from tieline.core.routing import content_match as sift
-from tieline.core.routing.route_conditions import Narrowed
+from tieline.core.routing import content_match
+from tieline.core.routing.conditional import Narrowed
 from tieline.match.events import EventType
 from tieline.wire.packets import (
     Disconnect,
@@ -146,7 +146,7 @@ def test_an_untyped_payload_that_is_too_large_is_not_searched() -> None:
     publisher.publish("loose", said(v=1, pad="x" * 10))
     publisher.publish("loose", said(v=1, pad="x" * 100))
     assert payloads(client.messages()) == [said(v=1, pad="x" * 10)]
-    assert (world.broker.account.sifted, world.broker.account.unreadable) == (2, 1)
+    assert (world.broker.account.examinations, world.broker.account.unreadable) == (2, 1)
 
 
 @pytest.mark.parametrize("qos", [0, 1, 2])
@@ -222,7 +222,7 @@ def test_a_condition_on_one_topic_costs_the_others_nothing(monkeypatch: pytest.M
         send(publisher, *volts(1, 2), topic="microgrid/8/pcc")
         publisher.publish("loose", said(voltage=1), qos=1)
     assert count.take() == []
-    assert world.broker.account.sifted == 0
+    assert world.broker.account.examinations == 0
 
 
 def test_a_message_that_may_not_be_published_is_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,10 +303,10 @@ def test_others_have_their_turn_while_many_conditions_are_evaluated() -> None:
         client.subscribe(*(f"loose?x{at}=1" for at in range(number, number + 1_000)))
     publisher.publish("loose", said(x1=1))
     client.take()
-    before = world.broker.account.sifted
+    before = world.broker.account.examinations
     data = b"".join(b"\x30" + bytes((7 + 1 + len(said(x1=1)),)) + b"\x00\x05loose\x00" + said(x1=1) for _ in range(20))
     world.broker.receive(publisher.connection, data, world.now)
-    looked_at = world.broker.account.sifted - before
+    looked_at = world.broker.account.examinations - before
     assert 0 < looked_at < 20, "a turn ends when it has cost enough"
     assert publisher.connection.hold is Hold.TURN
     world.settle()
@@ -373,5 +373,5 @@ def test_births_are_read_whoever_is_subscribed() -> None:
 
 
 def test_a_message_for_nobody_has_a_route() -> None:
-    assert not sift._NOWHERE.has_receivers
-    assert sift._NOWHERE.is_simple
+    assert not content_match._NOWHERE.has_receivers
+    assert content_match._NOWHERE.is_simple

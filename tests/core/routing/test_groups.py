@@ -4,12 +4,13 @@ from collections import Counter
 
 import pytest
 
+from tests.kits.sessions import lone_session
 from tests.kits.world import Client, World, payloads
 from tieline.core.account import Drop
-from tieline.core.connection import Hold
+from tieline.core.client import Hold
 from tieline.core.message import Message
+from tieline.core.receiver import Grant
 from tieline.core.routing.groups import Group
-from tieline.core.session import Grant, Session
 from tieline.wire.packets import Puback, Publish, Pubrec
 from tieline.wire.reason import Reason
 
@@ -179,8 +180,8 @@ def test_one_that_is_away_is_chosen_only_if_it_keeps_messages() -> None:
     group = Group("g", "t")
     message = Message(b"t", b"x", 1)
     assert group.pick(message) is None
-    one, two = Session("1", 10, 1_000), Session("2", 10, 1_000)
-    group.members[one] = Grant(one, 0, group=group)
+    one, two = lone_session("1", 10, 1_000), lone_session("2", 10, 1_000)
+    group.members[one] = Grant(one, 0, share=group.share)
     assert group.pick(message) is None
-    group.members[two] = Grant(two, 1, group=group)
+    group.members[two] = Grant(two, 1, share=group.share)
     assert group.pick(message) is group.members[two]

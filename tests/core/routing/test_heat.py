@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.core.outbound.test_backlog import AWHILE, CLASSES, pair, publish, session_of
-from tests.core.outbound.test_backlog import settings as configured
+from tests.core.test_backlog import AWHILE, CLASSES, pair, publish, session_of
+from tests.core.test_backlog import settings as configured
 from tests.kits.world import Client, World, topics
 from tieline.conf.schema import Priority, Settings
-from tieline.core.answers.system import System
-from tieline.core.answers.traffic import hottest
+from tieline.core.figures.traffic import hottest
 from tieline.core.routing import heat as heat_module
 from tieline.core.routing.heat import MOST_PERIOD_S, HeatError, HeatTable
 from tieline.wire.topics import matches
@@ -282,17 +281,17 @@ def test_operators_see_the_source() -> None:
     warm(world, {"a": 2.5, "z": 4})
     publish(publisher, "a", "b")
     world.advance(0.25)
-    assert hottest(world.broker) == [("a", 2.5, "given"), ("b", 1, "own")]
+    assert hottest(world.broker.routes) == [("a", 2.5, "given"), ("b", 1, "own")]
 
     def said() -> list[str]:
-        values = System(world.broker, world.now).values(world.now)
+        values = world.broker.system.values(world.now)
         return [values[f"$SYS/broker/tieline/heat/{name}"] for name in ("source", "entries", "left")]
 
     assert said() == ["given", "2", "60"]
     world.advance(60)
     assert said() == ["own", "0", "0"]
     publish(publisher, "a")
-    assert ("a", 1, "own") in hottest(world.broker)
+    assert ("a", 1, "own") in hottest(world.broker.routes)
     told = [event.text for event in world.broker.account.events if event.kind == "heat"]
     assert told == ["2 entries for 60 s", "expired: the broker's own counts again"]
 

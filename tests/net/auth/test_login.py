@@ -95,7 +95,7 @@ def test_a_client_that_leaves_before_its_check_is_done_leaves_nothing(users: Pat
         until(lambda: not broker.ask(lambda core: core.connections), "the connection has gone")
         with dial(broker.urls[0], "b", username="bob", password=b"other"):
             assert broker.ask(lambda core: [*core.sessions]) == ["b"]
-        assert broker.ask(lambda core: core._asked) == {}
+        assert broker.ask(lambda core: core.questions._pending) == {}
 
 
 def test_a_password_file_that_cannot_be_used_stops_the_start(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from tieline.core.durable import facts
-from tieline.core.durable.facts import Fact
+from tieline.core.ports import Fact
 from tieline.core.restore import State
 from tieline.net.store.durable import Durable
 from tieline.net.store.options import Keep

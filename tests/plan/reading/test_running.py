@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tieline.core.answers.demand import Flow, Subscribed
+from tieline.core.figures.demand import Flow, Subscribed
 from tieline.plan.flaws import Flawed
 from tieline.plan.instance import UNLIMITED, Link, Node
 from tieline.plan.reading.backbone import Backbone, unlinked

@@ -16,7 +16,7 @@ from tieline.cli.management import Management
 from tieline.cli.over_http import Visitor, ask_over_http
 from tieline.cli.trouble import MISUSED, Trouble
 from tieline.conf.paths import management_socket
-from tieline.core.answers.demand import Flow, Subscribed
+from tieline.core.figures.demand import Flow, Subscribed
 
 if TYPE_CHECKING:
     from tieline.plan.reading.running import Survey

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tieline.core.connection import Hold
+from tieline.core.client import Hold
 from tieline.sched.levels import LEVELS
 
 if TYPE_CHECKING:
     from tieline.core.broker import Broker
-    from tieline.core.session import Session
+    from tieline.core.client import Session
 
 #: What each state means, for people.
 MEANING: Final = {
@@ -67,7 +67,9 @@ def standing(broker: Broker, session: Session, now: float) -> Standing:
         congested=()
         if backlog is None
         else tuple(
-            broker.classes.names[level] for level in range(LEVELS - 1, -1, -1) if backlog.congestion.states[level]
+            broker.priorities.classes.names[level]
+            for level in range(LEVELS - 1, -1, -1)
+            if backlog.congestion.states[level]
         ),
         dropped=session.dropped,
     )

@@ -11,12 +11,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from tieline.core.answers.audience import Audience, audience
-from tieline.core.answers.steps import Outcome, Step, no, note, yes
-from tieline.core.answers.verdict import login_of, verdict_on
+from tieline.core.answers.audience import Audience, Fate
+from tieline.core.answers.steps import Outcome, Step, login_of, no, note, verdict_on, yes
 from tieline.core.inbound.publish import RESERVED
-from tieline.core.message import Message
-from tieline.core.outbound.deliver import find_full
+from tieline.core.message import Message, Origin
 from tieline.core.routing.classes import claimed_level
 from tieline.wire.errors import ProtocolError
 from tieline.wire.properties import Properties, encode_properties
@@ -24,10 +22,8 @@ from tieline.wire.topics import check_name, matches
 from tieline.wire.varint import decode_varint
 
 if TYPE_CHECKING:
-    from tieline.core.answers.fate import Receiver
     from tieline.core.broker import Broker
-    from tieline.core.connection import Connection
-    from tieline.core.session import Session
+    from tieline.core.client import Connection, Session
 
 #: Receivers listed one by one; the rest is counted.
 LISTED: Final = 200
@@ -56,7 +52,7 @@ class Trace:
     """The answer."""
 
     steps: list[Step] = field(default_factory=list)
-    receivers: list[Receiver] = field(default_factory=list)
+    receivers: list[Fate] = field(default_factory=list)
     #: Subscribers that are not listed, because there are too many.
     unlisted: int = 0
 
@@ -81,12 +77,12 @@ def trace(broker: Broker, probe: Probe, now: float) -> Trace:
     if level is None:
         return answer
     message = _message(probe, level, now)
-    bound = broker.classes.max_packet[level]
+    bound = broker.priorities.classes.max_packet[level]
     if bound is not None and message.size - _overhead(message) > bound:
-        name = broker.classes.names[level]
+        name = broker.priorities.classes.names[level]
         say(no("size", f"messages of class {name} have at most {bound} bytes", f'[[class]] name = "{name}"'))
         return answer
-    found = audience(broker, message, now, limit=LISTED)
+    found = Audience(broker, message, now, limit=LISTED)
     say(_event(broker, message))
     if message.qos and (refusal := _full(broker, message, found, conn)) is not None:
         say(refusal)
@@ -94,7 +90,7 @@ def trace(broker: Broker, probe: Probe, now: float) -> Trace:
     say(_retained(broker, message, probe))
     say(note("subscriptions", found.summary()))
     say(_log(broker, probe.topic))
-    answer.receivers, answer.unlisted = found.receivers, found.unlisted
+    answer.receivers, answer.unlisted = found.fates, found.unlisted
     return answer
 
 
@@ -146,16 +142,16 @@ def _level(broker: Broker, probe: Probe, conn: Connection | None, now: float) ->
     level, origin, steps = _claimed(broker, probe, conn)
     if level is None:
         return None, steps
-    name = broker.classes.names[level]
+    name = broker.priorities.classes.names[level]
     steps.append(yes("level", f"{level}, {name}", origin))
-    if conn is not None and not broker.claims.is_open:
-        granted, claim = broker.claims.look(conn, probe.topic, level, now)
+    if conn is not None and not broker.priorities.claims.is_open:
+        granted, claim = broker.priorities.claims.look(conn, probe.topic, level, now)
         if granted < level:
             rule = f"listener {conn.listener}, max_level = {conn.max_level}"
             if claim is not None and granted != min(level, conn.max_level):
                 rule = f'[[claim]] user = "{claim.user}", filter = "{claim.filter}", max_level = {claim.max_level}'
                 rule += "" if claim.per_s == "none" else f", per_s = {claim.per_s:g}"
-            steps.append(note("level", f"lowered to {granted}, {broker.classes.names[granted]}", rule))
+            steps.append(note("level", f"lowered to {granted}, {broker.priorities.classes.names[granted]}", rule))
             level = granted
     return level, steps
 
@@ -178,7 +174,7 @@ def _claimed(broker: Broker, probe: Probe, conn: Connection | None) -> tuple[int
         return rule.level, f'[[class]] name = "{rule.name}", filter = "{rule.filter}"', steps
     if conn is not None:
         return conn.level, "the client's own level", steps
-    return broker.default_level, f"priority.default_level = {broker.default_level}", steps
+    return broker.priorities.default_level, f"priority.default_level = {broker.priorities.default_level}", steps
 
 
 def _message(probe: Probe, level: int, now: float) -> Message:
@@ -192,7 +188,7 @@ def _message(probe: Probe, level: int, now: float) -> Message:
         probe.qos,
         retain=probe.retain,
         properties=properties,
-        publisher=probe.client,
+        origin=Origin(probe.client),
         level=level,
         at=now,
     )
@@ -226,9 +222,9 @@ def _full(broker: Broker, message: Message, found: Audience, conn: Connection | 
     """Whether a QoS 1 or 2 message is turned away because the store or a receiver has no room for it."""
     if broker.journal.trouble:
         return no("room", f"not taken now: {broker.journal.trouble}", "the store")
-    if not broker.refuses_when_full:
+    if broker.settings.mqtt.full == "oldest":
         return None
-    full = find_full(broker, message, found.route)
+    full = broker.delivery.find_full(message, found.route)
     if full is None:
         return None
     if broker.settings.mqtt.full == "refuse" and (conn is None or conn.version == 5):
@@ -251,7 +247,7 @@ def _retained(broker: Broker, message: Message, probe: Probe) -> Step:
 
 def _log(broker: Broker, topic: str) -> Step:
     """Whether the message log would hold it."""
-    if broker.capture is None:
+    if broker.journal.is_volatile or not broker.settings.log.capture:
         return note("log", "nothing is captured", "log.capture")
     for filter_ in broker.settings.log.capture:
         if matches(filter_, topic):

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Final
 from tieline.conf.schema import bound
 from tieline.core.account import Drop, Dropped
 from tieline.core.answers.standing import MEANING, standing
-from tieline.core.answers.steps import Outcome, Step, no, note, unknown, yes
-from tieline.core.answers.verdict import login_of, may_not_read, verdict_on
+from tieline.core.answers.steps import Outcome, Step, login_of, may_not_read, no, note, unknown, verdict_on, yes
 from tieline.core.inbound.publish import RESERVED
-from tieline.core.inbound.subscription_request import read_wish
-from tieline.core.routing.conditional import Asking
-from tieline.core.routing.routes import weight_of
+from tieline.core.inbound.subscription_request import read_request
+from tieline.core.routing.route import Conditional, weight_of
 from tieline.match.cover.filters import overlap
 from tieline.wire.errors import ProtocolError
 from tieline.wire.packets import Subscription
@@ -26,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tieline.core.broker import Broker
-    from tieline.core.session import Held, Session
+    from tieline.core.client import Session
+    from tieline.core.receiver import Held
 
 #: Subscriptions of one client that are looked at, and those that are listed.
 LOOKED_AT: Final = 10_000
@@ -76,19 +75,23 @@ def may_publish(broker: Broker, client: str, topic: str, now: float) -> list[Ste
     if steps[-1].outcome is Outcome.NO:
         return steps
     rule = next((rule for rule in broker.settings.class_ if matches(rule.filter, topic)), None)
-    level = rule.level if rule is not None else broker.default_level if conn is None else conn.level
+    level = rule.level if rule is not None else broker.priorities.default_level if conn is None else conn.level
     origin = f'[[class]] name = "{rule.name}", filter = "{rule.filter}"' if rule is not None else "its own level"
-    steps.append(note("level", f"{level}, {broker.classes.names[level]}, unless the message claims another", origin))
-    if conn is not None and not broker.claims.is_open:
-        granted, claim = broker.claims.look(conn, topic, 3, now)
+    steps.append(
+        note("level", f"{level}, {broker.priorities.classes.names[level]}, unless the message claims another", origin)
+    )
+    if conn is not None and not broker.priorities.claims.is_open:
+        granted, claim = broker.priorities.claims.look(conn, topic, 3, now)
         by = (
             f"listener {conn.listener}"
             if claim is None
             else f'[[claim]] user = "{claim.user}", filter = "{claim.filter}"'
         )
-        steps.append(note("level", f"at most {granted}, {broker.classes.names[granted]}, whatever it claims", by))
+        steps.append(
+            note("level", f"at most {granted}, {broker.priorities.classes.names[granted]}, whatever it claims", by)
+        )
     packet = limits.packet_bytes if conn is None else conn.allowance.packet_bytes
-    own = broker.classes.max_packet[level]
+    own = broker.priorities.classes.max_packet[level]
     most = packet if own is None else min(own, packet)
     steps.append(note("size", f"at most {most} bytes", "limits.packet_bytes" if own is None else origin))
     steps.append(_subscribers(broker, topic))
@@ -99,7 +102,7 @@ def _subscribers(broker: Broker, topic: str) -> Step:
     buckets = broker.routes.buckets(topic)
     plain = sum(len(bucket.members) for bucket in buckets)
     groups = sum(len(bucket.groups) for bucket in buckets)
-    asking = sum(len(bucket.askers) for bucket in buckets if bucket.askers is not None)
+    asking = sum(len(bucket.conditionals) for bucket in buckets if bucket.conditionals is not None)
     text = f"{plain} plain subscriptions, {groups} shared groups and {asking} conditions match; `trace` lists them"
     return note("subscribers", text) if plain or groups or asking else note("subscribers", "nobody is subscribed")
 
@@ -110,26 +113,28 @@ def may_subscribe(broker: Broker, client: str, written: str, now: float) -> list
     conn = None if session is None else session.connection
     steps = list(standing_of(broker, client, now)[:2])
     mqtt, limits = broker.settings.mqtt, broker.settings.limits
-    wish = read_wish(Subscription(filter=written), (), question_mark=broker.settings.content.question_mark == "on")
-    if wish.refusal is not None:
-        return [*steps, no("condition", wish.refusal.rule)]
+    request = read_request(
+        Subscription(filter=written), (), question_mark=broker.settings.content.question_mark == "on"
+    )
+    if request.refusal is not None:
+        return [*steps, no("condition", request.refusal.rule)]
     try:
-        bare = wish.filter if wish.share is None else f"$share/{wish.share}/{wish.filter}"
+        bare = request.filter if request.share is None else f"$share/{request.share}/{request.filter}"
         check_filter(bare, limits.topic_levels if conn is None else conn.allowance.topic_levels)
     except ProtocolError as error:
         return [*steps, no("filter", str(error), error.clause)]
-    if wish.share is not None and not mqtt.shared_available:
+    if request.share is not None and not mqtt.shared_available:
         return [*steps, no("filter", "shared subscriptions are switched off", "mqtt.shared_available = false")]
-    if not mqtt.wildcard_available and ("+" in wish.filter or "#" in wish.filter):
+    if not mqtt.wildcard_available and ("+" in request.filter or "#" in request.filter):
         return [*steps, no("filter", "wildcards are switched off", "mqtt.wildcard_available = false")]
-    steps.append(verdict_on(broker, login_of(broker, client), "subscribe", wish.filter))
+    steps.append(verdict_on(broker, login_of(broker, client), "subscribe", request.filter))
     if session is None or steps[-1].outcome is Outcome.NO:
         return steps
     most = bound(limits.subscriptions) if conn is None else conn.allowance.subscriptions
     if session.weight + weight_of(written) > most and written not in session.subscriptions:
         return [*steps, no("limit", f"it may have {most} subscriptions, and has {session.weight}", "subscriptions")]
-    steps += _own(broker, session, wish.filter)
-    lost = sum(one.messages for one in victims(broker, client=client, topic=wish.filter))
+    steps += _own(broker, session, request.filter)
+    lost = sum(one.messages for one in victims(broker, client=client, topic=request.filter))
     if lost:
         steps.append(note("dropped", f"{lost} messages of these topics were lost to it lately; see `dropped`"))
     return steps
@@ -140,7 +145,7 @@ def _own(broker: Broker, session: Session, filter_: str) -> Iterator[Step]:
     is_name = "+" not in filter_ and "#" not in filter_
     found: list[tuple[str, Held]] = []
     for written, held in islice(session.subscriptions.items(), LOOKED_AT):
-        own = held.filter if isinstance(held, Asking) else split_share(written)[1]
+        own = held.filter if isinstance(held, Conditional) else split_share(written)[1]
         if matches(own, filter_) if is_name else overlap(own, filter_):
             found.append((written, held))
     if not found:
@@ -148,7 +153,7 @@ def _own(broker: Broker, session: Session, filter_: str) -> Iterator[Step]:
         return
     for written, held in found[:LISTED]:
         how = f"{written} matches, QoS {held.options.qos}" + (", No Local" if held.options.no_local else "")
-        if isinstance(held, Asking):
+        if isinstance(held, Conditional):
             yield unknown("subscribed", f"{how}; its condition depends on the message", held.predicate.text)
         else:
             yield yes("subscribed", how)

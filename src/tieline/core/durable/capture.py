@@ -7,19 +7,15 @@ message sent again after its PUBACK got lost has two, with the same digest.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
-from tieline.log.record import digest_of
+from tieline.core.durable.journal import Journal
+from tieline.core.message import Burst, Message
+from tieline.core.routing.priorities import Priorities
+from tieline.log.record import Value, digest_of
+from tieline.match.events import Events, EventType
 from tieline.match.filters import FilterTree
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tieline.core.broker import Broker
-    from tieline.core.message import Burst, Message
-    from tieline.core.session import Session
-    from tieline.log.record import Value
-    from tieline.match.events import EventType
 
 #: Topics about which it is remembered whether they are captured.
 MOST_KNOWN: Final = 65_536
@@ -28,34 +24,35 @@ MOST_KNOWN: Final = 65_536
 class Capture:
     """Which topics are captured, and how their messages become records."""
 
-    __slots__ = ("_broker", "_filters", "_known")
+    __slots__ = ("_events", "_filters", "_journal", "_known", "_priorities")
 
-    def __init__(self, broker: Broker, filters: Sequence[str]) -> None:
-        self._broker = broker
+    def __init__(self, filters: Sequence[str], journal: Journal, events: Events, priorities: Priorities) -> None:
+        self._journal = journal
+        self._events = events
+        self._priorities = priorities
         self._filters: FilterTree[bool] = FilterTree()
         for filter_ in filters:
             self._filters.put(filter_, True)
         #: By topic: its text and its event type, if one is declared; None if it is not captured.
         self._known: dict[bytes, tuple[str, EventType | None] | None] = {}
 
-    def message(self, session: Session, message: Message, packet_id: int = 0, *, dup: bool = False) -> None:
+    def message(self, message: Message, packet_id: int = 0, *, dup: bool = False) -> None:
         """Write a message down if its topic is captured."""
         found = self._look_up(message.topic)
         if found is None:
             return
         topic, event = found
-        broker = self._broker
-        broker.journal.logged(
+        self._journal.logged(
             (
                 self._nanoseconds(message.at),
-                message.publisher,
-                session.number,
+                message.origin.client,
+                message.origin.epoch,
                 packet_id,
                 dup,
                 message.qos,
                 bool(message.retain),
                 message.level,
-                broker.classes.names[message.level],
+                self._priorities.classes.names[message.level],
                 topic,
                 message.payload,
                 message.properties,
@@ -64,21 +61,20 @@ class Capture:
             )
         )
 
-    def burst(self, session: Session, burst: Burst) -> None:
+    def burst(self, burst: Burst) -> None:
         """The same for QoS 0 messages as they came."""
         found = self._look_up(burst.topic)
         if found is None:
             return
         topic, event = found
-        broker = self._broker
-        head = (self._nanoseconds(burst.at), burst.publisher, session.number, 0, False, 0, False)
-        kind = (burst.level, broker.classes.names[burst.level], topic)
+        head = (self._nanoseconds(burst.at), burst.origin.client, burst.origin.epoch, 0, False, 0, False)
+        kind = (burst.level, self._priorities.classes.names[burst.level], topic)
         for payload in burst.payloads():
             digest = digest_of(burst.topic, payload)
-            broker.journal.logged((*head, *kind, payload, b"", digest, _read(event, topic, payload, b"")))
+            self._journal.logged((*head, *kind, payload, b"", digest, _read(event, topic, payload, b"")))
 
     def _nanoseconds(self, at: float) -> int:
-        return int((at + self._broker.journal.epoch_s) * 1e9)
+        return int((at + self._journal.epoch_s) * 1e9)
 
     def _look_up(self, key: bytes) -> tuple[str, EventType | None] | None:
         try:
@@ -88,8 +84,8 @@ class Capture:
         topic = key.decode()
         found: tuple[str, EventType | None] | None = None
         if self._filters.match(topic):
-            event = self._broker.events.of(topic)
-            found = (topic, None if event is self._broker.events.untyped else event)
+            event = self._events.of(topic)
+            found = (topic, None if event is self._events.untyped else event)
         if len(self._known) >= MOST_KNOWN:
             self._known.clear()
         self._known[key] = found

@@ -7,16 +7,14 @@ so many sums; what does not fit is summed under the name ``(others)``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from tieline.conf.schema import seconds
-from tieline.core.account import WAIT_BUCKETS
-
-if TYPE_CHECKING:
-    from tieline.core.account import Dropped
-    from tieline.core.broker import Broker
-    from tieline.core.message import Item
-    from tieline.core.session import Session
+from tieline.conf.schema import Log, seconds
+from tieline.core.account import WAIT_BUCKETS, Dropped
+from tieline.core.durable.journal import Journal
+from tieline.core.message import Item
+from tieline.core.routing.priorities import Priorities
+from tieline.core.timers import Timers
 
 #: The name under which everything is summed that has no room of its own.
 OTHERS: Final = "(others)"
@@ -25,26 +23,28 @@ OTHERS: Final = "(others)"
 class Chronicle:
     """The events of one broker, and the sums of the current period."""
 
-    __slots__ = ("_broker", "_drops", "_most", "_period_s", "_since", "_traffic")
+    __slots__ = ("_drops", "_journal", "_most", "_period_s", "_priorities", "_since", "_timers", "_traffic")
 
-    def __init__(self, broker: Broker, now: float) -> None:
-        self._broker = broker
-        self._period_s = seconds(broker.settings.log.period)
-        self._most = broker.settings.log.period_keys
+    def __init__(self, settings: Log, journal: Journal, timers: Timers, priorities: Priorities, now: float) -> None:
+        self._journal = journal
+        self._timers = timers
+        self._priorities = priorities
+        self._period_s = seconds(settings.period)
+        self._most = settings.period_keys
         self._since = now
         #: Messages, bytes, and how many waited below 2^n ms; by publisher, topic, subscriber and level.
         self._traffic: dict[tuple[str, bytes, str, int], list[int]] = {}
         #: Messages by reason, client and topic.
         self._drops: dict[tuple[str, str, str], int] = {}
-        broker.timers.at(now + self._period_s, self._report)
+        timers.at(now + self._period_s, self._report)
 
     def happened(self, now: float, kind: str, client: str, topic: str = "", **detail: Any) -> None:
         """Tell one event."""
-        self._broker.journal.happened((self._nanoseconds(now), kind, client, topic, detail))
+        self._journal.happened((self._nanoseconds(now), kind, client, topic, detail))
 
-    def delivered(self, item: Item, session: Session, messages: int, size: int, now: float) -> None:
+    def delivered(self, item: Item, subscriber: str, messages: int, size: int, now: float) -> None:
         """Messages were written to a subscriber."""
-        key = (item.publisher, item.topic, session.client_id, item.level)
+        key = (item.origin.client, item.topic, subscriber, item.level)
         sums = self._traffic.get(key)
         if sums is None:
             if len(self._traffic) >= self._most:
@@ -67,7 +67,7 @@ class Chronicle:
     def close(self, now: float) -> None:
         """Tell the sums of the period so far."""
         since, end = self._nanoseconds(self._since), self._nanoseconds(now)
-        journal, names = self._broker.journal, self._broker.classes.names
+        journal, names = self._journal, self._priorities.classes.names
         for (publisher, topic, subscriber, level), (messages, size, *waits) in self._traffic.items():
             detail: dict[str, object] = {
                 "since": since,
@@ -87,10 +87,10 @@ class Chronicle:
 
     def _report(self, now: float) -> None:
         self.close(now)
-        self._broker.timers.at(now + self._period_s, self._report)
+        self._timers.at(now + self._period_s, self._report)
 
     def _nanoseconds(self, at: float) -> int:
-        return int((at + self._broker.journal.epoch_s) * 1e9)
+        return int((at + self._journal.epoch_s) * 1e9)
 
 
 def _buckets(waits: list[int]) -> dict[int, int]:

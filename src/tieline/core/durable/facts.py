@@ -10,9 +10,7 @@ Times are seconds since 1970: the broker's own clock begins anew with each proce
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-Fact = tuple[Any, ...]
+from typing import Final
 
 #: A session began, or its terms changed: client_id, user, expiry_s, left, will, patience.  ``left`` is None while its
 #: client is connected; ``will`` is None or (topic, payload, qos, retain, properties as on the wire); ``patience`` None

@@ -9,21 +9,25 @@ one that leaves gets its packet id, that is made permanent, then it *departs*.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import NamedTuple
 
+from tieline.core.client import Connection, Session
 from tieline.core.durable import facts
+from tieline.core.message import Message
+from tieline.core.ports import Fact, Store
+from tieline.core.receiver import Grant, Held, Receiver
 from tieline.wire.properties import encode_properties
-
-if TYPE_CHECKING:
-    from tieline.core.connection import Connection
-    from tieline.core.durable.facts import Fact
-    from tieline.core.inbound.taken_over import Owed
-    from tieline.core.message import Message
-    from tieline.core.ports import Store
-    from tieline.core.session import Grant, Held, Session
 
 #: An answer to be said, or the packet id of a message that may depart.
 Release = bytes | int
+
+
+class Owed(NamedTuple):
+    """A message that was taken over, and the receivers that promised room for it."""
+
+    message: Message
+    receivers: Sequence[Receiver]
 
 
 class Journal:
@@ -37,7 +41,7 @@ class Journal:
         "_permanent",
         "_released",
         "_store",
-        "_unrouted",
+        "_taken_over",
         "_waiting",
         "commits",
         "epoch_s",
@@ -66,7 +70,7 @@ class Journal:
         #: What the facts of the current chunk release.
         self._released: list[tuple[Connection, Release, bool]] = []
         #: What they take over: messages that will be routed.
-        self._unrouted: list[Owed] = []
+        self._taken_over: list[Owed] = []
         #: The same of earlier chunks, oldest first, with the token they wait for.
         self._waiting: deque[tuple[int, list[tuple[Connection, Release, bool]], list[Owed]]] = deque()
         #: Messages that may be routed now.
@@ -106,12 +110,12 @@ class Journal:
 
     def subscribed(self, session: Session, held: Held, *, is_replaying: bool = False) -> None:
         """A subscription was granted or replaced; or it begins or ends to wait for more retained messages."""
-        wish = held.options
-        options = wish.qos | wish.no_local << 2 | wish.retain_as_published << 3 | wish.retain_handling << 4
+        asked = held.options
+        options = asked.qos | asked.no_local << 2 | asked.retain_as_published << 3 | asked.retain_handling << 4
         if is_replaying:
             options |= facts.REPLAYING
         self._facts.append(
-            (facts.SUBSCRIBE, session.number, wish.filter, options, held.identifier, held.conditions),
+            (facts.SUBSCRIBE, session.number, asked.filter, options, held.identifier, held.conditions),
         )
 
     def unsubscribed(self, session: Session, filter_: str) -> None:
@@ -155,11 +159,11 @@ class Journal:
         """One of their packet ids is free."""
         self._facts.append((facts.RELEASE, session.number, packet_id))
 
-    def unrouted(self, owed: Owed) -> None:
+    def taken_over(self, owed: Owed) -> None:
         """A message was taken over; it is routed when everything noted so far is permanent."""
         message = owed.message
         self._facts.append((facts.UNROUTED, 0, message.number or self._number(message)))
-        self._unrouted.append(owed)
+        self._taken_over.append(owed)
 
     def routed(self, message: Message) -> None:
         """It was routed."""
@@ -195,7 +199,7 @@ class Journal:
                 message.retain,
                 message.properties,
                 None if message.expires is None else message.expires + self.epoch_s,
-                message.publisher,
+                message.origin.client,
                 message.level,
                 message.taxon,
                 message.at + self.epoch_s,
@@ -237,10 +241,10 @@ class Journal:
         if self._facts or self._log or self._events:
             self._last = self._store.submit(self._facts, self._log, self._events)
             self._facts, self._log, self._events = [], [], []
-        if self._released or self._unrouted:
-            self._waiting.append((self._last, self._released, self._unrouted))
+        if self._released or self._taken_over:
+            self._waiting.append((self._last, self._released, self._taken_over))
             self.waiting += len(self._released)
-            self._released, self._unrouted = [], []
+            self._released, self._taken_over = [], []
         return self.committed(self._store.committed) if self._waiting else []
 
     def committed(self, token: int) -> list[Connection]:
@@ -252,9 +256,9 @@ class Journal:
         last: Connection | None = None
         waiting = self._waiting
         while waiting and waiting[0][0] <= token:
-            _, released, unrouted = waiting.popleft()
+            _, released, taken_over = waiting.popleft()
             self.waiting -= len(released)
-            self.routable += unrouted
+            self.routable += taken_over
             for conn, what, counts in released:
                 conn.unacknowledged -= counts
                 if conn.closing:
@@ -274,7 +278,6 @@ def _terms(grant: Grant) -> tuple[int, bytes, str]:
     terms = grant.terms
     if terms is None:
         options = grant.qos | (grant.keep_retain and facts.KEEP_RETAIN) | (grant.set_retain and facts.SET_RETAIN)
-        group = grant.group
-        share = "" if group is None else f"{group.name}/{group.filter}"
+        share = "" if grant.share is None else f"{grant.share.name}/{grant.share.filter}"
         terms = grant.terms = (options, grant.identifiers, share)
     return terms

@@ -1,12 +1,13 @@
-"""From bytes to handlers: parse everything in a chunk, the common packets without building an object.
+"""From bytes to handlers: everything in a chunk is parsed, the common packets without building an object.
 
 Theory of operation
 -------------------
-:func:`ingest` walks over the packets of one chunk.  Three of them are recognised by their first byte and handled from
-the bytes themselves: PUBLISH with QoS 0 and with QoS 1 (no retain, no properties, a topic whose route is remembered)
-and PUBACK.  Consecutive QoS 0 packets that agree in every byte before the payload, and therefore in topic and length,
-become one :class:`~tieline.core.message.Burst`: recognising the next one is a single ``startswith``.  Everything else
-is decoded and handed to the handler of its type; the outcome does not depend on which path a packet took.
+:meth:`Chunks.take` walks over the packets of one chunk.  Three of them are recognised by their first byte and handled
+from the bytes themselves: PUBLISH with QoS 0 and with QoS 1 (no retain, no properties, a topic whose route is
+remembered) and PUBACK.  Consecutive QoS 0 packets that agree in every byte before the payload, and therefore in topic
+and length, become one :class:`~tieline.core.message.Burst`: recognising the next one is a single ``startswith``.
+Everything else is decoded and handed to the handler of its type; the outcome does not depend on which way a packet
+took.
 
 A chunk that ends inside a packet leaves its beginning in ``conn.partial``; nothing is parsed again until the whole
 packet is there, so a sender of single bytes costs no more than the bytes.
@@ -14,16 +15,26 @@ packet is there, so a sender of single bytes costs no more than the bytes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any, Final
 
-from tieline.core.connection import CLOSING, CONNECTED, OPENED, Connection, Hold
-from tieline.core.errors import Again
-from tieline.core.inbound import acknowledge as flow
-from tieline.core.inbound import connect, foreign, publish, subscribe
+from tieline.core.account import Account
+from tieline.core.client import CLOSING, CONNECTED, OPENED, Again, Connection, Hold, Session
+from tieline.core.durable.arrivals import Arrivals
+from tieline.core.inbound.acknowledge import Acknowledging
+from tieline.core.inbound.connect import Connecting
+from tieline.core.inbound.first_packet import FirstPacket, is_undecided
+from tieline.core.inbound.holds import Holds
+from tieline.core.inbound.publish import Publishing
+from tieline.core.inbound.subscribe import Subscribing
 from tieline.core.message import Burst, Message
-from tieline.core.outbound.deliver import deliver
+from tieline.core.outbound.deliver import Delivery
 from tieline.core.routing.classes import ORDINARY
-from tieline.core.routing.content_match import sift_all
+from tieline.core.routing.content_match import ContentMatch
+from tieline.core.routing.priorities import Priorities
+from tieline.core.routing.route import Route
+from tieline.core.routing.routes import Routes
+from tieline.core.work import WORK_PER_TURN, Work
 from tieline.sched.levels import URGENT
 from tieline.wire.codec import decode
 from tieline.wire.errors import Violation
@@ -42,384 +53,346 @@ from tieline.wire.packets import (
     Subscribe,
     Unsubscribe,
 )
+from tieline.wire.publish_head import publish_head
 from tieline.wire.reason import Reason
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from tieline.core.broker import Broker
-    from tieline.core.routing.routes import Route
-
-_PUBLISH_QOS_0 = 0x30
-#: Clears the one bit in which the first bytes of PUBLISH with QoS 0 and with QoS 1 differ.
-_NOT_QOS_1 = 0xFD
-_PUBACK = 0x40
+_PUBLISH_QOS_0: Final = 0x30
+_PUBLISH_QOS_1: Final = 0x32
+_PUBACK: Final = 0x40
 #: SUBSCRIBE and UNSUBSCRIBE.
-_FILTER_PACKETS = frozenset((0x82, 0xA2))
-_PINGRESP = b"\xd0\x00"
+_FILTER_PACKETS: Final = frozenset((0x82, 0xA2))
+_PINGRESP: Final = b"\xd0\x00"
 
 #: Answers that a client leaves unread before it is no longer read itself.
-MAX_UNREAD = 65_536
-#: Work that one connection may cause before the others get their turn: tree nodes visited, receivers, filters.
-WORK_PER_TURN = 20_000
+MAX_UNREAD: Final = 65_536
 #: SUBSCRIBE and UNSUBSCRIBE above this are refused: each filter costs, and one packet must not stop the broker.
 #: One filter of the greatest legal length fits, with properties.
-MAX_FILTER_BYTES = 65_535 + 1_024
+MAX_FILTER_BYTES: Final = 65_535 + 1_024
 
 
-def ingest(broker: Broker, conn: Connection, data: bytes, now: float) -> None:
-    """Handle every complete packet in a chunk; raises ProtocolError for the first one that is wrong."""
-    if conn.hold is not None:
-        conn.partial += data
-        return
-    if conn.partial:
-        if len(conn.partial) + len(data) < conn.need:
+class Chunks:
+    """Parses what connections send."""
+
+    def __init__(  # every handler, and what the short ways need
+        self,
+        first_packet: FirstPacket,
+        connecting: Connecting,
+        publishing: Publishing,
+        acknowledging: Acknowledging,
+        subscribing: Subscribing,
+        routes: Routes,
+        content: ContentMatch,
+        priorities: Priorities,
+        delivery: Delivery,
+        arrivals: Arrivals,
+        holds: Holds,
+        account: Account,
+        work: Work,
+        *,
+        allows_qos_1: bool,
+    ) -> None:
+        self._first_packet = first_packet
+        self._connecting = connecting
+        self._publishing = publishing
+        self._acknowledging = acknowledging
+        self._routes = routes
+        self._content = content
+        self._priorities = priorities
+        self._delivery = delivery
+        self._arrivals = arrivals
+        self._holds = holds
+        self._account = account
+        self._work = work
+        self._allows_qos_1 = allows_qos_1
+        #: Messages of the current chunk below urgent that are dispatched when it has been parsed: the more urgent ones
+        #: first, and those that have to be looked into together, with whatever comes behind them.
+        self._pending: list[tuple[Burst, Route]] = []
+        #: What is legal on an established connection; anything else only a server sends.
+        self._handlers: dict[type, Callable[[Connection, Any, float], None]] = {
+            Connect: _on_connect,
+            Publish: publishing.on_publish,
+            Puback: acknowledging.on_puback,
+            Pubrec: acknowledging.on_pubrec,
+            Pubrel: acknowledging.on_pubrel,
+            Pubcomp: acknowledging.on_pubcomp,
+            Subscribe: subscribing.on_subscribe,
+            Unsubscribe: subscribing.on_unsubscribe,
+            Pingreq: _on_pingreq,
+            Disconnect: connecting.on_disconnect,
+            Auth: _on_auth,
+        }
+
+    def take(self, conn: Connection, data: bytes, now: float) -> None:
+        """Handle every complete packet in a chunk; raises ProtocolError for the first one that is wrong."""
+        if conn.hold is not None:
             conn.partial += data
             return
-        data = b"".join((conn.partial, data))
-        conn.partial = bytearray()
-    pos = 0
-    if conn.state is OPENED:
-        if foreign.is_undecided(data):
-            conn.partial = bytearray(data)
-            return
-        pos = _introduce(broker, conn, data, now)
-    if conn.state is CONNECTED and conn.hold is None:
-        converse = _converse_with_header if conn.has_header else _converse
-        pos = converse(broker, conn, data, pos, now)
-        if conn.control_bytes > MAX_UNREAD and conn.hold is None:
-            broker.suspend(conn, Hold.NOT_READING, now)
-    if pos:
-        # a whole packet, not just bytes: [MQTT-3.1.2-22]
-        conn.last_in = now
-    if pos < len(data) and conn.state is not CLOSING:
-        conn.partial = bytearray(memoryview(data)[pos:])
-        if conn.hold is None:
-            # a CONNECT without the extra byte must be recognised, too
-            extra = conn.has_header and conn.state is CONNECTED
-            conn.need = _needed(data, pos, conn.allowance.packet_bytes, conn.version) + extra
-
-
-def _needed(data: bytes, pos: int, limit: int, version: int) -> int:
-    """How many bytes the packet at ``pos`` takes, as far as that is known."""
-    found = measure(data, pos, limit, version)
-    return 0 if found is None else found[1] - pos
-
-
-def _introduce(broker: Broker, conn: Connection, data: bytes, now: float) -> int:
-    """Handle the first packet; where the next one begins."""
-    if data[0] != 0x10:  # CONNECT
-        sentence = foreign.sentence(data)
-        if sentence:
-            conn.say(sentence)
-            broker.shut(conn, "foreign_protocol", now, text=foreign.describe(data))
-            return 0
-        # [MQTT-3.1.0-1] the first packet is CONNECT
-        raise Violation("the first packet of a connection is not CONNECT", "MQTT-3.1.0-1")
-    limit = conn.allowance.packet_bytes
-    found = measure(data, 0, limit, 0)
-    if found is None:
-        return 0
-    start, end = found
-    if conn.has_header and connect.peek_version(data, start, min(end, len(data))):
-        # a stock client, which sends no more than its CONNECT: refused in the words it knows, without the byte
-        conn.version = connect.peek_version(data, start, end)
-        conn.has_header = False
-        text = "this listener expects the priority byte after the remaining length of every packet"
-        connect.refuse(broker, conn, Reason.UNSUPPORTED_PROTOCOL_VERSION, text, now)
-        return 0
-    if end + conn.has_header > len(data):
-        return 0
-    if conn.has_header:
-        conn.level = level_of(data[start])
-        start, end = start + 1, end + 1
-    conn.version = connect.peek_version(data, start, end)
-    measure(data, 0, limit, conn.version)  # now that it is known, by the version's own rule
-    packet = decode(data[0], data[start:end], 0)
-    broker.account.packets_in += 1
-    try:
-        connect.on_connect(broker, conn, packet, now)  # type: ignore[arg-type]  # 0x10 decodes to nothing else
-    except Again:
-        return 0
-    conn.verdicts.clear()
-    return end
-
-
-def _converse(broker: Broker, conn: Connection, data: bytes, pos: int, now: float) -> int:
-    """Handle the packets of an established connection; where the first unhandled one begins."""
-    session = conn.session
-    assert session is not None
-    size = len(data)
-    version = conn.version
-    is_v5 = version == 5
-    known = broker.routes.known
-    limit = max_packet = conn.allowance.packet_bytes
-    # a message may have to be refused, for its topic or for its size: then the general way looks at it
-    is_guarded = conn.is_guarded
-    if broker.classes.has_bounds:
-        limit = min(limit, broker.classes.least_bound)
-    has_levels = broker.has_levels
-    has_rates = broker.claims.has_rates
-    witness = broker.witness
-    is_plain_heat = not broker.heat_deliveries
-    default_level = broker.default_level
-    #: Messages below urgent that are dispatched when the chunk has been parsed: the more urgent ones first, and those
-    #: that have to be looked into together, with whatever comes behind them.
-    pending: list[tuple[Burst, Route]] = []
-    packets = publishes = 0
-    enough = broker.routes.work + WORK_PER_TURN
-    try:
-        while pos < size:
-            if broker.routes.work > enough:
-                broker.postpone(conn, now)
-                break
-            first = data[pos]
-            if first & _NOT_QOS_1 == _PUBLISH_QOS_0 and pos + 4 <= size:
-                # -- the fixed header, one or two bytes of length; rarer shapes take the general path below
-                body = pos + 2
-                length = data[pos + 1]
-                if length > 127:
-                    more = data[body]
-                    length = (length & 127) | more << 7 if 0 < more < 128 else 0
-                    body += 1
-                end = body + length
-                if 4 < length <= limit - 3:
-                    if end > size:
-                        break
-                    top = body + 2 + (data[body] << 8 | data[body + 1])
-                    topic = data[body + 2 : top]
-                    route = known.get(topic)
-                    if route is not None and not (is_guarded and topic not in conn.publishable):
-                        if first == _PUBLISH_QOS_0:
-                            if is_v5:
-                                top += 1
-                            # in MQTT 5 a zero must follow the topic: no properties
-                            if top <= end and (not is_v5 or not data[top - 1]):
-                                level = taxon = route.level
-                                if level < 0:
-                                    level, taxon = conn.level, default_level
-                                stride = end - pos
-                                prefix = data[pos:top]
-                                messages = 1
-                                # where a rate is limited, each message is judged on its own: a run that is too long
-                                # must not lose its level while a later message of its flow keeps it
-                                last = size - stride if level <= ORDINARY or not has_rates else 0
-                                sifting = route.sifting
-                                if sifting is not None:
-                                    # one run must not cost more than a turn
-                                    last = min(last, pos + stride * (WORK_PER_TURN // sifting.effort))
-                                while end <= last and data.startswith(prefix, end):
-                                    end += stride
-                                    messages += 1
-                                publishes += messages
-                                if has_levels:
-                                    level = _judge(broker, conn, topic, level, messages, now)
-                                if sifting is not None:
-                                    broker.routes.work += messages * sifting.effort
-                                if route.has_receivers or witness is not None:
-                                    burst = Burst(
-                                        data[pos:end],
-                                        messages,
-                                        top - pos,
-                                        topic,
-                                        version,
-                                        session.client_id,
-                                        level,
-                                        now,
-                                        route.heat if is_plain_heat else broker.heat(route, messages, now),
-                                        taxon,
-                                    )
-                                    if witness is not None:
-                                        witness.burst(session, burst)
-                                    if (has_levels or route.is_sifted or pending) and level < URGENT:
-                                        pending.append((burst, route))
-                                    elif route.has_receivers:
-                                        deliver(broker, burst, route, now)
-                                pos = end
-                                continue
-                        elif broker.allows_qos_1:
-                            payload = top + 3 if is_v5 else top + 2
-                            packet_id = data[top] << 8 | data[top + 1] if payload <= end else 0
-                            if packet_id and (not is_v5 or not data[top + 2]):
-                                level = taxon = route.level
-                                if level < 0:
-                                    level, taxon = conn.level, default_level
-                                if has_levels:
-                                    level = _judge(broker, conn, topic, level, 1, now)
-                                message = Message(
-                                    topic,
-                                    data[payload:end],
-                                    1,
-                                    False,
-                                    b"",
-                                    None,
-                                    session.client_id,
-                                    level,
-                                    now,
-                                    route.heat if is_plain_heat else broker.heat(route, 1, now),
-                                    taxon,
-                                )
-                                # what goes out again stands here already: only the packet id will differ
-                                if is_v5:
-                                    message.parts5 = (data[pos + 1 : top], data[top + 2 : end])
-                                else:
-                                    message.parts4 = (data[pos + 1 : top], message.payload)
-                                if pending and (route.is_sifted or not has_levels):
-                                    _dispatch(broker, pending, now)  # what came first is asked about first
-                                try:
-                                    publish.accept(broker, conn, message, route, packet_id, now)
-                                except Again:
-                                    # parsed again later, and counts once
-                                    broker.account.received_by_level[level] -= has_levels
-                                    break
-                                publishes += 1
-                                pos = end
-                                continue
-            elif first == _PUBACK and data.startswith(b"\x40\x02", pos) and pos + 4 <= size:
-                packet_id = data[pos + 2] << 8 | data[pos + 3]
-                flight = session.inflight.get(packet_id)
-                if flight is not None and flight[2] == 1:
-                    del session.inflight[packet_id]
-                    flow.landed(broker, session, flight[0])
-                    if conn.quota < conn.window:
-                        conn.quota += 1
-                    if not broker.journal.is_volatile:
-                        flow.settled(broker, session, packet_id)
-                    packets += 1
-                    pos += 4
-                    continue
-            found = measure(data, pos, max_packet, version)
-            if found is None or found[1] > size:
-                break
-            start, end = found
-            _check_filters(first, end - start)
-            packet = decode(first, data[start:end], version)
-            if pending:
-                # a message of the same flow may be among them, or this packet changes who their receivers are
-                _dispatch(broker, pending, now)
+        if conn.partial:
+            if len(conn.partial) + len(data) < conn.need:
+                conn.partial += data
+                return
+            data = b"".join((conn.partial, data))
+            conn.partial = bytearray()
+        pos = 0
+        if conn.state is OPENED:
+            if is_undecided(data):
+                conn.partial = bytearray(data)
+                return
             try:
-                _HANDLERS[packet.__class__](broker, conn, packet, now)
+                pos = self._first_packet.take(conn, data, now)
             except Again:
-                break
-            if conn.verdicts:
-                conn.verdicts.clear()
-            packets += 1
-            pos = end
-            if conn.state is not CONNECTED or conn.hold is not None:
-                break
-    finally:
-        if pending:
-            _dispatch(broker, pending, now)
-        # also when a later packet of the chunk is refused: the numbers do not depend on how the bytes were cut
-        broker.account.packets_in += packets + publishes
-        broker.account.publishes_in += publishes
-        if not has_levels:
-            broker.account.received_by_level[conn.level] += publishes
-    if (conn.control or session.queue.messages or conn.resend or session.blocked_publishers) and not conn.is_dirty:
-        broker.mark(conn)
-    return pos
+                pos = 0
+        if conn.state is CONNECTED and conn.hold is None:
+            pos = self._converse(conn, data, pos, now)
+            if conn.control_bytes > MAX_UNREAD and conn.hold is None:
+                self._holds.suspend(conn, Hold.NOT_READING, now)
+        if pos:
+            # a whole packet, not just bytes: [MQTT-3.1.2-22]
+            conn.last_in = now
+        if pos < len(data) and conn.state is not CLOSING:
+            conn.partial = bytearray(memoryview(data)[pos:])
+            if conn.hold is None:
+                conn.need = _needed(conn, data, pos)
 
-
-def _check_filters(first: int, size: int) -> None:
-    if first in _FILTER_PACKETS and size > MAX_FILTER_BYTES:
-        text = f"a SUBSCRIBE or UNSUBSCRIBE of {size} bytes; {MAX_FILTER_BYTES} are allowed"
-        raise Violation(text, "4.13", Reason.QUOTA_EXCEEDED)
-
-
-def _converse_with_header(broker: Broker, conn: Connection, data: bytes, pos: int, now: float) -> int:
-    """The same where every packet carries the extra byte: no shortcuts."""
-    size = len(data)
-    enough = broker.routes.work + WORK_PER_TURN
-    while pos < size and conn.state is CONNECTED and conn.hold is None:
-        if broker.routes.work > enough:
-            broker.postpone(conn, now)
-            break
-        found = measure(data, pos, conn.allowance.packet_bytes, conn.version)
-        if found is None or found[1] + 1 > size:
-            break
-        start, end = found
-        _check_filters(data[pos], end - start)
-        packet = decode(data[pos], data[start + 1 : end + 1], conn.version)
+    def _converse(self, conn: Connection, data: bytes, pos: int, now: float) -> int:
+        """Handle the packets of an established connection; where the first unhandled one begins."""
+        session = conn.session
+        assert session is not None
+        size = len(data)
+        work = self._work
+        enough = work.enough()
+        has_shortcuts = not conn.has_header
         try:
-            if isinstance(packet, Publish):
-                publish.on_publish(broker, conn, packet, now, level_of(data[start]))
-            else:
-                _HANDLERS[packet.__class__](broker, conn, packet, now)
+            while pos < size:
+                if work.done > enough:
+                    self._holds.postpone(conn)
+                    break
+                after = pos
+                if has_shortcuts:
+                    first = data[pos]
+                    if first == _PUBLISH_QOS_0:
+                        after = self._take_bursts(conn, session, data, pos, now, enough)
+                    elif first == _PUBLISH_QOS_1:
+                        after = self._take_assured(conn, session, data, pos, now)
+                    elif first == _PUBACK:
+                        after = self._take_puback(conn, session, data, pos)
+                if after == pos:
+                    after = self._take_packet(conn, data, pos, now)
+                    if after == pos:
+                        break
+                    if conn.state is not CONNECTED or conn.hold is not None:
+                        pos = after
+                        break
+                pos = after
         except Again:
-            break
+            pass  # the packet stays where it is, and is parsed again
+        finally:
+            if self._pending:
+                self._dispatch(now)
+        if conn.control or conn.resend or session.queue.messages or session.is_awaited:
+            self._delivery.changed.mark(conn)
+        return pos
+
+    # -- the short ways
+
+    def _take_bursts(  # the chunk, and where the walk over it stands
+        self, conn: Connection, session: Session, data: bytes, pos: int, now: float, enough: int
+    ) -> int:
+        """Handle QoS 0 messages as they came; where the first packet begins that is not one for this way."""
+        size = len(data)
+        is_v5 = conn.version == 5
+        known = self._routes.known
+        priorities = self._priorities
+        limit = min(conn.allowance.packet_bytes, priorities.classes.least_bound)
+        while pos < size and data[pos] == _PUBLISH_QOS_0:
+            head = publish_head(data, pos, size)
+            if head is None:
+                break
+            start, top, end = head
+            topic = data[start:top]
+            route = known.get(topic)
+            if is_v5:
+                top += 1
+            if (
+                route is None
+                or end > size
+                or end - pos > limit
+                or top > end
+                # in MQTT 5 a zero must follow the topic: no properties
+                or (is_v5 and data[top - 1])
+                # a message may have to be refused for its topic: then the general way looks at it
+                or (conn.is_guarded and topic not in conn.publishable)
+            ):
+                break
+            level = taxon = route.level
+            if level < 0:
+                level, taxon = conn.level, priorities.default_level
+            end, messages = self._run(data, pos, top, end, route, level)
+            level = priorities.judge(conn, topic, level, messages, now)
+            self._account.arrived(messages, level)
+            if route.conditions is not None:
+                self._work.did(messages * route.conditions.effort)
+            if route.has_receivers or self._arrivals.is_watched:
+                heat = priorities.heat(route, messages, now)
+                head_bytes = top - pos
+                burst = Burst(
+                    data[pos:end], messages, head_bytes, topic, conn.version, session.origin, level, now, heat, taxon
+                )
+                self._pass(burst, route, now)
+            pos = end
+            if self._work.done > enough:
+                break
+        return pos
+
+    def _run(self, data: bytes, pos: int, top: int, end: int, route: Route, level: int) -> tuple[int, int]:
+        """How far the packets go that agree with the one at ``pos`` up to its payload, and how many there are."""
+        stride = end - pos
+        last = len(data) - stride
+        if level > ORDINARY and self._priorities.claims.has_rates:
+            # where a rate is limited, each message is judged on its own: a run that is too long must not lose its
+            # level while a later message of its flow keeps it
+            return end, 1
+        if route.conditions is not None:
+            # one run must not cost more than a turn
+            last = min(last, pos + stride * (WORK_PER_TURN // route.conditions.effort))
+        if end > last:
+            return end, 1
+        prefix = data[pos:top]
+        while end <= last and data.startswith(prefix, end):
+            end += stride
+        return end, (end - pos) // stride
+
+    def _pass(self, burst: Burst, route: Route, now: float) -> None:
+        """Give messages to those who watch, and to their receivers, now or when the chunk has been parsed."""
+        if self._arrivals.is_watched:
+            self._arrivals.burst(burst)
+        is_late = route.is_conditional or self._pending or self._priorities.is_ruled
+        if is_late and burst.level < URGENT:
+            self._pending.append((burst, route))
+        elif route.has_receivers:
+            self._delivery.deliver(burst, route, now)
+
+    def _dispatch(self, now: float) -> None:
+        """Deliver what has waited: the more urgent first.
+
+        A topic has one level here, so the order inside a flow is kept.
+        """
+        pending, self._pending = self._pending, []
+        if self._priorities.is_ruled:
+            pending.sort(key=_urgency)
+        bursts = self._content.parts_of_all(pending) if self._routes.conditional else pending
+        for burst, route in bursts:
+            self._delivery.deliver(burst, route, now)
+
+    def _take_assured(self, conn: Connection, session: Session, data: bytes, pos: int, now: float) -> int:
+        """Handle a QoS 1 message without retain and properties; where the next packet begins, ``pos`` if not here."""
+        head = publish_head(data, pos, len(data))
+        if head is None or not self._allows_qos_1:
+            return pos
+        start, top, end = head
+        priorities = self._priorities
+        topic = data[start:top]
+        route = self._routes.known.get(topic)
+        is_v5 = conn.version == 5
+        payload = top + 3 if is_v5 else top + 2
+        if (
+            route is None
+            or end > len(data)
+            or end - pos > min(conn.allowance.packet_bytes, priorities.classes.least_bound)
+            or payload > end
+            or (is_v5 and data[top + 2])
+            or (conn.is_guarded and topic not in conn.publishable)
+        ):
+            return pos
+        packet_id = data[top] << 8 | data[top + 1]
+        if not packet_id:
+            return pos
+        level = taxon = route.level
+        if level < 0:
+            level, taxon = conn.level, priorities.default_level
+        level = priorities.judge(conn, topic, level, 1, now)
+        heat = priorities.heat(route, 1, now)
+        body = data[payload:end]
+        message = Message(topic, body, 1, False, b"", None, session.origin, level, now, heat, taxon)
+        # what goes out again stands here already: only the packet id will differ
+        if is_v5:
+            message.parts5 = (data[pos + 1 : top], data[top + 2 : end])
+        else:
+            message.parts4 = (data[pos + 1 : top], body)
+        if self._pending and (route.is_conditional or not priorities.is_ruled):
+            self._dispatch(now)  # what came first is asked about first
+        self._publishing.accept(conn, message, route, packet_id, now)
+        self._account.arrived(1, level)
+        return end
+
+    def _take_puback(self, conn: Connection, session: Session, data: bytes, pos: int) -> int:
+        """Handle PUBACKs without a reason; where the first packet begins that is not one for this way."""
+        size = len(data)
+        before = pos
+        while data.startswith(b"\x40\x02", pos) and pos + 4 <= size:
+            if not self._acknowledging.acknowledge(session, conn, data[pos + 2] << 8 | data[pos + 3]):
+                break
+            pos += 4
+        self._account.packets_in += (pos - before) >> 2
+        return pos
+
+    # -- the general way
+
+    def _take_packet(self, conn: Connection, data: bytes, pos: int, now: float) -> int:
+        """Decode a packet and hand it to its handler; where the next one begins, ``pos`` if it is not complete."""
+        extra = 1 if conn.has_header else 0
+        found = measure(data, pos, conn.allowance.packet_bytes, conn.version)
+        if found is None or found[1] + extra > len(data):
+            return pos
+        start, end = found
+        first = data[pos]
+        if first in _FILTER_PACKETS and end - start > MAX_FILTER_BYTES:
+            text = f"a SUBSCRIBE or UNSUBSCRIBE of {end - start} bytes; {MAX_FILTER_BYTES} are allowed"
+            raise Violation(text, "4.13", Reason.QUOTA_EXCEEDED)
+        packet = decode(first, data[start + extra : end + extra], conn.version)
+        if self._pending:
+            # a message of the same flow may be among them, or this packet changes who their receivers are
+            self._dispatch(now)
+        if isinstance(packet, Publish):
+            # with the extra byte, which gives the level of this message and no more: a node that sends both urgent and
+            # other messages would otherwise lose its place with each of the others
+            self._publishing.on_publish(conn, packet, now, level_of(data[start]) if extra else None)
+        else:
+            if extra and isinstance(packet, Subscribe):
+                self._connecting.claim_node_level(conn, level_of(data[start]), now)
+            self._handlers.get(packet.__class__, _not_for_servers)(conn, packet, now)
+            self._account.packets_in += 1
         if conn.verdicts:
             conn.verdicts.clear()
-        broker.account.packets_in += 1
-        pos = end + 1
-    session = conn.session
-    if session is not None and (conn.control or session.queue.messages or conn.resend or session.blocked_publishers):
-        broker.mark(conn)
-    return pos
+        return end + extra
 
 
-def _judge(broker: Broker, conn: Connection, topic: bytes, level: int, messages: int, now: float) -> int:
-    """The level that messages really get, counted."""
-    if not broker.claims.is_open:
-        level = broker.claims.judge(conn, topic.decode(), level, messages, now)
-    broker.account.received_by_level[level] += messages
-    if level == URGENT:
-        conn.urgent_at = now
-    return level
-
-
-def _dispatch(broker: Broker, pending: list[tuple[Burst, Route]], now: float) -> None:
-    """The more urgent first; a topic has one level here, so the order inside a flow is kept."""
-    if broker.has_levels:
-        pending.sort(key=_urgency)
-    bursts = sift_all(broker, pending) if broker.routes.asking else pending
-    for burst, route in bursts:
-        deliver(broker, burst, route, now)
-    pending.clear()
+def _needed(conn: Connection, data: bytes, pos: int) -> int:
+    """How many bytes the packet at ``pos`` takes, as far as that is known."""
+    found = measure(data, pos, conn.allowance.packet_bytes, conn.version)
+    # a CONNECT without the extra byte must be recognised, too
+    extra = conn.has_header and conn.state is CONNECTED
+    return (0 if found is None else found[1] - pos) + extra
 
 
 def _urgency(dispatched: tuple[Burst, Route]) -> int:
     return -dispatched[0].level
 
 
-def _on_connect(broker: Broker, conn: Connection, packet: Connect, now: float) -> None:  # noqa: ARG001
+def _on_connect(conn: Connection, packet: Connect, now: float) -> None:  # noqa: ARG001
     # [MQTT-3.1.0-2]
     raise Violation("a second CONNECT on one connection", "MQTT-3.1.0-2")
 
 
-def _on_pingreq(broker: Broker, conn: Connection, packet: Pingreq, now: float) -> None:  # noqa: ARG001
+def _on_pingreq(conn: Connection, packet: Pingreq, now: float) -> None:  # noqa: ARG001
     # [MQTT-3.12.4-1]
     conn.say(_PINGRESP)
 
 
-def _on_auth(broker: Broker, conn: Connection, packet: Auth, now: float) -> None:  # noqa: ARG001
+def _on_auth(conn: Connection, packet: Auth, now: float) -> None:  # noqa: ARG001
     # [MQTT-4.12.0-6], [MQTT-4.12.0-7]: only after a CONNECT with an authentication method, and those are refused
     raise Violation("AUTH without an authentication method in CONNECT", "MQTT-4.12.0-7")
 
 
-def _not_for_servers(broker: Broker, conn: Connection, packet: object, now: float) -> None:  # noqa: ARG001
+def _not_for_servers(conn: Connection, packet: object, now: float) -> None:  # noqa: ARG001
     raise Violation(f"a client does not send {type(packet).__name__.upper()}", "2.1.2")
-
-
-class _Handlers(dict[type, "Callable[[Broker, Connection, Any, float], None]"]):
-    """What is legal on an established connection; anything else only a server sends."""
-
-    def __missing__(self, packet: type) -> Callable[[Broker, Connection, Any, float], None]:
-        return _not_for_servers
-
-
-_HANDLERS = _Handlers(
-    {
-        Connect: _on_connect,
-        Publish: publish.on_publish,
-        Puback: flow.on_puback,
-        Pubrec: flow.on_pubrec,
-        Pubrel: flow.on_pubrel,
-        Pubcomp: flow.on_pubcomp,
-        Subscribe: subscribe.on_subscribe,
-        Unsubscribe: subscribe.on_unsubscribe,
-        Pingreq: _on_pingreq,
-        Disconnect: connect.on_disconnect,
-        Auth: _on_auth,
-    }
-)

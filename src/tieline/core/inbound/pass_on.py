@@ -8,76 +8,76 @@ anything at all could be ahead of the message.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from tieline.core.connection import CONNECTED
-from tieline.sched.levels import URGENT
-
-if TYPE_CHECKING:
-    from tieline.core.broker import Broker
-    from tieline.core.connection import Connection
-    from tieline.core.session import Grant
+from tieline.core.account import Account
+from tieline.core.client import CONNECTED, Connection
+from tieline.core.durable.arrivals import Arrivals
+from tieline.core.receiver import Outlet
+from tieline.core.routing.priorities import Priorities
+from tieline.core.routing.routes import Routes
+from tieline.wire.publish_head import publish_head
 
 _PUBLISH_QOS_0 = 0x30
 
 
-def pass_on(broker: Broker, conn: Connection, data: bytes, now: float) -> tuple[Grant, ...] | None:
-    """Who gets these bytes now; None when they need the general way, and nothing was done."""
-    size = len(data)
-    if size < 8 or data[0] != _PUBLISH_QOS_0 or conn.partial or conn.hold is not None or conn.has_header or conn.meters:
-        return None
-    if data[1] < 128:
-        body = 2
-        length = data[1]
-    else:
-        body = 3
-        length = (data[1] & 127) | data[2] << 7
-        if not 0 < data[2] < 128:
-            return None
-    # exactly one packet
-    if body + length != size or size > conn.allowance.packet_bytes or conn.state is not CONNECTED:
-        return None
-    if broker.is_observed:
-        return None
-    if broker.has_levels and (broker.classes.has_bounds or not broker.claims.is_open):
-        return None
-    top = body + 2 + (data[body] << 8 | data[body + 1])
-    topic = data[body + 2 : top]
-    route = broker.routes.known.get(topic)
-    version = conn.version
-    if (
-        route is None
-        or not route.is_simple
-        or (conn.is_guarded and topic not in conn.publishable)
-        or top > size
-        or (version == 5 and (top == size or data[top]))
-    ):
-        return None
-    grants = route.grants
-    for grant in grants:
-        session = grant.session
-        target = session.connection
+class Passing:
+    """Finds out whether a message can be passed on."""
+
+    __slots__ = ("_account", "_arrivals", "_has_chronicle", "_priorities", "_routes")
+
+    def __init__(
+        self, routes: Routes, priorities: Priorities, arrivals: Arrivals, account: Account, *, has_chronicle: bool
+    ) -> None:
+        self._routes = routes
+        self._priorities = priorities
+        self._arrivals = arrivals
+        self._account = account
+        #: Deliveries are written down one by one.
+        self._has_chronicle = has_chronicle
+
+    def pass_on(self, conn: Connection, data: bytes, now: float) -> list[Outlet] | None:
+        """To whom these bytes are to be written now; None when they need the general way, and nothing was done."""
+        size = len(data)
         if (
-            target is None
-            or target.raw_version != version
-            or grant.identifiers
-            or target.is_blocked
-            or target.is_dirty
-            or target.max_packet < size
-            or session.queue.messages
-            or target.resend
-            or session.replays
+            data[0] != _PUBLISH_QOS_0
+            or conn.partial
+            or conn.hold is not None
+            or conn.has_header
+            or conn.meters
+            or conn.state is not CONNECTED
+            or self._arrivals.is_watched
+            or self._has_chronicle
         ):
             return None
-    level = route.level if route.level >= 0 else conn.level
-    if broker.has_levels and level == URGENT:
-        conn.urgent_at = now
-    conn.last_in = now
-    account = broker.account
-    account.received_by_level[level] += 1
-    account.bytes_in += size
-    account.packets_in += 1
-    account.publishes_in += 1
-    account.publishes_out += len(grants)
-    account.bytes_out += len(grants) * size
-    return grants
+        priorities = self._priorities
+        head = publish_head(data, 0, size)
+        if head is None or not priorities.claims.is_open:
+            return None
+        start, top, end = head
+        # exactly one packet
+        if end != size or size > conn.allowance.packet_bytes or size > priorities.classes.least_bound:
+            return None
+        topic = data[start:top]
+        route = self._routes.known.get(topic)
+        version = conn.version
+        if (
+            route is None
+            or not route.is_simple
+            or (conn.is_guarded and topic not in conn.publishable)
+            or (version == 5 and (top == size or data[top]))
+        ):
+            return None
+        outlets = []
+        for grant in route.grants:
+            outlet = grant.receiver.ready_outlet(version, size, grant)
+            if outlet is None:
+                return None
+            outlets.append(outlet)
+        level = priorities.judge(conn, "", route.level if route.level >= 0 else conn.level, 1, now)
+        priorities.heat(route, 1, now)
+        conn.last_in = now
+        account = self._account
+        account.arrived(1, level)
+        account.bytes_in += size
+        account.publishes_out += len(outlets)
+        account.bytes_out += len(outlets) * size
+        return outlets

@@ -11,14 +11,12 @@ for want of room, later ones of its producer are refused too, on that connection
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterable
+from typing import Final, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tieline.core.connection import Connection
-    from tieline.core.durable.journal import Journal
-    from tieline.wire.properties import Properties
+from tieline.core.client import Connection
+from tieline.core.durable.journal import Journal
+from tieline.wire.properties import Properties
 
 PROPERTY: Final = "$once"
 #: What is said to a client that does not keep to it.
@@ -29,7 +27,7 @@ _LARGEST: Final = 2**63 - 1
 MOST_STOPPED: Final = 64
 
 
-class Once(NamedTuple):
+class Numbered(NamedTuple):
     """Which message of which producer a PUBLISH is."""
 
     #: The producer behind the user and a slash, or alone where the user is nobody in particular.
@@ -37,20 +35,20 @@ class Once(NamedTuple):
     number: int
 
 
-class Malformed(Exception):
+class MalformedNumber(Exception):
     """A ``$once`` that says nothing."""
 
 
-def read_once(properties: Properties, user: str | None) -> Once | None:
-    """What a PUBLISH says of itself; None if it says nothing, :class:`Malformed` if that cannot be understood."""
+def read_number(properties: Properties, user: str | None) -> Numbered | None:
+    """What a PUBLISH says of itself; None if it says nothing, :class:`MalformedNumber` if that cannot be understood."""
     said = [value for name, value in properties.get("user_property", ()) if name == PROPERTY]
     if not said:
         return None
     producer, slash, digits = said[0].partition("/")
     is_number = digits.isascii() and digits.isdigit() and len(digits) <= len(str(_LARGEST)) and int(digits) <= _LARGEST
     if len(said) > 1 or not slash or not 1 <= len(producer) <= _LONGEST or not is_number:
-        raise Malformed
-    return Once(producer if user is None else f"{user}/{producer}", int(digits))
+        raise MalformedNumber
+    return Numbered(producer if user is None else f"{user}/{producer}", int(digits))
 
 
 class Producers:
@@ -69,17 +67,17 @@ class Producers:
     def __len__(self) -> int:
         return len(self._highest)
 
-    def has(self, once: Once) -> bool:
+    def has(self, numbered: Numbered) -> bool:
         """Whether a message was accepted before."""
-        highest = self._highest.get(once.producer)
-        return highest is not None and once.number <= highest
+        highest = self._highest.get(numbered.producer)
+        return highest is not None and numbered.number <= highest
 
-    def accept(self, once: Once, at: float) -> None:
+    def accept(self, numbered: Numbered, at: float) -> None:
         """A message is accepted: what the store keeps of it, and this, become permanent together."""
-        self._highest.pop(once.producer, None)
-        self._highest[once.producer] = once.number
+        self._highest.pop(numbered.producer, None)
+        self._highest[numbered.producer] = numbered.number
         if not self._journal.is_volatile:
-            self._journal.produced(once.producer, once.number, at)
+            self._journal.produced(numbered.producer, numbered.number, at)
         self._forget()
 
     def restore(self, rows: Iterable[tuple[str, int]]) -> None:
@@ -101,22 +99,22 @@ class Producers:
                 self._journal.unproduced(producer)
 
 
-def is_out_of_turn(conn: Connection, once: Once) -> bool:
+def is_out_of_turn(conn: Connection, numbered: Numbered) -> bool:
     """Whether an earlier number of the producer has to come first, because it was refused on this connection."""
     stopped = conn.stopped
     if stopped is None:
         return False
-    first = stopped.get(once.producer)
+    first = stopped.get(numbered.producer)
     if first is None:
         return len(stopped) >= MOST_STOPPED
-    if once.number > first:
+    if numbered.number > first:
         return True
-    del stopped[once.producer]
+    del stopped[numbered.producer]
     return False
 
 
-def stop(conn: Connection, once: Once) -> None:
+def stop(conn: Connection, numbered: Numbered) -> None:
     """A message was refused for want of room: later ones of its producer wait for it."""
     if conn.stopped is None:
         conn.stopped = {}
-    conn.stopped[once.producer] = once.number
+    conn.stopped[numbered.producer] = numbered.number

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from tieline.core.account import Drop
-from tieline.core.connection import Hold
-from tieline.core.errors import Again
-from tieline.core.inbound.producers import RULE, Malformed, is_out_of_turn, read_once, stop
+from tieline.conf.schema import Settings
+from tieline.core.account import NO_LEVEL, Account, Drop
+from tieline.core.client import Again, Connection, Session
+from tieline.core.durable.arrivals import Arrivals
+from tieline.core.durable.journal import Journal
+from tieline.core.inbound.holds import Holds
+from tieline.core.inbound.producers import RULE, MalformedNumber, Numbered, Producers, is_out_of_turn, read_number, stop
+from tieline.core.inbound.questions import Questions
+from tieline.core.inbound.taken_over import TakenOver
 from tieline.core.message import Message
-from tieline.core.outbound.deliver import deliver, find_full
+from tieline.core.outbound.deliver import Delivery
+from tieline.core.outbound.retained import Retained
 from tieline.core.ports import Refused
-from tieline.core.routing.classes import claimed_level
-from tieline.core.routing.content_match import narrow
-from tieline.sched.levels import URGENT
+from tieline.core.receiver import Receiver
+from tieline.core.routing.content_match import ContentMatch
+from tieline.core.routing.priorities import Priorities
+from tieline.core.routing.route import Route
+from tieline.core.routing.routes import Routes
 from tieline.wire.codec import encode
 from tieline.wire.errors import Violation
-from tieline.wire.packets import Puback, Pubrec
+from tieline.wire.packets import Puback, Publish, Pubrec
 from tieline.wire.properties import Properties
 from tieline.wire.reason import Reason
 from tieline.wire.topics import check_name
-
-if TYPE_CHECKING:
-    from tieline.core.broker import Broker
-    from tieline.core.connection import Connection
-    from tieline.core.inbound.producers import Once
-    from tieline.core.routing.routes import Route
-    from tieline.core.session import Session
-    from tieline.wire.packets import Publish
 
 #: Topics that only the broker publishes (4.7.2).
 RESERVED = "$SYS/"
@@ -35,317 +33,319 @@ RESERVED = "$SYS/"
 MAX_PUBLISHABLE = 10_000
 
 
-def on_publish(broker: Broker, conn: Connection, packet: Publish, now: float, header_level: int | None = None) -> None:
-    """Handle a PUBLISH that the fast path left alone; ``header_level`` is what the extra header byte says."""
-    session = conn.session
-    assert session is not None
-    _check_abilities(broker, packet)
-    topic, key = _resolve_topic(broker, conn, packet)
-    if packet.qos == 2 and packet.packet_id in session.inbound:
-        # [MQTT-4.3.3-10]: a message we already have; only the answer is repeated
-        broker.account.refusals["packet_identifier_in_use"] += 1
-        broker.journal.acknowledge(conn, _answer(conn, 2, packet.packet_id, Reason.SUCCESS, ""))
-        broker.account.publishes_in += 1
-        return
-    route = broker.routes.known.get(key)
-    if route is None:
-        check_name(topic, broker.settings.limits.topic_levels)
-        route = broker.routes.find(topic, key)
-    refusal = _may_publish(broker, conn, topic, key, now)
-    if refusal is not None:
-        broker.account.drop(now, Drop.DENIED, session.client_id, key)
-        _refuse(broker, conn, packet, refusal)
-        broker.account.publishes_in += 1
-        return
-    level = _level(broker, conn, packet, route, header_level)
-    if level is None:
-        broker.account.drop(now, Drop.UNKNOWN_LEVEL, session.client_id, key)
-        _refuse(broker, conn, packet, Refused("the priority is no level", Reason.IMPLEMENTATION_SPECIFIC_ERROR))
-        broker.account.publishes_in += 1
-        return
-    if not broker.claims.is_open:
-        level = broker.claims.judge(conn, topic, level, 1, now)
-    bound = broker.classes.max_packet[level]
-    if bound is not None and len(key) + len(packet.payload) + len(packet.forward) > bound:
-        broker.account.drop(now, Drop.CLASS_TOO_LARGE, session.client_id, key, level=level)
-        text = f"messages of class {broker.classes.names[level]} have at most {bound} bytes"
-        _refuse(broker, conn, packet, Refused(text, Reason.QUOTA_EXCEEDED))
-        broker.account.publishes_in += 1
-        return
-    once: Once | None = None
-    if packet.properties and packet.qos:
-        try:
-            once = read_once(packet.properties, session.user)
-        except Malformed:
-            broker.account.drop(now, Drop.MALFORMED_ONCE, session.client_id, key, level=level)
-            _refuse(broker, conn, packet, Refused(RULE, Reason.IMPLEMENTATION_SPECIFIC_ERROR))
-            broker.account.publishes_in += 1
-            return
-        if once is not None and not _is_due(broker, conn, packet, once, key, level, now):
-            broker.account.publishes_in += 1
-            return
-    if level == URGENT:
-        conn.urgent_at = now
-    expiry = packet.properties.get("message_expiry_interval")
-    message = Message(
-        key,
-        packet.payload,
-        packet.qos,
-        retain=packet.retain,
-        properties=packet.forward,
-        expires=None if expiry is None else now + expiry,
-        publisher=session.client_id,
-        level=level,
-        at=now,
-        heat=broker.heat(route, 1, now),
-        taxon=route.level if route.level >= 0 else broker.default_level,
-    )
-    is_taken = accept(broker, conn, message, route, packet.packet_id, now, dup=packet.dup, once=once)
-    if once is not None and not is_taken:
-        stop(conn, once)
-    # last: a packet that has to wait is parsed again, and counts once
-    broker.account.received_by_level[level] += 1
-    broker.account.publishes_in += 1
+class _Refusal(Exception):
+    """A message is refused, and its publisher is told; nothing has happened."""
+
+    def __init__(self, why: Drop, refused: Refused, level: int = NO_LEVEL) -> None:
+        super().__init__(refused.rule)
+        self.why = why
+        self.refused = refused
+        self.level = level
 
 
-def _is_due(  # as above
-    broker: Broker, conn: Connection, packet: Publish, once: Once, key: bytes, level: int, now: float
-) -> bool:
-    """Whether a numbered message is to be accepted now; if not, it is answered."""
-    session = conn.session
-    assert session is not None
-    if broker.producers.has(once):
-        broker.account.drop(now, Drop.REPEATED, session.client_id, key, level=level)
-        if packet.qos == 2:
-            _check_receive_maximum(broker, conn, session)
-            _hold(broker, session, packet.packet_id)
-        # when what was accepted before is permanent, and not earlier
-        broker.journal.acknowledge(conn, _answer(conn, packet.qos, packet.packet_id, Reason.SUCCESS, ""))
-        return False
-    if is_out_of_turn(conn, once):
-        broker.account.drop(now, Drop.OUT_OF_TURN, session.client_id, key, level=level)
-        text = "an earlier number of this producer was refused and comes first"
-        _refuse(broker, conn, packet, Refused(text, Reason.QUOTA_EXCEEDED))
-        return False
-    return True
+class Publishing:
+    """Takes messages from clients."""
 
+    def __init__(  # a message passes every room
+        self,
+        settings: Settings,
+        routes: Routes,
+        content: ContentMatch,
+        priorities: Priorities,
+        questions: Questions,
+        producers: Producers,
+        taken_over: TakenOver,
+        arrivals: Arrivals,
+        retained: Retained,
+        delivery: Delivery,
+        holds: Holds,
+        journal: Journal,
+        account: Account,
+    ) -> None:
+        self.settings = settings
+        self._routes = routes
+        self._content = content
+        self._priorities = priorities
+        self._questions = questions
+        self._producers = producers
+        self._taken_over = taken_over
+        self._arrivals = arrivals
+        self._retained = retained
+        self._delivery = delivery
+        self._holds = holds
+        self._journal = journal
+        self._account = account
+        self._refuses_when_full = settings.mqtt.full != "oldest"
 
-def accept(  # the hot path's own arguments
-    broker: Broker,
-    conn: Connection,
-    message: Message,
-    route: Route,
-    packet_id: int,
-    now: float,
-    *,
-    dup: bool = False,
-    once: Once | None = None,
-) -> bool:
-    """Take responsibility for a valid message: keep it if retained, queue it for its receivers, acknowledge it.
+    def on_publish(self, conn: Connection, packet: Publish, now: float, header_level: int | None = None) -> None:
+        """Handle a PUBLISH that took the general way; ``header_level`` is what the extra header byte says."""
+        session = conn.session
+        assert session is not None
+        self._check_abilities(packet)
+        topic, key = self._resolve_topic(conn, packet)
+        level = NO_LEVEL
+        if packet.qos == 2 and packet.packet_id in session.inbound:
+            # [MQTT-4.3.3-10]: a message we already have; only the answer is repeated
+            self._account.refusals["packet_identifier_in_use"] += 1
+            self._journal.acknowledge(conn, _answer(conn, 2, packet.packet_id, Reason.SUCCESS, ""))
+        else:
+            try:
+                level = self._take(conn, session, packet, topic, key, now, header_level)
+            except _Refusal as refusal:
+                self._account.drop(now, refusal.why, session.client_id, key, level=refusal.level)
+                self._refuse(conn, packet, refusal.refused)
+        # last: a packet that has to wait is parsed again, and counts once
+        self._account.arrived(1, level)
 
-    False if it was refused for want of room.
-    """
-    qos = message.qos
-    session = conn.session
-    assert session is not None
-    is_sifted = route.is_sifted
-    if is_sifted:
-        route = narrow(broker, message, route)
-    is_volatile = broker.journal.is_volatile
-    noted = 0 if is_volatile else broker.journal.noted
-    if qos:
-        if qos == 2 or conn.unacknowledged:
-            _check_receive_maximum(broker, conn, session)
-        if broker.journal.trouble:
-            _meet_trouble(broker, conn, message, packet_id, now)
-            return False
-        if broker.refuses_when_full:
-            full = find_full(broker, message, route)
-            if full is not None:
-                _meet_full_queue(broker, conn, message, packet_id, full, now)
+    def _take(  # the packet, and what is known of it
+        self,
+        conn: Connection,
+        session: Session,
+        packet: Publish,
+        topic: str,
+        key: bytes,
+        now: float,
+        header_level: int | None,
+    ) -> int:
+        """Accept a message that nothing speaks against; its level.  Raises _Refusal if something does."""
+        route = self._routes.known.get(key)
+        if route is None:
+            check_name(topic, self.settings.limits.topic_levels)
+            route = self._routes.find(topic, key)
+        refused = self._may_publish(conn, topic, key, now)
+        if refused is not None:
+            raise _Refusal(Drop.DENIED, refused)
+        claimed = self._priorities.claimed(conn, route, packet.properties, header_level)
+        if claimed is None:
+            text = "the priority is no level"
+            raise _Refusal(Drop.UNKNOWN_LEVEL, Refused(text, Reason.IMPLEMENTATION_SPECIFIC_ERROR))
+        level = self._priorities.judge(conn, topic, claimed, 1, now)
+        self._check_size(packet, key, level)
+        numbered = self._read_number(session, packet, level)
+        if numbered is not None and not self._is_due(conn, packet, numbered, key, level, now):
+            return NO_LEVEL
+        expiry = packet.properties.get("message_expiry_interval")
+        message = Message(
+            key,
+            packet.payload,
+            packet.qos,
+            retain=packet.retain,
+            properties=packet.forward,
+            expires=None if expiry is None else now + expiry,
+            origin=session.origin,
+            level=level,
+            at=now,
+            heat=self._priorities.heat(route, 1, now),
+            taxon=self._priorities.of_topic(route),
+        )
+        is_taken = self.accept(conn, message, route, packet.packet_id, now, dup=packet.dup, numbered=numbered)
+        if numbered is not None and not is_taken:
+            stop(conn, numbered)
+        return level
+
+    def accept(  # the hot path's own arguments
+        self,
+        conn: Connection,
+        message: Message,
+        route: Route,
+        packet_id: int,
+        now: float,
+        *,
+        dup: bool = False,
+        numbered: Numbered | None = None,
+    ) -> bool:
+        """Take responsibility for a valid message: keep it if retained, queue it for its receivers, acknowledge it.
+
+        False if it was refused for want of room.
+        """
+        qos = message.qos
+        is_conditional = route.is_conditional
+        if is_conditional:
+            route = self._content.route_of(message, route)
+        journal = self._journal
+        noted = 0 if journal.is_volatile else journal.noted
+        if qos:
+            if not self._has_room(conn, message, route, packet_id, now):
                 return False
-        if once is not None:
-            broker.producers.accept(once, now)
-        if qos == 2 and session.is_kept:
-            _take_over(broker, conn, session, message, route, packet_id, dup=dup, is_sifted=is_sifted)
-            return True
-    if broker.witness is not None:
-        broker.witness.message(session, message, packet_id, dup=dup)
-    if message.retain:
-        keep_retained(broker, message, now)
-    receivers = deliver(broker, message, route, now) if route.has_receivers else 0
-    if not qos:
+            session = conn.session
+            assert session is not None
+            if numbered is not None:
+                self._producers.accept(numbered, now)
+            if qos == 2:
+                self._hold(session, packet_id)
+                if session.is_kept:
+                    # it and its packet id become permanent, then it is routed
+                    if self._arrivals.is_watched:
+                        self._arrivals.message(message, packet_id, dup=dup)
+                    is_wanted = self._taken_over.take(message, route, is_conditional=is_conditional)
+                    journal.acknowledge(conn, _answer(conn, 2, packet_id, _reason(conn, is_wanted), ""))
+                    return True
+        if self._arrivals.is_watched:
+            self._arrivals.message(message, packet_id, dup=dup)
+        if message.retain:
+            self._retained.keep(message, now)
+        receivers = self._delivery.deliver(message, route, now) if route.has_receivers else 0
+        if qos:
+            answer = _answer(conn, qos, packet_id, _reason(conn, receivers > 0), "")
+            if journal.is_volatile or (qos == 1 and not conn.unacknowledged and journal.noted == noted):
+                # nothing of it has to survive, and no earlier answer waits ([MQTT-4.6.0-2])
+                conn.say(answer)
+            else:
+                # [MQTT-3.3.4-1]: PUBACK for QoS 1, PUBREC for QoS 2, which is counted in ``inbound`` until its release
+                journal.acknowledge(conn, answer, counts=qos == 1)
         return True
-    if qos == 1 and (receivers or conn.version == 4) and is_volatile and not conn.has_header:
-        # the usual end, without a detour
-        conn.control.append(b"\x40\x02" + packet_id.to_bytes(2, "big"))
-        conn.control_bytes += 4
+
+    def _has_room(self, conn: Connection, message: Message, route: Route, packet_id: int, now: float) -> bool:
+        """Whether everybody can take a QoS 1 or 2 message; if not, its publisher is told or held."""
+        if message.qos == 2 or conn.unacknowledged:
+            self._check_receive_maximum(conn)
+        if self._journal.trouble:
+            self._meet_trouble(conn, message, packet_id, now)
+            return False
+        if self._refuses_when_full:
+            full = self._delivery.find_full(message, route)
+            if full is not None:
+                self._meet_full_queue(conn, message, packet_id, full, now)
+                return False
         return True
-    if qos == 2:
+
+    def _hold(self, session: Session, packet_id: int) -> None:
+        """A QoS 2 packet id of theirs is taken until they release it."""
         session.inbound.add(packet_id)
-    reason = Reason.SUCCESS if receivers or conn.version == 4 else Reason.NO_MATCHING_SUBSCRIBERS
-    if qos == 1 and not conn.unacknowledged and broker.journal.noted == noted:
-        # nothing of it has to survive, and no earlier answer waits ([MQTT-4.6.0-2])
-        conn.say(_answer(conn, qos, packet_id, reason, ""))
-        return True
-    # [MQTT-3.3.4-1]: PUBACK for QoS 1, PUBREC for QoS 2; a QoS 2 message is counted in ``inbound`` until it is released
-    broker.journal.acknowledge(conn, _answer(conn, qos, packet_id, reason, ""), counts=qos == 1)
-    return True
+        if session.is_kept:
+            self._journal.held(session, packet_id)
 
+    # -- numbered messages
 
-def _take_over(  # as above
-    broker: Broker,
-    conn: Connection,
-    session: Session,
-    message: Message,
-    route: Route,
-    packet_id: int,
-    *,
-    dup: bool,
-    is_sifted: bool,
-) -> None:
-    """QoS 2 in a session that survives us: its packet id and the message become permanent, then it is routed."""
-    if broker.witness is not None:
-        broker.witness.message(session, message, packet_id, dup=dup)
-    _hold(broker, session, packet_id)
-    is_wanted = broker.unrouted.take(message, route, is_sifted=is_sifted)
-    reason = Reason.SUCCESS if is_wanted or conn.version == 4 else Reason.NO_MATCHING_SUBSCRIBERS
-    broker.journal.acknowledge(conn, _answer(conn, 2, packet_id, reason, ""))
-
-
-def _hold(broker: Broker, session: Session, packet_id: int) -> None:
-    """A QoS 2 packet id of theirs is taken until they release it."""
-    session.inbound.add(packet_id)
-    if session.is_kept:
-        broker.journal.held(session, packet_id)
-
-
-def _level(broker: Broker, conn: Connection, packet: Publish, route: Route, header_level: int | None) -> int | None:
-    """How urgent a message is: header byte, user property, topic rule, node; None when that is refused."""
-    if header_level is not None:
-        broker.has_levels = True
-        return header_level
-    level = claimed_level(packet.properties) if packet.properties else None
-    if level is not None:
-        if level >= 0:
-            broker.has_levels = True
-            return level
-        broker.account.unknown_levels += 1
-        if broker.settings.priority.unknown == "refuse":
+    def _read_number(self, session: Session, packet: Publish, level: int) -> Numbered | None:
+        if not packet.properties or not packet.qos:
             return None
-    return route.level if route.level >= 0 else conn.level
+        try:
+            return read_number(packet.properties, session.user)
+        except MalformedNumber:
+            refused = Refused(RULE, Reason.IMPLEMENTATION_SPECIFIC_ERROR)
+            raise _Refusal(Drop.MALFORMED_ONCE, refused, level) from None
 
+    def _is_due(  # as above
+        self, conn: Connection, packet: Publish, numbered: Numbered, key: bytes, level: int, now: float
+    ) -> bool:
+        """Whether a numbered message is to be accepted now; if it was accepted before, it is answered."""
+        session = conn.session
+        assert session is not None
+        if self._producers.has(numbered):
+            self._account.drop(now, Drop.REPEATED, session.client_id, key, level=level)
+            if packet.qos == 2:
+                self._check_receive_maximum(conn)
+                self._hold(session, packet.packet_id)
+            # when what was accepted before is permanent, and not earlier
+            self._journal.acknowledge(conn, _answer(conn, packet.qos, packet.packet_id, Reason.SUCCESS, ""))
+            return False
+        if is_out_of_turn(conn, numbered):
+            text = "an earlier number of this producer was refused and comes first"
+            raise _Refusal(Drop.OUT_OF_TURN, Refused(text, Reason.QUOTA_EXCEEDED), level)
+        return True
 
-def keep_retained(broker: Broker, message: Message, now: float) -> None:
-    """Replace the topic's retained message, or clear it with an empty payload."""
-    topic = message.topic.decode()
-    if not message.payload:
-        # [MQTT-3.3.1-6], [MQTT-3.3.1-7]
-        broker.retained.remove(topic)
-        if not broker.journal.is_volatile:
-            broker.journal.cleared(message.topic)
-    elif not broker.retained.put(topic, message, now):
-        # [MQTT-3.3.1-5] replaced, or, without room, the old one goes: it is no longer the last value
-        broker.retained.remove(topic)
-        broker.account.drop(now, Drop.RETAINED_FULL, message.publisher, message.topic, level=message.level)
-        if not broker.journal.is_volatile:
-            broker.journal.cleared(message.topic)
-    elif not broker.journal.is_volatile:
-        broker.journal.retained(message)
+    # -- what speaks against a message
 
+    def _check_abilities(self, packet: Publish) -> None:
+        """What a client must not send, and what the CONNACK said this server does not do."""
+        if "subscription_identifier" in packet.properties:
+            # [MQTT-3.3.4-6]
+            raise Violation("a client's PUBLISH has a subscription identifier", "MQTT-3.3.4-6")
+        if packet.qos > self.settings.mqtt.maximum_qos:
+            # [MQTT-3.2.2-11]
+            raise Violation(f"QoS {packet.qos} is not supported", "MQTT-3.2.2-11", Reason.QOS_NOT_SUPPORTED)
+        if packet.retain and not self.settings.mqtt.retain_available:
+            # [MQTT-3.2.2-14]
+            raise Violation("retained messages are not supported", "MQTT-3.2.2-14", Reason.RETAIN_NOT_SUPPORTED)
 
-def _check_abilities(broker: Broker, packet: Publish) -> None:
-    """What a client must not send, and what the CONNACK said this server does not do."""
-    if "subscription_identifier" in packet.properties:
-        # [MQTT-3.3.4-6]
-        raise Violation("a client's PUBLISH has a subscription identifier", "MQTT-3.3.4-6")
-    if packet.qos > broker.settings.mqtt.maximum_qos:
-        # [MQTT-3.2.2-11]
-        raise Violation(f"QoS {packet.qos} is not supported", "MQTT-3.2.2-11", Reason.QOS_NOT_SUPPORTED)
-    if packet.retain and not broker.settings.mqtt.retain_available:
-        # [MQTT-3.2.2-14]
-        raise Violation("retained messages are not supported", "MQTT-3.2.2-14", Reason.RETAIN_NOT_SUPPORTED)
+    def _resolve_topic(self, conn: Connection, packet: Publish) -> tuple[str, bytes]:
+        """The topic, from the packet or from its alias."""
+        alias = packet.properties.get("topic_alias")
+        if alias is None:
+            return packet.topic, packet.topic.encode()
+        if not 0 < alias <= self.settings.limits.topic_alias_maximum:
+            # [MQTT-3.3.2-8], [MQTT-3.3.2-9]
+            raise Violation(f"topic alias {alias} is out of range", "MQTT-3.3.2-9", Reason.TOPIC_ALIAS_INVALID)
+        if packet.topic:
+            key = packet.topic.encode()
+            conn.alias_in[alias] = key
+            return packet.topic, key
+        known = conn.alias_in.get(alias)
+        if known is None:
+            raise Violation(f"topic alias {alias} was never set", "3.3.2.3.4", Reason.PROTOCOL_ERROR)
+        return known.decode(), known
 
-
-def _resolve_topic(broker: Broker, conn: Connection, packet: Publish) -> tuple[str, bytes]:
-    """The topic, from the packet or from its alias."""
-    alias = packet.properties.get("topic_alias")
-    if alias is None:
-        return packet.topic, packet.topic.encode()
-    if not 0 < alias <= broker.settings.limits.topic_alias_maximum:
-        # [MQTT-3.3.2-8], [MQTT-3.3.2-9]
-        raise Violation(f"topic alias {alias} is out of range", "MQTT-3.3.2-9", Reason.TOPIC_ALIAS_INVALID)
-    if packet.topic:
-        key = packet.topic.encode()
-        conn.alias_in[alias] = key
-        return packet.topic, key
-    known = conn.alias_in.get(alias)
-    if known is None:
-        raise Violation(f"topic alias {alias} was never set", "3.3.2.3.4", Reason.PROTOCOL_ERROR)
-    return known.decode(), known
-
-
-def _may_publish(broker: Broker, conn: Connection, topic: str, key: bytes, now: float) -> Refused | None:
-    """Why this client may not publish to a topic; None when it may."""
-    if topic.startswith(RESERVED):
-        return Refused("$SYS belongs to the broker")
-    if not conn.is_guarded or key in conn.publishable:
+    def _may_publish(self, conn: Connection, topic: str, key: bytes, now: float) -> Refused | None:
+        """Why this client may not publish to a topic; None when it may."""
+        if topic.startswith(RESERVED):
+            return Refused("$SYS belongs to the broker")
+        if not conn.is_guarded or key in conn.publishable:
+            return None
+        # a remembered topic may be deeper than this client's may be
+        check_name(topic, conn.allowance.topic_levels)
+        verdict = self._questions.ask(conn, "publish", topic, now)
+        if isinstance(verdict, Refused):
+            return verdict
+        if len(conn.publishable) >= MAX_PUBLISHABLE:
+            conn.publishable.clear()
+        conn.publishable.add(key)
         return None
-    # a remembered topic may be deeper than this client's may be
-    check_name(topic, conn.allowance.topic_levels)
-    verdict = broker.ask(conn, "publish", topic, now)
-    if isinstance(verdict, Refused):
-        return verdict
-    if len(conn.publishable) >= MAX_PUBLISHABLE:
-        conn.publishable.clear()
-    conn.publishable.add(key)
-    return None
 
+    def _check_size(self, packet: Publish, key: bytes, level: int) -> None:
+        classes = self._priorities.classes
+        bound = classes.max_packet[level]
+        if bound is not None and len(key) + len(packet.payload) + len(packet.forward) > bound:
+            text = f"messages of class {classes.names[level]} have at most {bound} bytes"
+            raise _Refusal(Drop.CLASS_TOO_LARGE, Refused(text, Reason.QUOTA_EXCEEDED), level)
 
-def _refuse(broker: Broker, conn: Connection, packet: Publish, refusal: Refused) -> None:
-    """Tell the publisher no, where its protocol can say so; 3.1.1 gets the usual answer ([MQTT311-3.3.5-2])."""
-    if packet.qos:
-        reason = refusal.reason if conn.version == 5 else Reason.SUCCESS
-        if packet.qos == 2 and conn.version == 4:
-            assert conn.session is not None
-            conn.session.inbound.add(packet.packet_id)
-        broker.journal.acknowledge(conn, _answer(conn, packet.qos, packet.packet_id, reason, refusal.rule))
+    def _check_receive_maximum(self, conn: Connection) -> None:
+        most = self.settings.limits.receive_maximum
+        if conn.version == 5 and conn.session and len(conn.session.inbound) + conn.unacknowledged >= most:
+            # [MQTT-3.3.4-7]
+            text = f"more than {most} unacknowledged messages"
+            raise Violation(text, "MQTT-3.3.4-7", Reason.RECEIVE_MAXIMUM_EXCEEDED)
 
+    # -- how a publisher learns of it
 
-def _check_receive_maximum(broker: Broker, conn: Connection, session: Session) -> None:
-    if conn.version == 5 and len(session.inbound) + conn.unacknowledged >= broker.settings.limits.receive_maximum:
-        # [MQTT-3.3.4-7]
-        text = f"more than {broker.settings.limits.receive_maximum} unacknowledged messages"
-        raise Violation(text, "MQTT-3.3.4-7", Reason.RECEIVE_MAXIMUM_EXCEEDED)
+    def _refuse(self, conn: Connection, packet: Publish, refused: Refused) -> None:
+        """Tell the publisher no, where its protocol can say so; 3.1.1 gets the usual answer ([MQTT311-3.3.5-2])."""
+        if packet.qos:
+            reason = refused.reason if conn.version == 5 else Reason.SUCCESS
+            if packet.qos == 2 and conn.version == 4:
+                assert conn.session is not None
+                conn.session.inbound.add(packet.packet_id)
+            self._journal.acknowledge(conn, _answer(conn, packet.qos, packet.packet_id, reason, refused.rule))
 
-
-def _meet_full_queue(  # as above
-    broker: Broker, conn: Connection, message: Message, packet_id: int, full: Session, now: float
-) -> None:
-    """A receiver has no room: say so (MQTT 5), or wait for it (3.1.1 has no way to say so, or it is configured)."""
-    if conn.version == 5 and broker.settings.mqtt.full == "refuse":
-        broker.account.drop(now, Drop.REFUSED, full.client_id, message.topic, 1, len(full.queue), level=message.level)
-        full.dropped += 1
+    def _meet_full_queue(  # as above
+        self, conn: Connection, message: Message, packet_id: int, full: Receiver, now: float
+    ) -> None:
+        """A receiver has no room: say so (MQTT 5), or wait for it (3.1.1 has no way to say so, or it is configured)."""
+        if conn.version != 5 or self.settings.mqtt.full != "refuse":
+            self._holds.wait_for_room(conn, full, now)
+            raise Again
+        full.turn_away(message, Drop.REFUSED, now)
         # where there are rules, who else is there is not every publisher's business
-        text = f"the queue of {full.client_id} is full" if broker.access.is_open else "the queue of a receiver is full"
-        broker.journal.acknowledge(conn, _answer(conn, message.qos, packet_id, Reason.QUOTA_EXCEEDED, text))
-        return
-    broker.suspend(conn, Hold.QUEUE_FULL, now, full)
-    raise Again
+        is_open = self._questions.access.is_open
+        text = f"the queue of {full.client_id} is full" if is_open else "the queue of a receiver is full"
+        self._journal.acknowledge(conn, _answer(conn, message.qos, packet_id, Reason.QUOTA_EXCEEDED, text))
+
+    def _meet_trouble(self, conn: Connection, message: Message, packet_id: int, now: float) -> None:
+        """The store has no room: nothing is acknowledged that is not permanent.  As with a full queue."""
+        if conn.version != 5 or self.settings.mqtt.full == "pause":
+            self._holds.wait_for_store(conn, now)
+            raise Again
+        self._account.drop(now, Drop.REFUSED, message.origin.client, message.topic, level=message.level)
+        answer = _answer(conn, message.qos, packet_id, Reason.QUOTA_EXCEEDED, self._journal.trouble)
+        if conn.unacknowledged:
+            # [MQTT-4.6.0-2] not before the answers to earlier messages, which wait for the store
+            self._journal.acknowledge(conn, answer)
+        else:
+            conn.say(answer)
 
 
-def _meet_trouble(broker: Broker, conn: Connection, message: Message, packet_id: int, now: float) -> None:
-    """The store has no room: nothing is acknowledged that is not permanent.  As with a full queue."""
-    if conn.version != 5 or broker.settings.mqtt.full == "pause":
-        broker.hold_for_store(conn, now)
-        raise Again
-    broker.account.drop(now, Drop.REFUSED, message.publisher, message.topic, level=message.level)
-    answer = _answer(conn, message.qos, packet_id, Reason.QUOTA_EXCEEDED, broker.journal.trouble)
-    if conn.unacknowledged:
-        # [MQTT-4.6.0-2] not before the answers to earlier messages, which wait for the store
-        broker.journal.acknowledge(conn, answer)
-    else:
-        conn.say(answer)
+def _reason(conn: Connection, is_wanted: bool) -> Reason:
+    return Reason.SUCCESS if is_wanted or conn.version == 4 else Reason.NO_MATCHING_SUBSCRIBERS
 
 
 def _answer(conn: Connection, qos: int, packet_id: int, reason: Reason, text: str) -> bytes:

@@ -3,85 +3,251 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Final
 
-from tieline.conf.schema import bound
-from tieline.core.inbound.patience import asked_patience
-from tieline.core.inbound.subscription_request import WHERE, Wish, read_wish
-from tieline.core.outbound.replay import begin, note_unfinished, refill
+from tieline.conf.schema import Settings, bound
+from tieline.core.account import Account, Event
+from tieline.core.client import Connection, Session
+from tieline.core.durable.chronicle import Chronicle
+from tieline.core.durable.journal import Journal
+from tieline.core.inbound.questions import Questions
+from tieline.core.inbound.subscription_request import (
+    WHERE,
+    SubscriptionRequest,
+    asked_patience,
+    check_spelling,
+    read_request,
+)
+from tieline.core.outbound.order import Order
+from tieline.core.outbound.replay import Replays
+from tieline.core.outbound.retained import Retained
 from tieline.core.ports import Refused
-from tieline.core.routing.conditional import Asking
-from tieline.core.routing.routes import weight_of
-from tieline.core.session import Held
+from tieline.core.receiver import Held
+from tieline.core.routing.route import Conditional, weight_of
+from tieline.core.routing.routes import Routes
+from tieline.core.work import Work
+from tieline.match.change import ChangeMemory
+from tieline.match.where import ExpressionError, split
 from tieline.wire.codec import encode
-from tieline.wire.errors import ProtocolError, Violation
-from tieline.wire.packets import Suback, Subscription, Unsuback
+from tieline.wire.errors import Violation
+from tieline.wire.packets import Suback, Subscribe, Unsuback, Unsubscribe
 from tieline.wire.properties import Properties
 from tieline.wire.reason import Reason
-from tieline.wire.topics import check_filter
-
-if TYPE_CHECKING:
-    from tieline.core.broker import Broker
-    from tieline.core.connection import Connection
-    from tieline.core.session import Session
-    from tieline.wire.packets import Subscribe, Unsubscribe
-
 
 #: What one filter counts towards the work of a turn, and one condition.
-WORK_PER_FILTER = 10
-WORK_PER_CONDITION = 100
+WORK_PER_FILTER: Final = 10
+WORK_PER_CONDITION: Final = 100
 
 
-def on_subscribe(broker: Broker, conn: Connection, packet: Subscribe, now: float) -> None:
-    """Grant what can be granted, answer with one code per filter, then send what was retained."""
-    session = conn.session
-    assert session is not None
-    _check_answer_fits(conn, len(packet.subscriptions))
-    if "user_property" in packet.properties:
-        asked = packet.properties["user_property"]
-        session.patience = asked_patience(broker.settings.priority, asked, session.patience)
-        if session.patience is not None and session.backlog is not None:
-            session.backlog.policy.heed(session.patience)
+class Subscribing:
+    """Grants and ends subscriptions."""
+
+    def __init__(  # a subscription is known in every room
+        self,
+        settings: Settings,
+        routes: Routes,
+        references: ChangeMemory,
+        questions: Questions,
+        retained: Retained,
+        replays: Replays,
+        order: Order,
+        journal: Journal,
+        account: Account,
+        work: Work,
+        chronicle: Chronicle | None,
+    ) -> None:
+        self.settings = settings
+        self._routes = routes
+        self._references = references
+        self._questions = questions
+        self._retained = retained
+        self._replays = replays
+        self._order = order
+        self._journal = journal
+        self._account = account
+        self._work = work
+        self._chronicle = chronicle
+
+    # -- SUBSCRIBE
+
+    def on_subscribe(self, conn: Connection, packet: Subscribe, now: float) -> None:
+        """Grant what can be granted, answer with one code per filter, then send what was retained."""
+        session = conn.session
+        assert session is not None
+        _check_answer_fits(conn, len(packet.subscriptions))
+        asked = packet.properties.get("user_property", ())
+        if asked:
+            patience = asked_patience(self.settings.priority, asked, session.patience)
+            self._order.heed(session, patience)
+            if session.is_kept:
+                self._journal.session(session)
+        self._work.did(len(packet.subscriptions) * WORK_PER_FILTER)
+        identifiers = packet.properties.get("subscription_identifier")
+        identifier = identifiers[0] if identifiers else 0
+        conditions = [text for name, text in asked if name == WHERE]
+        requests = [
+            read_request(options, conditions, question_mark=self._takes_question_marks)
+            for options in packet.subscriptions
+        ]
+        # verdicts first: a pending one stops here, before anything has changed
+        refusals = [self._may_subscribe(conn, request, now) for request in requests]
+        reasons: list[int] = []
+        texts: list[str] = []
+        for request, verdict in zip(requests, refusals, strict=True):
+            written = request.options.filter
+            refusal = verdict
+            if refusal is None and written not in session.subscriptions:
+                refusal = self._has_room(conn, session, written)
+            if refusal is None:
+                reasons.append(self._grant(session, request, identifier, conditions))
+            else:
+                reasons.append(refusal.reason)
+                self._account.refusals[refusal.reason.name.lower()] += 1
+                texts.append(f"{written[:64]}: {refusal.rule}")
+        if texts:
+            names = sorted({Reason(reason).name.lower() for reason in reasons if reason >= Reason.UNSPECIFIED_ERROR})
+            self._tell_refusal(conn, f"SUBSCRIBE: {', '.join(names)}: {texts[0]}", now, why=names[0])
+        # [MQTT-3.8.4-1], [MQTT-3.8.4-6]: one code for each filter, in order
+        self._say(conn, session, _answer(conn, Suback(packet_id=packet.packet_id, reasons=tuple(reasons)), texts))
+        if self._chronicle is not None:
+            for options, reason in zip(packet.subscriptions, reasons, strict=True):
+                self._chronicle.happened(now, "subscribe", session.client_id, options.filter, reason=reason)
+        self._retained.expire(now)
+        if session.is_replaying:
+            self._replays.refill(session, now)
+            if session.is_kept:
+                self._replays.note_unfinished(session)
+
+    @property
+    def _takes_question_marks(self) -> bool:
+        return self.settings.content.question_mark == "on"
+
+    def _may_subscribe(self, conn: Connection, request: SubscriptionRequest, now: float) -> Refused | None:
+        """Why a filter is refused, as far as rules and abilities go; None when it is not."""
+        mqtt = self.settings.mqtt
+        share, filter_ = request.share, request.filter
+        if request.refusal is not None:
+            return request.refusal
+        written = request.options.filter
+        refusal = check_spelling(written, share, filter_, conn.allowance.topic_levels, conn.version)
+        if refusal is not None:
+            return refusal
+        if share is not None and not mqtt.shared_available:
+            return Refused("shared subscriptions are switched off", Reason.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED)
+        if not mqtt.wildcard_available and ("+" in filter_ or "#" in filter_):
+            return Refused("wildcards are switched off", Reason.WILDCARD_SUBSCRIPTIONS_NOT_SUPPORTED)
+        if self._questions.access.is_open:
+            return None
+        verdict = self._questions.ask(conn, "subscribe", filter_, now)
+        return verdict if isinstance(verdict, Refused) else None
+
+    def _has_room(self, conn: Connection, session: Session, written: str) -> Refused | None:
+        total = self.settings.limits.subscriptions_total
+        weight = weight_of(written)
+        most = conn.allowance.subscriptions
+        if session.weight + weight > most:
+            return Refused(f"a session may have {most} subscriptions", Reason.QUOTA_EXCEEDED)
+        if self._routes.weight + weight > bound(total):
+            return Refused(f"the broker keeps {total} subscriptions", Reason.QUOTA_EXCEEDED)
+        return None
+
+    def _grant(self, session: Session, request: SubscriptionRequest, identifier: int, conditions: Sequence[str]) -> int:
+        """Add or replace one subscription; the QoS granted."""
+        options = request.options
+        if options.qos > self.settings.mqtt.maximum_qos:
+            # [MQTT-3.2.2-9] granted with what we have
+            options.qos = self.settings.mqtt.maximum_qos
+        # [MQTT-3.8.4-3] an existing subscription is replaced
+        is_new = options.filter not in session.subscriptions
+        held = self.hold(session, request, identifier, conditions)
         if session.is_kept:
-            broker.journal.session(session)
-    broker.routes.work += len(packet.subscriptions) * WORK_PER_FILTER
-    identifiers = packet.properties.get("subscription_identifier")
-    identifier = identifiers[0] if identifiers else 0
-    conditions = [text for name, text in packet.properties.get("user_property", ()) if name == WHERE]
-    question_mark = broker.settings.content.question_mark == "on"
-    wishes = [read_wish(wish, conditions, question_mark=question_mark) for wish in packet.subscriptions]
-    # verdicts first: a pending one stops here, before anything has changed
-    refusals = [_may_subscribe(broker, conn, wish, now) for wish in wishes]
-    reasons: list[int] = []
-    texts: list[str] = []
-    for wanted, verdict in zip(wishes, refusals, strict=True):
-        wish = wanted.options
-        refusal = verdict
-        if refusal is None and wish.filter not in session.subscriptions:
-            refusal = _has_room(broker, conn, session, wish)
-        if refusal is None:
-            reasons.append(_grant(broker, session, wanted, identifier, conditions))
+            self._journal.subscribed(session, held)
+        # [MQTT-3.3.1-9], [MQTT-3.3.1-10], [MQTT-3.3.1-11]; nothing retained for shared ones (4.8.2)
+        self._replays.stop(session, options.filter)
+        is_wanted = options.retain_handling == 0 or (options.retain_handling == 1 and is_new)
+        if request.share is None and is_wanted and len(self._retained):
+            self._replays.begin(session, held, request.filter)
+        return options.qos
+
+    def hold(self, session: Session, request: SubscriptionRequest, identifier: int, conditions: Sequence[str]) -> Held:
+        """Add a subscription to its session and to the routes, in place of the one before it."""
+        options, share, filter_ = request.options, request.share, request.filter
+        held: Held = Held(options, identifier)
+        if request.predicate is not None:
+            held = Conditional(options, identifier, session, share, filter_, request.predicate, self._references)
+            self._work.did(WORK_PER_CONDITION)
+        held.conditions = tuple(conditions)
+        old = session.subscriptions.get(options.filter)
+        if old is None:
+            session.weight += weight_of(options.filter)
+        elif isinstance(held, Conditional) or isinstance(old, Conditional):
+            self._routes.cancel(session, options.filter, old)
+        self._routes.subscribe(session, share, filter_, held)
+        session.subscriptions[options.filter] = held
+        return held
+
+    # -- UNSUBSCRIBE
+
+    def on_unsubscribe(self, conn: Connection, packet: Unsubscribe, now: float) -> None:
+        """Remove subscriptions; what is already queued is still delivered."""
+        session = conn.session
+        assert session is not None
+        _check_answer_fits(conn, len(packet.filters))
+        self._work.did(len(packet.filters) * WORK_PER_FILTER)
+        # verdicts first: a 3.1.1 client that breaks the rules is closed before anything has changed
+        refusals = {
+            filter_: refusal
+            for filter_ in packet.filters
+            if filter_ not in session.subscriptions and (refusal := self._cannot_exist(conn, filter_)) is not None
+        }
+        reasons = [self._end(session, filter_, refusals.get(filter_)) for filter_ in packet.filters]
+        texts = [f"{filter_[:64]}: {refusal.rule}" for filter_, refusal in refusals.items()]
+        if texts:
+            self._account.refusals["topic_filter_invalid"] += len(texts)
+            text = f"UNSUBSCRIBE: topic_filter_invalid: {texts[0]}"
+            self._tell_refusal(conn, text, now, why="topic_filter_invalid")
+        # [MQTT-3.10.4-4], [MQTT-3.10.4-5], [MQTT-3.10.4-6], [MQTT-3.11.3-1]: one code for each filter, in order
+        self._say(conn, session, _answer(conn, Unsuback(packet_id=packet.packet_id, reasons=tuple(reasons)), texts))
+        if self._chronicle is not None:
+            for filter_, reason in zip(packet.filters, reasons, strict=True):
+                self._chronicle.happened(now, "unsubscribe", session.client_id, filter_, reason=int(reason))
+
+    def _cannot_exist(self, conn: Connection, filter_: str) -> Refused | None:
+        """Why there can be no subscription with this filter; None when there could be."""
+        try:
+            share, bare, _ = split(filter_, question_mark=self._takes_question_marks)
+        except ExpressionError as error:
+            return Refused(f"condition: {error}", Reason.TOPIC_FILTER_INVALID)
+        # more levels than we keep: no subscription, but nothing wrong with the filter
+        return check_spelling(filter_, share, bare, filter_.count("/") + 2, conn.version)
+
+    def _end(self, session: Session, filter_: str, refusal: Refused | None) -> Reason:
+        # [MQTT-3.10.4-1] compared character by character
+        held = session.subscriptions.pop(filter_, None)
+        if held is None:
+            return Reason.NO_SUBSCRIPTION_EXISTED if refusal is None else refusal.reason
+        self._routes.cancel(session, filter_, held)
+        session.weight -= weight_of(filter_)
+        # [MQTT-3.10.4-2] nothing new is added; what is queued is still delivered
+        self._replays.stop(session, filter_)
+        if session.is_kept:
+            self._journal.unsubscribed(session, filter_)
+        return Reason.SUCCESS
+
+    # -- answers
+
+    def _say(self, conn: Connection, session: Session, answer: bytes) -> None:
+        """Answer when what was granted is permanent, if it is to be."""
+        if session.is_kept:
+            self._journal.acknowledge(conn, answer)
         else:
-            reasons.append(refusal.reason)
-            broker.account.refusals[refusal.reason.name.lower()] += 1
-            texts.append(f"{wish.filter[:64]}: {refusal.rule}")
-    if texts:
-        names = sorted({Reason(reason).name.lower() for reason in reasons if reason >= Reason.UNSPECIFIED_ERROR})
-        broker.tell_refusal(conn, f"SUBSCRIBE: {', '.join(names)}: {texts[0]}", now, why=names[0])
-    # [MQTT-3.8.4-1], [MQTT-3.8.4-6]: one code for each filter, in order
-    answer = _suback(conn, packet.packet_id, tuple(reasons), texts)
-    if session.is_kept:
-        broker.journal.acknowledge(conn, answer)
-    else:
-        conn.say(answer)
-    if broker.chronicle is not None:
-        for wish, reason in zip(packet.subscriptions, reasons, strict=True):
-            broker.chronicle.happened(now, "subscribe", session.client_id, wish.filter, reason=reason)
-    broker.retained.expire(now)
-    if session.replays:
-        refill(broker, session, now)
-        if session.is_kept:
-            note_unfinished(broker, session)
+            conn.say(answer)
+
+    def _tell_refusal(self, conn: Connection, text: str, now: float, *, why: str) -> None:
+        """Add a refusal to the story, at most once a second for one connection."""
+        if now >= conn.told_refusal + 1.0:
+            conn.told_refusal = now
+            self._account.tell(Event("refused", conn.client_id, conn.peer, text, is_trouble=True, why=why))
 
 
 def _check_answer_fits(conn: Connection, filters: int) -> None:
@@ -91,105 +257,13 @@ def _check_answer_fits(conn: Connection, filters: int) -> None:
         raise Violation("the answer is larger than the client allows", "MQTT-3.1.2-24", Reason.PACKET_TOO_LARGE)
 
 
-def _grant(broker: Broker, session: Session, wanted: Wish, identifier: int, conditions: Sequence[str]) -> int:
-    """Add or replace one subscription; the QoS granted."""
-    wish, share, filter_ = wanted.options, wanted.share, wanted.filter
-    if wish.qos > broker.settings.mqtt.maximum_qos:
-        # [MQTT-3.2.2-9] granted with what we have
-        wish.qos = broker.settings.mqtt.maximum_qos
-    held, asking = Held(wish, identifier), None
-    if wanted.predicate is not None:
-        held = asking = Asking(wish, identifier, session, share, filter_, wanted.predicate, broker.memory)
-        broker.routes.work += WORK_PER_CONDITION
-    old = session.subscriptions.get(wish.filter)
-    is_new = old is None
-    if old is None:
-        session.weight += weight_of(wish.filter)
-    elif asking is not None or isinstance(old, Asking):
-        broker.routes.cancel(session, wish.filter, old)
-    broker.routes.subscribe(session, share, filter_, held)
-    # [MQTT-3.8.4-3] an existing subscription is replaced
-    session.subscriptions[wish.filter] = held
-    held.conditions = tuple(conditions)
-    if session.is_kept:
-        broker.journal.subscribed(session, held)
-    # [MQTT-3.3.1-9], [MQTT-3.3.1-10], [MQTT-3.3.1-11]; nothing retained for shared ones (4.8.2)
-    session.replays.pop(wish.filter, None)
-    if share is None and (wish.retain_handling == 0 or (wish.retain_handling == 1 and is_new)) and len(broker.retained):
-        begin(broker, session, held, filter_)
-    return wish.qos
-
-
-def _may_subscribe(broker: Broker, conn: Connection, wish: Wish, now: float) -> Refused | None:
-    """Why a filter is refused, as far as rules and abilities go; None when it is not."""
-    mqtt = broker.settings.mqtt
-    share, filter_ = wish.share, wish.filter
-    if wish.refusal is not None:
-        return wish.refusal
-    try:
-        check_filter(filter_ if share is None else f"$share/{share}/{filter_}", conn.allowance.topic_levels)
-    except ProtocolError as error:
-        if conn.version == 4 and not error.clause.startswith("4.7.3"):
-            raise  # 3.1.1: a filter that breaks the rules is a protocol violation
-        return Refused(str(error), Reason.TOPIC_FILTER_INVALID)
-    if share is not None and not mqtt.shared_available:
-        return Refused("shared subscriptions are switched off", Reason.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED)
-    if not mqtt.wildcard_available and ("+" in filter_ or "#" in filter_):
-        return Refused("wildcards are switched off", Reason.WILDCARD_SUBSCRIPTIONS_NOT_SUPPORTED)
-    if broker.access.is_open:
-        return None
-    verdict = broker.ask(conn, "subscribe", filter_, now)
-    return verdict if isinstance(verdict, Refused) else None
-
-
-def _has_room(broker: Broker, conn: Connection, session: Session, wish: Subscription) -> Refused | None:
-    limits = broker.settings.limits
-    weight = weight_of(wish.filter)
-    most = conn.allowance.subscriptions
-    if session.weight + weight > most:
-        return Refused(f"a session may have {most} subscriptions", Reason.QUOTA_EXCEEDED)
-    if broker.routes.weight + weight > bound(limits.subscriptions_total):
-        return Refused(f"the broker keeps {limits.subscriptions_total} subscriptions", Reason.QUOTA_EXCEEDED)
-    return None
-
-
-def on_unsubscribe(broker: Broker, conn: Connection, packet: Unsubscribe, now: float) -> None:
-    """Remove subscriptions; what is already queued is still delivered."""
-    session = conn.session
-    assert session is not None
-    _check_answer_fits(conn, len(packet.filters))
-    broker.routes.work += len(packet.filters) * WORK_PER_FILTER
-    reasons: list[int] = []
-    for filter_ in packet.filters:
-        # [MQTT-3.10.4-1] compared character by character
-        held = session.subscriptions.pop(filter_, None)
-        if held is None:
-            reasons.append(Reason.NO_SUBSCRIPTION_EXISTED)
-            continue
-        broker.routes.cancel(session, filter_, held)
-        session.weight -= weight_of(filter_)
-        # [MQTT-3.10.4-2] nothing new is added; what is queued is still delivered
-        session.replays.pop(filter_, None)
-        reasons.append(Reason.SUCCESS)
-        if session.is_kept:
-            broker.journal.unsubscribed(session, filter_)
-    # [MQTT-3.10.4-4], [MQTT-3.10.4-5]
-    answer = encode(Unsuback(packet_id=packet.packet_id, reasons=tuple(reasons)), conn.version)
-    if session.is_kept:
-        broker.journal.acknowledge(conn, answer)
-    else:
-        conn.say(answer)
-    if broker.chronicle is not None:
-        for filter_, reason in zip(packet.filters, reasons, strict=True):
-            broker.chronicle.happened(now, "unsubscribe", session.client_id, filter_, reason=int(reason))
-
-
-def _suback(conn: Connection, packet_id: int, reasons: tuple[int, ...], texts: list[str]) -> bytes:
-    properties: Properties = {}
+def _answer(conn: Connection, packet: Suback | Unsuback, texts: list[str]) -> bytes:
+    """The answer with a reason string, if there is something to say, the client wants it and it fits."""
     if texts and conn.version == 5 and conn.problem_information:
-        properties["reason_string"] = "; ".join(texts)[:1_024]
-    data = encode(Suback(packet_id=packet_id, reasons=reasons, properties=properties), conn.version)
-    if properties and len(data) > conn.max_packet:
-        # [MQTT-3.9.2-1] no reason string if the packet became too large by it
-        data = encode(Suback(packet_id=packet_id, reasons=reasons), conn.version)
-    return data
+        packet.properties = Properties(reason_string="; ".join(texts)[:1_024])
+        data = encode(packet, conn.version)
+        if len(data) <= conn.max_packet:
+            return data
+        # [MQTT-3.9.2-1], [MQTT-3.11.2-1] no reason string if the packet became too large by it
+        packet.properties = Properties()
+    return encode(packet, conn.version)

@@ -1,20 +1,34 @@
-"""What one filter of a SUBSCRIBE asks for: share, bare filter and condition, however they were spelled."""
+"""What a SUBSCRIBE asks for: filters taken apart, however they were spelled, and patience.
+
+A filter may hold a share, the bare filter and a condition.  What a subscriber asks for its low classes (timeout, time
+period and distribution frequency) comes as user properties, holds for the whole session from then on, and is clamped to
+what the configuration allows: less would let one subscriber's bulk hold up its own urgent messages and cost the broker
+work.  A property that cannot be read is ignored.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import Final, NamedTuple
 
+from tieline.conf.schema import Priority, seconds
 from tieline.core.ports import Refused
 from tieline.match.where import ExpressionError, Predicate, parse, split
+from tieline.sched.levels import Patience
+from tieline.wire.errors import ProtocolError
 from tieline.wire.packets import Subscription
 from tieline.wire.reason import Reason
+from tieline.wire.topics import check_filter, is_plain_filter
 
 #: The user property of a SUBSCRIBE that holds for all of its filters.
 WHERE: Final = "$where"
+_UNITS = ("us", "ms", "s", "m", "h")
+#: Longer is as good as never.
+_LONGEST_S = 86_400.0
 
 
-class Wish(NamedTuple):
+class SubscriptionRequest(NamedTuple):
     """One filter of a SUBSCRIBE, taken apart."""
 
     options: Subscription
@@ -26,19 +40,79 @@ class Wish(NamedTuple):
     refusal: Refused | None
 
 
-def read_wish(options: Subscription, conditions: Sequence[str], *, question_mark: bool) -> Wish:
+def read_request(options: Subscription, conditions: Sequence[str], *, question_mark: bool) -> SubscriptionRequest:
     """Take a filter apart; ``conditions`` hold in addition to its own."""
     if not conditions and "?" not in options.filter and not options.filter.startswith("$"):
-        return Wish(options, None, options.filter, None, None)
+        return SubscriptionRequest(options, None, options.filter, None, None)
     share, filter_ = None, options.filter
     try:
         share, filter_, own = split(options.filter, question_mark=question_mark)
         texts = [*conditions] if own is None else [own, *conditions]
         if not texts:
-            return Wish(options, share, filter_, None, None)
+            return SubscriptionRequest(options, share, filter_, None, None)
         # each on its own first, so that an error points into what the client wrote
         parsed = [parse(text) for text in texts]
         predicate = parsed[0] if len(parsed) == 1 else parse(" and ".join(f"({text})" for text in texts))
     except ExpressionError as error:
-        return Wish(options, share, filter_, None, Refused(f"condition: {error}", Reason.TOPIC_FILTER_INVALID))
-    return Wish(options, share, filter_, predicate, None)
+        return SubscriptionRequest(
+            options, share, filter_, None, Refused(f"condition: {error}", Reason.TOPIC_FILTER_INVALID)
+        )
+    return SubscriptionRequest(options, share, filter_, predicate, None)
+
+
+def check_spelling(spelled: str, share: str | None, filter_: str, levels: int, version: int) -> Refused | None:
+    """Why a filter is refused that is not well-formed or has too many levels; None when it is and has not.
+
+    MQTT 5: that filter alone, with 0x8F.  It is one error in a packet that can be read, and 4.13 leaves the rigour to
+    the receiver: "a compromise between [...] the consequences of continuing to process a packet that is incorrect".
+    There is none here, while closing would cost the client the other filters of the packet.
+
+    3.1.1 has no such code, and a filter that breaks its rules ends the connection ([MQTT311-4.7.1-2],
+    [MQTT311-4.7.1-3], [MQTT311-4.7.3-1], [MQTT311-4.8.0-1]): raises.  But it knows neither shares nor conditions.  What
+    is wrong only as one of those is a legal filter to such a client, and is answered ([MQTT311-3.8.4-1]).
+    """
+    try:
+        check_filter(filter_ if share is None else f"$share/{share}/{filter_}", levels)
+    except ProtocolError as error:
+        if version == 4 and not error.clause.startswith("4.7.3") and not is_plain_filter(spelled):
+            raise
+        return Refused(str(error), Reason.TOPIC_FILTER_INVALID)
+    return None
+
+
+def asked_patience(
+    settings: Priority, properties: Sequence[tuple[str, str]], before: Patience | None = None
+) -> Patience | None:
+    """What the properties ask for, within the configured bounds; what they leave out stays as it was before."""
+    asked = dict(properties)
+    period_s = _duration(asked.get("period"))
+    timeout_s = _duration(asked.get("timeout"))
+    frequency = _number(asked.get("frequency"))
+    if period_s is None and timeout_s is None and frequency is None:
+        return before
+    before = before or Patience(period_s=seconds(settings.period), frequency=settings.frequency)
+    return Patience(
+        period_s=before.period_s if period_s is None else max(seconds(settings.period_min), period_s),
+        frequency=before.frequency if frequency is None else min(settings.frequency_max, int(frequency)),
+        timeout_s=before.timeout_s if timeout_s is None else max(seconds(settings.timeout_min), timeout_s),
+    )
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    return number if isfinite(number) and number >= 0 else None
+
+
+def _duration(text: str | None) -> float | None:
+    """Seconds, with or without a unit."""
+    if text is None:
+        return None
+    for unit in _UNITS:
+        if text.endswith(unit) and (unit != "s" or not text.endswith(("us", "ms"))):
+            number = _number(text.removesuffix(unit))
+            return None if number is None else min(_LONGEST_S, seconds(f"{number:f}{unit}"))
+    number = _number(text)
+    return None if number is None else min(_LONGEST_S, number)

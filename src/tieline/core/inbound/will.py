@@ -2,92 +2,114 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from tieline.core.account import Drop
-from tieline.core.inbound.publish import keep_retained
+from tieline.core.account import Account, Drop
+from tieline.core.client import Session
+from tieline.core.durable.arrivals import Arrivals
+from tieline.core.durable.journal import Journal
 from tieline.core.message import Message
-from tieline.core.outbound.deliver import deliver
+from tieline.core.outbound.deliver import Delivery
+from tieline.core.outbound.retained import Retained
+from tieline.core.routing.priorities import Priorities
+from tieline.core.routing.routes import Routes
+from tieline.core.timers import Timers
 from tieline.wire.properties import Properties, encode_properties
 from tieline.wire.varint import decode_varint
-
-if TYPE_CHECKING:
-    from tieline.core.broker import Broker
-    from tieline.core.session import Session
 
 #: Will properties that travel with the published message (3.1.3.2); the delay and the expiry do not travel as they are.
 _FORWARDED = ("payload_format_indicator", "content_type", "response_topic", "correlation_data", "user_property")
 
 
-def schedule(broker: Broker, session: Session, now: float) -> None:
-    """The connection is gone: publish the will now, or after its delay, but no later than the session's end."""
-    if is_delayed(session):
-        defer(broker, session, now)
-    else:
-        publish(broker, session, now)
+def delay_s(session: Session) -> int:
+    """How long after its client has left the will of a session is published, but no later than the session's end."""
+    return 0 if session.will is None else min(session.will.properties.get("will_delay_interval", 0), session.expiry_s)
 
 
-def is_delayed(session: Session) -> bool:
-    """Whether the session has a will that is not published at once."""
-    return session.will is not None and min(session.will.properties.get("will_delay_interval", 0), session.expiry_s) > 0
+class Wills:
+    """Publishes wills, at once or after their delay."""
+
+    __slots__ = ("_account", "_arrivals", "_delivery", "_journal", "_priorities", "_retained", "_routes", "_timers")
+
+    def __init__(  # a will goes the way of every message
+        self,
+        routes: Routes,
+        priorities: Priorities,
+        arrivals: Arrivals,
+        retained: Retained,
+        delivery: Delivery,
+        journal: Journal,
+        timers: Timers,
+        account: Account,
+    ) -> None:
+        self._routes = routes
+        self._priorities = priorities
+        self._arrivals = arrivals
+        self._retained = retained
+        self._delivery = delivery
+        self._journal = journal
+        self._timers = timers
+        self._account = account
+
+    def schedule(self, session: Session, now: float, left: float | None = None) -> None:
+        """The client has gone, at ``left`` if not just now: publish the will now, or when its delay is over.
+
+        [MQTT-3.1.3-9]: a reconnection before cancels it.
+        """
+        wait_s = delay_s(session)
+        if wait_s:
+            when = (now if left is None else left) + wait_s
+            session.will_timer = self._timers.at(when, lambda due: self.publish(session, due))
+        else:
+            self.publish(session, now)
+
+    def forget(self, session: Session) -> None:
+        """[MQTT-3.1.2-10]: after DISCONNECT, or once a new connection has taken over, the will is not published."""
+        session.will = None
+        self._timers.cancel(session.will_timer)
+        session.will_timer = None
+
+    def publish(self, session: Session, now: float) -> None:
+        """[MQTT-3.1.2-8]: publish the will, once."""
+        will = session.will
+        if will is None:
+            return
+        self.forget(session)
+        if session.is_known:
+            self._journal.session(session)
+        topic = will.topic.encode()
+        judge = self._routes.judge
+        if judge is not None and not judge.may("write", session.user, session.client_id, will.topic):
+            # it was allowed when the client connected; the rules have changed since
+            self._account.drop(now, Drop.DENIED, session.client_id, topic)
+            return
+        expiry = will.properties.get("message_expiry_interval")
+        route = self._routes.of(topic)
+        level = self._priorities.of_topic(route)
+        message = Message(
+            topic,
+            will.payload,
+            will.qos,
+            retain=will.retain,
+            properties=_forwarded(will.properties),
+            expires=None if expiry is None else now + expiry,
+            origin=session.origin,
+            level=level,
+            at=now,
+            heat=self._priorities.heat(route, 1, now),
+            taxon=level,
+        )
+        if self._arrivals.is_watched:
+            self._arrivals.message(message)
+        if will.retain:
+            # [MQTT-3.1.2-15]
+            self._retained.keep(message, now)
+        self._delivery.deliver(message, route, now)
 
 
-def defer(broker: Broker, session: Session, left: float) -> None:
-    """Publish the will when its delay is over, counted from when the client left.
-
-    [MQTT-3.1.3-9]: a reconnection before cancels it.
-    """
-    assert session.will is not None
-    delay = min(session.will.properties.get("will_delay_interval", 0), session.expiry_s)
-    session.will_timer = broker.timers.at(left + delay, lambda due: publish(broker, session, due))
-
-
-def forget(broker: Broker, session: Session) -> None:
-    """[MQTT-3.1.2-10]: after DISCONNECT, or once a new connection has taken over, the will is not published."""
-    session.will = None
-    broker.timers.cancel(session.will_timer)
-    session.will_timer = None
-
-
-def publish(broker: Broker, session: Session, now: float) -> None:
-    """[MQTT-3.1.2-8]: publish the will, once."""
-    will = session.will
-    if will is None:
-        return
-    forget(broker, session)
-    if session.is_known:
-        broker.journal.session(session)
-    topic = will.topic.encode()
-    judge = broker.routes.judge
-    if judge is not None and not judge.may("write", session.user, session.client_id, will.topic):
-        # it was allowed when the client connected; the rules have changed since
-        broker.account.drop(now, Drop.DENIED, session.client_id, topic)
-        return
+def _forwarded(properties: Properties) -> bytes:
+    """Those properties of a will that travel with its message, encoded without their length."""
     kept: Properties = {}
     for name in _FORWARDED:
-        if name in will.properties:
-            kept[name] = will.properties[name]  # type: ignore[literal-required]
+        if name in properties:
+            kept[name] = properties[name]  # type: ignore[literal-required]
     encoded = encode_properties(kept)
-    _, start = decode_varint(encoded, 0, len(encoded))
-    expiry = will.properties.get("message_expiry_interval")
-    route = broker.routes.known.get(topic) or broker.routes.find(will.topic, topic)
-    level = route.level if route.level >= 0 else broker.default_level
-    message = Message(
-        topic,
-        will.payload,
-        will.qos,
-        retain=will.retain,
-        properties=encoded[start:],
-        expires=None if expiry is None else now + expiry,
-        publisher=session.client_id,
-        level=level,
-        at=now,
-        heat=broker.heat(route, 1, now),
-        taxon=level,
-    )
-    if broker.witness is not None:
-        broker.witness.message(session, message)
-    if will.retain:
-        # [MQTT-3.1.2-15]
-        keep_retained(broker, message, now)
-    deliver(broker, message, route, now)
+    return encoded[decode_varint(encoded, 0, len(encoded))[1] :]

@@ -2,154 +2,218 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from tieline.core.account import Drop
-from tieline.core.message import Burst, Message
-from tieline.core.outbound.backlog import engage
-from tieline.core.routing.content_match import sift
-
-if TYPE_CHECKING:
-    from tieline.core.broker import Broker
-    from tieline.core.message import Item
-    from tieline.core.routing.routes import Route
-    from tieline.core.session import Entry, Grant, Session
-
-#: A session that holds no more than this keeps up, and is served even when the broker's memory is full.
-KEEPS_UP = 65_536
+from tieline.core.account import Account, Drop
+from tieline.core.client import Changed, Session
+from tieline.core.durable.journal import Journal
+from tieline.core.message import Burst, Item, Message
+from tieline.core.outbound.order import Order
+from tieline.core.receiver import Entry, Grant, Receiver
+from tieline.core.routing.content_match import ContentMatch
+from tieline.core.routing.priorities import Priorities
+from tieline.core.routing.route import Route
+from tieline.core.work import Work
+from tieline.sched.queue import Pool
 
 
-def deliver(broker: Broker, item: Item, route: Route, now: float) -> int:
-    """Queue a message for everyone on its route; the number of receivers ([MQTT-4.5.0-1], [MQTT311-4.5.0-1])."""
-    if route.is_simple:
-        messages, size = item.messages, item.size
-        is_stored = item.qos > 0 and not broker.journal.is_volatile
-        for grant in route.grants:
-            session = grant.session
-            conn = session.connection
-            if (
-                conn is None
-                or broker.queued_bytes > broker.max_queued_bytes
-                or (is_stored and session.is_kept and grant.qos)
-            ):
-                offer(broker, item, grant, now)
-                continue
-            # what offer() comes to for a connected client; this loop is the hot path of every fan-out
-            broker.queued_bytes += size
-            if not session.queue.push((item, grant), messages, size):
-                make_room(broker, session, now)
-            if not conn.is_dirty:
-                conn.is_dirty = True
-                broker.dirty.append(conn)
-        broker.routes.work += len(route.grants)
-        return len(route.grants)
-    receivers = 0
-    if route.is_sifted:
-        for part, narrowed in sift(broker, item, route):
-            receivers += deliver(broker, part, narrowed, now)
-        return receivers
-    publisher = item.publisher
-    for grant in route.grants:
-        if grant.no_local and grant.session.client_id == publisher:
-            # [MQTT-3.8.3-3] not back to its publisher, unless another of its subscriptions asks for it
-            if grant.others is None:
-                continue
-            offer(broker, item, grant.others, now)
-        else:
-            offer(broker, item, grant, now)
-        receivers += 1
-    for group in route.groups:
-        # [MQTT-4.8.2-3]; a burst is dealt out, or the turns would be as long as the bursts
-        for part in item.deal(len(group.members)) if isinstance(item, Burst) else (item,):
-            chosen = group.pick(part)
-            if chosen is None:
-                name = f"$share/{group.name}/{group.filter}"
-                broker.account.drop(
-                    now, Drop.NO_MEMBER, name, part.topic, part.messages, level=part.level, since=part.at
-                )
-            else:
-                offer(broker, part, chosen, now)
+class Delivery:
+    """Puts messages into queues, and names what does not fit."""
+
+    __slots__ = (
+        "_account",
+        "_content",
+        "_journal",
+        "_keeps_oldest",
+        "_order",
+        "_priorities",
+        "_work",
+        "changed",
+        "default_level",
+        "pool",
+    )
+
+    def __init__(  # what a delivery touches
+        self,
+        pool: Pool,
+        content: ContentMatch,
+        priorities: Priorities,
+        order: Order,
+        journal: Journal,
+        account: Account,
+        work: Work,
+        *,
+        keeps_oldest: bool,
+    ) -> None:
+        #: What waits in all queues together.
+        self.pool = pool
+        self._content = content
+        self._priorities = priorities
+        self._order = order
+        self._journal = journal
+        self._account = account
+        self._work = work
+        #: A full queue keeps its oldest QoS 1 and 2 messages, not its newest.
+        self._keeps_oldest = keeps_oldest
+        #: Connections on which something changed.
+        self.changed = Changed()
+        self.default_level = priorities.default_level
+
+    # -- to everybody on a route
+
+    def deliver(self, item: Item, route: Route, now: float) -> int:
+        """Queue a message for everyone on its route; the number of receivers ([MQTT-4.5.0-1], [MQTT311-4.5.0-1])."""
+        grants = route.grants
+        if route.is_simple:
+            for grant in grants:
+                grant.receiver.offer(item, grant, now)
+            self._work.did(len(grants))
+            return len(grants)
+        receivers = 0
+        if route.is_conditional:
+            for part, narrowed in self._content.parts(item, route):
+                receivers += self.deliver(part, narrowed, now)
+            return receivers
+        for grant in grants:
+            own = grant.for_item(item)
+            if own is not None:
+                own.receiver.offer(item, own, now)
                 receivers += 1
-        broker.routes.work += len(group.members)
-    broker.routes.work += len(route.grants)
-    return receivers
+        for group in route.groups:
+            # [MQTT-4.8.2-3]; a burst is dealt out, or the turns would be as long as the bursts
+            for part in item.deal(len(group.members)) if isinstance(item, Burst) else (item,):
+                chosen = group.pick(part)
+                if chosen is None:
+                    drop = Drop.NO_MEMBER
+                    self._account.drop(
+                        now, drop, str(group), part.topic, part.messages, level=part.level, since=part.at
+                    )
+                else:
+                    chosen.receiver.offer(part, chosen, now)
+                    receivers += 1
+            self._work.did(len(group.members))
+        self._work.did(len(grants))
+        return receivers
 
+    @staticmethod
+    def find_full(item: Item, route: Route) -> Receiver | None:
+        """A receiver on the route that would have to drop this QoS 1 or 2 message; None when all have room."""
+        for grant in route.grants:
+            if grant.qos and grant.for_item(item) is not None and grant.receiver.lacks_room(item):
+                return grant.receiver
+        for group in route.groups:
+            assured = [grant for grant in group.members.values() if grant.qos]
+            if assured and not any(grant.receiver.has_room(item) for grant in group.members.values()):
+                return assured[0].receiver
+        return None
 
-def offer(broker: Broker, item: Item, grant: Grant, now: float) -> None:
-    """Queue a message for one session; a full queue names its victim."""
-    session = grant.session
-    conn = session.connection
-    if conn is None and not (item.qos and grant.qos):
-        turn_away(broker, session, item, Drop.OFFLINE, now)
-        return
-    queue = session.queue
-    size = item.size
-    if broker.queued_bytes > broker.max_queued_bytes and queue.bytes > KEEPS_UP and item is not broker.unrouted.in_hand:
-        turn_away(broker, session, item, Drop.MEMORY_FULL, now)
-        return
-    for last, topic, values in grant.marks:
-        last.note(topic, values)
-    broker.queued_bytes += size
-    if session.is_kept and grant.qos and item.qos and isinstance(item, Message):
-        # before the push, which may discard it again
-        broker.journal.queued(session, item, grant)
-    if not queue.push((item, grant), item.messages, size):
-        make_room(broker, session, now)
-    if conn is not None and not conn.is_dirty:
-        conn.is_dirty = True
-        broker.dirty.append(conn)
+    # -- to one session
 
+    def queue_with_care(self, session: Session, item: Item, grant: Grant, now: float) -> None:
+        """Queue a message for one session; a full queue names its victim."""
+        conn = session.connection
+        why = self.obstacle(session, item, grant)
+        if why is not None:
+            self.turn_away(session, item, why, now)
+            return
+        for last, topic, values in grant.marks:
+            last.note(topic, values)
+        queue = session.queue
+        if _is_stored(session, item, grant):
+            # before the push, which may discard it again
+            self._journal.queued(session, item, grant)  # type: ignore[arg-type]  # bursts have QoS 0
+        if item.level != self.default_level:
+            queue.is_mixed = True
+        if not queue.push((item, grant), item.messages, item.size):
+            self.make_room(session, now)
+        if conn is not None:
+            self.changed.mark(conn)
 
-def make_room(broker: Broker, session: Session, now: float) -> None:
-    """Drop from a queue until it is within its bounds.
+    def requeue(self, session: Session, message: Message, grant: Grant) -> None:
+        """A message waited for a session when the broker ended; it does so again."""
+        queue = session.queue
+        queue.is_mixed = queue.is_mixed or message.level != self.default_level
+        queue.push((message, grant), 1, message.size)
 
-    With levels in use the victim comes from the lowest class, by that class's rule; otherwise it is the oldest QoS 0
-    message, else the newest one, else the oldest.
-    """
-    if session.backlog is not None or broker.has_levels:
-        _make_room_by_policy(broker, session, now)
-        return
-    queue = session.queue
-    keep_oldest = broker.settings.mqtt.full != "oldest"
-    while queue.is_over and queue.messages:
-        if queue.entries and not _is_assured(queue.entries[0]):
-            item, grant = queue.entries.popleft()
+    @staticmethod
+    def obstacle(session: Session, item: Item, grant: Grant, copies: int = 0) -> Drop | None:
+        """Why a message is not queued for a session at all, once so many copies of it were; None when it is."""
+        if session.connection is None and not (item.qos and grant.qos):
+            return Drop.OFFLINE
+        if session.queue.is_squeezed(copies * item.size) and not item.is_owed:
+            return Drop.MEMORY_FULL
+        return None
+
+    # -- what does not fit
+
+    def make_room(self, session: Session, now: float) -> None:
+        """Drop from a queue until it is within its bounds.
+
+        Where order matters the victim comes from the lowest class, by that class's rule; otherwise it is the oldest
+        QoS 0 message, else the newest one, else the oldest.
+        """
+        if session.backlog is not None or self._order.matters_in(session.queue):
+            self._make_room_by_policy(session, now)
+            return
+        queue = session.queue
+        while queue.is_over and queue.messages:
+            if queue.entries and not _is_assured(queue.entries[0]):
+                item, grant = queue.entries.popleft()
+                if isinstance(item, Burst):
+                    excess = _excess(session, item)
+                    if excess < item.messages:
+                        # only a part of it has to go: the older part
+                        item, rest = item.cut(excess)
+                        queue.entries.appendleft((rest, grant))
+            elif queue.entries and (self._keeps_oldest or not _is_assured(queue.entries[-1])):
+                item, grant = queue.entries.pop()
+            elif queue.blocked:
+                item, grant = queue.blocked.popleft()
+            else:
+                item, grant = queue.entries.popleft()
+            self.forgo(session, item, grant)
+            self.discard(session, (item, grant), Drop.QUEUE_FULL, now)
+
+    def _make_room_by_policy(self, session: Session, now: float) -> None:
+        backlog = self._order.engage(session, now)
+        queue = session.queue
+        while queue.is_over and queue.messages:
+            # QoS 0 first; what is left are messages that may only go where the operator said so
+            victim = backlog.policy.evict() or backlog.policy.evict_assured()
+            if victim is None:
+                break
+            item, grant = victim.entry
             if isinstance(item, Burst):
                 excess = _excess(session, item)
                 if excess < item.messages:
-                    # only a part of it has to go: the older part
-                    item, rest = item.cut(excess)
-                    queue.entries.appendleft((rest, grant))
-        elif queue.entries and (keep_oldest or not _is_assured(queue.entries[-1])):
-            item, grant = queue.entries.pop()
-        elif queue.blocked:
-            item, grant = queue.blocked.popleft()
-        else:
-            item, grant = queue.entries.popleft()
-        forgo(broker, session, item, grant)
-        discard(broker, (item, grant), Drop.QUEUE_FULL, now)
+                    if self._priorities.classes.rules.classes[item.level].full == "newest":
+                        rest, item = item.cut(item.messages - excess)
+                    else:
+                        item, rest = item.cut(excess)
+                    backlog.keep(victim, rest, grant)
+            self.forgo(session, item, grant)
+            self.discard(session, (item, grant), Drop.QUEUE_FULL, now)
 
+    def forgo(self, session: Session, item: Item, grant: Grant) -> None:
+        """Let the store know that a session will not get what it keeps for it."""
+        if _is_stored(session, item, grant):
+            self._journal.dropped(session, item, grant)  # type: ignore[arg-type]  # bursts have QoS 0
 
-def _make_room_by_policy(broker: Broker, session: Session, now: float) -> None:
-    backlog = engage(broker, session)
-    backlog.absorb(session, now)
-    queue = session.queue
-    while queue.is_over and queue.messages:
-        # QoS 0 first; what is left are messages that may only go where the operator said so
-        victim = backlog.policy.evict() or backlog.policy.evict_assured()
-        if victim is None:
-            break
-        item, grant = victim.entry
-        if isinstance(item, Burst):
-            excess = _excess(session, item)
-            if excess < item.messages:
-                if broker.classes.rules.classes[item.level].full == "newest":
-                    rest, item = item.cut(item.messages - excess)
-                else:
-                    item, rest = item.cut(excess)
-                backlog.keep(victim, rest, grant)
-        forgo(broker, session, item, grant)
-        discard(broker, (item, grant), Drop.QUEUE_FULL, now)
+    def discard(self, session: Session, entry: Entry, why: Drop, now: float) -> None:
+        """Account for an entry that left a queue without being sent."""
+        item, grant = entry
+        grant.unmark()
+        session.queue.taken(item.messages, item.size)
+        self.turn_away(session, item, why, now)
+
+    def turn_away(self, session: Session, item: Item, why: Drop, now: float) -> None:
+        """Name what a session should have got and is not in its queue."""
+        session.dropped += item.messages
+        queued = len(session.queue)
+        client = session.client_id
+        self._account.drop(now, why, client, item.topic, item.messages, queued, level=item.level, since=item.at)
+
+    def hand_on(self, item: Item, heir: Grant, now: float) -> None:
+        """Offer what waited for a session that is gone to another one; the store may have forgotten the message."""
+        heir.receiver.offer(item.afresh() if isinstance(item, Message) and item.number else item, heir, now)
 
 
 def _excess(session: Session, burst: Burst) -> int:
@@ -158,56 +222,12 @@ def _excess(session: Session, burst: Burst) -> int:
     return max(queue.messages - queue.max_messages, -((queue.max_bytes - queue.bytes) // burst.stride))
 
 
-def forgo(broker: Broker, session: Session, item: Item, grant: Grant) -> None:
-    """Let the store know that a session will not get what it keeps for it."""
-    if session.is_kept and grant.qos and item.qos and isinstance(item, Message):
-        broker.journal.dropped(session, item, grant)
+def _is_stored(session: Session, item: Item, grant: Grant) -> bool:
+    """Whether the store keeps the message for the session."""
+    return bool(session.is_kept and grant.qos and item.qos)
 
 
-def discard(broker: Broker, entry: Entry, why: Drop, now: float) -> None:
-    """Account for an entry that left a queue without being sent."""
-    item, grant = entry
-    session = grant.session
-    grant.unmark()
-    session.queue.taken(item.messages, item.size)
-    broker.queued_bytes -= item.size
-    turn_away(broker, session, item, why, now)
-
-
-def turn_away(broker: Broker, session: Session, item: Item, why: Drop, now: float) -> None:
-    """Name what a session should have got and is not in its queue."""
-    session.dropped += item.messages
-    broker.account.drop(
-        now,
-        why,
-        session.client_id,
-        item.topic,
-        item.messages,
-        len(session.queue),
-        level=item.level,
-        since=item.at,
-    )
-
-
-def _is_assured(entry: tuple[Item, Grant]) -> bool:
+def _is_assured(entry: Entry) -> bool:
     """Whether the entry will be sent with QoS 1 or 2."""
     item, grant = entry
     return bool(item.qos and grant.qos)
-
-
-def find_full(broker: Broker, item: Item, route: Route) -> Session | None:
-    """A session on the route that would have to drop this QoS 1 or 2 message; None when all have room."""
-    is_short = broker.queued_bytes > broker.max_queued_bytes
-    size = item.size
-    for grant in route.grants:
-        if grant.no_local and grant.session.client_id == item.publisher and grant.others is None:
-            continue
-        if grant.qos:
-            queue = grant.session.queue
-            if not queue.has_room(size) or (is_short and queue.bytes > KEEPS_UP):
-                return grant.session
-    for group in route.groups:
-        assured = [grant for grant in group.members.values() if grant.qos]
-        if assured and not any(grant.session.queue.has_room(item.size) for grant in group.members.values()):
-            return assured[0].session
-    return None

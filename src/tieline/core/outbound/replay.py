@@ -13,20 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import TYPE_CHECKING
 
-from tieline.core.account import Drop
-from tieline.core.outbound.deliver import offer
-from tieline.core.routing.conditional import Asking
-from tieline.core.routing.content_match import is_wanted
-from tieline.core.routing.routes import grant_for
-
-if TYPE_CHECKING:
-    from tieline.core.broker import Broker
-    from tieline.core.message import Message
-    from tieline.core.session import Grant, Held, Session
-    from tieline.match.events import EventType
-    from tieline.match.where import Predicate
+from tieline.core.account import Account, Drop
+from tieline.core.client import Changed, Session
+from tieline.core.durable.journal import Journal
+from tieline.core.message import Message
+from tieline.core.outbound.retained import Retained
+from tieline.core.receiver import Grant, Held
+from tieline.core.routing.content_match import ContentMatch
+from tieline.core.routing.route import Conditional, grant_for
+from tieline.core.routing.routes import Routes
+from tieline.core.timers import Timers
+from tieline.match.events import EventType
+from tieline.match.where import Predicate
 
 #: Retained messages queued in one go.
 PORTION = 1_000
@@ -34,91 +33,135 @@ PORTION = 1_000
 SEARCHED = 100
 
 
-class Replay:
+class Walk:
     """One walk over retained messages."""
 
-    __slots__ = ("asking", "bound", "grant", "is_noted", "waiting", "walk")
+    __slots__ = ("bound", "conditional", "grant", "is_noted", "messages", "waiting")
 
-    def __init__(self, walk: Iterator[Message | None], grant: Grant, asking: Asking | None = None) -> None:
-        self.walk = walk
+    def __init__(self, messages: Iterator[Message | None], grant: Grant, conditional: Conditional | None) -> None:
+        self.messages = messages
         self.grant = grant
         #: The subscription, if it has a condition, and the condition as each event type understands it.
-        self.asking = asking
+        self.conditional = conditional
         self.bound: dict[EventType, Predicate] = {}
-        #: Taken from the walk, but there was no room for it.
+        #: Taken from the messages, but there was no room for it.
         self.waiting: Message | None = None
         #: The store knows that it has not come to its end.
         self.is_noted = False
 
 
-def refill(broker: Broker, session: Session, now: float) -> None:
-    """Queue the next portion of the session's replays, as far as there is room."""
-    queue = session.queue
-    room = PORTION
-    is_in_vain = True
-    while session.replays and room > 0:
-        filter_, replay = next(iter(session.replays.items()))
-        waiting, replay.waiting = replay.waiting, None
-        if waiting is not None and broker.retained.get(waiting.topic.decode()) is not waiting:
+class Replays:
+    """The walks of all sessions, by filter."""
+
+    __slots__ = ("_account", "_changed", "_content", "_journal", "_retained", "_routes", "_timers", "_walks")
+
+    def __init__(  # what a walk goes over, and through whom its messages go
+        self,
+        retained: Retained,
+        routes: Routes,
+        content: ContentMatch,
+        changed: Changed,
+        journal: Journal,
+        account: Account,
+        timers: Timers,
+    ) -> None:
+        self._retained = retained
+        self._routes = routes
+        self._content = content
+        self._changed = changed
+        self._journal = journal
+        self._account = account
+        self._timers = timers
+        self._walks: dict[Session, dict[str, Walk]] = {}
+
+    def begin(self, session: Session, held: Held, filter_: str, *, is_noted: bool = False) -> None:
+        """Start the walk of a subscription; ``filter_`` is the filter alone, ``is_noted`` if the store knows of it."""
+        grant = grant_for(session, [held])
+        grant.set_retain = True
+        conditional = held if isinstance(held, Conditional) else None
+        walk = Walk(self._retained.match(filter_), grant, conditional)
+        walk.is_noted = is_noted
+        self._walks.setdefault(session, {})[held.options.filter] = walk
+        session.is_replaying = True
+
+    def stop(self, session: Session, filter_: str) -> None:
+        """End the walk of a subscription, if there is one."""
+        walks = self._walks.get(session)
+        if walks is not None and walks.pop(filter_, None) is not None and not walks:
+            self.forget(session)
+
+    def forget(self, session: Session) -> None:
+        """End all walks of a session."""
+        self._walks.pop(session, None)
+        session.is_replaying = False
+
+    def refill(self, session: Session, now: float) -> None:
+        """Queue the next portion for a session, as far as there is room."""
+        walks = self._walks.get(session)
+        if walks is None:
+            return
+        room = PORTION
+        while walks and room > 0:
+            filter_, walk = next(iter(walks.items()))
+            room, is_over = self._go_on(session, walk, room, now)
+            if walk.waiting is not None:
+                return
+            if is_over:
+                self.stop(session, filter_)
+                if walk.is_noted and session.is_kept:
+                    self._journal.subscribed(session, session.subscriptions[filter_])
+        conn = session.connection
+        if walks and conn is not None and not session.queue.messages:
+            # a long search: it goes on when the others have had their turn
+            self._timers.soon(lambda _: self._changed.mark(conn))
+
+    def _go_on(self, session: Session, walk: Walk, room: int, now: float) -> tuple[int, bool]:
+        """Queue what a walk finds; what is left of the portion, and whether the walk is over."""
+        queue = session.queue
+        is_in_vain = True
+        waiting, walk.waiting = walk.waiting, None
+        if waiting is not None and self._retained.get(waiting.topic.decode()) is not waiting:
             waiting = None  # it was replaced meanwhile, and the client got the new one
-        for message in chain((waiting,), replay.walk) if waiting else replay.walk:
+        for message in chain((waiting,), walk.messages) if waiting else walk.messages:
             if message is None:
                 room -= SEARCHED if is_in_vain else 0
                 is_in_vain = True
             elif message.expires is not None and message.expires <= now:
                 pass
-            elif replay.grant.no_local and message.publisher == session.client_id:
+            elif walk.grant.no_local and message.origin.client == session.client_id:
                 pass  # [MQTT-3.8.3-3] its own, even if it was retained
             elif queue.has_room(message.size):
                 room -= 1
-                grant = _grant(broker, session, replay, message)
+                grant = self._grant(session, walk, message)
                 if grant is not None:
-                    offer(broker, message, grant, now)
+                    session.offer(message, grant, now)
                     is_in_vain = False
             elif queue.messages or queue.promised:
-                replay.waiting = message
-                return
+                walk.waiting = message
+                return room, False
             else:
                 session.dropped += 1
-                broker.account.drop(
+                self._account.drop(
                     now, Drop.QUEUE_FULL, session.client_id, message.topic, level=message.level, since=message.at
                 )
             if room <= 0:
-                break
-        else:
-            del session.replays[filter_]
-            if replay.is_noted and session.is_kept:
-                broker.journal.subscribed(session, session.subscriptions[filter_])
-    conn = session.connection
-    if session.replays and conn is not None and not queue.messages:
-        # a long search: it goes on when the others have had their turn
-        broker.timers.at(now, lambda _: broker.mark(conn))
+                return room, False
+        return room, True
 
+    def _grant(self, session: Session, walk: Walk, message: Message) -> Grant | None:
+        """How the message is sent; None if the client may not read it, or it does not meet the condition."""
+        if not self._routes.may_read(session, message.topic.decode()):
+            return None
+        if walk.conditional is None:
+            return walk.grant
+        grant = self._content.grant_of_retained(walk.conditional, walk.bound, message)
+        if grant is not None:
+            grant.set_retain = True
+        return grant
 
-def begin(broker: Broker, session: Session, held: Held, filter_: str) -> Replay:
-    """Start the walk of a subscription; ``filter_`` is the filter alone."""
-    grant = grant_for(session, [held])
-    grant.set_retain = True
-    asking = held if isinstance(held, Asking) else None
-    replay = session.replays[held.options.filter] = Replay(broker.retained.match(filter_), grant, asking)
-    return replay
-
-
-def note_unfinished(broker: Broker, session: Session) -> None:
-    """Let the store know which walks go on: after a crash they begin anew."""
-    for filter_, replay in session.replays.items():
-        if not replay.is_noted:
-            replay.is_noted = True
-            broker.journal.subscribed(session, session.subscriptions[filter_], is_replaying=True)
-
-
-def _grant(broker: Broker, session: Session, replay: Replay, message: Message) -> Grant | None:
-    """How the message is sent; None if the client may not read it, or it does not meet the subscription's condition."""
-    if not broker.routes.may_read(session, message.topic.decode()):
-        return None
-    if replay.asking is None:
-        return replay.grant
-    grant = is_wanted(broker, replay.asking, replay.bound, message)
-    if grant is not None:
-        grant.set_retain = True
-    return grant
+    def note_unfinished(self, session: Session) -> None:
+        """Let the store know which walks go on: after a crash they begin anew."""
+        for filter_, walk in self._walks.get(session, {}).items():
+            if not walk.is_noted:
+                walk.is_noted = True
+                self._journal.subscribed(session, session.subscriptions[filter_], is_replaying=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 
+from tieline.core.account import Account, Drop
+from tieline.core.durable.journal import Journal
 from tieline.core.message import Message
 from tieline.match.names import NameTree, tree_bytes
 
@@ -15,9 +17,11 @@ PORTION = 1_000
 class Retained:
     """The retained message of each topic that has one."""
 
-    __slots__ = ("_expiries", "_max_bytes", "_max_messages", "_tree", "bytes", "on_expired")
+    __slots__ = ("_account", "_expiries", "_journal", "_max_bytes", "_max_messages", "_tree", "bytes")
 
-    def __init__(self, max_messages: int, max_bytes: int) -> None:
+    def __init__(self, max_messages: int, max_bytes: int, journal: Journal, account: Account) -> None:
+        self._journal = journal
+        self._account = account
         self._tree: NameTree[Message] = NameTree()
         self._max_messages = max_messages
         self._max_bytes = max_bytes
@@ -25,11 +29,28 @@ class Retained:
         self.bytes = 0
         #: When messages expire, by topic; entries of messages that were replaced stay until they are due.
         self._expiries: list[tuple[float, str]] = []
-        #: Called with the topic of each message that is forgotten because its time is over.
-        self.on_expired: Callable[[str], None] | None = None
 
     def __len__(self) -> int:
         return len(self._tree)
+
+    def keep(self, message: Message, now: float) -> None:
+        """Replace the topic's retained message, or clear it with an empty payload; the store and the drops know."""
+        topic = message.topic.decode()
+        if not message.payload:
+            # [MQTT-3.3.1-6], [MQTT-3.3.1-7]
+            self.remove(topic)
+            self._note_cleared(message.topic)
+        elif not self.put(topic, message, now):
+            # [MQTT-3.3.1-5] replaced, or, without room, the old one goes: it is no longer the last value
+            self.remove(topic)
+            self._account.drop(now, Drop.RETAINED_FULL, message.origin.client, message.topic, level=message.level)
+            self._note_cleared(message.topic)
+        elif not self._journal.is_volatile:
+            self._journal.retained(message)
+
+    def _note_cleared(self, topic: bytes) -> None:
+        if not self._journal.is_volatile:
+            self._journal.cleared(topic)
 
     def put(self, topic: str, message: Message, now: float) -> bool:
         """Keep a message as the topic's retained one; False, and nothing changed, when there is no room."""
@@ -81,8 +102,7 @@ class Retained:
             message = self._tree.get(topic)
             if message is not None and message.expires == when:
                 self.remove(topic)
-                if self.on_expired is not None:
-                    self.on_expired(topic)
+                self._note_cleared(topic.encode())
 
     def _forget_replaced(self) -> None:
         """Drop the entries of messages that are no longer retained."""

@@ -8,18 +8,13 @@ are lowered to it; both are counted.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from tieline.conf.schema import Claim, Settings, seconds
+from tieline.conf.schema import UNLIMITED, Claim, Class, Settings, seconds
+from tieline.core.client import Connection
 from tieline.match.filters import FilterTree
 from tieline.sched.levels import DEFAULTS, LEVELS, Patience, Rules, Traffic
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tieline.conf.schema import Class
-    from tieline.core.connection import Connection
-    from tieline.wire.properties import Properties
+from tieline.wire.properties import Properties
 
 #: The name of the user property, on PUBLISH and on CONNECT.
 PROPERTY = "priority"
@@ -50,8 +45,8 @@ class Classes:
             self._unordered.put(filter_, True)
         #: Largest message of each level; None where a class sets no bound.
         self.max_packet = tuple(traffic.max_packet for traffic in classes)
-        self.has_bounds = any(bound is not None for bound in self.max_packet)
-        self.least_bound = min((bound for bound in self.max_packet if bound is not None), default=0)
+        #: Messages of any level may have this many bytes.
+        self.least_bound = min((bound for bound in self.max_packet if bound is not None), default=UNLIMITED)
 
     def __len__(self) -> int:
         return len(self._rules)
@@ -139,7 +134,7 @@ class Claims:
         return granted, rule
 
     def _rule(self, conn: Connection, topic: str) -> Claim | None:
-        user = conn.login.user if conn.login else None
+        user = conn.user
         for claim, tree in zip(self._claims, self._filters, strict=True):
             if claim.user in ("*", user or "-") and tree.match(topic):
                 return claim

@@ -1,99 +1,98 @@
-"""Subscriptions with a condition: what each holds, and all of them on one filter."""
+"""The subscriptions with a condition on one filter, and the memory of who wanted which messages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from tieline.core.session import Held
-from tieline.match.change import LastValues, Memory
+from tieline.core.routing.route import Conditional, Route, RouteConditions
 from tieline.match.conditions import Conditions
 from tieline.match.cover.filters import overlap
+from tieline.match.events import Events, EventType
 
-if TYPE_CHECKING:
-    from tieline.core.routing.groups import Group
-    from tieline.core.routing.routes import Route
-    from tieline.core.session import Session
-    from tieline.match.events import Events, EventType
-    from tieline.match.where import Predicate
-    from tieline.wire.packets import Subscription
-
-
-class Asking(Held):
-    """One subscription with a condition."""
-
-    __slots__ = ("filter", "group", "last", "predicate", "route", "session", "share")
-
-    def __init__(  # as a subscription, and what its spelling was taken apart into
-        self,
-        options: Subscription,
-        identifier: int,
-        session: Session,
-        share: str | None,
-        filter_: str,
-        predicate: Predicate,
-        memory: Memory,
-    ) -> None:
-        super().__init__(options, identifier)
-        self.session = session
-        self.share = share
-        #: The filter alone, without share and condition.
-        self.filter = filter_
-        self.predicate = predicate
-        watched = predicate.watched
-        #: What it was sent last; None if its condition does not care.
-        self.last = LastValues(watched, memory) if watched else None
-        self.group: Group | None = None
-        #: The route of messages that only this subscription wants; made when it is needed.
-        self.route: Route | None = None
+#: About what a remembered route of messages takes, in bytes: itself, each of those whose conditions they meet, each
+#: receiver; and what all of them together may take.
+ROUTE_BYTES = 512
+CONDITIONAL_BYTES = 32
+RECEIVER_BYTES = 16
+MOST_BYTES = 33_554_432
 
 
-class Askers:
+class Conditionals:
     """The subscriptions with a condition on one filter."""
 
     __slots__ = ("_all", "_tables")
 
     def __init__(self, filter_: str, events: Events) -> None:
-        self._all: dict[Asking, None] = {}
+        self._all: dict[Conditional, None] = {}
         # the index of a declared type grows with the subscriptions: building it when the first message comes would
         # take seconds if there are many
-        self._tables: dict[EventType, Conditions[Asking]] = {
+        self._tables: dict[EventType, Conditions[Conditional]] = {
             event: Conditions(event) for event in events.types.values() if overlap(filter_, event.topic)
         }
 
     def __len__(self) -> int:
         return len(self._all)
 
-    def __iter__(self) -> Iterator[Asking]:
+    def __iter__(self) -> Iterator[Conditional]:
         return iter(self._all)
 
-    def add(self, asking: Asking) -> None:
+    def add(self, conditional: Conditional) -> None:
         """One more."""
-        self._all[asking] = None
+        self._all[conditional] = None
         for table in self._tables.values():
-            table.add(asking)
+            table.add(conditional)
 
-    def remove(self, asking: Asking) -> None:
+    def remove(self, conditional: Conditional) -> None:
         """One less."""
-        del self._all[asking]
-        if asking.last is not None:
-            asking.last.clear()
+        del self._all[conditional]
+        if conditional.last is not None:
+            conditional.last.clear()
         for table in self._tables.values():
-            table.remove(asking)
+            table.remove(conditional)
 
-    def tables(self) -> Iterator[Conditions[Asking]]:
+    def tables(self) -> Iterator[Conditions[Conditional]]:
         """By event type."""
         return iter(self._tables.values())
 
-    def known(self, event: EventType) -> Conditions[Asking] | None:
+    def known(self, event: EventType) -> Conditions[Conditional] | None:
         """The table of an event type, if there is one already."""
         return self._tables.get(event)
 
-    def table(self, event: EventType) -> Conditions[Asking]:
-        """What the askers want of the messages of one event type."""
+    def table(self, event: EventType) -> Conditions[Conditional]:
+        """What they want of the messages of one event type."""
         table = self._tables.get(event)
         if table is None:  # of topics that no type claims: nothing is built, the conditions are evaluated
             table = self._tables[event] = Conditions(event)
-            for asking in self._all:
-                table.add(asking)
+            for conditional in self._all:
+                table.add(conditional)
         return table
+
+
+class Narrowed:
+    """Routes of messages, remembered by the route of their topic and by those whose conditions they meet."""
+
+    __slots__ = ("_bytes", "_most", "_routes", "resets")
+
+    def __init__(self, most: int = MOST_BYTES) -> None:
+        self._routes: dict[tuple[RouteConditions, tuple[Conditional, ...]], Route] = {}
+        self._bytes = 0
+        self._most = most
+        #: How often the memory was full and emptied.
+        self.resets = 0
+
+    def __len__(self) -> int:
+        return len(self._routes)
+
+    def get(self, conditions: RouteConditions, conditionals: tuple[Conditional, ...]) -> Route | None:
+        """The route, if it is remembered."""
+        return self._routes.get((conditions, conditionals))
+
+    def put(self, conditions: RouteConditions, conditionals: tuple[Conditional, ...], route: Route) -> None:
+        """Remember a route."""
+        if self._bytes > self._most:
+            # sets of subscriptions that come again soon are found again soon; most never do
+            self._routes.clear()
+            self._bytes = 0
+            self.resets += 1
+        self._routes[conditions, conditionals] = route
+        self._bytes += ROUTE_BYTES + CONDITIONAL_BYTES * len(conditionals) + RECEIVER_BYTES * len(route.grants)

@@ -14,167 +14,223 @@ more time than ten.  Where a condition compares with what was delivered before, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from tieline.core.message import Burst
-from tieline.core.routing.routes import Route, folded, grant_for
-from tieline.match.conditions import wants
-from tieline.match.where import understood
-
-if TYPE_CHECKING:
-    from tieline.core.broker import Broker
-    from tieline.core.message import Item, Message
-    from tieline.core.routing.conditional import Asking
-    from tieline.core.routing.groups import Group
-    from tieline.core.routing.route_conditions import Sifting
-    from tieline.core.session import Grant, Held, Mark, Session
-    from tieline.match.conditions import Conditions
-    from tieline.match.events import EventType, Reading
-    from tieline.match.where import Predicate
+from tieline.core.account import Account
+from tieline.core.message import Burst, Item, Message
+from tieline.core.receiver import Grant, Held, Mark, Receiver, Share
+from tieline.core.routing.groups import Group
+from tieline.core.routing.route import Conditional, Route, RouteConditions, folded, grant_for
+from tieline.core.routing.routes import Routes
+from tieline.match.conditions import Conditions, wants
+from tieline.match.events import Events, EventType, Reading
+from tieline.match.where import Predicate, understood
 
 #: For messages that nobody wants.
 _NOWHERE = Route((), (), -1)
 
-Batch = tuple["Conditions[Asking]", ...]
+#: The tables of conditions that all messages of some routes are looked up in.
+Tables = tuple[Conditions[Conditional], ...]
 
 
-def sift(broker: Broker, item: Item, route: Route) -> Iterator[tuple[Item, Route]]:
-    """The parts of an item, each with the route of its receivers; what nobody wants is left out."""
-    if isinstance(item, Burst):
-        yield from _runs(item, _one_by_one(broker, item, route))
-    else:
-        yield item, narrow(broker, item, route)
+class ContentMatch:
+    """Finds the receivers of single messages, on routes with conditions."""
 
+    __slots__ = ("_account", "_events", "_routes")
 
-def narrow(broker: Broker, message: Message, route: Route) -> Route:
-    """The route of one message."""
-    sifting = route.sifting
-    assert sifting is not None
-    sifting.weigh()
-    broker.routes.work += sifting.effort
-    return _route_of(broker, route, message.topic, message.payload, message.properties)
+    def __init__(self, routes: Routes, events: Events, account: Account) -> None:
+        self._routes = routes
+        self._events = events
+        self._account = account
 
+    def route_of(self, message: Message, route: Route) -> Route:
+        """The route of one message."""
+        conditions = route.conditions
+        assert conditions is not None
+        conditions.weigh()
+        self._routes.work.did(conditions.effort)
+        return self._find(route, message.topic, message.payload, message.properties)
 
-def sift_all(broker: Broker, pending: Sequence[tuple[Burst, Route]]) -> Iterator[tuple[Burst, Route]]:
-    """The same for the bursts of a chunk, which are looked up together where that is possible; in their order."""
-    payloads: dict[EventType, list[bytes]] = {}
-    #: Of each conditional route: whose answers its messages take.
-    batches: dict[Route, Batch | None] = {}
-    #: Of each of those: where its messages are among the payloads of its event type.
-    places: dict[Batch, list[int]] = {}
-    for burst, route in pending:
-        sifting = route.sifting
-        if sifting is None:
-            continue
-        if route in batches:
-            batch = batches[route]
+    def parts(self, item: Item, route: Route) -> Iterator[tuple[Item, Route]]:
+        """The parts of an item, each with the route of its receivers; what nobody wants is left out."""
+        if isinstance(item, Burst):
+            yield from _runs(item, self._one_by_one(item, route))
         else:
-            sifting.weigh()
-            batch = batches[route] = sifting.tables if _is_batched(sifting) else None
-        if batch is not None:
-            event = sifting.event
-            asked = payloads.get(event)
-            if asked is None:
-                asked = payloads[event] = []
-            mine = places.get(batch)
-            if mine is None:
-                mine = places[batch] = []
-            if burst.messages == 1:
-                mine.append(len(asked))
-                asked.append(burst.packets[burst.head :])
+            yield item, self.route_of(item, route)
+
+    def parts_of_all(self, pending: Sequence[tuple[Burst, Route]]) -> Iterator[tuple[Burst, Route]]:
+        """The same for the bursts of a chunk, which are looked up together where that is possible; in their order."""
+        batch = _Batch(pending)
+        rows = {event: self._decode(event, asked) for event, asked in batch.payloads.items()}
+        answers = {
+            tables: iter(_look_up(tables, rows[tables[0].event], places)) for tables, places in batch.places.items()
+        }
+        for burst, route in pending:
+            conditions = route.conditions
+            if conditions is None:
+                yield burst, route
+                continue
+            tables = batch.tables[route]
+            if tables is None:
+                yield from _runs(burst, self._one_by_one(burst, route))
+            elif burst.messages == 1:
+                narrowed = self._remembered(route, _readers(conditions, next(answers[tables])))
+                if narrowed.has_receivers:
+                    yield burst, narrowed
             else:
-                mine.extend(range(len(asked), len(asked) + burst.messages))
-                asked.extend(burst.payloads())
-    rows = {event: _decode(broker, event, asked) for event, asked in payloads.items()}
-    answers = {batch: iter(_look_up(batch, rows[batch[0].event], mine)) for batch, mine in places.items()}
-    for burst, route in pending:
-        if not route.is_sifted:
-            yield burst, route
-            continue
-        batch = batches[route]
-        if batch is None:
-            yield from _runs(burst, _one_by_one(broker, burst, route))
-        elif burst.messages == 1:
-            narrowed = _folded(broker, route, _readers(route.sifting, next(answers[batch])))  # type: ignore[arg-type]  # sifted
-            if narrowed.has_receivers:
-                yield burst, narrowed
+                found = answers[tables]
+                routes = (self._remembered(route, _readers(conditions, next(found))) for _ in range(burst.messages))
+                yield from _runs(burst, routes)
+
+    def grant_of_retained(
+        self, conditional: Conditional, bound: dict[EventType, Predicate], message: Message
+    ) -> Grant | None:
+        """How a retained message reaches somebody who asks for a condition; None if it does not meet it.
+
+        ``bound`` remembers the condition as each event type understands it, for the next message.
+        """
+        topic = message.topic.decode()
+        event = self._events.of(topic)
+        reading = event.read(message.payload, message.properties, topic)
+        self._account.examined(1, 0 if reading is not None else 1)
+        if reading is None:
+            return None
+        if event not in bound:
+            bound[event] = understood(conditional.predicate, event)
+        if not wants(conditional, bound[event], reading, message.topic):
+            return None
+        grant = grant_for(conditional.receiver, [conditional])
+        grant.marks = _marks((conditional,), reading, message.topic)
+        return grant
+
+    def heirs(self, item: Item, share: Share | None) -> Iterator[tuple[Item, Grant | None]]:
+        """Who of a group takes over what waited for a member that is gone, message by message; None where nobody can.
+
+        The group is looked up as it is now, and so are the conditions of its members.  Without a group nobody can.
+        """
+        if share is None:
+            yield item, None
+            return
+        route = self._routes.of(item.topic)
+        if not route.is_conditional:
+            yield item, _pick(route, item, share)
+        elif isinstance(item, Burst):
+            for number, narrowed in enumerate(self._one_by_one(item, route)):
+                part = item.part(number, number + 1)
+                yield part, _pick(narrowed, part, share)
         else:
-            found, sifting = answers[batch], route.sifting
-            assert sifting is not None
-            yield from _runs(
-                burst, (_folded(broker, route, _readers(sifting, next(found))) for _ in range(burst.messages))
-            )
+            yield item, _pick(self.route_of(item, route), item, share)
+
+    def _decode(self, event: EventType, payloads: Sequence[bytes]) -> list[list[float] | None]:
+        """What the payloads say."""
+        rows = event.rows(payloads)
+        self._account.examined(len(rows), rows.count(None))
+        return rows
+
+    def _one_by_one(self, burst: Burst, route: Route) -> Iterator[Route]:
+        """The route of each message of a burst; each is delivered before the next one is asked about."""
+        for payload in burst.payloads():
+            yield self._find(route, burst.topic, payload, b"")
+
+    def _find(self, route: Route, topic: bytes, payload: bytes, properties: bytes) -> Route:
+        conditions = route.conditions
+        assert conditions is not None
+        name = topic.decode()
+        if conditions.is_birth:
+            self._events.learn(name, payload)
+        if not conditions.tables:
+            return self._remembered(route, ())
+        reading = conditions.event.read(payload, properties, name)
+        self._account.examined(1, 0 if reading is not None else 1)
+        if reading is None:
+            return self._remembered(route, ())
+        met: list[Conditional] = []
+        for table in conditions.tables:
+            met += table.match(reading, topic)
+        readers = _readers(conditions, met)
+        if any(conditional.last is not None for conditional in readers):
+            return _fold(route, readers, reading, topic)
+        return self._remembered(route, readers)
+
+    def _remembered(self, route: Route, met: Sequence[Conditional]) -> Route:
+        """The route of those who take everything and of some whose conditions are met."""
+        if not route.grants and not route.groups:
+            if not met:
+                return _NOWHERE
+            first = met[0]
+            if len(met) == 1 and first.share is None:
+                if first.route is None:
+                    first.route = Route((folded(first.receiver, [first]),), (), -1)
+                return first.route
+        conditions = route.conditions
+        assert conditions is not None
+        key = tuple(met)
+        narrowed = self._routes.narrowed.get(conditions, key)
+        if narrowed is None:
+            narrowed = _fold(route, met)
+            self._routes.narrowed.put(conditions, key, narrowed)
+        return narrowed
 
 
-def is_wanted(broker: Broker, asking: Asking, bound: dict[EventType, Predicate], message: Message) -> Grant | None:
-    """How a retained message reaches somebody who asks for a condition; None if it does not meet it.
+class _Batch:
+    """What is asked about the bursts of one chunk, collected so that each index is asked once."""
 
-    ``bound`` remembers the condition as each event type understands it, for the next message.
-    """
-    topic = message.topic.decode()
-    event = broker.events.of(topic)
-    reading = event.read(message.payload, message.properties, topic)
-    broker.account.sifted += 1
-    if reading is None:
-        broker.account.unreadable += 1
-        return None
-    if event not in bound:
-        bound[event] = understood(asking.predicate, event)
-    if not wants(asking, bound[event], reading, message.topic):
-        return None
-    grant = grant_for(asking.session, [asking])
-    grant.marks = _marks((asking,), reading, message.topic)
-    return grant
+    def __init__(self, pending: Sequence[tuple[Burst, Route]]) -> None:
+        self.payloads: dict[EventType, list[bytes]] = {}
+        #: Of each conditional route: the tables that are asked about its messages; None if one by one.
+        self.tables: dict[Route, Tables | None] = {}
+        #: Of each of those: where its messages are among the payloads of its event type.
+        self.places: dict[Tables, list[int]] = {}
+        for burst, route in pending:
+            if route.conditions is not None:
+                self._add(burst, route, route.conditions)
+
+    def _add(self, burst: Burst, route: Route, conditions: RouteConditions) -> None:
+        if route in self.tables:
+            tables = self.tables[route]
+        else:
+            conditions.weigh()
+            tables = self.tables[route] = conditions.tables if _is_batched(conditions) else None
+        if tables is None:
+            return
+        asked = self.payloads.get(conditions.event)
+        if asked is None:
+            asked = self.payloads[conditions.event] = []
+        mine = self.places.get(tables)
+        if mine is None:
+            mine = self.places[tables] = []
+        if burst.messages == 1:
+            mine.append(len(asked))
+            asked.append(burst.packets[burst.head :])
+        else:
+            mine.extend(range(len(asked), len(asked) + burst.messages))
+            asked.extend(burst.payloads())
 
 
-def _readers(sifting: Sifting, askings: Sequence[Asking]) -> Sequence[Asking]:
+def _readers(conditions: RouteConditions, met: Sequence[Conditional]) -> Sequence[Conditional]:
     """Those who may read the topic at all: a condition widens nothing."""
-    may_read = sifting.may_read
-    return askings if may_read is None else [asking for asking in askings if may_read(asking.session)]
+    may_read = conditions.may_read
+    return met if may_read is None else [each for each in met if may_read(each.receiver)]
 
 
-def heirs(broker: Broker, item: Item, group: Group | None) -> Iterator[tuple[Item, Grant | None]]:
-    """Who of a group takes over what waited for a member that is gone, message by message; None where nobody can.
-
-    The group is looked up as it is now, and so are the conditions of its members.  Without a group nobody can.
-    """
-    if group is None:
-        yield item, None
-        return
-    route = broker.routes.known.get(item.topic) or broker.routes.find(item.topic.decode(), item.topic)
-    if not route.is_sifted:
-        yield item, _pick(route, item, group)
-    elif isinstance(item, Burst):
-        for number, narrowed in enumerate(_one_by_one(broker, item, route)):
-            part = item.part(number, number + 1)
-            yield part, _pick(narrowed, part, group)
-    else:
-        yield item, _pick(narrow(broker, item, route), item, group)
-
-
-def _pick(route: Route, item: Item, group: Group) -> Grant | None:
-    for each in route.groups:
-        if each.name == group.name and each.filter == group.filter:
-            return each.pick(item)
+def _pick(route: Route, item: Item, share: Share) -> Grant | None:
+    for group in route.groups:
+        if group.share == share:
+            return group.pick(item)
     return None
 
 
-def _is_batched(sifting: Sifting) -> bool:
+def _is_batched(conditions: RouteConditions) -> bool:
     """Whether the numbers of a message are all that is needed to know its receivers."""
-    return not sifting.is_birth and not sifting.event.reads_topic and all(table.is_exact for table in sifting.tables)
-
-
-def _decode(broker: Broker, event: EventType, payloads: Sequence[bytes]) -> list[list[float] | None]:
-    """What the payloads say."""
-    rows = event.rows(payloads)
-    broker.account.sifted += len(rows)
-    broker.account.unreadable += rows.count(None)
-    return rows
+    return (
+        not conditions.is_birth
+        and not conditions.event.reads_topic
+        and all(table.is_exact for table in conditions.tables)
+    )
 
 
 def _look_up(
-    tables: Batch, rows: Sequence[Sequence[float] | None], places: Sequence[int]
-) -> Sequence[Sequence[Asking]]:
+    tables: Tables, rows: Sequence[Sequence[float] | None], places: Sequence[int]
+) -> Sequence[Sequence[Conditional]]:
     """Who wants each of some messages."""
     if len(places) == 1 and len(tables) == 1:
         row = rows[places[0]]
@@ -190,12 +246,6 @@ def _look_up(
         return found
     remaining = iter(found)
     return [() if row is None else next(remaining) for row in mine]
-
-
-def _one_by_one(broker: Broker, burst: Burst, route: Route) -> Iterator[Route]:
-    """The route of each message of a burst; each is delivered before the next one is asked about."""
-    for payload in burst.payloads():
-        yield _route_of(broker, route, burst.topic, payload, b"")
 
 
 def _runs(burst: Burst, routes: Iterable[Route]) -> Iterator[tuple[Burst, Route]]:
@@ -223,96 +273,54 @@ def _runs(burst: Burst, routes: Iterable[Route]) -> Iterator[tuple[Burst, Route]
         yield burst.part(begin, burst.messages), last
 
 
-def _route_of(broker: Broker, route: Route, topic: bytes, payload: bytes, properties: bytes) -> Route:
-    sifting = route.sifting
-    assert sifting is not None
-    name = topic.decode()
-    if sifting.is_birth:
-        broker.events.learn(name, payload)
-    if not sifting.tables:
-        return _folded(broker, route, ())
-    reading = sifting.event.read(payload, properties, name)
-    broker.account.sifted += 1
-    if reading is None:
-        broker.account.unreadable += 1
-        return _folded(broker, route, ())
-    askings: list[Asking] = []
-    for table in sifting.tables:
-        askings += table.match(reading, topic)
-    readers = _readers(sifting, askings)
-    if any(asking.last is not None for asking in readers):
-        return _fold(route, readers, reading, topic)
-    return _folded(broker, route, readers)
-
-
-def _folded(broker: Broker, route: Route, askings: Sequence[Asking]) -> Route:
-    """The route of those who take everything and of some who ask, remembered."""
-    if not route.grants and not route.groups:
-        if not askings:
-            return _NOWHERE
-        asking = askings[0]
-        if len(askings) == 1 and asking.share is None:
-            if asking.route is None:
-                asking.route = Route((folded(asking.session, [asking]),), (), -1)
-            return asking.route
-    sifting = route.sifting
-    assert sifting is not None
-    key = tuple(askings)
-    narrowed = broker.routes.narrowed.get(sifting, key)
-    if narrowed is None:
-        narrowed = _fold(route, askings)
-        broker.routes.narrowed.put(sifting, key, narrowed)
-    return narrowed
-
-
-def _fold(route: Route, askings: Sequence[Asking], reading: Reading | None = None, topic: bytes = b"") -> Route:
-    """One grant per session, as for plain subscriptions; shared groups with the members whose conditions are met."""
-    sifting = route.sifting
-    assert sifting is not None
-    asked: dict[Session, list[Asking]] = {}
-    shared: dict[Group, dict[Session, list[Asking]]] = {}
-    for asking in askings:
-        by_session = asked if asking.group is None else shared.setdefault(asking.group, {})
-        by_session.setdefault(asking.session, []).append(asking)
-    grants = [grant for grant in route.grants if grant.session not in asked]
+def _fold(route: Route, met: Sequence[Conditional], reading: Reading | None = None, topic: bytes = b"") -> Route:
+    """One grant per receiver, as for plain subscriptions; shared groups with the members whose conditions are met."""
+    conditions = route.conditions
+    assert conditions is not None
+    alone: dict[Receiver, list[Conditional]] = {}
+    shared: dict[Group, dict[Receiver, list[Conditional]]] = {}
+    for conditional in met:
+        by_receiver = alone if conditional.group is None else shared.setdefault(conditional.group, {})
+        by_receiver.setdefault(conditional.receiver, []).append(conditional)
+    grants = [grant for grant in route.grants if grant.receiver not in alone]
     grants += [
-        _grant(session, [*sifting.matched.get(session, ()), *some], some, reading, topic)
-        for session, some in asked.items()
+        _grant([*conditions.matched.get(receiver, ()), *some], some, reading, topic) for receiver, some in alone.items()
     ]
-    groups = [group.part({}) if group.whole.askers else group for group in route.groups if group.whole not in shared]
+    groups = [
+        group.part({}) if group.whole.conditionals else group for group in route.groups if group.whole not in shared
+    ]
     parts = {group.whole: group for group in route.groups}
     for group, members in shared.items():
-        chosen = {
-            session: _grant(session, list(some), some, reading, topic, group) for session, some in members.items()
-        }
-        groups.append((parts.get(group) or group.readers(sifting.may_read)).part(chosen))
+        chosen = {receiver: _grant([*some], some, reading, topic, group.share) for receiver, some in members.items()}
+        groups.append((parts.get(group) or group.readers(conditions.may_read)).part(chosen))
     return Route(tuple(grants), tuple(groups), -1)
 
 
-def _grant(  # what is folded, who of them asks, and what the message says
-    session: Session,
+def _grant(
     subscriptions: list[Held],
-    askings: Sequence[Asking],
+    met: Sequence[Conditional],
     reading: Reading | None,
     topic: bytes,
-    group: Group | None = None,
+    share: Share | None = None,
 ) -> Grant:
-    marks = () if reading is None else _marks(askings, reading, topic)
-    if not marks and group is None:
-        return folded(session, subscriptions)
-    grant = grant_for(session, subscriptions)
-    grant.group = group
+    """The subscriptions of one receiver, folded; some have a condition, and what a message says has met it."""
+    receiver = met[0].receiver
+    marks = () if reading is None else _marks(met, reading, topic)
+    if not marks and share is None:
+        return folded(receiver, subscriptions)
+    grant = grant_for(receiver, subscriptions)
+    grant.share = share
     grant.marks = marks
     if reading is not None and grant.others is not None:
         # what its own messages are folded from has references of its own
-        grant.others.marks = _marks([each for each in askings if not each.options.no_local], reading, topic)
+        grant.others.marks = _marks([each for each in met if not each.options.no_local], reading, topic)
     return grant
 
 
-def _marks(askings: Iterable[Asking], reading: Reading, topic: bytes) -> tuple[Mark, ...]:
+def _marks(met: Iterable[Conditional], reading: Reading, topic: bytes) -> tuple[Mark, ...]:
     """The references that move when the message is delivered."""
     return tuple(
         (last, topic, {name: reading.get(name) for name in last.names})
-        for last in (asking.last for asking in askings)
+        for last in (conditional.last for conditional in met)
         if last is not None
     )

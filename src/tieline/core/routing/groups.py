@@ -1,6 +1,6 @@
 """Shared subscriptions: each message goes to one member of a group.
 
-Members take turns.  A member that is connected and has room is preferred; if none is, a session that waits for its
+Members take turns.  A member that is connected and has room is preferred; if none is, a receiver that waits for its
 client takes the message (QoS 1 and 2), so that it is not lost.
 
 Where members ask for conditions, or may not read every topic, each message has candidates of its own, and a turn round
@@ -10,68 +10,68 @@ longest ago is next.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from tieline.core.message import Item
-    from tieline.core.session import Grant, Session
+from tieline.core.message import Item
+from tieline.core.receiver import Grant, Receiver, Share
 
 
 class Group:
     """The members of ``$share/NAME/FILTER``, and whose turn it is."""
 
-    __slots__ = ("_turn", "askers", "choices", "filter", "members", "name", "served", "whole")
+    __slots__ = ("_turn", "choices", "conditionals", "members", "served", "share", "whole")
 
     def __init__(self, name: str, filter_: str) -> None:
-        self.name = name
-        self.filter = filter_
+        self.share = Share(name, filter_)
         #: Those who take every message.
-        self.members: dict[Session, Grant] = {}
+        self.members: dict[Receiver, Grant] = {}
         #: How many members ask for conditions; they take part where theirs are met.
-        self.askers = 0
+        self.conditionals = 0
         self._turn = 0
         #: Choices among those who want a message, and at which of them a member was chosen last.
         self.choices = 0
-        self.served: dict[Session, int] = {}
+        self.served: dict[Receiver, int] = {}
         #: The group of which this is a part; itself if it is not one.
         self.whole = self
 
     def __repr__(self) -> str:
-        return f"<Group {self.name} {self.filter}, {len(self.members) + self.askers} members>"
+        return f"<Group {self.share.name} {self.share.filter}, {len(self.members) + self.conditionals} members>"
 
-    def part(self, askers: dict[Session, Grant]) -> Group:
+    def __str__(self) -> str:
+        return f"$share/{self.share.name}/{self.share.filter}"
+
+    def part(self, conditional: dict[Receiver, Grant]) -> Group:
         """The group as it is for one message: everyone who takes all, and those whose conditions it meets."""
-        return _Part(self.whole, {**self.members, **askers})
+        return _Part(self.whole, {**self.members, **conditional})
 
-    def readers(self, may_read: Callable[[Session], bool] | None) -> Group:
+    def readers(self, may_read: Callable[[Receiver], bool] | None) -> Group:
         """The group as it is for one topic: those of its members who may read it."""
         if may_read is None or all(map(may_read, self.members)):
             return self
-        return _Part(self.whole, {session: grant for session, grant in self.members.items() if may_read(session)})
+        return _Part(self.whole, {receiver: grant for receiver, grant in self.members.items() if may_read(receiver)})
 
     def pick(self, item: Item) -> Grant | None:
         """The grant of the member whose turn it is; None when nobody can take the message."""
         grant, step = self._choose(item)
         if grant is not None and step is not None:
-            self._note_choice(grant.session, step)
+            self._note_choice(grant.receiver, step)
         return grant
 
-    def peek(self, item: Item, ahead: Mapping[Session, int]) -> Grant | None:
+    def peek(self, item: Item, ahead: Mapping[Receiver, int]) -> Grant | None:
         """What :meth:`pick` would answer once so many copies of the item are queued; the turn stays."""
         return self._choose(item, ahead)[0]
 
-    def _choose(self, item: Item, ahead: Mapping[Session, int] | None = None) -> tuple[Grant | None, int | None]:
+    def _choose(self, item: Item, ahead: Mapping[Receiver, int] | None = None) -> tuple[Grant | None, int | None]:
         """A grant, and how many were passed over for it; None if it was only the best that could be done."""
         away: Grant | None = None
         full: Grant | None = None
         for step, grant in enumerate(self._in_turn()):
-            session = grant.session
-            if session.connection is None:
-                if away is None and item.qos and grant.qos and _has_room(session, item, ahead):
+            receiver = grant.receiver
+            has_room = receiver.has_room(item, 0 if ahead is None else ahead.get(receiver, 0))
+            if not receiver.is_present:
+                if away is None and item.qos and grant.qos and has_room:
                     away = grant
-            elif _has_room(session, item, ahead):
+            elif has_room:
                 return grant, step
             elif full is None:
                 full = grant
@@ -82,7 +82,7 @@ class Group:
         turn = self._turn % len(grants) if grants else 0
         return grants[turn:] + grants[:turn]
 
-    def _note_choice(self, session: Session, step: int) -> None:
+    def _note_choice(self, receiver: Receiver, step: int) -> None:
         self._turn = (self._turn + step + 1) % len(self.members)
 
 
@@ -91,24 +91,15 @@ class _Part(Group):
 
     __slots__ = ()
 
-    def __init__(self, whole: Group, members: dict[Session, Grant]) -> None:
-        super().__init__(whole.name, whole.filter)
+    def __init__(self, whole: Group, members: dict[Receiver, Grant]) -> None:
+        super().__init__(*whole.share)
         self.whole = whole
         self.members = members
 
     def _in_turn(self) -> list[Grant]:
         served = self.whole.served
-        return sorted(self.members.values(), key=lambda grant: served.get(grant.session, 0))
+        return sorted(self.members.values(), key=lambda grant: served.get(grant.receiver, 0))
 
-    def _note_choice(self, session: Session, step: int) -> None:
+    def _note_choice(self, receiver: Receiver, step: int) -> None:
         self.whole.choices += 1
-        self.whole.served[session] = self.whole.choices
-
-
-def _has_room(session: Session, item: Item, ahead: Mapping[Session, int] | None) -> bool:
-    queue = session.queue
-    if ahead is None:
-        return queue.has_room(item.size)
-    copies = ahead.get(session, 0)
-    held = queue.bytes + queue.sent_bytes + (copies + 1) * item.size
-    return queue.messages + copies < queue.max_messages and held <= queue.max_bytes
+        self.whole.served[receiver] = self.whole.choices

@@ -19,18 +19,13 @@ from __future__ import annotations
 
 from heapq import heappush, heapreplace, nlargest
 from math import isfinite
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from tieline.core.account import Event
 from tieline.match.filters import FilterTree
 from tieline.match.names import tree_bytes
 from tieline.wire.errors import ProtocolError
 from tieline.wire.text import MAXIMUM
 from tieline.wire.topics import check_filter
-
-if TYPE_CHECKING:
-    from tieline.core.broker import Broker
-    from tieline.core.timers import Timer
 
 #: Entries of one table, and what they may take in memory, about.
 MOST_ENTRIES: Final = 100_000
@@ -151,62 +146,3 @@ def check_period(period_s: float) -> None:
     """Refuse a period for which a table cannot hold."""
     if not LEAST_PERIOD_S <= period_s <= MOST_PERIOD_S:  # nor is that true of NaN
         raise HeatError(f"a table holds for {LEAST_PERIOD_S:g} to {MOST_PERIOD_S:,.0f} seconds, not {period_s:g}")
-
-
-class HeatSource:
-    """Whose heat counts: the broker's own, or that of a table until its time is over."""
-
-    __slots__ = ("_broker", "_timer", "ends", "period_s", "table")
-
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-        self._timer: Timer | None = None
-        #: What was given; None while the broker's own heat counts.
-        self.table: HeatTable | None = None
-        self.period_s = 0.0
-        #: When the table ends, in the broker's time.
-        self.ends = 0.0
-
-    @property
-    def name(self) -> str:
-        """``own`` or ``given``."""
-        return "own" if self.table is None else "given"
-
-    def left_s(self, now: float) -> float:
-        """For how long the table still holds; zero without one."""
-        return 0.0 if self.table is None else max(0.0, self.ends - now)
-
-    def put(self, table: HeatTable, period_s: float, now: float, *, by: str = "") -> None:
-        """Let a table count from now on, in place of the one before it; raises HeatError, and then nothing changes.
-
-        From the first table on, congested queues are ordered by the policy even where nobody uses levels: that is what
-        the table is given for.
-        """
-        check_period(period_s)
-        if not len(table):
-            raise HeatError("the table is empty: to return to the broker's own heat, clear it")
-        self._broker.timers.cancel(self._timer)
-        self.table, self.period_s, self.ends = table, period_s, now + period_s
-        self._timer = self._broker.timers.at(self.ends, self._expire)
-        self._broker.has_levels = True
-        self._take(table, f"{len(table):,} entries for {period_s:g} s", by)
-
-    def clear(self, *, by: str = "") -> bool:
-        """Return to the broker's own heat; False when that counted already."""
-        if self.table is None:
-            return False
-        self._broker.timers.cancel(self._timer)
-        self._leave("cleared: the broker's own counts again", by)
-        return True
-
-    def _expire(self, now: float) -> None:
-        self._leave("expired: the broker's own counts again", "")
-
-    def _leave(self, text: str, by: str) -> None:
-        self._timer = None
-        self.table, self.period_s, self.ends = None, 0.0, 0.0
-        self._take(None, text, by)
-
-    def _take(self, table: HeatTable | None, text: str, by: str) -> None:
-        self._broker.routes.warm(table)
-        self._broker.account.tell(Event("heat", by, "", text))

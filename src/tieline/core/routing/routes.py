@@ -3,45 +3,35 @@
 Theory of operation
 -------------------
 A filter's subscribers live in one :class:`Bucket`; a tree finds the buckets that match a topic.  The result, folded to
-one :class:`Grant` per session, is kept as a :class:`Route` under the topic's bytes, so that the hot path needs one
+one :class:`Grant` per receiver, is kept as a :class:`Route` under the topic's bytes, so that the hot path needs one
 dictionary lookup.  When the subscribers of a filter change, exactly the remembered topics that this filter matches are
 forgotten (found in a tree of names), so churn elsewhere costs nothing.  A topic whose bytes are remembered has been
 validated.
 
-Subscriptions with a condition (:mod:`tieline.core.routing.conditional`) are kept apart from the others.  A route on which there are
-some knows their conditions, and :mod:`tieline.core.routing.content_match` makes of it the route of one message.
-
-Overlapping subscriptions of one client are folded: one copy, the highest QoS, every subscription identifier, the
-retain flag kept if one of them asks for it ([MQTT-3.3.4-2], [MQTT-3.3.4-3]; 3.3.4 leaves the number of copies open).
+Subscriptions with a condition (:mod:`tieline.core.routing.conditional`) are kept apart from the others.  A route on
+which there are some knows their conditions, and :mod:`tieline.core.routing.content_match` makes of it the route of one
+message.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
-from typing import TYPE_CHECKING
 
 from tieline.conf.schema import Settings
-from tieline.core.routing.conditional import Askers, Asking
+from tieline.core.ports import Judge
+from tieline.core.receiver import Held, Receiver
+from tieline.core.routing.classes import Classes
+from tieline.core.routing.conditional import Conditionals, Narrowed
 from tieline.core.routing.groups import Group
-from tieline.core.routing.route_conditions import Narrowed, Sifting
-from tieline.core.session import Grant
-from tieline.match.events import Events
+from tieline.core.routing.heat import HeatTable
+from tieline.core.routing.route import Conditional, Route, RouteConditions, folded, grant_for, weight_of
+from tieline.core.work import Work
+from tieline.match.events import Events, EventType
 from tieline.match.filters import FilterTree
 from tieline.match.index import AdaptiveIndex
 from tieline.match.names import NameTree, tree_bytes
-from tieline.wire.frames import encode_varint
 from tieline.wire.topics import split_share
 
-if TYPE_CHECKING:
-    from tieline.core.ports import Judge
-    from tieline.core.routing.classes import Classes
-    from tieline.core.routing.heat import HeatTable
-    from tieline.core.session import Held, Session
-    from tieline.match.events import EventType
-
-#: Property 11, Subscription Identifier.
-_IDENTIFIER = b"\x0b"
 #: Bytes that one remembered topic may cost on average; most take less.
 MEAN_COST = 1_024
 #: What one receiver adds to the cost of a remembered topic.
@@ -50,111 +40,21 @@ RECEIVER_BYTES = 16
 MANY = 2_000
 #: So is everything when it takes longer than this to find what has changed.
 MANY_PAUSES = 16
-#: Levels of a filter that weigh as much as one plain subscription.
-LEVELS_PER_WEIGHT = 8
-
-
-def weight_of(filter_: str) -> int:
-    """How much a subscription counts towards the limits: deep filters take more memory than plain ones."""
-    return 1 + filter_.count("/") // LEVELS_PER_WEIGHT + len(filter_) // 1_024
-
-
-class Route:
-    """Who gets the messages of a topic."""
-
-    __slots__ = (
-        "_before",
-        "_period",
-        "_recent",
-        "grants",
-        "groups",
-        "has_receivers",
-        "heat",
-        "is_given",
-        "is_sifted",
-        "is_simple",
-        "level",
-        "sifting",
-    )
-
-    def __init__(
-        self, grants: tuple[Grant, ...], groups: tuple[Group, ...], level: int, sifting: Sifting | None = None
-    ) -> None:
-        self.grants = grants
-        self.groups = groups
-        #: What has to be asked of a message before its receivers are known; None when they are.
-        self.sifting = sifting
-        self.is_sifted = sifting is not None
-        #: Whether anybody may get a message.
-        self.has_receivers = bool(grants or groups or sifting)
-        #: Live subscribers of the topic, as the heat paper counts them; a route is forgotten when they change.
-        self.heat: float = len(grants) + sum(len(group.members) for group in groups)
-        #: The heat was given from outside, and deliveries do not add to it.
-        self.is_given = False
-        if sifting is not None:
-            self.heat += sum(map(len, sifting.tables))
-        #: Deliveries in the current and in the last period, for a heat that counts them.
-        self._recent = self._before = self._period = 0
-        #: The level that topic rules give; -1 when none does.
-        self.level = level
-        #: Neither No Local nor shared subscriptions nor conditions: every grant gets every message.
-        self.is_simple = not (groups or self.is_sifted or any(grant.no_local or grant.marks for grant in grants))
-
-    def given(self, heat: float) -> Route:
-        """The same route for a topic with a heat from outside."""
-        route = copy(self)
-        route.heat = heat
-        route.is_given = True
-        return route
-
-    def heat_with(self, weight: float, messages: int, period: int) -> float:
-        """Subscribers plus weighted deliveries of the last whole period; counts these messages."""
-        if period != self._period:
-            self._before = self._recent if period == self._period + 1 else 0
-            self._recent = 0
-            self._period = period
-        self._recent += messages * len(self.grants)
-        return self.heat + int(weight * self._before)
 
 
 class Bucket:
     """The subscribers of one filter."""
 
-    __slots__ = ("askers", "groups", "members", "routes")
+    __slots__ = ("conditionals", "groups", "members", "routes")
 
     def __init__(self) -> None:
-        self.members: dict[Session, Held] = {}
+        self.members: dict[Receiver, Held] = {}
         self.groups: dict[str, Group] = {}
         #: Those who ask for conditions; None when nobody does.
-        self.askers: Askers | None = None
+        self.conditionals: Conditionals | None = None
         #: The routes of topics that match this filter and no other, by level and by event type where there are
         #: conditions; made when they are needed.
         self.routes: dict[tuple[int, EventType | None], Route] = {}
-
-
-def grant_for(session: Session, subscriptions: list[Held]) -> Grant:
-    """Fold the subscriptions of one session that match one topic."""
-    grant = Grant(
-        session,
-        max(held.options.qos for held in subscriptions),
-        identifiers=b"".join(_IDENTIFIER + encode_varint(held.identifier) for held in subscriptions if held.identifier),
-        keep_retain=any(held.options.retain_as_published for held in subscriptions),
-        no_local=any(held.options.no_local for held in subscriptions),
-    )
-    if grant.no_local:
-        others = [held for held in subscriptions if not held.options.no_local]
-        grant.others = grant_for(session, others) if others else None
-    return grant
-
-
-def folded(session: Session, subscriptions: list[Held]) -> Grant:
-    """The grant of one subscription is the same on every route; only several together need one of their own."""
-    if len(subscriptions) > 1:
-        return grant_for(session, subscriptions)
-    held = subscriptions[0]
-    if held.grant is None:
-        held.grant = grant_for(session, subscriptions)
-    return held.grant
 
 
 class Routes:
@@ -171,7 +71,7 @@ class Routes:
         "_max_cost",
         "_names",
         "_tend",
-        "asking",
+        "conditional",
         "count",
         "judge",
         "known",
@@ -188,6 +88,7 @@ class Routes:
         limit: int,
         classes: Classes | None = None,
         events: Events | None = None,
+        work: Work | None = None,
         *,
         tend: Callable[[AdaptiveIndex], None] | None = None,
         counts_deliveries: bool = False,
@@ -200,7 +101,7 @@ class Routes:
         self._counts_deliveries = counts_deliveries
         #: Heat from outside; None while there is none.
         self._heat: HeatTable | None = None
-        #: Decides which sessions may read a topic; None when all may.  :meth:`reset` when its mind has changed.
+        #: Decides which receivers may read a topic; None when all may.  :meth:`reset` when its mind has changed.
         self.judge: Judge | None = None
         #: Topics of the broker's own whose values name another topic: who may not read that one does not get them.
         self.named: dict[str, str] = {}
@@ -220,9 +121,9 @@ class Routes:
         self.count = 0
         #: How many of them are shared, and how many have a condition.
         self.shared = 0
-        self.asking = 0
-        #: Nodes visited while looking for routes, ever growing.
-        self.work = 0
+        self.conditional = 0
+        #: What looking for routes costs is counted here.
+        self.work = Work() if work is None else work
         #: How often the memory was full and emptied.
         self.resets = 0
 
@@ -231,21 +132,21 @@ class Routes:
         buckets = self._buckets.match(topic)
         rule = self._classes.level(topic) if self._classes is not None else None
         level = -1 if rule is None else rule
-        self.work += self._buckets.visited
-        askers = [bucket.askers for bucket in buckets if bucket.askers is not None]
+        self.work.did(self._buckets.visited)
+        conditionals = [bucket.conditionals for bucket in buckets if bucket.conditionals is not None]
         is_birth = self._events.is_birth(topic)
-        event = self._events.of(topic) if askers or is_birth else None
+        event = self._events.of(topic) if conditionals or is_birth else None
         may_read = self.readers(topic)
         if len(buckets) == 1 and not self._counts_deliveries and not is_birth and may_read is None:
             routes = buckets[0].routes
             route = routes.get((level, event))
             if route is None:
-                route = routes[level, event] = self._fold(buckets, level, askers, event)
+                route = routes[level, event] = self._fold(buckets, level, conditionals, event)
         else:
-            route = self._fold(buckets, level, askers, event, is_birth=is_birth, may_read=may_read)
+            route = self._fold(buckets, level, conditionals, event, is_birth=is_birth, may_read=may_read)
         if self._heat is not None:
             heat = self._heat.of(topic)
-            self.work += self._heat.visited
+            self.work.did(self._heat.visited)
             if heat is not None:
                 route = route.given(heat)
         # what only the broker publishes is not remembered: a remembered topic is one that clients may publish to
@@ -258,24 +159,28 @@ class Routes:
             self._cost += tree_bytes(topic) + RECEIVER_BYTES * len(route.grants)
         return route
 
+    def of(self, topic: bytes) -> Route:
+        """The route of a topic that was valid when it was first used."""
+        return self.known.get(topic) or self.find(topic.decode(), topic)
+
     def buckets(self, topic: str) -> list[Bucket]:
         """The subscribers of every filter that matches a topic; nothing is remembered of the question."""
         return self._buckets.match(topic)
 
-    def readers(self, topic: str) -> Callable[[Session], bool] | None:
+    def readers(self, topic: str) -> Callable[[Receiver], bool] | None:
         """Who may read a topic; None when everybody may."""
         if self.judge is None:
             return None
-        return lambda session: self.may_read(session, topic)
+        return lambda receiver: self.may_read(receiver, topic)
 
-    def may_read(self, session: Session, topic: str) -> bool:
-        """Whether messages of a topic may be sent to a session."""
+    def may_read(self, receiver: Receiver, topic: str) -> bool:
+        """Whether messages of a topic may be sent to a receiver."""
         judge = self.judge
         if judge is None:
             return True
         named = self.named.get(topic)
-        return judge.may("read", session.user, session.client_id, topic) and (
-            named is None or judge.may("read", session.user, session.client_id, named)
+        return judge.may("read", receiver.user, receiver.client_id, topic) and (
+            named is None or judge.may("read", receiver.user, receiver.client_id, named)
         )
 
     def classify(self, classes: Classes) -> None:
@@ -298,47 +203,47 @@ class Routes:
     def _fold(
         buckets: Sequence[Bucket],
         level: int,
-        askers: Sequence[Askers],
+        conditionals: Sequence[Conditionals],
         event: EventType | None,
         *,
         is_birth: bool = False,
-        may_read: Callable[[Session], bool] | None = None,
+        may_read: Callable[[Receiver], bool] | None = None,
     ) -> Route:
-        matched: dict[Session, list[Held]] = {}
+        matched: dict[Receiver, list[Held]] = {}
         groups: list[Group] = []
         for bucket in buckets:
-            for session, held in bucket.members.items():
-                if may_read is None or may_read(session):
-                    matched.setdefault(session, []).append(held)
+            for receiver, held in bucket.members.items():
+                if may_read is None or may_read(receiver):
+                    matched.setdefault(receiver, []).append(held)
             parts = (group.readers(may_read) for group in bucket.groups.values())
             groups.extend(group for group in parts if group.members)
-        sifting: Sifting | None = None
+        conditions: RouteConditions | None = None
         if event is not None:
-            tables = tuple(each.table(event) for each in askers)
-            sifting = Sifting(event, tables, matched, is_birth=is_birth, may_read=may_read)
-        grants = tuple(folded(session, held) for session, held in matched.items())
-        return Route(grants, tuple(groups), level, sifting)
+            tables = tuple(each.table(event) for each in conditionals)
+            conditions = RouteConditions(event, tables, matched, is_birth=is_birth, may_read=may_read)
+        grants = tuple(folded(receiver, held) for receiver, held in matched.items())
+        return Route(grants, tuple(groups), level, conditions)
 
-    def subscribe(self, session: Session, share: str | None, filter_: str, held: Held) -> bool:
+    def subscribe(self, receiver: Receiver, share: str | None, filter_: str, held: Held) -> bool:
         """Add or replace a subscription; True when it is new."""
         bucket = self._buckets.get(filter_)
         if bucket is None:
             bucket = Bucket()
             self._buckets.put(filter_, bucket)
-        if isinstance(held, Asking):
-            self._ask(bucket, held)
+        if isinstance(held, Conditional):
+            self._add_conditional(bucket, held)
             return True
         if share is None:
-            is_new = session not in bucket.members
-            bucket.members[session] = held
+            is_new = receiver not in bucket.members
+            bucket.members[receiver] = held
         else:
             group = bucket.groups.get(share)
             if group is None:
                 group = bucket.groups[share] = Group(share, filter_)
-            is_new = session not in group.members
-            grant = grant_for(session, [held])
-            grant.group = group
-            group.members[session] = grant
+            is_new = receiver not in group.members
+            grant = grant_for(receiver, [held])
+            grant.share = group.share
+            group.members[receiver] = grant
         if is_new:
             self.count += 1
             self.shared += share is not None
@@ -346,27 +251,29 @@ class Routes:
         self._forget(filter_, bucket)
         return is_new
 
-    def _ask(self, bucket: Bucket, asking: Asking) -> None:
+    def _add_conditional(self, bucket: Bucket, conditional: Conditional) -> None:
         """Add a subscription with a condition; one that it replaces has been removed."""
-        if asking.share is not None:
-            asking.group = bucket.groups.setdefault(asking.share, Group(asking.share, asking.filter))
-            asking.group.askers += 1
+        if conditional.share is not None:
+            conditional.group = bucket.groups.setdefault(
+                conditional.share, Group(conditional.share, conditional.filter)
+            )
+            conditional.group.conditionals += 1
             self.shared += 1
-        is_first = bucket.askers is None
-        if bucket.askers is None:
-            bucket.askers = Askers(asking.filter, self._events)
-        bucket.askers.add(asking)
-        self._look_after(bucket.askers)
+        is_first = bucket.conditionals is None
+        if bucket.conditionals is None:
+            bucket.conditionals = Conditionals(conditional.filter, self._events)
+        bucket.conditionals.add(conditional)
+        self._look_after(bucket.conditionals)
         self.count += 1
-        self.asking += 1
-        self.weight += weight_of(asking.options.filter)
+        self.conditional += 1
+        self.weight += weight_of(conditional.options.filter)
         if is_first:
             # routes know the conditions on their filters, but not yet that there are any on this one
-            self._forget(asking.filter, bucket)
+            self._forget(conditional.filter, bucket)
 
-    def _look_after(self, askers: Askers) -> None:
+    def _look_after(self, conditionals: Conditionals) -> None:
         if self._tend is not None:
-            for table in askers.tables():
+            for table in conditionals.tables():
                 if table.index is not None and table.index.wants_rebuild():
                     self._tend(table.index)
 
@@ -375,49 +282,49 @@ class Routes:
         bucket = self._buckets.get(filter_)
         return None if bucket is None else bucket.groups.get(name)
 
-    def cancel(self, session: Session, written: str, held: Held) -> None:
+    def cancel(self, receiver: Receiver, written: str, held: Held) -> None:
         """Remove a subscription, by the filter as the client wrote it."""
-        if isinstance(held, Asking):
+        if isinstance(held, Conditional):
             self._dismiss(held)
         else:
-            self.unsubscribe(session, *split_share(written))
+            self.unsubscribe(receiver, *split_share(written))
 
-    def _dismiss(self, asking: Asking) -> None:
+    def _dismiss(self, conditional: Conditional) -> None:
         """Remove a subscription with a condition."""
-        bucket = self._buckets.get(asking.filter)
-        askers = None if bucket is None else bucket.askers
+        bucket = self._buckets.get(conditional.filter)
+        conditionals = None if bucket is None else bucket.conditionals
         assert bucket is not None
-        assert askers is not None
-        askers.remove(asking)
-        self._look_after(askers)
-        group = asking.group
+        assert conditionals is not None
+        conditionals.remove(conditional)
+        self._look_after(conditionals)
+        group = conditional.group
         if group is not None:
-            group.askers -= 1
+            group.conditionals -= 1
             self.shared -= 1
-            group.served.pop(asking.session, None)
-            if not group.members and not group.askers:
-                del bucket.groups[group.name]
+            group.served.pop(conditional.receiver, None)
+            if not group.members and not group.conditionals:
+                del bucket.groups[group.share.name]
         self.count -= 1
-        self.asking -= 1
-        self.weight -= weight_of(asking.options.filter)
-        if not askers:
-            bucket.askers = None
-            self._leave(asking.filter, bucket)
+        self.conditional -= 1
+        self.weight -= weight_of(conditional.options.filter)
+        if not conditionals:
+            bucket.conditionals = None
+            self._leave(conditional.filter, bucket)
 
-    def unsubscribe(self, session: Session, share: str | None, filter_: str) -> bool:
+    def unsubscribe(self, receiver: Receiver, share: str | None, filter_: str) -> bool:
         """Remove a subscription without a condition; False when there was none."""
         bucket = self._buckets.get(filter_)
         if bucket is None:
             return False
         if share is None:
-            if bucket.members.pop(session, None) is None:
+            if bucket.members.pop(receiver, None) is None:
                 return False
         else:
             group = bucket.groups.get(share)
-            if group is None or group.members.pop(session, None) is None:
+            if group is None or group.members.pop(receiver, None) is None:
                 return False
-            group.served.pop(session, None)
-            if not group.members and not group.askers:
+            group.served.pop(receiver, None)
+            if not group.members and not group.conditionals:
                 del bucket.groups[share]
         self.count -= 1
         self.shared -= share is not None
@@ -427,7 +334,7 @@ class Routes:
 
     def _leave(self, filter_: str, bucket: Bucket) -> None:
         """A subscriber has gone: the bucket too, if it was the last one."""
-        if not bucket.members and not bucket.groups and bucket.askers is None:
+        if not bucket.members and not bucket.groups and bucket.conditionals is None:
             self._buckets.remove(filter_)
         self._forget(filter_, bucket)
 

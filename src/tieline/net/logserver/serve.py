@@ -19,11 +19,11 @@ from tieline.conf.http import parse_http
 from tieline.conf.schema import Settings
 from tieline.conf.urls import ListenerUrl, UrlError
 from tieline.net import log as story
+from tieline.net import memory
 from tieline.net.auth.passwords import PasswordFileError
 from tieline.net.log import log
 from tieline.net.logserver.app import Bounds, LogServer
 from tieline.net.logserver.impatient import Impatient
-from tieline.net.logserver.memory import keep
 from tieline.net.logserver.visitors import Visitors
 
 #: How long a reader may take nothing at all before its connection is given up.  Spark stops reading while it works.
@@ -34,6 +34,8 @@ _FAREWELL_S: Final = 3
 _MOST_CONNECTIONS: Final = 256
 #: Request line and headers together; a condition has at most 1,024 characters, and there may be a hundred topics.
 _MOST_HEAD: Final = 65_536
+#: What lies unused is no more than what was once in use at the same time, which :class:`Bounds` limits.
+_UNUSED_BYTES: Final = 64 << 20
 
 
 class Unservable(Exception):
@@ -94,7 +96,7 @@ def run(
     """Serve until SIGTERM or SIGINT; ``reload`` gives the settings again on SIGHUP, if they came from a file."""
     _check(where, settings)
     _certify(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), where)
-    keep()
+    memory.keep(memory.LARGEST, _UNUSED_BYTES)
     bound = _bind(where)
     where = where.at(bound.getsockname()[1])
     writing = story.start(log_level, log_format)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from tieline.core.durable.facts import Fact
+from tieline.core.ports import Fact
 from tieline.core.restore import State
 from tieline.net.store.frames import Answers, Kind, encode_batch
 from tieline.net.store.lock import BROKER, Lock

@@ -22,7 +22,7 @@ from zlib import crc32
 import msgspec
 
 from tieline.core.durable import facts
-from tieline.core.durable.facts import Fact
+from tieline.core.ports import Fact
 
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(list[tuple[Any, ...]]).decode

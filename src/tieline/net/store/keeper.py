@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from tieline.conf.schema import Log, Settings, seconds
 from tieline.core.account import Event
-from tieline.core.restore import restore
 from tieline.net.store.durable import Durable
 from tieline.net.store.options import Keep
 
@@ -61,7 +60,8 @@ class Keeper:
         self._core, self._loop = core, loop
         now = monotonic()
         self._set_clock(now)
-        restore(core, self._state, now)
+        core.restore(self._state, now)
+        core.seal()
         del self._state
         store = self.store
         store.on_committed = self._committed

@@ -17,7 +17,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from tieline.core.answers.demand import Flow, Subscribed
+from tieline.core.figures.demand import Flow, Subscribed
 from tieline.plan.flaws import Flawed, checked
 from tieline.plan.instance import Instance, Link, Node, Role, Topic
 from tieline.plan.reading.backbone import Backbone

@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tieline.match.change import LastValues, Memory
+from tieline.match.change import ChangeMemory, LastValues
 from tieline.match.events import Value
 from tieline.match.filters import FilterTree
 from tieline.match.index import AdaptiveIndex, Boxes
@@ -106,7 +106,7 @@ class _Filter:
         self._index = _index(wanted)
         self._is_unsure = np.zeros(len(wanted.members), np.bool_)
         self._is_unsure[list(wanted.unsure)] = True
-        self._memory = Memory(sys.maxsize, sys.maxsize)
+        self._memory = ChangeMemory(sys.maxsize, sys.maxsize)
         conditions = {int(wanted.members[member]): each for member, each in wanted.unsure.items()} | dict(
             wanted.scanned
         )

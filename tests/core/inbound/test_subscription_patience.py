@@ -6,7 +6,7 @@ import pytest
 
 from tests.kits.world import Client, World, payloads
 from tieline.conf.schema import Class, Mqtt, Priority, Settings
-from tieline.core.inbound.patience import asked_patience
+from tieline.core.inbound.subscription_request import asked_patience
 from tieline.sched.levels import Patience
 from tieline.wire.packets import Subscribe, Subscription
 
@@ -132,7 +132,7 @@ def serve(client: Client, seconds: float, per_s: int) -> list[bytes]:
     broker, got = client.world.broker, b""
     for _ in range(int(seconds * per_s)):
         client.world.now += 1 / per_s
-        got += broker.fill(client.connection, 1, client.world.now)
+        got += b"".join(broker.fill(client.connection, 1, client.world.now))
     client.inbox += client._framer.feed(got)
     return payloads(client.messages())
 

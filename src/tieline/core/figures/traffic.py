@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from heapq import nlargest
 from itertools import islice
-from typing import TYPE_CHECKING
 
+from tieline.core.account import Account
+from tieline.core.client import Session
+from tieline.core.routing.classes import Classes
+from tieline.core.routing.routes import Routes
 from tieline.sched.levels import LEVELS
-
-if TYPE_CHECKING:
-    from tieline.core.broker import Broker
 
 #: Topics in the heat table, and how many remembered topics are looked at for it.
 HOTTEST = 10
@@ -35,11 +36,11 @@ class ClassReport:
     timeout_s: float
 
 
-def report(broker: Broker, now: float) -> list[ClassReport]:
+def report(sessions: Iterable[Session], classes: Classes, account: Account, now: float) -> list[ClassReport]:
     """All four, the most urgent first."""
     congested = [0] * LEVELS
     oldest_s = [0.0] * LEVELS
-    for session in broker.sessions.values():
+    for session in sessions:
         backlog = session.backlog
         if backlog is None:
             continue
@@ -48,24 +49,23 @@ def report(broker: Broker, now: float) -> list[ClassReport]:
             waiting = backlog.policy.oldest(level)
             if waiting is not None:
                 oldest_s[level] = max(oldest_s[level], now - waiting.since)
-    account = broker.account
     return [
         ClassReport(
-            name=broker.classes.names[level],
+            name=classes.names[level],
             level=level,
             received=account.received_by_level[level],
             wait_p50_s=account.wait_quantile(level, 0.5),
             wait_p99_s=account.wait_quantile(level, 0.99),
             congested=congested[level],
             oldest_s=oldest_s[level],
-            timeout_s=broker.classes.rules.classes[level].timeout_s,
+            timeout_s=classes.rules.classes[level].timeout_s,
         )
         for level in range(LEVELS - 1, -1, -1)
     ]
 
 
-def hottest(broker: Broker) -> list[tuple[str, float, str]]:
+def hottest(routes: Routes) -> list[tuple[str, float, str]]:
     """The hottest topics of those remembered, and whose heat that is: ``own`` or ``given``."""
-    known = islice(broker.routes.known.items(), LOOKED_AT)
+    known = islice(routes.known.items(), LOOKED_AT)
     hot = nlargest(HOTTEST, ((route.heat, topic, route.is_given) for topic, route in known if route.heat))
     return [(topic.decode(), heat, "given" if is_given else "own") for heat, topic, is_given in hot]

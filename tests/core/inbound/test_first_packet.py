@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from tests.kits.world import World
-from tieline.core.inbound.foreign import describe, sentence
+from tieline.core.inbound.first_packet import describe_foreign as describe
+from tieline.core.inbound.first_packet import foreign_sentence as sentence
 
 HTTP = b"GET /index.html HTTP/1.1\r\nHost: here\r\n\r\n"
 TLS = bytes.fromhex("1603010200010001fc0303")

@@ -3,28 +3,26 @@
 Theory of operation
 -------------------
 No message pays for being counted unless somebody has asked for it.  :meth:`Demand.begin` starts a count; from then on
-the broker shows every message that it accepts to :class:`Demand`, which also passes it on to the log.  The first
-:meth:`Demand.take` ends the count.  What was found comes in portions, because a broker may have a million
-subscriptions, and nobody may wait on the loop while they are listed.  A count that nobody takes is forgotten after a
-while, so an asker that dies leaves nothing behind.
+:class:`Demand` is shown every message that the broker accepts.  The first :meth:`Demand.take` ends the count.  What was
+found comes in portions, because a broker may have a million subscriptions, and nobody may wait on the loop while they
+are listed.  A count that nobody takes is forgotten after a while, so an asker that dies leaves nothing behind.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from tieline.core.account import Event
-from tieline.core.routing.conditional import Asking
+from tieline.core.account import Account, Event
+from tieline.core.client import Session
+from tieline.core.durable.arrivals import Arrivals
+from tieline.core.inbound.sessions import Sessions
+from tieline.core.message import Burst, Item, Message
+from tieline.core.routing.route import Conditional
+from tieline.core.timers import Timer, Timers
 from tieline.wire.frames import encode_varint
 from tieline.wire.topics import split_share
-
-if TYPE_CHECKING:
-    from tieline.core.broker import Broker
-    from tieline.core.message import Burst, Item, Message
-    from tieline.core.session import Session
-    from tieline.core.timers import Timer
 
 #: Counts at a time, and pairs of publisher and topic in one of them; what has no room is counted without its name.
 MOST_COUNTS: Final = 4
@@ -92,7 +90,7 @@ class _Count:
 
     def add(self, item: Item, size: int) -> None:
         """Messages were accepted."""
-        key = (item.publisher, item.topic)
+        key = (item.origin.client, item.topic)
         sums = self.flows.get(key)
         if sums is None:
             if len(self.flows) >= MOST_FLOWS:
@@ -113,10 +111,13 @@ class _Count:
 class Demand:
     """The counts of one broker; sees every accepted message while there are some."""
 
-    __slots__ = ("_broker", "_counts", "_numbered", "_running")
+    __slots__ = ("_account", "_arrivals", "_counts", "_numbered", "_running", "_sessions", "_timers")
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, arrivals: Arrivals, sessions: Sessions, timers: Timers, account: Account) -> None:
+        self._arrivals = arrivals
+        self._sessions = sessions
+        self._timers = timers
+        self._account = account
         #: By number, those that were not taken completely.
         self._counts: dict[int, _Count] = {}
         #: Those that have not ended.
@@ -135,7 +136,7 @@ class Demand:
         self._remember(number, count, now)
         self._counts[number] = self._running[number] = count
         self._attend()
-        self._broker.account.tell(Event("demand", by, "", f"publishers are counted for {patience_s:g} s at most"))
+        self._account.tell(Event("demand", by, "", f"publishers are counted for {patience_s:g} s at most"))
         return number
 
     def take(self, number: int, now: float) -> Portion:
@@ -144,7 +145,7 @@ class Demand:
         if count is None:
             raise DemandError(f"there is no count {number}: it was taken, or forgotten because nobody came for it")
         if self._running.pop(number, None) is not None:
-            count.end(self._broker.sessions.values(), now)
+            count.end(self._sessions.by_id.values(), now)
             self._attend()
         flows = list(islice(count.flows_left, PORTION))
         subscriptions = list(islice(count.subscriptions_left, PORTION - len(flows)))
@@ -155,45 +156,41 @@ class Demand:
             self._remember(number, count, now)
         return Portion(count.seconds, count.unnamed, flows, subscriptions, is_last)
 
-    # -- what the broker calls for accepted messages, as it would call Capture
+    # -- as one who watches arrivals
 
-    def message(self, session: Session, message: Message, packet_id: int = 0, *, dup: bool = False) -> None:
+    def message(self, message: Message, packet_id: int = 0, *, dup: bool = False) -> None:
         """Count a message."""
         size = _size(message)
         for count in self._running.values():
             count.add(message, size)
-        if self._broker.capture is not None:
-            self._broker.capture.message(session, message, packet_id, dup=dup)
 
-    def burst(self, session: Session, burst: Burst) -> None:
+    def burst(self, burst: Burst) -> None:
         """The same for QoS 0 messages as they came."""
         for count in self._running.values():
             count.add(burst, burst.size)
-        if self._broker.capture is not None:
-            self._broker.capture.burst(session, burst)
 
     def _remember(self, number: int, count: _Count, now: float) -> None:
-        self._broker.timers.cancel(count.timer)
-        count.timer = self._broker.timers.at(now + count.patience_s, lambda _due: self._forget(number))
+        self._timers.cancel(count.timer)
+        count.timer = self._timers.at(now + count.patience_s, lambda _due: self._forget(number))
 
     def _forget(self, number: int) -> None:
         count = self._counts.pop(number)
-        self._broker.timers.cancel(count.timer)
+        self._timers.cancel(count.timer)
         if self._running.pop(number, None) is not None:
             self._attend()
 
     def _attend(self) -> None:
         """See messages while something is counted, and only then."""
-        broker = self._broker
-        broker.witness = self if self._running else broker.capture
-        broker.is_observed = broker.witness is not None or broker.chronicle is not None
+        self._arrivals.unwatch(self)
+        if self._running:
+            self._arrivals.watch(self)
 
 
 def _subscriptions(sessions: Iterable[Session]) -> Iterator[Subscribed]:
     for session in sessions:
         # copied when it is this session's turn: the next portion may be asked for after it has changed
         for written, held in list(session.subscriptions.items()):
-            if isinstance(held, Asking):
+            if isinstance(held, Conditional):
                 yield Subscribed(session.client_id, held.filter, held.share or "", is_conditional=True)
             else:
                 share, filter_ = split_share(written)

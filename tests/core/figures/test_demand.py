@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from tests.core.durable.test_capture import Scene
 from tests.kits.world import World
-from tieline.core.answers import demand
-from tieline.core.answers.demand import DemandError, Flow, Portion, Subscribed
-from tieline.core.inbound.pass_on import pass_on
+from tieline.core.figures import demand
+from tieline.core.figures.demand import DemandError, Flow, Portion, Subscribed
 from tieline.wire.codec import encode
 from tieline.wire.packets import Publish, Will
 
@@ -163,8 +162,9 @@ def test_nobody_pays_when_nobody_counts() -> None:
     broker = world.broker
 
     def is_short() -> bool:
-        assert broker.is_observed == (broker.witness is not None)
-        return pass_on(broker, client.connection, packet, world.now) is not None
+        is_passed = broker.pass_on(client.connection, packet, world.now) is not None
+        assert is_passed != broker.arrivals.is_watched
+        return is_passed
 
     assert is_short()
     taken = broker.demand.begin(60, world.now)
@@ -185,7 +185,7 @@ def test_a_count_ends_with_the_first_portion(monkeypatch: pytest.MonkeyPatch) ->
     number = world.broker.demand.begin(60, world.now)
     world.advance(2)
     world.broker.demand.take(number, world.now)
-    assert not world.broker.is_observed
+    assert not world.broker.arrivals.is_watched
     world.advance(3)
     assert world.broker.demand.take(number, world.now).seconds == 2
     # every portion that is taken gives the next one its time
@@ -225,7 +225,7 @@ def test_the_log_misses_nothing_meanwhile() -> None:
     client.publish("a/b", b"one", qos=1)
     client.publish("b", b"other")
     counted(scene.world, number)
-    assert scene.world.broker.witness is scene.world.broker.capture and scene.world.broker.is_observed
+    assert len(scene.world.broker.arrivals.watchers) == 1
     client.publish("a/b", b"later")
     assert [record.payload for record in scene.records] == [b"run", b"run", b"run", b"one", b"later"]
 

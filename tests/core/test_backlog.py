@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
+from tests.kits.sessions import lone_session
 from tests.kits.world import Client, World, payloads, topics
 from tieline.conf.schema import Class, Mqtt, Priority, Settings
 from tieline.core.account import Drop
-from tieline.core.message import Burst, Message
-from tieline.core.outbound.backlog import is_congested, reserve_of, split, window_of
-from tieline.core.session import Grant, Session
+from tieline.core.backlog import is_congested, split
+from tieline.core.client import Session
+from tieline.core.message import Burst, Message, Origin
+from tieline.core.receiver import Grant
 from tieline.sched.congestion import Path
 from tieline.sched.policy import Window
 from tieline.wire.packets import Puback, Publish, Subscribe, Subscription
@@ -55,7 +57,7 @@ def publish(publisher: Client, *what: str, qos: int = 0) -> None:
 def entry(at: float, size: int, *, is_retained: bool = False) -> tuple[Message, Grant]:
     message = Message(b"t", bytes(size), at=at)
     message.size = size
-    return message, Grant(Session("s", 10, 1_000), 0, set_retain=is_retained)
+    return message, Grant(lone_session("s", 10, 1_000), 0, set_retain=is_retained)
 
 
 @pytest.mark.parametrize(
@@ -70,12 +72,10 @@ def entry(at: float, size: int, *, is_retained: bool = False) -> tuple[Message, 
     ],
 )
 def test_congestion_begins_at_half_of_the_delay_of_a_free_path(path: Path, size: int, delay_s: float) -> None:
-    connection = World().client("c").connection
-    connection.path = path
     now = 5_000.0
-    assert not is_congested(connection, entry(now - 0.49 * delay_s, size), now)
-    assert is_congested(connection, entry(now - 0.51 * delay_s, size), now)
-    assert not is_congested(connection, entry(now - 100 * delay_s, size, is_retained=True), now)
+    assert not is_congested(path, entry(now - 0.49 * delay_s, size), now)
+    assert is_congested(path, entry(now - 0.51 * delay_s, size), now)
+    assert not is_congested(path, entry(now - 100 * delay_s, size, is_retained=True), now)
 
 
 def test_without_congestion_the_order_is_that_of_arrival() -> None:
@@ -184,7 +184,7 @@ def test_the_brokers_own_reports_are_not_taken_for_congestion() -> None:
 
 
 def burst(messages: int, size: int = 10) -> Burst:
-    return Burst(bytes(messages * size), messages, 5, b"t", 4, "p", 1, 0.0, 1, 1)
+    return Burst(bytes(messages * size), messages, 5, b"t", 4, Origin("p"), 1, 0.0, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -195,6 +195,15 @@ def test_a_burst_is_cut_to_what_fits_and_at_least_one_packet_goes(messages: int,
     part, rest = split(burst(messages), room)
     assert part.messages == taken
     assert (rest.messages if rest else 0) == messages - taken
+
+
+@pytest.mark.parametrize(
+    ("room", "most", "taken"), [(1_000, 10, 10), (1_000, 9, 9), (35, 9, 3), (35, 2, 2), (0, 2, 1), (100, 1, 1)]
+)
+def test_a_burst_is_cut_to_what_may_go(room: int, most: int, taken: int) -> None:
+    part, rest = split(burst(10), room, most)
+    assert part.messages == taken
+    assert (rest.messages if rest else 0) == 10 - taken
 
 
 @pytest.mark.parametrize("is_congested_", [False, True])
@@ -212,7 +221,7 @@ def test_a_write_is_no_longer_than_it_may_be_by_more_than_a_packet(is_congested_
     if is_congested_:
         world.advance(AWHILE)
     got, sizes = b"", []
-    while data := world.broker.fill(subscriber.connection, 1_000, world.now):
+    while data := b"".join(world.broker.fill(subscriber.connection, 1_000, world.now)):
         sizes.append(len(data))
         got += data
     assert max(sizes) < 1_000 + 120 and min(sizes[:-1]) >= 1_000
@@ -228,7 +237,7 @@ def test_an_urgent_message_waits_for_one_packet_of_a_burst_not_for_all_of_it() -
     world.advance(AWHILE)
     world.broker.fill(subscriber.connection, 1_000, world.now)
     publish(publisher, "3/a")
-    data = world.broker.fill(subscriber.connection, 1, world.now)
+    data = b"".join(world.broker.fill(subscriber.connection, 1, world.now))
     assert b"3/a" in data and b"1/a" not in data
     assert session_of(subscriber).queue.messages == 490
 
@@ -240,15 +249,18 @@ def test_an_urgent_message_waits_for_one_packet_of_a_burst_not_for_all_of_it() -
 def test_one_place_in_eight_is_kept_for_urgent_messages(window: int, kept: int) -> None:
     world = World(settings())
     client = world.client("c", receive_maximum=window)
-    assert reserve_of(world.broker, client.connection) == kept
+    order, session = world.broker.order, session_of(client)
+    assert order.reserve_of(session, client.connection) == kept
     client.connection.quota = kept
-    assert window_of(world.broker, client.connection, 0) is (Window.URGENT_ONLY if kept else Window.CLOSED)
+    assert order.window_of(session, client.connection) is (Window.URGENT_ONLY if kept else Window.CLOSED)
     client.connection.quota = kept + 1 if kept < window else window
-    assert window_of(world.broker, client.connection, 0) is Window.OPEN
+    assert order.window_of(session, client.connection) is Window.OPEN
     client.connection.quota = 0
-    assert window_of(world.broker, client.connection, 0) is Window.CLOSED
+    assert order.window_of(session, client.connection) is Window.CLOSED
     client.connection.quota = client.connection.window
-    assert window_of(world.broker, client.connection, 65_535) is Window.CLOSED
+    session.inflight = dict.fromkeys(range(1, 65_536))
+    assert order.window_of(session, client.connection) is Window.CLOSED
+    session.inflight.clear()
 
 
 def test_nothing_is_kept_while_nobody_uses_levels() -> None:

@@ -1,0 +1,466 @@
+"""One client: the connection through which it speaks, and the session that outlives it.
+
+The two know each other, so they stand in one file.  A :class:`Connection` is what ends with the network connection:
+parsing, aliases, the in-flight window, answers that wait to be written.  A :class:`Session` is what stays:
+subscriptions, waiting messages, packet ids.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Final, Protocol
+
+from tieline.conf.schema import UNLIMITED
+from tieline.core.account import Drop
+from tieline.core.allowance import Allowance, Meter
+from tieline.core.backlog import Backlog
+from tieline.core.message import Item, Origin
+from tieline.core.ports import Login, Verdict
+from tieline.core.receiver import Entry, Flight, Grant, Held, Outlet, Receiver
+from tieline.core.states import CONNECTION, SESSION, Presence, State, step
+from tieline.core.timers import Timer
+from tieline.sched.congestion import UNKNOWN
+from tieline.sched.levels import Patience
+from tieline.sched.queue import Queue
+from tieline.wire.header import stamp
+from tieline.wire.packets import Will
+
+#: Session Expiry Interval that means "never" (3.1.2.11.2).
+NEVER: Final = 0xFFFF_FFFF
+
+#: Looking a member up in its class costs as much as the rest of a comparison; the hot path compares with these.
+OPENED: Final = State.OPENED
+CONNECTED: Final = State.CONNECTED
+CLOSING: Final = State.CLOSING
+
+
+class Again(Exception):
+    """A packet cannot be decided yet; its connection is held, and the packet is parsed again when it is released."""
+
+
+class Hold(StrEnum):
+    """Why a connection is not read at the moment."""
+
+    VERDICT = "verdict"  # an access decision is pending
+    QUEUE_FULL = "queue_full"  # a subscriber's QoS 1 or 2 queue is full (MQTT 3.1.1: we cannot say so)
+    TURN = "turn"  # what it sent has caused much work; the others are served first
+    NOT_READING = "not_reading"  # the client does not read our answers
+    COMMIT = "commit"  # its session is being made permanent; CONNACK follows
+    STORE = "store"  # the store cannot keep up, or has no room
+    RATE = "rate"  # it, or its user, sends faster than it may
+
+
+_COMMIT: Final = Hold.COMMIT
+
+
+class Connection:
+    """Parsing state, limits and aliases of one connection, and the answers that wait to be written."""
+
+    __slots__ = (
+        "alias_in",
+        "alias_out",
+        "alias_out_max",
+        "allowance",
+        "asked",
+        "buckets",
+        "control",
+        "control_bytes",
+        "departing",
+        "has_header",
+        "hold",
+        "hold_timer",
+        "identify",
+        "is_blocked",
+        "is_dirty",
+        "is_guarded",
+        "is_sealed",
+        "keep_alive_s",
+        "last_in",
+        "level",
+        "link",
+        "listener",
+        "login",
+        "max_level",
+        "max_packet",
+        "meters",
+        "need",
+        "partial",
+        "path",
+        "peer",
+        "problem_information",
+        "publishable",
+        "quota",
+        "raw_version",
+        "resend",
+        "serial",
+        "session",
+        "state",
+        "stopped",
+        "timer",
+        "told_hold",
+        "told_refusal",
+        "unacknowledged",
+        "urgent_at",
+        "verdicts",
+        "version",
+        "waits_for",
+        "window",
+    )
+
+    def __init__(self, now: float, listener: str, peer: str, allowance: Allowance, serial: int = 0) -> None:
+        #: Position in the order of connection.
+        self.serial = serial
+        self.listener = listener
+        self.peer = peer
+        #: Its limits: those of the listener first, and those of its user once it has one.
+        self.allowance = allowance
+        #: What it is measured by; empty while it may send as fast as it can.
+        self.meters: tuple[Meter, ...] = ()
+        #: Who its certificate says it is; the shell knows.
+        self.identify: Callable[[], str | None] | None = None
+        #: A topic may have to be refused: only those in ``publishable`` take the short way.
+        self.is_guarded = False
+        self.state = OPENED
+        #: 4 or 5 after CONNECT; 0 before.
+        self.version = 0
+        #: The version whose PUBLISH packets can be passed on unchanged; 0 when aliases must be bound.
+        self.raw_version = 0
+        self.session: Session | None = None
+        self.login: Login | None = None
+        #: When bytes last arrived.
+        self.last_in = now
+        #: Connect timeout first, keep-alive afterwards.
+        self.timer: Timer | None = None
+        self.keep_alive_s = 0
+        #: The beginning of a packet whose end has not arrived, and how many bytes are needed to go on.
+        self.partial = bytearray()
+        self.need = 0
+        #: Why reading is suspended; None while it is not.
+        self.hold: Hold | None = None
+        self.hold_timer: Timer | None = None
+        #: The receiver that has no room for what it sent.
+        self.waits_for: Receiver | None = None
+        #: When the log was last told of a hold.
+        self.told_hold = -10.0
+        #: When the log was last told of a refusal.
+        self.told_refusal = -10.0
+        #: Verdicts that were pending, by what was asked; used when the held packet is parsed again.
+        self.verdicts: dict[tuple[str, str], Verdict] = {}
+        #: Which question each pending token answers.
+        self.asked: dict[int, tuple[str, str]] = {}
+        #: Topics this client is known to be allowed to publish to.
+        self.publishable: set[bytes] = set()
+        #: Answers ready to be written, before any queued message.
+        self.control: list[bytes] = []
+        self.control_bytes = 0
+        #: PUBACKs that wait for the store.
+        self.unacknowledged = 0
+        #: Packet ids to send again after a reconnection, oldest first.
+        self.resend: deque[int] = deque()
+        #: Packet ids of QoS 2 messages that the store has, in the order in which they go out for the first time.
+        self.departing: deque[int] = deque()
+        #: Unacknowledged messages the client takes at once, and how many of those are free now.
+        self.window = 0
+        self.quota = 0
+        #: Largest packet the client takes.
+        self.max_packet = UNLIMITED
+        #: The node's own level, for messages that nothing else gives one; and the highest its listener lets it claim.
+        self.level = 1
+        self.max_level = 3
+        #: Tokens left for claims, by rule: (tokens, when).
+        self.buckets: dict[int, tuple[float, float]] | None = None
+        #: Every packet carries the extra header byte of the second paper, in both directions.
+        self.has_header = False
+        #: When an urgent message last came from it; the shell looks at such connections more often.
+        self.urgent_at = -1e9
+        #: What is known of the way to the client.
+        self.path = UNKNOWN
+        #: Request Problem Information: whether reason strings may be sent on acknowledgements.
+        self.problem_information = True
+        #: Numbers of producers that were refused and have to come first, by producer; None while there are none.
+        self.stopped: dict[str, int] | None = None
+        #: Topic aliases set by the client, and those we set towards it.
+        self.alias_in: dict[int, bytes] = {}
+        self.alias_out: dict[bytes, int] = {}
+        self.alias_out_max = 0
+        #: The shell holds bytes that the network has not taken yet: nothing may be written past them.
+        self.is_blocked = False
+        #: Whether the connection is in the list of changed connections.
+        self.is_dirty = False
+        #: What is written at once can only be read at once: a TLS record, a WebSocket frame.
+        self.is_sealed = False
+        #: The shell's own object.
+        self.link: Outlet | None = None
+
+    def move(self, state: State) -> None:
+        """Go on to another state."""
+        self.state = step(CONNECTION, self.state, state)
+
+    @property
+    def closing(self) -> bool:
+        """The shell closes the network connection once there is nothing left to write."""
+        return self.state is CLOSING
+
+    @property
+    def client_id(self) -> str:
+        """For the log; empty before CONNECT."""
+        return self.session.client_id if self.session else self.login.client_id if self.login else ""
+
+    @property
+    def user(self) -> str | None:
+        """Who the client is, once it was let in; None for nobody in particular."""
+        return self.login.user if self.login else None
+
+    def takes_raw(self, version: int, size: int, grant: Grant) -> bool:
+        """Whether a QoS 0 packet of this protocol version and size can be sent to the client as it is."""
+        return version == self.raw_version and size <= self.max_packet and not grant.identifiers
+
+    def release(self) -> tuple[bytes, Timer | None]:
+        """End the hold: what arrived and was not parsed, and the deadline that the hold had."""
+        data, self.partial = bytes(self.partial), bytearray()
+        deadline, self.hold_timer = self.hold_timer, None
+        self.hold = None
+        self.need = 0
+        return data, deadline
+
+    def say(self, data: bytes) -> None:
+        """Queue an answer."""
+        if self.has_header:
+            data = stamp(data, self.level)
+        self.control.append(data)
+        self.control_bytes += len(data)
+
+    def __repr__(self) -> str:
+        return f"<Connection {self.peer} {self.client_id or '?'} {self.state.value}>"
+
+
+class Changed:
+    """The connections that the shell should look at; each is in it once, and knows so."""
+
+    __slots__ = ("connections",)
+
+    def __init__(self) -> None:
+        self.connections: list[Connection] = []
+
+    def mark(self, conn: Connection) -> None:
+        """There is something to write, a hold begins or ends, or the connection is to be closed."""
+        if not conn.is_dirty:
+            conn.is_dirty = True
+            self.connections.append(conn)
+
+    def take(self) -> list[Connection]:
+        """All of them, which are then no longer in it; the shell clears the mark of each as it comes to it."""
+        taken, self.connections = self.connections, []
+        return taken
+
+
+class Dispatcher(Protocol):
+    """What a session needs of those who look after all queues together."""
+
+    changed: Changed
+    #: What most messages have; a queue in which others wait is no longer first in, first out.
+    default_level: int
+
+    def queue_with_care(self, session: Session, item: Item, grant: Grant, now: float) -> None:
+        """Queue a message that is not for the usual connected client."""
+
+    def make_room(self, session: Session, now: float) -> None:
+        """Drop from a queue until it is within its bounds."""
+
+    def turn_away(self, session: Session, item: Item, why: Drop, now: float) -> None:
+        """Name what a session should have got and is not in its queue."""
+
+
+class Session:
+    """One client's subscriptions, waiting messages and flow state; a :class:`~tieline.core.receiver.Receiver`."""
+
+    __slots__ = (
+        "_dispatcher",
+        "backlog",
+        "client_id",
+        "connection",
+        "dropped",
+        "ends",
+        "expiry_s",
+        "inbound",
+        "inflight",
+        "is_awaited",
+        "is_kept",
+        "is_known",
+        "is_replaying",
+        "last_id",
+        "left",
+        "number",
+        "oldest",
+        "origin",
+        "patience",
+        "presence",
+        "queue",
+        "subscriptions",
+        "user",
+        "weight",
+        "will",
+        "will_timer",
+    )
+
+    def __init__(self, client_id: str, number: int, queue: Queue[Entry], dispatcher: Dispatcher) -> None:
+        self.client_id = client_id
+        self._dispatcher = dispatcher
+        #: Whose session it is, and nobody else's; None for nobody in particular.
+        self.user: str | None = None
+        self.presence = Presence.NEW
+        #: The connection that speaks for the session; None while the client is away.
+        self.connection: Connection | None = None
+        #: Since when the client has been away; None while it is connected.
+        self.left: float | None = None
+        self.renumber(number)
+        #: Whether the store keeps what waits for it, and whether it knows of it at all.
+        self.is_kept = self.is_known = False
+        #: Seconds the session outlives its connection; ``NEVER`` for ever.
+        self.expiry_s = 0
+        #: Set while the client is away and the session will end.
+        self.ends: Timer | None = None
+        #: By filter as the client wrote it, ``$share/…`` included.
+        self.subscriptions: dict[str, Held] = {}
+        #: What the subscriptions count towards their limit.
+        self.weight = 0
+        self.queue = queue
+        #: Retained messages are still to be queued for new subscriptions.
+        self.is_replaying = False
+        #: Our packet ids in use, in the order in which they must be sent again.
+        self.inflight: dict[int, Flight] = {}
+        self.last_id = 0
+        #: Their packet ids of QoS 2 messages that were accepted and not released yet: a separate id space.
+        self.inbound: set[int] = set()
+        #: While the client is congested: the policy that holds what waits.
+        self.backlog: Backlog | None = None
+        #: What the client asked for its low classes; None for the broker's own.
+        self.patience: Patience | None = None
+        #: The will of the current or last connection, while it may still be published.
+        self.will: Will | None = None
+        self.will_timer: Timer | None = None
+        #: Publishers are held until there is room in its queue again.
+        self.is_awaited = False
+        #: Messages discarded that this session should have got.
+        self.dropped = 0
+        #: Since when the queue has not been empty.
+        self.oldest = 0.0
+
+    def __repr__(self) -> str:
+        state = "connected" if self.connection else "away"
+        return f"<Session {self.client_id} {state}, {len(self.queue)} queued, {len(self.inflight)} in flight>"
+
+    # -- whose it is
+
+    def renumber(self, number: int) -> None:
+        """Take the number under which the store knows the session; none is used twice."""
+        self.number = number
+        #: Who the messages are from that come through it.
+        self.origin = Origin(self.client_id, number)
+
+    def attach(self, conn: Connection) -> None:
+        """A connection speaks for it from now on."""
+        self.presence = step(SESSION, self.presence, Presence.ATTACHED)
+        self.connection = conn
+        conn.session = self
+
+    def detach(self) -> None:
+        """Nobody speaks for it any more."""
+        self.presence = step(SESSION, self.presence, Presence.AWAY)
+        self.connection = None
+
+    def end(self) -> None:
+        """Nothing is kept of it any more."""
+        self.presence = step(SESSION, self.presence, Presence.ENDED)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        return self.presence is Presence.ENDED
+
+    # -- as a receiver
+
+    @property
+    def is_present(self) -> bool:
+        """Whether its client is connected."""
+        return self.connection is not None
+
+    def offer(self, item: Item, grant: Grant, now: float) -> None:
+        """Queue a message; this is the hot path of every fan-out, and what it cannot do is done with care."""
+        conn = self.connection
+        queue = self.queue
+        dispatcher = self._dispatcher
+        if (
+            conn is None
+            or item.level != dispatcher.default_level
+            or (item.qos and self.is_kept)
+            or grant.marks
+            or queue.pool.bytes > queue.pool.most
+        ):
+            dispatcher.queue_with_care(self, item, grant, now)
+            return
+        if not queue.push((item, grant), item.messages, item.size):
+            dispatcher.make_room(self, now)
+        if not conn.is_dirty:
+            dispatcher.changed.mark(conn)
+
+    def has_room(self, item: Item, copies: int = 0) -> bool:
+        """Whether its queue takes a message within its bounds, once so many copies of it wait there."""
+        queue = self.queue
+        held = queue.bytes + queue.sent_bytes + (copies + 1) * item.size
+        return queue.messages + copies < queue.max_messages and held <= queue.max_bytes
+
+    def lacks_room(self, item: Item) -> bool:
+        """Whether its queue is full, or is not small while the memory of all is."""
+        queue = self.queue
+        return not queue.has_room(item.size) or queue.is_squeezed()
+
+    def turn_away(self, item: Item, why: Drop, now: float) -> None:
+        """Name a message that it does not get."""
+        self._dispatcher.turn_away(self, item, why, now)
+
+    @property
+    def is_half_empty(self) -> bool:
+        """Whether publishers that wait for room can go on."""
+        return self.queue.is_half_empty
+
+    def promise(self, size: int) -> None:
+        """Keep room for a message that will come."""
+        self.queue.promise(size)
+
+    def redeem(self, size: int) -> None:
+        """The message comes now."""
+        self.queue.redeem(size)
+
+    def ready_outlet(self, version: int, size: int, grant: Grant) -> Outlet | None:
+        """The client's outlet if a QoS 0 packet may be written to it now, past the queue; None if it may not."""
+        conn = self.connection
+        if (
+            conn is None
+            or not conn.takes_raw(version, size, grant)
+            or conn.is_blocked
+            or conn.is_dirty
+            or conn.hold is _COMMIT  # its CONNACK comes first
+            or self.queue.messages
+            or conn.resend
+            or self.is_replaying
+        ):
+            return None
+        return conn.link
+
+    # -- packet ids
+
+    def next_id(self) -> int:
+        """A packet id that is not in use; the caller has made sure that one is free.
+
+        [MQTT-2.2.1-4], [MQTT-4.3.2-1], [MQTT-4.3.3-1], [MQTT311-2.3.1-4].
+        """
+        packet_id = self.last_id
+        inflight = self.inflight
+        while True:
+            packet_id = packet_id + 1 if packet_id < 65_535 else 1
+            if packet_id not in inflight:
+                self.last_id = packet_id
+                return packet_id

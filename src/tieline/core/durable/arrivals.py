@@ -1,0 +1,47 @@
+"""Who is shown every message that is accepted: the log that captures some, and counts that somebody has asked for."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from tieline.core.message import Burst, Message
+
+
+class Watcher(Protocol):
+    """Somebody who wants to see accepted messages, in the order of arrival."""
+
+    def message(self, message: Message, packet_id: int = 0, *, dup: bool = False) -> None:
+        """One message was accepted."""
+
+    def burst(self, burst: Burst) -> None:
+        """QoS 0 messages were accepted as they came."""
+
+
+class Arrivals:
+    """Accepted messages, for those who watch; nobody does on most brokers, and the hot path asks only that."""
+
+    __slots__ = ("is_watched", "watchers")
+
+    def __init__(self) -> None:
+        self.watchers: tuple[Watcher, ...] = ()
+        self.is_watched = False
+
+    def watch(self, watcher: Watcher) -> None:
+        """Show everything to one more, after those who watch already."""
+        self.watchers = (*self.watchers, watcher)
+        self.is_watched = True
+
+    def unwatch(self, watcher: Watcher) -> None:
+        """Show nothing more to one of them."""
+        self.watchers = tuple(one for one in self.watchers if one is not watcher)
+        self.is_watched = bool(self.watchers)
+
+    def message(self, message: Message, packet_id: int = 0, *, dup: bool = False) -> None:
+        """Show a message."""
+        for watcher in self.watchers:
+            watcher.message(message, packet_id, dup=dup)
+
+    def burst(self, burst: Burst) -> None:
+        """Show QoS 0 messages as they came."""
+        for watcher in self.watchers:
+            watcher.burst(burst)

@@ -1,0 +1,182 @@
+"""All sessions of a broker: how they begin, lose their connection, and end."""
+
+from __future__ import annotations
+
+from tieline.conf.schema import Settings, bound
+from tieline.core.account import Account, Drop
+from tieline.core.client import NEVER, Connection, Session
+from tieline.core.durable.journal import Journal
+from tieline.core.inbound.holds import Holds
+from tieline.core.inbound.will import Wills
+from tieline.core.outbound.deliver import Delivery
+from tieline.core.outbound.replay import Replays
+from tieline.core.outbound.window import Window
+from tieline.core.receiver import Entry
+from tieline.core.routing.content_match import ContentMatch
+from tieline.core.routing.routes import Routes
+from tieline.core.timers import Timers
+from tieline.sched.queue import Queue
+
+
+class Sessions:
+    """Every session, whether its client is connected or not."""
+
+    __slots__ = (
+        "_account",
+        "_content",
+        "_delivery",
+        "_holds",
+        "_journal",
+        "_limits",
+        "_replays",
+        "_routes",
+        "_timers",
+        "_wills",
+        "_window",
+        "by_id",
+    )
+
+    def __init__(  # a session ends in every room
+        self,
+        settings: Settings,
+        routes: Routes,
+        content: ContentMatch,
+        delivery: Delivery,
+        window: Window,
+        replays: Replays,
+        wills: Wills,
+        holds: Holds,
+        journal: Journal,
+        timers: Timers,
+        account: Account,
+    ) -> None:
+        self._limits = settings.limits
+        self._routes = routes
+        self._content = content
+        self._delivery = delivery
+        self._window = window
+        self._replays = replays
+        self._wills = wills
+        self._holds = holds
+        self._journal = journal
+        self._timers = timers
+        self._account = account
+        #: By client id.
+        self.by_id: dict[str, Session] = {}
+
+    def renew(self, settings: Settings) -> None:
+        """Other limits hold from now on."""
+        self._limits = settings.limits
+        for session in self.by_id.values():
+            session.queue.limit(max_messages=bound(settings.limits.queue_messages))
+
+    # -- begin
+
+    def new(self, client_id: str, number: int | None = None) -> Session:
+        """Begin a session; with a number, one that the store knows."""
+        limits = self._limits
+        queue: Queue[Entry] = Queue(bound(limits.queue_messages), bound(limits.queue_bytes), self._delivery.pool)
+        number = self._journal.next_session() if number is None else number
+        session = self.by_id[client_id] = Session(client_id, number, queue, self._delivery)
+        self._account.sessions_most = max(self._account.sessions_most, len(self.by_id))
+        return session
+
+    def take_up(self, client_id: str, user: str | None, now: float, *, is_clean: bool) -> tuple[Session, bool]:
+        """The session that a new connection continues or begins, and whether it was there before."""
+        old = self.by_id.get(client_id)
+        if old is not None:
+            # what waits for nobody in particular was not meant for a user who comes later with that id
+            if not is_clean and old.user == user:
+                self._timers.cancel(old.ends)
+                old.ends = None
+                # [MQTT-3.1.3-9] back in time: the delayed will is not sent
+                self._wills.forget(old)
+                # [MQTT-3.1.2-5]
+                return old, True
+            # [MQTT-3.1.2-4]
+            self.end(old, now)
+        # [MQTT-3.1.2-6]
+        return self.new(client_id), False
+
+    def keep(self, session: Session) -> None:
+        """Let the store know the session: all of it if it outlives its connection, its will in any case."""
+        if self._journal.is_volatile:
+            return
+        session.left = None
+        if not session.expiry_s and session.is_kept:
+            # it ends with this connection, so nothing of it would be restored
+            self._journal.forget(session)
+            session.is_known = session.is_kept = False
+            session.renumber(self._journal.next_session())
+        if session.expiry_s or session.will is not None:
+            session.is_known = True
+            session.is_kept = session.expiry_s > 0
+            self._journal.session(session)
+
+    # -- end
+
+    def detach(self, conn: Connection, now: float) -> None:
+        """A session loses its connection: it waits, or ends with it ([MQTT-3.1.2-23], [MQTT311-4.1.0-1])."""
+        session = conn.session
+        assert session is not None
+        session.detach()
+        self._wills.schedule(session, now)
+        if not session.expiry_s:
+            # [MQTT-4.1.0-2]
+            self.end(session, now)
+            return
+        session.left = now
+        if session.is_known:
+            self._journal.session(session)
+        self.expire_at(session, now + session.expiry_s)
+
+    def expire_at(self, session: Session, when: float) -> None:
+        """End a session then, unless its client comes back before; never if it is kept for ever."""
+        if session.expiry_s != NEVER:
+            session.ends = self._timers.at(when, lambda due: self._expire(session, due))
+
+    def _expire(self, session: Session, now: float) -> None:
+        self._account.sessions_expired += 1
+        self.end(session, now)
+
+    def end(self, session: Session, now: float) -> None:
+        """Forget everything about a client; what still waited for it is named, or goes to others of its group."""
+        self._timers.cancel(session.ends)
+        self._wills.publish(session, now)
+        if session.is_known:
+            self._journal.forget(session)
+            session.is_known = session.is_kept = False
+        for filter_, held in session.subscriptions.items():
+            self._routes.cancel(session, filter_, held)
+        session.subscriptions.clear()
+        self._replays.forget(session)
+        self._leave_flights(session, now)
+        self._leave_queue(session, now)
+        session.end()
+        if self.by_id.get(session.client_id) is session:
+            del self.by_id[session.client_id]
+        self._holds.release_publishers(session, now)
+
+    def _leave_flights(self, session: Session, now: float) -> None:
+        for message, grant, qos in self._window.clear(session):
+            # [MQTT-4.8.2-5]: a QoS 1 message of a shared subscription goes to another member; one of QoS 2 must not
+            for part, heir in self._content.heirs(message, grant.share if qos == 1 else None):
+                if heir is not None:
+                    self._delivery.hand_on(part, heir, now)
+                else:
+                    self._delivery.turn_away(session, part, Drop.UNCONFIRMED, now)
+
+    def _leave_queue(self, session: Session, now: float) -> None:
+        queue = session.queue
+        if session.backlog is not None:
+            while (waiting := session.backlog.policy.pop(now)) is not None:
+                queue.blocked.append(waiting.entry)
+            session.backlog = None
+        for item, grant in [*queue.blocked, *queue.entries]:
+            for part, heir in self._content.heirs(item, grant.share):
+                if heir is None:
+                    self._delivery.discard(session, (part, grant), Drop.SESSION_ENDED, now)
+                else:
+                    queue.taken(part.messages, part.size)
+                    self._delivery.hand_on(part, heir, now)
+        queue.clear()

@@ -1,0 +1,96 @@
+"""How urgent and how hot messages are: everything that the scheduler goes by."""
+
+from __future__ import annotations
+
+from tieline.conf.schema import Settings, seconds
+from tieline.core.account import Account
+from tieline.core.client import Connection
+from tieline.core.routing.classes import Claims, Classes, claimed_level
+from tieline.core.routing.route import Route
+from tieline.sched.levels import URGENT
+from tieline.wire.properties import Properties
+
+
+class Priorities:
+    """The rules of one broker about urgency and heat."""
+
+    __slots__ = (
+        "_account",
+        "_period_s",
+        "_policy",
+        "_refuses_unknown",
+        "claims",
+        "classes",
+        "default_level",
+        "has_heat_table",
+        "heat_deliveries",
+        "is_ruled",
+    )
+
+    def __init__(self, settings: Settings, account: Account) -> None:
+        self._account = account
+        #: Somebody has said which topics are hot.
+        self.has_heat_table = False
+        self.default_level = settings.priority.default_level
+        self.heat_deliveries = settings.priority.heat_deliveries
+        self._period_s = seconds(settings.priority.period)
+        self._policy = settings.priority.policy
+        self._refuses_unknown = settings.priority.unknown == "refuse"
+        self.classes = Classes(settings)
+        self.claims = Claims(settings)
+        #: The configuration gives levels, or an order.
+        self.is_ruled = self._has_rules()
+
+    def renew(self, settings: Settings) -> None:
+        """Other classes and claims from now on."""
+        claims = Claims(settings)
+        claims.lowered, claims.throttled = self.claims.lowered, self.claims.throttled
+        self.claims = claims
+        self.classes = Classes(settings)
+        self.is_ruled = self._has_rules()
+
+    def _has_rules(self) -> bool:
+        return len(self.classes) > 0 or not self.claims.is_open or self._policy != "feedback"
+
+    # -- whether order matters
+
+    @property
+    def always_matter(self) -> bool:
+        """Whether order matters in every queue: because of the configuration, or because of a table of heat."""
+        return self.is_ruled or self.has_heat_table
+
+    # -- how urgent a message is
+
+    def judge(self, conn: Connection, topic: str | bytes, level: int, messages: int, now: float) -> int:
+        """The level that messages of a client really get."""
+        if not self.claims.is_open:
+            name = topic if isinstance(topic, str) else topic.decode()
+            level = self.claims.judge(conn, name, level, messages, now)
+        if level == URGENT:
+            conn.urgent_at = now
+        return level
+
+    def claimed(self, conn: Connection, route: Route, properties: Properties, header_level: int | None) -> int | None:
+        """How urgent a message says it is: header byte, user property, topic rule, node; None when that is refused."""
+        if header_level is not None:
+            return header_level
+        level = claimed_level(properties) if properties else None
+        if level is not None:
+            if level >= 0:
+                return level
+            self._account.unknown_levels += 1
+            if self._refuses_unknown:
+                return None
+        return route.level if route.level >= 0 else conn.level
+
+    def of_topic(self, route: Route) -> int:
+        """The level that topic rules alone give."""
+        return route.level if route.level >= 0 else self.default_level
+
+    # -- how hot a topic is
+
+    def heat(self, route: Route, messages: int, now: float) -> float:
+        """How hot the topic of these messages is; they count where deliveries do."""
+        if not self.heat_deliveries or route.is_given:
+            return route.heat
+        return route.heat_with(self.heat_deliveries, messages, int(now / self._period_s))

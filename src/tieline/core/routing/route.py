@@ -1,0 +1,177 @@
+"""Who gets the messages of a topic: a route, what it knows of conditions, and subscriptions that have one.
+
+Overlapping subscriptions of one receiver are folded: one copy, the highest QoS, every subscription identifier, the
+retain flag kept if one of them asks for it ([MQTT-3.3.4-2], [MQTT-3.3.4-3]; 3.3.4 leaves the number of copies open).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+
+from tieline.core.receiver import Grant, Held, Receiver
+from tieline.core.routing.groups import Group
+from tieline.match.change import ChangeMemory, LastValues
+from tieline.match.conditions import Conditions
+from tieline.match.events import EventType
+from tieline.match.where import Predicate
+from tieline.wire.frames import encode_varint
+from tieline.wire.packets import Subscription
+
+#: Property 11, Subscription Identifier.
+_IDENTIFIER = b"\x0b"
+#: Levels of a filter that weigh as much as one plain subscription.
+LEVELS_PER_WEIGHT = 8
+
+
+def weight_of(filter_: str) -> int:
+    """How much a subscription counts towards the limits: deep filters take more memory than plain ones."""
+    return 1 + filter_.count("/") // LEVELS_PER_WEIGHT + len(filter_) // 1_024
+
+
+class Conditional(Held):
+    """One subscription with a condition."""
+
+    __slots__ = ("filter", "group", "last", "predicate", "receiver", "route", "share")
+
+    def __init__(  # as a subscription, and what its spelling was taken apart into
+        self,
+        options: Subscription,
+        identifier: int,
+        receiver: Receiver,
+        share: str | None,
+        filter_: str,
+        predicate: Predicate,
+        memory: ChangeMemory,
+    ) -> None:
+        super().__init__(options, identifier)
+        self.receiver = receiver
+        self.share = share
+        #: The filter alone, without share and condition.
+        self.filter = filter_
+        self.predicate = predicate
+        watched = predicate.watched
+        #: What it was sent last; None if its condition does not care.
+        self.last = LastValues(watched, memory) if watched else None
+        self.group: Group | None = None
+        #: The route of messages that only this subscription wants; made when it is needed.
+        self.route: Route | None = None
+
+
+class RouteConditions:
+    """What a route with conditions on it knows."""
+
+    __slots__ = ("effort", "event", "is_birth", "matched", "may_read", "tables")
+
+    def __init__(
+        self,
+        event: EventType,
+        tables: tuple[Conditions[Conditional], ...],
+        matched: dict[Receiver, list[Held]],
+        *,
+        is_birth: bool,
+        may_read: Callable[[Receiver], bool] | None = None,
+    ) -> None:
+        self.event = event
+        self.tables = tables
+        #: Who may read the topic at all; None when everybody may.
+        self.may_read = may_read
+        #: The subscriptions without a condition, by receiver.
+        self.matched = matched
+        #: The topic carries Sparkplug births, which are read whoever is subscribed.
+        self.is_birth = is_birth
+        #: What asking about one message counts towards the work of a turn; weighed again with every chunk.
+        self.effort = 1
+        self.weigh()
+
+    def weigh(self) -> None:
+        """Conditions come and go, and what they cost is added up for every message: too often to be asked each time."""
+        tables = self.tables
+        self.effort = tables[0].effort if len(tables) == 1 else sum([table.effort for table in tables]) or 1
+
+
+class Route:
+    """Who gets the messages of a topic."""
+
+    __slots__ = (
+        "_before",
+        "_period",
+        "_recent",
+        "conditions",
+        "grants",
+        "groups",
+        "has_receivers",
+        "heat",
+        "is_conditional",
+        "is_given",
+        "is_simple",
+        "level",
+    )
+
+    def __init__(
+        self,
+        grants: tuple[Grant, ...],
+        groups: tuple[Group, ...],
+        level: int,
+        conditions: RouteConditions | None = None,
+    ) -> None:
+        self.grants = grants
+        self.groups = groups
+        #: What has to be asked of a message before its receivers are known; None when they are.
+        self.conditions = conditions
+        self.is_conditional = conditions is not None
+        #: Whether anybody may get a message.
+        self.has_receivers = bool(grants or groups or conditions)
+        #: Live subscribers of the topic, as the heat paper counts them; a route is forgotten when they change.
+        self.heat: float = len(grants) + sum(len(group.members) for group in groups)
+        #: The heat was given from outside, and deliveries do not add to it.
+        self.is_given = False
+        if conditions is not None:
+            self.heat += sum(map(len, conditions.tables))
+        #: Deliveries in the current and in the last period, for a heat that counts them.
+        self._recent = self._before = self._period = 0
+        #: The level that topic rules give; -1 when none does.
+        self.level = level
+        #: Neither No Local nor shared subscriptions nor conditions: every grant gets every message.
+        self.is_simple = not (groups or self.is_conditional or any(grant.no_local or grant.marks for grant in grants))
+
+    def given(self, heat: float) -> Route:
+        """The same route for a topic with a heat from outside."""
+        route = copy(self)
+        route.heat = heat
+        route.is_given = True
+        return route
+
+    def heat_with(self, weight: float, messages: int, period: int) -> float:
+        """Subscribers plus weighted deliveries of the last whole period; counts these messages."""
+        if period != self._period:
+            self._before = self._recent if period == self._period + 1 else 0
+            self._recent = 0
+            self._period = period
+        self._recent += messages * len(self.grants)
+        return self.heat + int(weight * self._before)
+
+
+def grant_for(receiver: Receiver, subscriptions: list[Held]) -> Grant:
+    """Fold the subscriptions of one receiver that match one topic."""
+    grant = Grant(
+        receiver,
+        max(held.options.qos for held in subscriptions),
+        identifiers=b"".join(_IDENTIFIER + encode_varint(held.identifier) for held in subscriptions if held.identifier),
+        keep_retain=any(held.options.retain_as_published for held in subscriptions),
+        no_local=any(held.options.no_local for held in subscriptions),
+    )
+    if grant.no_local:
+        others = [held for held in subscriptions if not held.options.no_local]
+        grant.others = grant_for(receiver, others) if others else None
+    return grant
+
+
+def folded(receiver: Receiver, subscriptions: list[Held]) -> Grant:
+    """The grant of one subscription is the same on every route; only several together need one of their own."""
+    if len(subscriptions) > 1:
+        return grant_for(receiver, subscriptions)
+    held = subscriptions[0]
+    if held.grant is None:
+        held.grant = grant_for(receiver, subscriptions)
+    return held.grant
