@@ -1,4 +1,4 @@
-"""What every test may ask for: tools that are not Python, and Hypothesis settings that suit slow machines."""
+"""What every test may ask for: tools that are not Python, and examples that are the same in every run."""
 
 from __future__ import annotations
 
@@ -11,12 +11,21 @@ from collections.abc import Callable
 import pytest
 from hypothesis import HealthCheck, settings
 
-# A deadline measures the machine, not the code; the same examples in every run of a build make failures repeatable.
-settings.register_profile("here", deadline=None)
+from tests.kits.examples import EVERY_DAY
+
+# The test command says the same each time it is given: the same examples, none that an earlier run left behind, and no
+# limit that measures the machine instead of the code.  `make explore` looks for examples that nobody has tried.
 settings.register_profile(
-    "ci", deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+    "repeat",
+    max_examples=EVERY_DAY,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
 )
-settings.load_profile("ci" if os.environ.get("CI") == "true" else "here")
+settings.register_profile("explore", settings.get_profile("repeat"), derandomize=False, max_examples=10 * EVERY_DAY)
+settings.load_profile("repeat")
 
 
 # A shell starts what runs in its background with SIGINT ignored, and so would every process that a test starts and

@@ -4,10 +4,10 @@ from collections import Counter
 from time import perf_counter
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
+from tests.kits.examples import examples
 from tests.kits.world import World
 from tests.match.topics import filters, names
 from tieline.core.routes import Routes, grant_for
@@ -131,7 +131,7 @@ def _identifiers(encoded: bytes) -> list[int]:
 
 
 TestMemory = Memory.TestCase
-TestMemory.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)
+TestMemory.settings = examples(60, stateful_step_count=60)
 
 
 def held(filter_: str, **options: object) -> Held:
