@@ -12,5 +12,4 @@ EVERY_DAY: Final = 100
 
 def examples(count: int, **others: Any) -> settings:
     """Settings for ``count`` examples in the profile of every day; ``others`` are those of Hypothesis."""
-    most: int = settings.default.max_examples  # type: ignore[attr-defined]
-    return settings(max_examples=max(1, count * most // EVERY_DAY), **others)
+    return settings(max_examples=max(1, count * settings().max_examples // EVERY_DAY), **others)

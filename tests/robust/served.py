@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.kits.dial import Dial, dial
-from tests.kits.patience import until
+from tests.kits.patience import PATIENCE_S, until
 from tests.robust.arena import Pair, shrink
 
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
@@ -105,7 +105,7 @@ def serving(folder: Path, limits: str = "", mqtt: str = "") -> Iterator[Served]:
     finally:
         process.send_signal(signal.SIGTERM)
         try:
-            process.wait(10)
+            process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 import pytest
 
+from tests.kits.patience import PATIENCE_S
 from tests.net.logserver.conftest import Serve, Server, told
 from tests.net.logserver.writing import Writer, fill, record
 from tieline.conf.schema import Auth, Settings
@@ -178,7 +179,7 @@ def test_readers_that_leave_midway_make_room_for_others(late: Late) -> None:
         started.append(reader)
     for reader in started:
         reader.kill()
-        reader.communicate(timeout=10)
+        reader.communicate(timeout=PATIENCE_S)
     assert late.server.read(f"/v1/read?from={first + 7_990}").offsets == list(range(first + 7_990, first + 8_000))
 
 
@@ -253,7 +254,7 @@ def test_a_signal_ends_it_also_while_somebody_is_connected(
     server = serve(stored.data)
     idle = socket.create_connection(("127.0.0.1", server.port))
     server.process.send_signal(number)
-    printed, log = server.process.communicate(timeout=20)
+    printed, log = server.process.communicate(timeout=PATIENCE_S)
     idle.close()
     assert (server.process.returncode, printed) == (0, "")
     assert "Traceback" not in log
@@ -275,7 +276,7 @@ def test_a_reader_that_stops_costs_a_few_batches_and_does_not_keep_the_server_al
         time.sleep(2)  # time enough for a server without manners to read all 200 MB
         assert _resident(server) - before < 100_000_000
         server.process.terminate()
-        _, log = server.process.communicate(timeout=20)
+        _, log = server.process.communicate(timeout=PATIENCE_S)
     assert server.process.returncode == 0 and "Traceback" not in log
 
 

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.kits.patience import PATIENCE_S
 from tests.net.logserver.writing import record as logged
 from tests.pipeline.decode.records import prop, record, table
 from tests.pipeline.lake import kit
@@ -39,7 +40,7 @@ def once(spark: SparkSession, lake: Lake, served: Any, **more: Any) -> Any:
     landed: list[Landed] = []
     running = Running(spark, lake, Logs([served.url], **more), on_landed=landed.append)
     running.start(once=True)
-    assert running.wait(50)
+    assert running.wait(200)
     return landed
 
 
