@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.kits.patience import PATIENCE_S
 from tests.net.logserver.writing import record as logged
 from tests.pipeline.decode.records import prop, record, table
 from tests.pipeline.lake import kit
