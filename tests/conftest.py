@@ -7,11 +7,20 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.kits.examples import EVERY_DAY
+
+_HERE = Path(__file__).parent
+#: Tests of the planner, and those among them that search: compiling the loops takes a minute, so one process does it.
+_PLANNING = ("plan", "cli/plan", "cli/test_plan.py", "bench/test_plan.py")
+_SEARCHING = (
+    *("plan/search", "plan/adapt", "plan/loops", "plan/reduce"),
+    *("plan/test_solve.py", "plan/test_explain.py", "cli/test_plan.py"),
+)
 
 # The test command says the same each time it is given: the same examples, none that an earlier run left behind, and no
 # limit that measures the machine instead of the code.  `make explore` looks for examples that nobody has tried.
@@ -51,15 +60,31 @@ def need(tool: str) -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where tests run in several processes, those of a file share one; so do all that share a Spark session.
+    """Where tests run in several processes, those of a file share one; so do all that share a Spark session or loops.
 
-    Whichever of the latter comes first waits for a JVM, and each for Python processes, so they get more time.
+    Whichever of these comes first waits for a JVM, or for the compiler, so they get more time.
     """
     for item in items:
-        needs_spark = "spark" in getattr(item, "fixturenames", ())
-        if needs_spark and item.get_closest_marker("timeout") is None:
-            item.add_marker(pytest.mark.timeout(300))
-        item.add_marker(pytest.mark.xdist_group("spark" if needs_spark else str(item.path)))
+        group = str(item.path)
+        if "spark" in getattr(item, "fixturenames", ()):
+            group = "spark"
+        elif _is_among(item, _PLANNING):
+            group = "plan"
+        if group in {"spark", "plan"} and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(900))
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """The loops of the planner's search are compiled, or loaded, before a test that counts seconds begins."""
+    if _is_among(item, _SEARCHING):
+        from tieline.plan.search.warm import warm
+
+        warm()
+
+
+def _is_among(item: pytest.Item, places: tuple[str, ...]) -> bool:
+    return any(item.path.is_relative_to(_HERE / each) for each in places)
 
 
 @pytest.fixture

@@ -215,4 +215,5 @@ def test_a_search_in_vain_is_cut_into_portions() -> None:
             broker.tick(0.0)
         longest, turns, total = max(longest, lines.count), turns + 1, total + lines.count
         assert turns < 100_000
-    assert longest < 80_000 < 800_000 < total
+    assert longest < 80_000
+    assert total > 800_000, "or the example shows nothing"
