@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from tests.kits.examples import EVERY_DAY
 
@@ -35,6 +36,10 @@ settings.register_profile(
 )
 settings.register_profile("explore", settings.get_profile("repeat"), derandomize=False, max_examples=10 * EVERY_DAY)
 settings.load_profile("repeat")
+
+# Hypothesis tries constants that it finds in the modules loaded so far, which depend on the tests that ran before in
+# the same process.  It has no setting for that; test_examples.py notices if this no longer helps.
+setattr(providers, "_get_local_constants", lambda: providers._local_constants)  # noqa: B010 - it is not ours
 
 
 # A shell starts what runs in its background with SIGINT ignored, and so would every process that a test starts and
