@@ -12,8 +12,9 @@ STAMP := $(VENV)/.installed
 EXTRAS := bench connect delta java log numba payloads pipeline plan sim web
 LOCKS := $(foreach set,base $(EXTRAS) test,requirements/$(set).txt)
 PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup
+SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 
-.PHONY: help install demo test test-core test-cluster check format bench docs spec fuzz lock peers clean
+.PHONY: help install demo test test-core test-cluster explore check format bench docs spec fuzz lock peers clean
 
 help: ## print this list
 	@printf '\n  \033[1mTieline\033[0m: make …\n\n'
@@ -45,6 +46,11 @@ test-core: $(STAMP) ## the pure layers alone: no sockets, no processes, two minu
 
 test-cluster: $(STAMP) ## Spark on a cluster and behind Connect, kills, the demo: ten minutes
 	@$(BIN)/python -m pytest -m slow tests/pipeline tests/cli/demo tests/cli/test_doctor.py
+
+explore: $(STAMP) ## the properties alone, with ten times as many examples, other ones each time
+	@echo "Exploring with SEED=$(SEED)."
+	@$(PYTEST) -m "hypothesis and not slow" --hypothesis-profile=explore --hypothesis-seed=$(SEED) --timeout=0 $(ARGS) || { \
+	  echo "The same examples again: make explore SEED=$(SEED) ARGS='the name of the test that failed'"; exit 1; }
 
 check: $(STAMP) ## style, types and the direction of imports
 	@$(BIN)/ruff check

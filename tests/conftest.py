@@ -1,4 +1,4 @@
-"""What every test may ask for: tools that are not Python, and Hypothesis settings that suit slow machines."""
+"""What every test may ask for: tools that are not Python, and examples that are the same in every run."""
 
 from __future__ import annotations
 
@@ -7,16 +7,39 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
-# A deadline measures the machine, not the code; the same examples in every run of a build make failures repeatable.
-settings.register_profile("here", deadline=None)
-settings.register_profile(
-    "ci", deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+from tests.kits.examples import EVERY_DAY
+
+_HERE = Path(__file__).parent
+#: Tests of the planner, and those among them that search: compiling the loops takes a minute, so one process does it.
+_PLANNING = ("plan", "cli/plan", "cli/test_plan.py", "bench/test_plan.py")
+_SEARCHING = (
+    *("plan/search", "plan/adapt", "plan/loops", "plan/reduce"),
+    *("plan/test_solve.py", "plan/test_explain.py", "cli/test_plan.py"),
 )
-settings.load_profile("ci" if os.environ.get("CI") == "true" else "here")
+
+# The test command says the same each time it is given: the same examples, none that an earlier run left behind, and no
+# limit that measures the machine instead of the code.  `make explore` looks for examples that nobody has tried.
+settings.register_profile(
+    "repeat",
+    max_examples=EVERY_DAY,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("explore", settings.get_profile("repeat"), derandomize=False, max_examples=10 * EVERY_DAY)
+settings.load_profile("repeat")
+
+# Hypothesis tries constants that it finds in the modules loaded so far, which depend on the tests that ran before in
+# the same process.  It has no setting for that; test_examples.py notices if this no longer helps.
+setattr(providers, "_get_local_constants", lambda: providers._local_constants)  # noqa: B010 - it is not ours
 
 
 # A shell starts what runs in its background with SIGINT ignored, and so would every process that a test starts and
@@ -42,15 +65,31 @@ def need(tool: str) -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where tests run in several processes, those of a file share one; so do all that share a Spark session.
+    """Where tests run in several processes, those of a file share one; so do all that share a Spark session or loops.
 
-    Whichever of the latter comes first waits for a JVM, and each for Python processes, so they get more time.
+    Whichever of these comes first waits for a JVM, or for the compiler, so they get more time.
     """
     for item in items:
-        needs_spark = "spark" in getattr(item, "fixturenames", ())
-        if needs_spark and item.get_closest_marker("timeout") is None:
-            item.add_marker(pytest.mark.timeout(300))
-        item.add_marker(pytest.mark.xdist_group("spark" if needs_spark else str(item.path)))
+        group = str(item.path)
+        if "spark" in getattr(item, "fixturenames", ()):
+            group = "spark"
+        elif _is_among(item, _PLANNING):
+            group = "plan"
+        if group in {"spark", "plan"} and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(900))
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """The loops of the planner's search are compiled, or loaded, before a test that counts seconds begins."""
+    if _is_among(item, _SEARCHING):
+        from tieline.plan.search.warm import warm
+
+        warm()
+
+
+def _is_among(item: pytest.Item, places: tuple[str, ...]) -> bool:
+    return any(item.path.is_relative_to(_HERE / each) for each in places)
 
 
 @pytest.fixture

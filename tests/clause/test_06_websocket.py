@@ -13,6 +13,7 @@ from websockets.typing import Subprotocol
 
 from tests.clause import raw
 from tests.clause.marker import clause
+from tests.kits.patience import PATIENCE_S
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.codec import encode
 from tieline.wire.frames import Framer
@@ -30,7 +31,6 @@ from tieline.wire.packets import (
 
 BOTH = pytest.mark.parametrize("version", [5, 4], ids=["v5", "v311"])
 MQTT = [Subprotocol("mqtt")]
-PATIENCE_S = 10.0
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,8 @@ from typing import Protocol
 
 import pytest
 
+from tests.kits.patience import PATIENCE_S
+
 Run = subprocess.CompletedProcess[str]
 
 
@@ -25,7 +27,7 @@ def _tieline() -> Tieline:
     def run(*words: str, stdin: str = "") -> Run:
         return subprocess.run(
             [sys.executable, "-m", "tieline", *words],
-            input=stdin, capture_output=True, text=True, timeout=30, check=False,
+            input=stdin, capture_output=True, text=True, timeout=PATIENCE_S, check=False,
         )  # fmt: skip
 
     return run
@@ -48,7 +50,7 @@ def _start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     for process in started:
         if process.poll() is None:
             process.terminate()
-        process.communicate(timeout=10)
+        process.communicate(timeout=PATIENCE_S)
 
 
 class Served:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.kits.patience import PATIENCE_S
 from tests.net.logserver.writing import Writer, fill, record
 from tieline.cli.log import GAP
 from tieline.cli.main import main
@@ -182,7 +183,7 @@ def test_a_tail_follows_until_it_is_interrupted(start: Start, tmp_path: Path) ->
         writer.append([record(each) for each in range(number, number + 5)])
         assert [int(tail.stdout.readline().split()[0]) for _ in range(5)] == list(range(number, number + 5))
     tail.send_signal(signal.SIGINT)
-    printed, told = tail.communicate(timeout=10)
+    printed, told = tail.communicate(timeout=PATIENCE_S)
     assert (tail.returncode, printed, told) == (0, "", "")
     writer.close()
 
@@ -194,7 +195,7 @@ def test_a_tail_whose_reader_has_gone_ends_by_itself(start: Start, tmp_path: Pat
     assert tail.stdout is not None
     tail.stdout.readline()
     tail.stdout.close()
-    assert tail.wait(timeout=10) == FAILED
+    assert tail.wait(timeout=PATIENCE_S) == FAILED
     assert tail.stderr is not None and tail.stderr.read() == ""
     tail.stdout = None
     writer.close()
@@ -213,7 +214,7 @@ def test_a_tail_begins_at_the_end_and_says_what_it_missed(start: Start, log: Log
     writer.append([record(10)])
     assert tail.stdout is not None and tail.stdout.readline().split()[0] == "10"
     tail.send_signal(signal.SIGINT)
-    assert tail.wait(timeout=10) == 0
+    assert tail.wait(timeout=PATIENCE_S) == 0
     writer.close()
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tieline
+from tests.kits.patience import PATIENCE_S
 from tieline.cli.main import VERBS
 from tieline.version import __version__
 
@@ -91,5 +92,5 @@ def test_the_front_door_loads_no_room(tmp_path: Path) -> None:
         "import sys; import tieline.cli.main, tieline.cli.serve; "
         "print([name for name in ('paho', 'rich', 'matplotlib', 'numpy', 'pydantic') if name in sys.modules])"
     )
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30)
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE_S)
     assert shown.stdout.strip() == "[]"

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Served, Tieline
+from tests.kits.patience import PATIENCE_S
 
 Start = Callable[..., "subprocess.Popen[str]"]
 
@@ -29,7 +30,7 @@ def subscribed(start: Start, served: Served, *words: str) -> subprocess.Popen[st
 
 
 def output(process: subprocess.Popen[str]) -> str:
-    printed, _log = process.communicate(timeout=10)
+    printed, _log = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0
     return printed
 
@@ -148,7 +149,7 @@ def test_a_signal_ends_politely(tieline: Tieline, start: Start, served: Served, 
     wills = subscribed(start, served, "-t", "will", "-W", "3")
     leaving = subscribed(start, served, "-t", "x", "--will-topic", "will", "--will-payload", "died")
     leaving.send_signal(number)
-    _printed, log = leaving.communicate(timeout=10)
+    _printed, log = leaving.communicate(timeout=PATIENCE_S)
     assert leaving.returncode == (0 if number == signal.SIGTERM else 130)
     assert "Traceback" not in log and "DISCONNECT" in log
     wills.terminate()
@@ -165,7 +166,7 @@ def test_a_killed_client_leaves_its_will(start: Start, served: Served) -> None:
 def test_a_reader_that_leaves_is_no_error(tieline: Tieline, served: Served) -> None:
     tieline("pub", "-p", served.port, "-t", "pipe", "-m", "x", "-r")
     command = f"{sys.executable} -m tieline sub -p {served.port} -t pipe -W 5 | true"
-    shown = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=20, check=False)
+    shown = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert shown.stderr == ""
 
 
@@ -180,8 +181,8 @@ def test_a_broker_that_goes_away_is_one_sentence(start: Start, tmp_path: Path) -
         process.stdin.flush()
         assert output(receiver) == "one\n"
         served.process.kill()
-        served.process.wait(10)
-        _printed, said = process.communicate("two\n", timeout=20)
+        served.process.wait(PATIENCE_S)
+        _printed, said = process.communicate("two\n", timeout=PATIENCE_S)
     assert process.returncode == 1
     assert said.startswith("tieline: ") and "Traceback" not in said
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kits.check_store import LateStore
+from tests.kits.examples import examples
 from tests.kits.world import Client, World, configured
 from tieline.conf.schema import Class, Settings
 from tieline.core.account import NO_LEVEL, ON_ARRIVAL, Drop
@@ -139,7 +140,7 @@ steps = st.one_of(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.lists(steps, min_size=5, max_size=60), st.sampled_from(("refuse", "oldest")), st.booleans())
 def test_published_is_delivered_or_waits_or_has_a_name(
     story: list[tuple[Any, ...]], full: str, has_store: bool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core import content_oracle as told
@@ -14,6 +14,7 @@ from tests.core.content import content_settings
 from tests.core.content_oracle import CLIENTS, Action, Ledger, Received, conversations
 from tests.core.conversation import _pieces, write_out
 from tests.core.story import impatience
+from tests.kits.examples import examples
 from tests.kits.invariants import check
 from tests.kits.world import GENESIS, NO_LIMIT, configured
 from tieline.core.broker import Broker
@@ -120,7 +121,7 @@ def compare(actions: list[Action], versions: list[int]) -> None:
 _versions = st.lists(st.sampled_from((4, 5)), min_size=CLIENTS, max_size=CLIENTS)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(conversations(), _versions)
 def test_deliveries_are_those_of_the_ledger_whichever_way_packets_take(
     actions: list[Action], versions: list[int]
@@ -129,7 +130,7 @@ def test_deliveries_are_those_of_the_ledger_whichever_way_packets_take(
 
 
 @pytest.mark.slow
-@settings(max_examples=600, deadline=None)
+@examples(600)
 @given(conversations(), _versions)
 def test_deliveries_are_those_of_the_ledger_in_many_conversations(actions: list[Action], versions: list[int]) -> None:
     compare(actions, versions)

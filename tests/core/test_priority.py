@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.test_backlog import AWHILE, CLASSES, pair, publish, session_of
 from tests.core.test_backlog import settings as configured
+from tests.kits.examples import examples
 from tests.kits.world import Client, World, payloads, topics
 from tieline.conf.schema import Class
 from tieline.core.account import Drop
@@ -113,7 +114,7 @@ def test_heat_is_the_number_of_subscribers_a_topic_has() -> None:
     assert heats(watcher) == {"a/1": 5, "a/2": 2, "b": 1}
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     st.lists(
         st.tuples(st.integers(0, 5), st.sampled_from(["a/1", "a/+", "#", "$share/g/a/1"]), st.booleans()), max_size=40
@@ -277,7 +278,7 @@ def test_a_topic_that_need_not_keep_its_order() -> None:
     assert payloads(subscriber.messages()) == [b"free/a 1", b"tied/a 0", b"tied/a 1", b"free/a 0"]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.sampled_from(names()),
     st.lists(

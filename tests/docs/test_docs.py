@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.kits.patience import PATIENCE_S
 from tieline.conf.load import loads
 from tieline.core.account import Drop
 from tieline.core.client import Hold
@@ -109,7 +110,7 @@ def test_every_test_shown_passes(page: Path, tmp_path: Path) -> None:
 
 def _run(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-W", "error", *words]
-    return subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
 
 def _named(text: str) -> set[str]:

@@ -20,6 +20,7 @@ from tests.interop.clients.with_gmqtt import GmqttClient
 from tests.interop.clients.with_mqttjs import INSTALL_S, MqttjsClient, Node, install
 from tests.interop.clients.with_paho import PahoClient
 from tests.kits.certificates import Certificates, issue
+from tests.kits.patience import PATIENCE_S
 from tieline import Settings
 from tieline.conf.urls import parse
 from tieline.pytest_plugin import BrokerThread
@@ -72,7 +73,7 @@ def served_urls(certificates: Certificates, tmp_path_factory: pytest.TempPathFac
             yield {parse(url).scheme: url for url in found}
         finally:
             process.terminate()
-            output, errors = process.communicate(timeout=10)
+            output, errors = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, output, errors) == (0, "", "")
 
 

@@ -15,12 +15,13 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from tests.conftest import need
-from tests.interop.clients.client import PATIENCE_S, Client, Options, Where
+from tests.interop.clients.client import Client, Options, Where
 from tests.interop.clients.with_aiomqtt import AiomqttClient
 from tests.interop.clients.with_gmqtt import GmqttClient
 from tests.interop.clients.with_mqttjs import MqttjsClient, MqttjsError
 from tests.interop.clients.with_paho import PahoClient
 from tests.interop.conftest import Connect, _connector
+from tests.kits.patience import PATIENCE_S
 from tieline.conf.urls import parse
 
 CONFIGURATION = """\
@@ -54,7 +55,7 @@ def content_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             yield url
         finally:
             process.terminate()
-            output, errors = process.communicate(timeout=10)
+            output, errors = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, output, errors) == (0, "", "")
 
 

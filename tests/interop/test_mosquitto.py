@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from tests.conftest import need
-from tests.interop.clients.client import PATIENCE_S, Options, Where
+from tests.interop.clients.client import Options, Where
 from tests.interop.clients.with_paho import PahoClient
 from tests.kits.certificates import Certificates
-from tests.kits.patience import until
+from tests.kits.patience import PATIENCE_S, until
 from tieline.conf.urls import parse
 from tieline.pytest_plugin import BrokerThread
 

@@ -9,8 +9,8 @@ from itertools import count
 import pytest
 
 from tests.conftest import need
-from tests.interop.clients.client import PATIENCE_S
 from tests.interop.conftest import Connect
+from tests.kits.patience import PATIENCE_S
 from tieline import Settings
 from tieline.conf.schema import Class, Priority
 from tieline.pytest_plugin import BrokerThread

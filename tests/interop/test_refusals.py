@@ -6,11 +6,12 @@ from typing import Any, ClassVar
 
 import pytest
 
-from tests.interop.clients.client import PATIENCE_S, LastWill, Options, Where
+from tests.interop.clients.client import LastWill, Options, Where
 from tests.interop.clients.with_mqttjs import MqttjsClient, MqttjsError, Node
 from tests.interop.clients.with_paho import PahoClient
 from tests.interop.conftest import Connect
 from tests.kits.certificates import Certificates
+from tests.kits.patience import PATIENCE_S
 from tieline.conf.urls import parse
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.reason import Reason

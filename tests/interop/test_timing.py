@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.kits.dial import Dial, dial, hang_up
-from tests.kits.patience import until
+from tests.kits.patience import PATIENCE_S, until
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.packets import Connack, Connect, Disconnect, Pingreq, Pingresp, Publish, Will
 from tieline.wire.reason import Reason
@@ -40,14 +40,14 @@ def test_silence_ends_the_connection_and_publishes_the_will(url: str, topic: str
         if version == 5:
             silent.expect(Disconnect, reason=Reason.KEEP_ALIVE_TIMEOUT)
         silent.expect_end()
-        assert 1.4 < monotonic() - began < 10
+        assert monotonic() - began > 1.4
     watcher.expect(Publish, payload=b"silent")
 
 
 def test_a_ping_is_a_sign_of_life(url: str, topic: str) -> None:
-    with dial(url, f"{topic}/alive", keep_alive=1) as alive:
+    with dial(url, f"{topic}/alive", keep_alive=2) as alive:
         began = monotonic()
-        while monotonic() - began < 2:
+        while monotonic() - began < 3.5:  # the broker waits for half as long again, which is 3 s
             alive.send(Pingreq())
             alive.expect(Pingresp)
             alive.sock.settimeout(0.5)
@@ -62,7 +62,7 @@ def test_a_will_waits_for_its_delay(url: str, topic: str, watcher: Dial) -> None
     began = monotonic()
     hang_up(lost.sock)
     watcher.expect(Publish, payload=b"late")
-    assert 0.9 < monotonic() - began < 10
+    assert monotonic() - began > 0.9
 
 
 def test_a_session_ends_when_it_has_expired(broker: BrokerThread, url: str, topic: str, watcher: Dial) -> None:
@@ -71,7 +71,7 @@ def test_a_session_ends_when_it_has_expired(broker: BrokerThread, url: str, topi
     began = monotonic()
     hang_up(dial(url, name, will=will, properties={"session_expiry_interval": 1}).sock)
     watcher.expect(Publish, payload=b"expired")
-    assert 0.9 < monotonic() - began < 10
+    assert monotonic() - began > 0.9
     assert broker.ask(lambda core: name not in core.sessions)
 
 
@@ -81,8 +81,9 @@ def test_a_message_that_has_expired_is_not_delivered(broker: BrokerThread, url: 
     with dial(url, name, **durable) as client:
         client.subscribe(topic, 1)
     until(lambda: broker.ask(lambda core: core.sessions[name].connection is None), "the broker has noticed")
+    before = monotonic()
     with dial(url, f"{topic}/sender") as sender:
-        for seconds in (1, 60):
+        for seconds in (1, 3_600):
             sender.send(
                 Publish(
                     topic=topic,
@@ -97,8 +98,8 @@ def test_a_message_that_has_expired_is_not_delivered(broker: BrokerThread, url: 
         # the wait is the test: nothing else happens when a message expires
         until(lambda: monotonic() - began > 1.1, "the first one has expired")
     with dial(url, name, **durable) as client:
-        message = client.expect(Publish, payload=b"60")
-        assert 55 < message.properties["message_expiry_interval"] < 60
+        message = client.expect(Publish, payload=b"3600")
+        assert 3_600 - (monotonic() - before) - 1 <= message.properties["message_expiry_interval"] < 3_600
 
 
 def test_the_newer_connection_takes_over(url: str, topic: str, watcher: Dial) -> None:
@@ -122,7 +123,7 @@ def test_a_client_that_takes_itself_over_again_and_again(broker: BrokerThread, u
     *old, last = clients
     ended = 0
     for client in clients:
-        client.sock.settimeout(0.2 if client is last else 5)
+        client.sock.settimeout(0.2 if client is last else PATIENCE_S)
         try:
             packet = client.receive()
         except TimeoutError:

@@ -13,9 +13,10 @@ from random import Random
 from typing import Final
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kits.examples import examples
 from tieline.match.box import ANY, GREATEST, LEAST, MISSING, Box, above, below, everything
 from tieline.match.index import Index
 
@@ -45,9 +46,9 @@ class Oracle:
         return sorted({id for id, box in self.boxes if box.covers(inner)})
 
 
-def check_index(make: Make, *, examples: int = 30) -> None:
+def check_index(make: Make, *, count: int = 30) -> None:
     """Assert everything that an index owes."""
-    check_script(make, examples=examples)
+    check_script(make, count=count)
     check_crowd(make)
     check_missing(make)
     check_refusals(make)
@@ -88,10 +89,10 @@ def box_of(intervals: Sequence[tuple[float, float]]) -> Box:
     return Box(tuple(lo for lo, _ in intervals), tuple(hi for _, hi in intervals))
 
 
-def check_script(make: Make, *, examples: int) -> None:
+def check_script(make: Make, *, count: int) -> None:
     """Any changes in any order leave an index that agrees with the reference."""
 
-    @settings(max_examples=examples)
+    @examples(count)
     @given(st.data(), st.integers(1, _MOST_DIMENSIONS))
     def follow(data: st.DataObject, dimensions: int) -> None:
         index, oracle = make(dimensions), Oracle()

@@ -11,9 +11,10 @@ from copy import copy
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kits.examples import examples
 from tieline.sched.levels import DEFAULTS, LEVELS, URGENT, Patience, Rules
 from tieline.sched.policy import Policy, Window
 from tieline.sched.waiting import Waiting
@@ -114,7 +115,7 @@ def rules(draw: st.DrawFn) -> Rules:
 
 
 def _check_scripts(make: Make) -> None:
-    @settings(max_examples=40)
+    @examples(40)
     @given(rules(), _ROUNDS)
     def follow(rules: Rules, rounds: list[tuple[list[Arrive], Step]]) -> None:
         script = _Script(make, rules)
@@ -342,7 +343,7 @@ class Link:
 def _check_timeouts(make: Make) -> None:
     """Under endless traffic above, a message gets through in time, one for every slot of its period."""
 
-    @settings(max_examples=15)
+    @examples(15)
     @given(st.integers(1, URGENT), st.floats(0.2, 2.0), st.integers(1, 3), st.integers(50, 1000))
     def serve(above: int, period_s: float, frequency: int, size: int) -> None:
         low, normal, important, urgent = (replace(traffic, deadline_s=traffic.timeout_s / 2) for traffic in DEFAULTS)
@@ -376,7 +377,7 @@ def _check_timeouts(make: Make) -> None:
 def _check_shares(make: Make) -> None:
     """Under endless traffic at every level, each gets at least the share of bytes that it was promised."""
 
-    @settings(max_examples=15)
+    @examples(15)
     @given(rules(), st.lists(st.integers(20, 1500), min_size=LEVELS, max_size=LEVELS))
     def serve(rules: Rules, sizes: list[int]) -> None:
         policy = make(rules)
@@ -398,7 +399,7 @@ def _check_shares(make: Make) -> None:
 def _check_full(make: Make) -> None:
     """A level that asks for no more than half of its share loses nothing to a flood above it."""
 
-    @settings(max_examples=15)
+    @examples(15)
     @given(st.integers(1, 2), st.integers(20, 500), st.integers(100, 1000), st.integers(10, 100))
     def serve(above: int, low_size: int, high_size: int, room: int) -> None:
         policy = make(Rules())

@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
+from tests.kits.examples import examples
 from tieline.match import conditions
 from tieline.match.change import ChangeMemory, LastValues
 from tieline.match.conditions import BOXES_PER_EFFORT, FEW, MOST_FEW, Conditions
@@ -123,7 +123,7 @@ class Table(RuleBasedStateMachine):
 
 
 TestTable = Table.TestCase
-TestTable.settings = settings(max_examples=60, stateful_step_count=25)
+TestTable.settings = examples(60, stateful_step_count=25)
 
 
 def _table(event: EventType, *texts: str) -> tuple[Conditions[Watcher], list[Watcher]]:

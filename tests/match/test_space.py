@@ -6,9 +6,10 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kits.examples import examples
 from tieline.match import space_arrays
 from tieline.match.box import GREATEST, LEAST, MISSING, Box, above, below, everything
 from tieline.match.curve import key
@@ -76,7 +77,7 @@ def test_the_key_is_that_of_the_cell_with_a_table_and_without(data: st.DataObjec
 
 
 @given(st.data())
-@settings(max_examples=50)
+@examples(50)
 def test_a_cell_s_box_holds_exactly_its_points(data: st.DataObject) -> None:
     space = data.draw(spaces())
     point = data.draw(points(space))
@@ -102,7 +103,7 @@ def test_a_cell_without_a_number_has_an_empty_box() -> None:
 
 
 @given(st.data())
-@settings(max_examples=50)
+@examples(50)
 def test_arrays_agree_with_single_points(data: st.DataObject) -> None:
     space = data.draw(spaces())
     some = data.draw(st.lists(points(space), min_size=1, max_size=8))

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from statistics import median
 from time import monotonic
 
 import pytest
@@ -188,17 +189,19 @@ def test_top_reads_a_running_broker(serve: _Serve, tmp_path: Path) -> None:
 
 def test_the_management_channel_answers_at_once(serve: _Serve, tmp_path: Path) -> None:
     process = serve("--listen", _FREE)
-    began = monotonic()
+    took = []
     for _ in range(10):
         with socket.socket(socket.AF_UNIX) as sock, sock.makefile("rwb") as lines:
             sock.settimeout(PATIENCE_S)
             sock.connect(str(tmp_path / "data" / "tieline.sock"))
             for _ in range(3):
+                began = monotonic()
                 lines.write(b'{"do": "top"}\n')
                 lines.flush()
                 assert json.loads(lines.readline())["name"] == "tieline"
-    # half a second for each would be too slow to look at; the bound leaves room for a busy machine
-    assert monotonic() - began < 2
+                took.append(monotonic() - began)
+    # half a second for each would be too slow to look at; the median does not know of pauses of the machine
+    assert median(took) < 0.25
     assert process.end()[0] == 0
 
 

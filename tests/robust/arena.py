@@ -156,6 +156,10 @@ class Arena:
         """Run a question in the broker's own thread."""
         return self._thread.ask(question)
 
+    def spent_s(self) -> float:
+        """Processor time that the broker's thread has taken so far."""
+        return self.ask(lambda _: thread_time())
+
     def take_longest_turn(self) -> float:
         """The longest turn of the broker's loop since the last call, in seconds of the thread's own processor time.
 

@@ -22,7 +22,8 @@ from time import monotonic, sleep
 from typing import Final
 
 from tests.kits.dial import Dial
-from tests.robust.remembering import PATIENCE_S, WINDOW, Client, Flow, Publisher, Subscriber
+from tests.kits.patience import PATIENCE_S
+from tests.robust.remembering import WINDOW, Client, Flow, Publisher, Subscriber
 from tieline.wire.packets import Publish, Suback, Subscribe, Subscription
 
 RETAINED_TOPICS: Final = 5

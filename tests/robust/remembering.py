@@ -12,6 +12,7 @@ from collections import defaultdict
 from contextlib import suppress
 from typing import Final
 
+from tests.kits.patience import PATIENCE_S
 from tieline.wire.codec import encode
 from tieline.wire.frames import Framer
 from tieline.wire.packets import (
@@ -35,8 +36,6 @@ Flow = tuple[str, str, int]
 _LARGEST: Final = 268_435_460
 #: Unacknowledged messages of one publisher.
 WINDOW: Final = 60
-#: A broker that takes longer to answer fails the test.
-PATIENCE_S: Final = 30.0
 
 
 class Client:

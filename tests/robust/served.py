@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.kits.dial import Dial, dial
-from tests.kits.patience import until
+from tests.kits.patience import PATIENCE_S, until
 from tests.robust.arena import Pair, shrink
 
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
@@ -64,12 +64,13 @@ class Served:
         """The same, byte for byte."""
         return self._log.read_bytes()
 
+    def find_log(self, *words: str) -> str | None:
+        """The first line of the log with all these words, if there is one by now."""
+        return next((line for line in self.log().splitlines() if all(word in line for word in words)), None)
+
     def expect_log(self, *words: str) -> str:
-        """The first line of the log with all these words."""
-        return until(
-            lambda: next((line for line in self.log().splitlines() if all(word in line for word in words)), ""),
-            f"a log line with {words}",
-        )
+        """The first line of the log with all these words, as soon as there is one."""
+        return until(lambda: self.find_log(*words), f"a log line with {words}")
 
     @property
     def is_running(self) -> bool:
@@ -105,7 +106,7 @@ def serving(folder: Path, limits: str = "", mqtt: str = "") -> Iterator[Served]:
     finally:
         process.send_signal(signal.SIGTERM)
         try:
-            process.wait(10)
+            process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.kits.dial import Dial, dial
-from tests.kits.patience import until
+from tests.kits.patience import PATIENCE_S, until
 from tieline.net.store.reading import Log
 from tieline.wire.packets import Pingreq, Pingresp, Puback, Publish, Pubrec, Pubrel, Subscribe, Subscription
 from tieline.wire.reason import Reason
@@ -56,7 +56,7 @@ class Live:
             # of a broker that is traced, the tracer is the parent
             os.kill(_child(self.process.pid) if self._is_traced else self.process.pid, signal.SIGTERM)
             try:
-                self.process.wait(10)
+                self.process.wait(PATIENCE_S)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
@@ -132,7 +132,7 @@ def test_a_broker_without_its_writer_ends_and_says_so(tmp_path: Path) -> None:
         os.kill(broker.writer, signal.SIGKILL)
         rest = list(client.rest())
         assert not any(isinstance(packet, Puback) for packet in rest)
-        assert broker.process.wait(10) == 1
+        assert broker.process.wait(PATIENCE_S) == 1
         assert "the writer of the store has ended" in broker.log
 
 
@@ -140,7 +140,7 @@ def test_a_second_broker_is_refused_with_a_sentence(tmp_path: Path) -> None:
     with live(tmp_path) as broker:
         command = [sys.executable, "-m", "tieline", "serve", "--data", str(broker.data), "--name", "second"]
         second = subprocess.run(
-            [*command, "--listen", "tcp://127.0.0.1:0"], capture_output=True, text=True, timeout=20, check=False
+            [*command, "--listen", "tcp://127.0.0.1:0"], capture_output=True, text=True, timeout=PATIENCE_S, check=False
         )
         assert second.returncode == 1
         assert f"another broker (process {broker.process.pid}) keeps its data in {broker.data}" in second.stderr
@@ -152,7 +152,7 @@ def test_a_clean_stop_acknowledges_what_it_has(tmp_path: Path) -> None:
         client.send(*(Publish(topic="t", payload=b"%d" % n, qos=1, packet_id=n) for n in range(1, 200)))
         broker.process.send_signal(signal.SIGTERM)
         acknowledged = [packet.packet_id for packet in client.rest() if isinstance(packet, Puback)]
-        assert broker.process.wait(10) == 0
+        assert broker.process.wait(PATIENCE_S) == 0
     with live(tmp_path) as broker, broker.dial("a") as client:
         # the client acknowledged nothing: everything comes again
         got = {int(client.expect(Publish).payload) for _ in acknowledged}

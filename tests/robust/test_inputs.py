@@ -20,7 +20,7 @@ import trustme
 
 from tests.kits.certificates import Certificates, issue
 from tests.kits.dial import Dial, dial
-from tests.kits.patience import until
+from tests.kits.patience import PATIENCE_S, until
 from tests.robust.arena import Pair
 from tieline.conf.schema import Attribute, Event, Listener, Settings
 from tieline.net.store.durable import Durable
@@ -39,7 +39,9 @@ def serve(folder: Path, text: str) -> tuple[int, list[str]]:
     if not config.exists():
         config.write_text(text)
     command = [sys.executable, "-m", "tieline", "serve", "--config", str(config), "--log-level", "error"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False, stdin=subprocess.DEVNULL)
+    ended = subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE_S, check=False, stdin=subprocess.DEVNULL
+    )
     assert ended.stdout == "", "it was never ready"
     return ended.returncode, ended.stderr.splitlines()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from time import monotonic
 
 from tests.kits.dial import Dial, dial, hang_up, open_socket
-from tests.kits.patience import until
+from tests.kits.patience import PATIENCE_S, until
 from tests.net.auth.users import write_users
 from tests.robust.arena import Pair, hammering
 from tieline.conf.schema import Auth, Listener, Settings
@@ -51,7 +51,7 @@ class _Stuck:
         self.go = threading.Event()
 
     def authenticate(self, login: Login) -> str | None:
-        self.go.wait(30)
+        self.go.wait(PATIENCE_S)
         return login.username
 
 

@@ -8,8 +8,9 @@ from time import monotonic
 
 import pytest
 
+from tests.kits.patience import PATIENCE_S
 from tests.robust.crash import crashing
-from tests.robust.remembering import PATIENCE_S, Client
+from tests.robust.remembering import Client
 from tieline.net.store.reading import Log
 from tieline.wire.packets import Packet, Puback, Publish, Pubrec, Pubrel
 

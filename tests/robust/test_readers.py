@@ -83,11 +83,12 @@ def test_a_client_that_never_reads_its_answers_is_not_read_itself() -> None:
         client.sock.settimeout(0.2)
         pings = b"\xc0\x00" * 30_000
         sent = 0
-        try:
-            while sent < 200_000_000:
+        while sent < 200_000_000:
+            try:
                 sent += client.sock.send(pings)
-        except TimeoutError:
-            pass
+            except TimeoutError:  # the broker may also just be slow
+                if arena.holds("not_reading"):
+                    break
         arena.expect_held("not_reading", who="pinger")
 
         def unread() -> int:

@@ -68,10 +68,13 @@ def test_answers_that_nobody_reads(tmp_path: Path) -> None:
         for number in range(3):
             client = broker.dial(f"pinger {number}", reads_little=True)
             client.sock.settimeout(0.1)
-            with suppress(TimeoutError):
-                for _ in range(2_000):
+            for _ in range(2_000):
+                try:
                     client.sock.send(b"\xc0\x00" * 30_000)
-        broker.expect_log("not_reading", "pinger")
+                except TimeoutError:  # the broker may also just be slow
+                    if broker.find_log("not_reading", f"pinger {number}"):
+                        break
+            broker.expect_log("not_reading", f"pinger {number}")
         assert broker.resident_bytes - before < 25 * _MEGABYTE
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import product
 from pathlib import Path
-from time import monotonic
 
 import pytest
 
@@ -44,11 +43,11 @@ def test_filters_made_of_wildcards_cost_one_search_for_each_topic() -> None:
         for start in range(0, len(filters), 512):
             assert set(subscribe(bomber, filters[start : start + 512])) == {0}
         publisher = arena.dial("publisher")
-        began = monotonic()
+        began = arena.spent_s()
         for number in range(200):
             publisher.send(Publish(topic="/".join("a" * 11), payload=b"%d" % number, qos=1, packet_id=number + 1))
             publisher.expect(Puback)
-        assert monotonic() - began < 5
+        assert arena.spent_s() - began < 2
         for number in range(200):
             bomber.expect(Publish, payload=b"%d" % number)
 

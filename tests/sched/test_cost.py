@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from math import log2
-from types import FrameType
 from typing import Any, Final, get_args
 
 import pytest
@@ -16,6 +13,7 @@ import pytest
 import tieline.sched.feedback
 import tieline.sched.orders  # noqa: F401 - both register their policies
 from tests.kits.check_policy import Link
+from tests.kits.lines import counting
 from tieline.sched.levels import DEFAULTS, Full, Rules
 from tieline.sched.policy import Policy, make, names
 from tieline.sched.ranking import SLACK, Ranking
@@ -45,28 +43,6 @@ class Counted(int):
         return Counted(int.__neg__(self))
 
     __hash__ = int.__hash__
-
-
-class Lines:
-    """How many lines of Python ran."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def trace(self, frame: FrameType, event: str, arg: Any) -> Callable[..., Any]:
-        self.count += event == "line"
-        return self.trace
-
-
-@contextmanager
-def counting() -> Iterator[Lines]:
-    lines = Lines()
-    before = sys.gettrace()
-    sys.settrace(lines.trace)
-    try:
-        yield lines
-    finally:
-        sys.settrace(before)
 
 
 def places(policy: Policy[int]) -> int:

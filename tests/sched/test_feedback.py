@@ -4,10 +4,11 @@ from dataclasses import replace
 from typing import Final
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kits.check_policy import Link, rules
+from tests.kits.examples import examples
 from tieline.sched.feedback import Feedback
 from tieline.sched.levels import DEFAULTS, LEVELS, URGENT, Patience, Rules
 from tieline.sched.policy import Window
@@ -61,7 +62,7 @@ class Flood(Link):
 # -- in turn
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(1, 2)), max_size=40))
 def test_without_floor_and_slots_it_goes_by_level_heat_depth_and_arrival(arrivals: list[tuple[int, int, int]]) -> None:
     link = Link(Feedback(ruled()))
@@ -175,7 +176,7 @@ def test_slots_are_counted_at_the_level_at_which_a_flow_is_served() -> None:
 # -- the floor
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(
     floor=st.floats(0.02, 0.5),
     weights=st.tuples(st.floats(0.2, 10), st.floats(0.2, 10), st.floats(0.2, 10)),
@@ -260,7 +261,7 @@ def test_credit_does_not_outlast_those_who_wait() -> None:
 # -- the bound
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(
     rules=rules(),
     rounds=st.lists(

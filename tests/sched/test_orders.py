@@ -4,11 +4,12 @@ from collections.abc import Callable, Hashable
 from typing import Final
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tieline.sched.orders  # noqa: F401 - registers what is tested
 from tests.kits.check_policy import Link
+from tests.kits.examples import examples
 from tieline.sched.levels import DEFAULTS, Rules
 from tieline.sched.policy import make
 from tieline.sched.waiting import Waiting
@@ -37,7 +38,7 @@ def expected(name: str, waiting: list[Waiting[int]]) -> list[int]:
 
 
 @pytest.mark.parametrize("name", ORDERS)
-@settings(max_examples=50)
+@examples(50)
 @given(
     arrivals=st.lists(
         st.tuples(st.integers(0, 9), st.integers(0, 3), st.integers(0, 2), st.integers(1, 2), st.floats(0.0, 2.0)),

@@ -17,6 +17,7 @@ def test_every_policy_is_known_by_its_name() -> None:
     assert [name for name in names() if make(name).has_floor] == ["edf", "feedback"]
 
 
+@pytest.mark.hypothesis
 @pytest.mark.parametrize("name", names())
 def test_it_keeps_what_every_policy_owes(name: str) -> None:
     check_policy(partial(make, name))

@@ -6,9 +6,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
+from tests.kits.patience import PATIENCE_S, until
 from tieline.cli.demo.children import Children
 
 _SCRIPT = """
@@ -37,10 +37,7 @@ def test_whom_a_killed_demonstration_started_ends_too(tmp_path: Path) -> None:
         broker = int(play.stdout.readline())
         assert lives(broker)
         play.kill()
-    deadline = time.monotonic() + 20
-    while lives(broker) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not lives(broker)
+    until(lambda: not lives(broker), "the broker has ended, too")
 
 
 def test_the_heir_ends_with_the_block_and_kills_nobody_who_was_stopped(tmp_path: Path) -> None:
@@ -60,4 +57,4 @@ def test_a_forgotten_group_is_left_alone() -> None:
         os.kill(other.pid, 0)
         assert other.poll() is None
         inherit([f"{other.pid}\n"])
-        assert other.wait(10) == -signal.SIGKILL
+        assert other.wait(PATIENCE_S) == -signal.SIGKILL

@@ -96,7 +96,7 @@ def imported(tieline: Tieline, path: Path, *words: str) -> tuple[Instance, str]:
 
 def test_from_a_running_network_to_a_proven_plan(tieline: Tieline, network: Network, tmp_path: Path) -> None:
     instance, said = imported(
-        tieline, tmp_path / "net.json", *network.options(), "--seconds", "1", "--unit", "messages"
+        tieline, tmp_path / "net.json", *network.options(), "--seconds", "2", "--unit", "messages"
     )
     wanted = {(topic.id, topic.source): topic.subscribers for topic in instance.topics}
     assert wanted == {
@@ -107,9 +107,9 @@ def test_from_a_running_network_to_a_proven_plan(tieline: Tieline, network: Netw
     at = {link.a: link.b for link in instance.links if not link.cost}
     assert at == {"pv-7": "hill", "meter-2": "mill", "control": "dam", "archive": "dam", "alarm": "mill"}
     rates = {topic.id: topic.rate for topic in instance.topics}
-    # both are sent by the same rounds, and a second has many: one round more or less changes little
+    # both are sent by the same rounds, and two seconds have many: one round more or less changes little
     assert rates["pv/7/video"] / rates["pv/7/power"] == pytest.approx(4.0, rel=0.5)
-    assert "watching 3 brokers for 1 s" in said
+    assert "watching 3 brokers for 2 s" in said
     assert "topics left out, because nobody else subscribes to them: 1." in said
     assert "subscriptions with a condition, which count as if they wanted every message: 1." in said
 
@@ -124,7 +124,7 @@ def test_from_a_running_network_to_a_proven_plan(tieline: Tieline, network: Netw
 
 
 def test_brokers_may_stand_for_their_clients(tieline: Tieline, network: Network, tmp_path: Path) -> None:
-    words = (*network.options(), "--seconds", "0.5", "--per", "broker", "--name", "villages")
+    words = (*network.options(), "--seconds", "1", "--per", "broker", "--name", "villages")
     instance, _ = imported(tieline, tmp_path / "net.json", *words)
     assert instance.name == "villages" and len(instance.nodes) == 3
     assert {(topic.id, topic.source): topic.subscribers for topic in instance.topics} == {
@@ -136,7 +136,7 @@ def test_brokers_may_stand_for_their_clients(tieline: Tieline, network: Network,
 
 def test_without_links_it_says_so(tieline: Tieline, network: Network, tmp_path: Path) -> None:
     given = [word for name in NAMES for word in ("--broker", network.address(name))]
-    instance, said = imported(tieline, tmp_path / "net.json", *given, "--seconds", "0.2")
+    instance, said = imported(tieline, tmp_path / "net.json", *given, "--seconds", "1")
     assert all(link.capacity == float("inf") and link.b in NAMES and link.a not in NAMES for link in instance.links)
     assert "nothing is known of links between the brokers: add --links." in said
 
@@ -211,7 +211,7 @@ def test_over_https_with_a_password(tieline: Tieline, tmp_path: Path) -> None:
     right.write_text("right\n")
     wrong.write_text("wrong\n")
     with BrokerThread(settings, beside=[beside], authenticator=Doorman()) as broker:
-        words = ("--broker", f"far={beside.url}", "--seconds", "0.3", "--user", "planner")
+        words = ("--broker", f"far={beside.url}", "--seconds", "1", "--user", "planner")
         trusted = ("--cafile", str(files.authority))
         with dial(broker.urls[0], "p") as publisher, dial(broker.urls[0], "s") as subscriber:
             subscriber.subscribe("a/#")

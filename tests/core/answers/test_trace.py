@@ -6,9 +6,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kits.examples import examples
 from tests.kits.picture import picture
 from tests.kits.world import Client, World, configured
 from tieline.conf.schema import Attribute, Claim, Class, Event, Listener, Priority, Settings
@@ -250,7 +251,7 @@ actions = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.lists(actions, max_size=25),
     st.sampled_from(("a", "a/b", "c")),

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.core.conversation import Step, conversations, serve, sort_out, write_out
 from tests.core.story import impatience
+from tests.kits.examples import examples
 from tests.kits.world import GENESIS, configured
 from tieline.core.broker import Broker
 from tieline.wire.codec import encode
 from tieline.wire.packets import Connect, Publish, Subscribe, Subscription
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(conversations(), st.booleans())
 def test_the_outcome_does_not_depend_on_how_the_bytes_arrive(steps: list[Step], guarded: bool) -> None:
     whole = serve(steps, "whole", guarded=guarded)
@@ -22,7 +23,7 @@ def test_the_outcome_does_not_depend_on_how_the_bytes_arrive(steps: list[Step], 
     assert serve(steps, "bytes", guarded=guarded) == whole
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(conversations(), st.booleans())
 def test_the_outcome_does_not_depend_on_the_path_a_packet_takes(steps: list[Step], guarded: bool) -> None:
     """Without remembered routes every PUBLISH takes the general path."""
@@ -32,7 +33,7 @@ def test_the_outcome_does_not_depend_on_the_path_a_packet_takes(steps: list[Step
     assert serve(steps, "whole", cache=1, guarded=guarded) == fast
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(conversations(publishes_only=True), st.booleans())
 def test_the_outcome_does_not_depend_on_how_much_is_done_in_one_turn(steps: list[Step], guarded: bool) -> None:
     whole = sort_out(serve(steps, "whole", guarded=guarded))
@@ -44,7 +45,7 @@ def test_the_outcome_does_not_depend_on_how_much_is_done_in_one_turn(steps: list
 
 
 @pytest.mark.slow
-@settings(max_examples=10_000, deadline=None)
+@examples(10_000)
 @given(conversations(), st.booleans())
 def test_neither_cut_nor_path_matters_in_many_conversations(steps: list[Step], guarded: bool) -> None:
     whole = serve(steps, "whole", guarded=guarded)

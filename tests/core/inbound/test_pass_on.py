@@ -1,19 +1,20 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.conversation import Step, conversations, serve
 from tests.kits.check_access import LateAccess
 from tests.kits.check_store import LateStore
+from tests.kits.examples import examples
 from tests.kits.world import Client, World
 from tieline.conf.schema import Mqtt, Priority, Settings
 from tieline.wire.codec import encode
 from tieline.wire.packets import Connack, Packet, Publish, Subscribe, Subscription
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(conversations(), st.booleans())
 def test_passing_on_comes_to_the_same(steps: list[Step], guarded: bool) -> None:
     assert serve(steps, "alone", guarded=guarded) == serve(steps, "whole", guarded=guarded)

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from tests.kits.examples import examples
 from tests.kits.world import World, payloads
 from tests.match.topics import filters, names
 from tieline.core.account import Account, Drop
@@ -76,7 +76,7 @@ class Budget(RuleBasedStateMachine):
 
 
 TestBudget = Budget.TestCase
-TestBudget.settings = settings(max_examples=60, stateful_step_count=50, deadline=None)
+TestBudget.settings = examples(60, stateful_step_count=50)
 
 
 def test_without_room_the_message_is_delivered_but_not_kept_and_the_old_one_goes() -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from math import inf, nan
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.test_backlog import AWHILE, CLASSES, pair, publish, session_of
 from tests.core.test_backlog import settings as configured
+from tests.kits.examples import examples
 from tests.kits.world import Client, World, topics
 from tieline.conf.schema import Priority, Settings
 from tieline.core.figures.traffic import hottest
@@ -200,7 +201,7 @@ NAMES = [f"1/{letter}" for letter in "abcdefgh"]
 
 
 @pytest.mark.parametrize("policy", ["feedback", "heat"])
-@settings(max_examples=40)
+@examples(40)
 @given(
     numbers=st.lists(st.floats(0, 1e6, allow_nan=False), min_size=8, max_size=8, unique=True),
     order=st.permutations(NAMES),
@@ -240,7 +241,7 @@ def test_without_any_level_too_the_table_orders() -> None:
 # --- when it ends -----------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(period_s=st.floats(1, 1000), early=st.floats(1e-3, 0.999), again=st.booleans())
 def test_it_holds_to_the_end_of_its_period_and_not_a_moment_longer(period_s: float, early: float, again: bool) -> None:
     world = World(configured())

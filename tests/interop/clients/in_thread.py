@@ -7,7 +7,7 @@ import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from tests.interop.clients.client import PATIENCE_S
+from tests.kits.patience import PATIENCE_S
 
 T = TypeVar("T")
 

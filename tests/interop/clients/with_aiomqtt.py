@@ -11,7 +11,7 @@ import aiomqtt
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
-from tests.interop.clients.client import PATIENCE_S, Client, Options, Received, Where
+from tests.interop.clients.client import Client, Options, Received, Where
 from tests.interop.clients.in_thread import LoopThread
 from tests.interop.clients.with_paho import (
     clean_start,
@@ -22,6 +22,7 @@ from tests.interop.clients.with_paho import (
     will_properties,
 )
 from tests.kits.certificates import trusting
+from tests.kits.patience import PATIENCE_S
 
 _VERSIONS = {4: aiomqtt.ProtocolVersion.V311, 5: aiomqtt.ProtocolVersion.V5}
 

@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 import gmqtt
 from gmqtt.mqtt.constants import MQTTv50, MQTTv311
 
-from tests.interop.clients.client import PATIENCE_S, Client, LastWill, Options, Received, Where
+from tests.interop.clients.client import Client, LastWill, Options, Received, Where
 from tests.interop.clients.in_thread import LoopThread
 from tests.kits.certificates import trusting
+from tests.kits.patience import PATIENCE_S
 
 #: Where gmqtt's names differ from the specification's.
 _RENAMED = {"payload_format_indicator": "payload_format_id"}

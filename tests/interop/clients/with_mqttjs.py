@@ -12,7 +12,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from tests.interop.clients.client import PATIENCE_S, Client, Options, Received, Where
+from tests.interop.clients.client import Client, Options, Received, Where
+from tests.kits.patience import PATIENCE_S
 
 #: The version that the tests were written with; another one may behave differently.
 VERSION: Final = "5.16.0"

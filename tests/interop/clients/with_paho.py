@@ -14,8 +14,9 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
-from tests.interop.clients.client import PATIENCE_S, Client, LastWill, Options, Received, Where
+from tests.interop.clients.client import Client, LastWill, Options, Received, Where
 from tests.kits.certificates import trusting
+from tests.kits.patience import PATIENCE_S
 
 VERSIONS: Final = {4: MQTTProtocolVersion.MQTTv311, 5: MQTTProtocolVersion.MQTTv5}
 

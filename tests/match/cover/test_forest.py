@@ -3,10 +3,10 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from tests.kits.examples import examples
 from tests.match.cover.interests import MESSAGES, crowded, interests, nested, wants
 from tieline.match.box import Box
 from tieline.match.cover import shelf
@@ -125,7 +125,7 @@ class Forests(RuleBasedStateMachine):
 
 
 TestForests = Forests.TestCase
-TestForests.settings = settings(max_examples=30, stateful_step_count=20, deadline=None)
+TestForests.settings = examples(30, stateful_step_count=20)
 
 
 @pytest.mark.parametrize("mode", ["optimal", "suboptimal"])

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kits.examples import examples
 from tieline.match.curve import arrays, cell, key
 
 
@@ -29,7 +30,7 @@ def test_arrays_fill_the_grid(dimensions: int, order: int) -> None:
 
 
 @given(st.integers(1, 6), st.sampled_from([0, 1, 8191, 8192, 8193, 20000]))
-@settings(max_examples=12)
+@examples(12)
 def test_blocks_leave_no_seam(dimensions: int, count: int) -> None:
     places = np.arange(count, dtype=np.uint64) % (1 << 5 * dimensions)
     cells = arrays.cells(places, dimensions, 5)

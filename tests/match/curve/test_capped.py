@@ -3,9 +3,10 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kits.examples import examples
 from tests.match.curve.boxes import Cells, boxes, brute, holds, is_tidy, size
 from tieline.match.curve import cap, capped, descent, ranges
 
@@ -13,7 +14,7 @@ DEEP = {1: 12, 2: 8, 3: 5, 4: 4}
 
 
 @given(boxes(), st.integers(1, 20))
-@settings(max_examples=150)
+@examples(150)
 def test_few_intervals_are_as_good_as_the_exact_ones_capped(box: Cells, most: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(capped, "WIDTH", 1 << 20)  # as much work as it takes
@@ -40,7 +41,7 @@ def test_gaps_that_grow_late_are_not_overlooked(
 
 
 @given(boxes(DEEP), st.integers(1, 6))
-@settings(max_examples=60)
+@examples(60)
 def test_a_search_cut_short_still_holds_the_box(box: Cells, most: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(capped, "WIDTH", 4)

@@ -3,9 +3,10 @@ from __future__ import annotations
 from itertools import combinations, pairwise, product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kits.examples import examples
 from tests.match.curve.boxes import Cells, boxes, brute, holds, is_tidy, joined, size
 from tieline.match.curve import Ranges, cap, ranges
 
@@ -54,7 +55,7 @@ key_sets = st.sets(st.integers(0, 80), min_size=1, max_size=30).map(joined)
 
 
 @given(key_sets, st.integers(1, 8))
-@settings(max_examples=60)
+@examples(60)
 def test_capping_keeps_the_largest_gaps(exact: Ranges, most: int) -> None:
     found = cap(exact, most)
     assert len(found) == min(most, len(exact))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kits.examples import examples
 from tieline.match.events import Attribute, EventType
 from tieline.match.where import bind, parse
 
@@ -62,7 +63,7 @@ payloads = st.fixed_dictionaries(
 
 
 @given(conditions, payloads)
-@settings(max_examples=200)
+@examples(200)
 def test_a_point_is_in_a_box_exactly_if_the_condition_holds(text: str, said: dict[str, Any]) -> None:
     event = EventType("e", "t", ATTRIBUTES)
     bound = bind(parse(text), event)

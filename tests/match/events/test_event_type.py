@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kits.examples import examples
 from tieline.match.box import MISSING
 from tieline.match.events import OTHER, UNTYPED, Attribute, EventType, Value
 from tieline.wire.properties import Properties, encode_properties
@@ -123,7 +124,7 @@ def test_undeclared_attributes_come_from_the_payload_and_then_from_properties() 
 
 @pytest.mark.parametrize("payload", ["json", "cbor", "sparkplug", "number"])
 @given(data=st.data())
-@settings(max_examples=60)
+@examples(60)
 def test_no_bytes_raise_and_every_row_agrees_with_its_values(payload: str, data: st.DataObject) -> None:
     attributes = ALL[:1] if payload == "number" else ALL
     event = EventType("e", "t", attributes, payload=payload)  # type: ignore[arg-type]

@@ -7,9 +7,10 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kits.examples import examples
 from tieline.match.box import MISSING
 from tieline.match.events import UNTYPED, Attribute, EventType, Kind
 from tieline.match.events.kinds import OF_KIND, Value
@@ -50,7 +51,7 @@ def walk(found: Any, path: str) -> Any:
 
 
 @given(attributes, data)
-@settings(max_examples=300)
+@examples(300)
 def test_every_declared_attribute_is_what_the_oracle_finds(declared: list[Attribute], found: Any) -> None:
     payload = json.dumps(found).replace("Infinity", "1e999").encode()
     event = EventType("e", "t", declared)

@@ -30,22 +30,26 @@ def used(build: Callable[[Boxes, int], Index]) -> Make:
     return make
 
 
+@pytest.mark.hypothesis
 def test_small() -> None:
     check_index(SmallIndex)
     check_index(used(SmallIndex.from_boxes))
 
 
+@pytest.mark.hypothesis
 def test_numpy() -> None:
-    check_index(VectorIndex, examples=15)
+    check_index(VectorIndex, count=15)
     check_index(used(VectorIndex.from_boxes))
 
 
+@pytest.mark.hypothesis
 def test_numba() -> None:
     compiled = pytest.importorskip("tieline.match.index.compiled", exc_type=ImportError)
-    check_index(compiled.CompiledIndex, examples=15)
+    check_index(compiled.CompiledIndex, count=15)
     check_index(used(compiled.CompiledIndex.from_boxes))
 
 
+@pytest.mark.hypothesis
 def test_adaptive() -> None:
-    check_index(AdaptiveIndex, examples=15)
-    check_index(used(AdaptiveIndex.from_boxes), examples=15)
+    check_index(AdaptiveIndex, count=15)
+    check_index(used(AdaptiveIndex.from_boxes), count=15)

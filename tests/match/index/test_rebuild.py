@@ -7,10 +7,11 @@ from random import Random
 from threading import Thread
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kits.check_index import Oracle, agree, boxes, check_index, rows
+from tests.kits.examples import examples
 from tieline.match.box import Box, everything
 from tieline.match.index import AdaptiveIndex, Boxes, Index, Rebuild, adaptive, rebuild
 from tieline.match.index.adaptive import SMALL_TO, Choice
@@ -40,7 +41,7 @@ def fill(index: Index, boxes: Boxes) -> None:
 STEPS = ("add", "add", "add", "remove", "remove", "begin", "run", "run", "adopt", "adopt", "abandon")
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(
     st.data(),
     st.integers(1, 3),
@@ -81,6 +82,7 @@ def test_anything_may_happen_between_any_steps(
         agree(index, oracle, data.draw(st.lists(rows(dimensions), max_size=2)), [])
 
 
+@pytest.mark.hypothesis
 def test_numba_takes_over() -> None:
     pytest.importorskip("numba")
 
@@ -102,7 +104,7 @@ def test_numba_takes_over() -> None:
             index.remove(id)
         return index
 
-    check_index(make, examples=5)
+    check_index(make, count=5)
 
 
 def test_it_grows_and_shrinks_with_hysteresis() -> None:

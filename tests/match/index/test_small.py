@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from tests.kits.patience import PATIENCE_S
 from tieline.match.box import GREATEST, Box
 from tieline.match.index import small
 from tieline.match.index.small import SmallIndex
@@ -78,7 +79,7 @@ def test_a_small_index_needs_neither_numpy_nor_numba() -> None:
         "index = AdaptiveIndex(2); [index.add(id, everything(2)) for id in range(100)];"
         "assert len(index.match((0.0, 1.0))) == 100; assert not {'numpy', 'numba'} & set(sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=50)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE_S)
 
 
 def test_repr() -> None:

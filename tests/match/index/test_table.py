@@ -6,10 +6,11 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kits.check_index import boxes, rows
+from tests.kits.examples import examples
 from tieline.match.box import Box, everything
 from tieline.match.index.bitmaps import BitmapIndex
 from tieline.match.index.build import build
@@ -63,8 +64,9 @@ def kind(request: pytest.FixtureRequest) -> type[BitmapIndex]:
     return kind
 
 
+@pytest.mark.hypothesis
 def test_bits_follow_changes(kind: type[BitmapIndex]) -> None:
-    @settings(max_examples=30)
+    @examples(30)
     @given(st.data(), st.integers(1, 3))
     def follow(data: st.DataObject, dimensions: int) -> None:
         box = boxes(dimensions)
@@ -109,8 +111,9 @@ def test_answers_of_any_size(kind: type[BitmapIndex]) -> None:
     assert offsets == [0, 6000, 6000, 12_000] and sorted(ids) == sorted([*range(6000)] * 2)
 
 
+@pytest.mark.hypothesis
 def test_what_went_in_comes_out() -> None:
-    @settings(max_examples=20)
+    @examples(20)
     @given(st.lists(st.tuples(st.integers(0, 30), boxes(3)), max_size=20), rows(3))
     def there_and_back(some: list[tuple[int, Box]], _point: list[float]) -> None:
         ids, lo, hi = [id for id, _ in some], [b.lo for _, b in some], [b.hi for _, b in some]

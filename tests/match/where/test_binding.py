@@ -4,9 +4,10 @@ import json
 import math
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tests.kits.examples import examples
 from tests.match.where.event import FakeType, five
 from tests.match.where.expressions import Tree, carried, readings, spelled, stateless_trees, trees
 from tieline.match.box import ANY, GREATEST, LEAST, Box, above, below, everything
@@ -44,13 +45,13 @@ def check(text: str, event: FakeType, sent: Reading, before: Reading | None) -> 
     assert not any(a.covers(b) for a in bound.boxes for b in bound.boxes if a is not b)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(trees, readings, st.none() | readings, st.data())
 def test_boxes_hold_what_is_asked_for(tree: Tree, now: Reading, before: Reading | None, data: st.DataObject) -> None:
     check(data.draw(spelled(tree)), five(), now, before)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(stateless_trees, readings, st.data())
 def test_boxes_are_exact_when_everything_is_declared_and_stateless(
     tree: Tree, now: Reading, data: st.DataObject
@@ -64,7 +65,7 @@ def test_boxes_are_exact_when_everything_is_declared_and_stateless(
     check(text, event, now, None)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(trees, readings, st.none() | readings, st.data())
 def test_boxes_and_predicate_agree_about_real_messages(
     tree: Tree, sent: Reading, before: Reading | None, data: st.DataObject
@@ -81,7 +82,7 @@ def test_boxes_and_predicate_agree_about_real_messages(
     assert holds or not inside or not bound.is_exact
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(stateless_trees, readings, st.data())
 def test_binding_changes_nothing_but_times(tree: Tree, now: Reading, data: st.DataObject) -> None:
     predicate = parse(data.draw(spelled(tree)))
@@ -248,7 +249,7 @@ EXPLOSIONS = [
 
 @pytest.mark.parametrize("text", EXPLOSIONS)
 @given(data=st.data())
-@settings(max_examples=8)
+@examples(8)
 def test_a_normal_form_that_would_explode_stays_small_and_loses_nothing(text: str, data: st.DataObject) -> None:
     names = parse(text).names
     event = FakeType(*((name, "number") for name in names))

@@ -3,9 +3,10 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kits.examples import examples
 from tests.match.where.expressions import Tree, oracle, readings, spelled, trees
 from tieline.match.where import parse
 from tieline.match.where.terms import Value
@@ -13,7 +14,7 @@ from tieline.match.where.terms import Value
 Reading = dict[str, Value | None]
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(trees, st.lists(readings, min_size=1, max_size=4), st.data())
 def test_an_expression_holds_where_the_oracle_says_true(
     tree: Tree, messages: list[Reading], data: st.DataObject
@@ -25,7 +26,7 @@ def test_an_expression_holds_where_the_oracle_says_true(
         before = message
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(trees, st.data())
 def test_the_canonical_text_says_the_same_and_is_its_own_canonical_text(tree: Tree, data: st.DataObject) -> None:
     predicate = parse(data.draw(spelled(tree)))

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pytest
 
+from tests.kits.patience import PATIENCE_S
 from tests.net.logserver.writing import Writer
 
 
@@ -56,7 +57,7 @@ class Server:
 
     def open(self, path: str, *, auth: str | None = None, method: str = "GET", body: bytes | None = None,
              headers: dict[str, str] | None = None) -> http.client.HTTPResponse:  # fmt: skip
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
         # then the response has the socket for itself, and closes it
         sent = {"Connection": "close", **(headers or {})}
         if auth is not None:
@@ -98,7 +99,7 @@ def _start() -> Iterator[Start]:
     for process in started:
         if process.poll() is None:
             process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=PATIENCE_S)
 
 
 @pytest.fixture(name="serve", scope="module")

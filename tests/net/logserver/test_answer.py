@@ -10,9 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kits.examples import examples
 from tests.net.logserver.conftest import Told, told
 from tests.net.logserver.writing import Writer, fill, record
 from tieline.conf.schema import Settings
@@ -78,7 +79,7 @@ def test_a_range_is_whole_and_says_so(writer: Writer) -> None:
     assert found.ended == {"from": 13, "to": 71, "rows": 58, "withheld": 0}
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(
     st.lists(st.integers(1, 7), min_size=1, max_size=12),
     st.lists(st.integers(0, 80), max_size=6),

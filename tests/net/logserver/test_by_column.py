@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kits.examples import examples
 from tests.net.logserver.test_narrow import TYPED, Sight, clean, records, some_of
 from tests.net.logserver.writing import record
 from tieline.compiling import is_compiled
@@ -81,7 +82,7 @@ unusual = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     st.lists(st.lists(records | unusual, min_size=1, max_size=6), min_size=1, max_size=4),
     some_of(LOG),
@@ -152,7 +153,7 @@ def test_what_was_made_ready_serves_every_question() -> None:
     assert [list(each.signatures) for each in loops] == before  # type: ignore[attr-defined]
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.lists(records, min_size=1, max_size=3), st.data())
 def test_bytes_that_were_changed_are_read_as_the_other_way_reads_them_or_not_at_all(
     some: list[Record], data: st.DataObject

@@ -6,13 +6,13 @@ import base64
 import http.client
 import json
 import signal
-import time
 from pathlib import Path
 
 import pytest
 from argon2 import PasswordHasher
 
 from tests.kits.certificates import issue
+from tests.kits.patience import until
 from tests.net.logserver.conftest import Serve, Server, Start
 from tests.net.logserver.writing import Writer, record
 from tieline.log.record import Occurrence
@@ -141,13 +141,10 @@ def test_a_changed_configuration_counts_after_sighup(place: Path, tmp_path: Path
     assert len(server.read("/v1/read?from=0", auth="bob:bob's").rows) == 100
     config.write_text(config.read_text().replace('filter = "devices/%u/#"', 'filter = "grid/#"'))
     server.process.send_signal(signal.SIGHUP)
-    for _ in range(100):
-        found = server.read("/v1/read?from=0", auth="bob:bob's")
-        if {row["topic"] for row in found.rows} == {"grid/1"}:
-            break
-        time.sleep(0.05)
-    else:
-        raise AssertionError("the old rules still hold")
+    until(
+        lambda: {row["topic"] for row in server.read("/v1/read?from=0", auth="bob:bob's").rows} == {"grid/1"},
+        "the new rules hold",
+    )
     config.write_text("nonsense = 1\n")
     server.process.send_signal(signal.SIGHUP)
     assert server.process.stderr is not None

@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kits.examples import examples
 from tests.net.logserver.writing import Writer, record
 from tieline.conf.schema import Attribute, Event, Settings
 from tieline.log.columns import EVENTS, LOG
@@ -110,7 +111,7 @@ asked_for = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.lists(records, min_size=1, max_size=5), max_size=4), some_of(LOG), asked_for)
 def test_some_columns_of_the_log_are_those_of_all(
     tmp_path_factory: pytest.TempPathFactory, groups: list[list[Record]], names: tuple[str, ...], asked: dict[str, Any]
@@ -148,7 +149,7 @@ def test_what_decides_on_rows_need_not_be_asked_for(
     assert ended["withheld"] == withheld
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(st.lists(occurrences, min_size=1, max_size=8), some_of(EVENTS), st.sampled_from([None, "a/b"]))
 def test_some_columns_of_events_are_those_of_all(
     tmp_path_factory: pytest.TempPathFactory, group: list[Occurrence], names: tuple[str, ...], hidden: str | None
@@ -198,7 +199,7 @@ def test_a_long_message_among_short_ones_ends_its_batch(writer: Writer, monkeypa
     assert [batch.column("offset").to_pylist() for batch in found] == [[0, 1, 2], [3, 4, 5], []]
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.lists(st.integers(0, 900), min_size=1, max_size=60), st.integers(100, 5_000))
 def test_batches_are_cut_where_they_are_full_and_not_before(
     tmp_path_factory: pytest.TempPathFactory, sizes: list[int], most: int
@@ -216,7 +217,7 @@ def test_batches_are_cut_where_they_are_full_and_not_before(
     assert all(sum(part) >= most for part in weights[:-1])
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.tuples(st.integers(1, 6), st.integers(0, 40)), min_size=1, max_size=20))
 def test_what_is_held_for_a_batch_is_bounded_whatever_is_asked_for(groups: list[tuple[int, int]]) -> None:
     """Who asks for digests alone makes the server hold payloads too: bytes of the store count, not those of columns."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.kits.examples import examples
 from tests.kits.world import World, configured
 from tests.net.logserver.writing import record
 from tieline.conf.schema import Attribute, Event, Settings
@@ -76,7 +77,7 @@ properties = st.lists(st.tuples(names, st.one_of(numbers.map(str), texts, times)
 
 @given(st.lists(st.tuples(topics, payloads, properties), min_size=1, max_size=12), expressions, filters, st.booleans())
 @example([("grid/1/pcc", b'{"at": 1800000000}', [])], 'at >= "2026-01-01T00:00:00Z"', "#", True)
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_it_takes_what_a_subscriber_with_the_same_condition_is_sent(
     messages: list[tuple[str, bytes, list[tuple[str, str]]]], expression: str, filter_: str, is_typed: bool
 ) -> None:

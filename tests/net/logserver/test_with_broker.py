@@ -14,6 +14,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
+from tests.kits.patience import PATIENCE_S
 from tests.net.logserver.conftest import Serve
 
 CONFIG = """
@@ -68,7 +69,7 @@ def _brokers(tmp_path: Path) -> Iterator[list[Broker]]:
     for broker in brokers:
         if broker.process.poll() is None:
             broker.process.terminate()
-        broker.process.communicate(timeout=20)
+        broker.process.communicate(timeout=PATIENCE_S)
 
 
 def test_what_was_acknowledged_can_be_read(tmp_path: Path, brokers: list[Broker], serve: Serve) -> None:

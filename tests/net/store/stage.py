@@ -8,15 +8,14 @@ import signal
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
-from typing import Final, Self
+from typing import Self
 
+from tests.kits.patience import PATIENCE_S
 from tieline.core.durable import facts
 from tieline.core.ports import Fact
 from tieline.core.restore import State
 from tieline.net.store.durable import Durable
 from tieline.net.store.options import Keep
-
-PATIENCE_S: Final = 20.0
 
 
 class Stage:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.kits.check_store import Finish, check_store
+from tests.kits.patience import PATIENCE_S
 from tests.net.store.stage import Stage, clear, record, retain
 from tieline.core.ports import Store
 from tieline.core.restore import State
@@ -57,7 +58,7 @@ def test_what_was_sent_to_the_writer_is_committed_when_the_broker_dies(stage: St
     store._sock.close()  # as the kernel does for a dead process
     store._sock = None
     assert store._process is not None
-    assert store._process.wait(20) == 0
+    assert store._process.wait(PATIENCE_S) == 0
     stage.close()
     stage.open()
     assert len(stage.state.tables["retained"]) == 49

@@ -13,6 +13,7 @@ from random import Random
 import msgspec
 import pytest
 
+from tests.kits.patience import PATIENCE_S
 from tests.net.store.disk import Disk, calls, strace
 from tests.net.store.stage import record, retain
 from tieline.net.store.database import open_to_write, replay, rows
@@ -50,7 +51,7 @@ def written(folder: Path, synchronous: str) -> tuple[Path, Path]:
     program = [sys.executable, "-c", _LOWERED.format(synchronous), str(theirs.fileno()), options]
     with subprocess.Popen([*strace(trace), *program], pass_fds=(theirs.fileno(),)) as process:
         theirs.close()
-        ours.settimeout(30)
+        ours.settimeout(PATIENCE_S)
         answers = Answers()
         waiting = _answers(ours, answers)
         assert next(waiting) is Kind.READY
@@ -58,7 +59,7 @@ def written(folder: Path, synchronous: str) -> tuple[Path, Path]:
             ours.sendall(encode_batch(number, retain(number, b"payload %d" % number * 50), [record(number)]))
             assert next(waiting) is Kind.COMMITTED
         ours.close()
-        process.wait(30)
+        process.wait(PATIENCE_S)
     return data, trace
 
 

@@ -32,9 +32,10 @@ def by_peer(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
     return found
 
 
-def test_ingest(spark: SparkSession, tmp_path: Path) -> None:
+def test_ingest(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingest, "_TASKS", 2)  # a task takes longer to start than so few records to read
     rows = ingest.rows()
-    ingest.measure(spark, tmp_path, rows, records=3_000, from_memory=100_000, repetitions=1, step=quiet)
+    ingest.measure(spark, tmp_path, rows, records=3_000, from_memory=40_000, repetitions=1, step=quiet)
     found = by_peer(rows)
     assert all(found[peer]["times_tuples"] > 0 for peer in (ingest.ARROW, ingest.MEMORY_ARROW))
     assert set(found) == set(ingest.PEERS)

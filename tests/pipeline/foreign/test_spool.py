@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kits.examples import examples
 from tieline.pipeline.broker import BrokerError
 from tieline.pipeline.foreign.schema import MQTT_ARROW
 from tieline.pipeline.foreign.spool import Arrival, Spool
@@ -41,7 +42,7 @@ def test_what_was_appended_is_there_after_reopening(tmp_path: Path) -> None:
     again.close()
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+@examples(20)
 @given(steps=st.lists(st.one_of(st.integers(1, 4), st.floats(0, 1), st.none()), max_size=12))
 def test_offsets_are_dense_and_never_used_again(
     tmp_path_factory: pytest.TempPathFactory, steps: list[int | float | None]

@@ -6,7 +6,6 @@ import pickle
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -19,6 +18,8 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
+from tests.kits.patience import PATIENCE_S
+from tests.kits.patience import until as patiently
 from tieline.pipeline.broker import BrokerError
 from tieline.pipeline.foreign.options import read_options
 from tieline.pipeline.foreign.stream import ForeignReader
@@ -26,6 +27,11 @@ from tieline.pipeline.options import OptionError
 from tieline.pytest_plugin import BrokerThread
 
 Need = Callable[[str], str]
+
+
+def answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 @contextmanager
@@ -37,15 +43,11 @@ def mosquitto(program: str, place: Path) -> Iterator[int]:
     (place / "conf").write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\nmax_queued_messages 0\n")
     process = subprocess.Popen([program, "-c", str(place / "conf")], stderr=subprocess.DEVNULL)
     try:
-        for _ in range(200):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.05)
+        patiently(lambda: answers(port), "mosquitto listens")
         yield port
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(PATIENCE_S)
 
 
 @pytest.fixture(name="port", params=["tieline", "mosquitto"])
@@ -65,13 +67,19 @@ def publish(port: int, first: int, last: int) -> None:
     properties = Properties(PacketTypes.PUBLISH)
     properties.UserProperty = [("unit", "V")]
     for each in [client.publish(f"n/{n % 3}", b"%d" % n, qos=1, properties=properties) for n in range(first, last)]:
-        each.wait_for_publish(20)
+        each.wait_for_publish(PATIENCE_S)
     client.disconnect()
     client.loop_stop()
 
 
 def reader(port: int, spool: Path, **more: str) -> ForeignReader:
-    options = {"broker": f"mqtt://127.0.0.1:{port}", "topics": "n/#", "spool": str(spool), "patience": "20", **more}
+    options = {
+        "broker": f"mqtt://127.0.0.1:{port}",
+        "topics": "n/#",
+        "spool": str(spool),
+        "patience": str(PATIENCE_S),
+        **more,
+    }
     return ForeignReader(read_options(options))
 
 
@@ -87,13 +95,12 @@ def rows(source: ForeignReader, start: dict[str, Any], end: dict[str, Any]) -> l
 
 def until(source: ForeignReader, start: dict[str, Any], count: int) -> dict[str, Any]:
     """The place behind so many messages, when they have come."""
-    end = start
-    for _ in range(600):
-        end = source.latestOffset(start, ReadMaxRows(count))
-        if end["offset"] - start["offset"] >= count:
-            return end
-        time.sleep(0.05)
-    raise AssertionError(end)
+
+    def end() -> dict[str, Any] | None:
+        found = source.latestOffset(start, ReadMaxRows(count))
+        return found if found["offset"] - start["offset"] >= count else None
+
+    return patiently(end, f"{count} messages")
 
 
 def numbers(found: list[dict[str, Any]]) -> list[int]:
@@ -234,9 +241,7 @@ def test_a_broker_that_goes_away_for_good(tmp_path: Path) -> None:
         source = reader(broker.port, tmp_path / "spool", patience="0.5")
         start = source.initialOffset()
     with pytest.raises(BrokerError, match=r"has been away for 0.5 s: the connection is lost"):
-        for _ in range(200):
-            source.latestOffset(start, ReadMaxRows(1))
-            time.sleep(0.05)
+        patiently(lambda: source.latestOffset(start, ReadMaxRows(1)) is None, "the broker is given up")
     source.stop()
 
 

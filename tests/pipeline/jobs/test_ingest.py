@@ -39,7 +39,7 @@ def once(spark: SparkSession, lake: Lake, served: Any, **more: Any) -> Any:
     landed: list[Landed] = []
     running = Running(spark, lake, Logs([served.url], **more), on_landed=landed.append)
     running.start(once=True)
-    assert running.wait(50)
+    assert running.wait(200)
     return landed
 
 

@@ -12,9 +12,10 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kits.examples import examples
 from tests.pipeline.decode.records import prop, record, table
 from tests.pipeline.lake import kit
 from tieline.pipeline.jobs import ingest_task
@@ -86,7 +87,7 @@ def logs(draw: st.DrawFn) -> list[list[dict[str, Any]]]:
     return batches
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(logs(), st.integers(1, 3), st.booleans())
 def test_every_record_is_in_exactly_one_table_and_every_number_once(batches: Any, tasks: int, restarts: bool) -> None:
     with tempfile.TemporaryDirectory() as directory:

@@ -10,7 +10,7 @@ from typing import Any, Self
 import pyarrow as pa
 import pytest
 
-from tests.kits.patience import until
+from tests.kits.patience import PATIENCE_S, until
 from tests.net.logserver.writing import record as logged
 from tests.pipeline.lake import kit
 from tests.pipeline.source.conftest import Serve
@@ -85,7 +85,7 @@ def once(lake: Lake, *served: Any, here: Here | None = None, max_rows: int = 1_0
     logs = Logs([each.url for each in served], max_rows, options)
     rounds = Rounds(here or Here(), Lake.open(lake.layout.root), logs, on_landed=landed.append)  # type: ignore[arg-type]
     rounds.start(once=True)
-    assert rounds.wait(50)
+    assert rounds.wait(PATIENCE_S)
     return landed
 
 

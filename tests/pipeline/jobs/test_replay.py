@@ -15,7 +15,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
-from tests.kits.patience import until
+from tests.kits.patience import PATIENCE_S, until
 from tests.pipeline.jobs.scenes import START, at, frame, rows
 from tieline.conf.schema import Attribute, Content, Event
 from tieline.match.events.births import Births
@@ -84,7 +84,7 @@ class Listener:
         self._client.connect("127.0.0.1", broker.port)
         self._client.loop_start()
         self._client.subscribe("t/#", 2)
-        assert granted.wait(10)
+        assert granted.wait(PATIENCE_S)
 
     def close(self) -> None:
         self._client.disconnect()

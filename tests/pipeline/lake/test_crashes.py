@@ -8,10 +8,11 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from tests.kits.examples import examples
 from tests.pipeline.lake import kit
 from tests.pipeline.lake.crashing import Crash, CrashingDisk
 from tieline.pipeline.lake import Lake
@@ -104,9 +105,7 @@ class LakeAgainstModel(RuleBasedStateMachine):
 
 
 TestLakeAgainstModel = LakeAgainstModel.TestCase
-TestLakeAgainstModel.settings = settings(
-    max_examples=30, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
-)
+TestLakeAgainstModel.settings = examples(30, stateful_step_count=12, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("can_exchange", [True, False])

@@ -15,6 +15,7 @@ import pyarrow.dataset as ds
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.kits.patience import PATIENCE_S
 from tests.pipeline.lake import kit
 from tieline.pipeline.lake import Changed, Foreign, Lake, LakeError, NotALake
 from tieline.pipeline.lake.compaction import compact
@@ -152,7 +153,7 @@ def test_work_of_others_is_left_alone_and_that_of_the_dead_removed(lake: Lake, t
         Lake.open(lake.layout.root)
         assert len(list(lake.layout.staging.iterdir())) == 1
         process.send_signal(signal.SIGKILL)
-        process.wait(10)
+        process.wait(PATIENCE_S)
     Lake.open(lake.layout.root)
     assert list(lake.layout.staging.iterdir()) == []
 

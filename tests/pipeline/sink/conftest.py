@@ -10,6 +10,7 @@ import paho.mqtt.client as mqtt
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
+from tests.kits.patience import PATIENCE_S
 from tieline.pytest_plugin import BrokerThread
 
 Collect = Callable[..., "Collector"]
@@ -28,12 +29,12 @@ class Collector:
         self.client.connect("127.0.0.1", port)
         self.client.subscribe(topics, qos=1)
         self.client.loop_start()
-        assert self._subscribed.wait(20)
+        assert self._subscribed.wait(PATIENCE_S)
 
     def wait(self, count: int) -> list[mqtt.MQTTMessage]:
         """All messages, when there are so many."""
         with self._news:
-            assert self._news.wait_for(lambda: len(self.messages) >= count, 30), len(self.messages)
+            assert self._news.wait_for(lambda: len(self.messages) >= count, PATIENCE_S), len(self.messages)
             return list(self.messages)
 
     def close(self) -> None:

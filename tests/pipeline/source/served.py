@@ -10,6 +10,7 @@ from typing import Self
 
 import uvicorn
 
+from tests.kits.patience import PATIENCE_S
 from tests.net.logserver.writing import Writer, fill
 from tieline.conf.schema import Settings
 from tieline.net.logserver.app import Bounds, LogServer
@@ -49,7 +50,7 @@ class Served:
         self._started = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
         self._thread.start()
-        assert self._started.wait(20)
+        assert self._started.wait(PATIENCE_S)
 
     def stop(self) -> None:
         """Answer no more."""

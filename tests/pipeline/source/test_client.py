@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kits.certificates import issue
+from tests.kits.examples import examples
 from tests.net.auth.users import write_users
 from tests.pipeline.source.conftest import Serve
 from tests.pipeline.source.served import Served
@@ -211,7 +212,7 @@ def _long(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield served
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@examples(25)
 @given(cuts=st.lists(st.integers(1, 12_000), max_size=5))
 def test_broken_connections_neither_lose_nor_repeat(long: Served, cuts: list[int]) -> None:
     cutter = Cutter(long.port, cuts)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kits.examples import examples
 from tests.plan.worlds import small
 from tieline.plan.draw.labels import Sheet, boxes_around, points_along
 from tieline.plan.draw.places import places
@@ -30,7 +31,7 @@ def chain(length: int) -> Instance:
     )
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(st.integers(0, 500))
 def test_every_node_has_a_place_of_its_own(seed: int) -> None:
     at = places(small(seed))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.kits.patience import until
 from tests.sim.microgrid.conftest import START_S, quiet
 from tieline.conf.load import loads
 from tieline.net.logserver.properties import user_properties
@@ -48,12 +48,6 @@ class _Witness:
             self.acknowledged_.add((client_id, seq))
 
 
-def _until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10.0
-    while not is_so() and time.monotonic() < deadline:
-        time.sleep(0.01)
-
-
 @pytest.mark.parametrize("qos", [0, 1])
 def test_everything_arrives_in_its_class_and_with_its_number(
     world: World, broker: BrokerThread, tmp_path: Path, qos: int
@@ -68,7 +62,8 @@ def test_everything_arrives_in_its_class_and_with_its_number(
     numbered = len(expected) if qos else sum(each.kind != "reading" for each in expected)
     assert tally.acknowledged.total() == numbered == len(witness.acknowledged_)
     with Log(tmp_path / "data") as log:
-        _until(lambda: log.latest() >= len(expected))  # QoS 0 is captured too, and acknowledged by nobody
+        # QoS 0 is captured too, and acknowledged by nobody
+        until(lambda: log.latest() >= len(expected), "everything is in the log")
         records = list(log.read(0))
     assert sorted((each.topic, each.payload) for each in records) == sorted((e.topic, e.payload) for e in expected)
     assert {(each.publisher, each.topic, each.payload) for each in records} == set(witness.sent_)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kits.examples import examples
 from tieline.sim.microgrid.swing import NOMINAL_HZ, STEP_S, Machine, extremes, is_shed, separate
 
 #: Droop alone: nothing is shed, nobody brings the frequency back.
 _BARE = {"shed_hz": (), "secondary_per_s": 0.0}
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(
     deficit=st.floats(-0.5, 0.8),
     droop=st.floats(0.03, 0.1),
@@ -26,7 +27,7 @@ def test_it_settles_where_droop_and_damping_say(deficit: float, droop: float, da
     assert settled == pytest.approx(NOMINAL_HZ * (1 - deficit / (1 / droop + damping)), abs=0.01)
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(st.floats(0.05, 0.9), st.lists(st.tuples(st.floats(1, 50), st.floats(-0.2, 0.2)), max_size=3))
 def test_the_frequency_falls_exactly_while_more_is_drawn_than_made(
     deficit: float, steps: list[tuple[float, float]]

@@ -8,9 +8,10 @@ from itertools import pairwise
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kits.examples import examples
 from tests.sim.microgrid.conftest import START_S, quiet
 from tieline.sim.microgrid import Fault, Islanding, Rates, Upset, World
 from tieline.sim.microgrid.disturbance import Disturbance, apply, verdict
@@ -152,7 +153,7 @@ def test_an_upset_is_reported_by_the_meters_that_notice(factor: float, kind: str
     assert step == pytest.approx(calm * (1 - 0.4 * (1 - factor)))
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(st.floats(0, 20), st.floats(0.01, 12), st.floats(0, 1.3), st.sampled_from([0.5, 1.0, 3.0]))
 def test_a_disturbance_counts_by_its_share_of_each_step(
     begin: float, length: float, factor: float, step: float

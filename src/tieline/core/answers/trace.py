@@ -1,8 +1,8 @@
 """Who would get a message and why, stage by stage; nothing is changed by asking.
 
-Each stage is one that a PUBLISH passes in :mod:`tieline.core.inbound.publish` and :mod:`tieline.core.outbound.deliver`, in their order.
-What those remember, count or move on is only looked at here: routes, turns of shared groups, references of
-``changed()``, claims, birth certificates.
+Each stage is one that a PUBLISH passes in :mod:`tieline.core.inbound.publish` and
+:mod:`tieline.core.outbound.deliver`, in their order.  What those remember, count or move on is only looked at here:
+routes, turns of shared groups, references of ``changed()``, claims, birth certificates.
 """
 
 from __future__ import annotations

@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kits.examples import examples
 from tieline.log.record import Record
 from tieline.net.logserver.loops import records
 from tieline.net.logserver.loops.records import Places
@@ -49,7 +50,7 @@ def value_at(blob: bytes, place: int) -> Any:
     raise AssertionError("there is no value")
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.lists(arrays, min_size=1, max_size=3), min_size=1, max_size=3), st.integers(1, len(FIELDS)))
 def test_every_value_is_found(parts: list[list[list[Any]]], wanted: int) -> None:
     blobs = [msgspec.msgpack.encode(part) for part in parts]
@@ -64,7 +65,7 @@ def test_every_value_is_found(parts: list[list[list[Any]]], wanted: int) -> None
                 assert starts[field, row] == -1
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(arrays, min_size=1, max_size=2), st.data())
 def test_what_ends_too_early_is_refused(part: list[list[Any]], data: st.DataObject) -> None:
     blob = msgspec.msgpack.encode(part)
