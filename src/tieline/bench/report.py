@@ -16,6 +16,7 @@ from tieline.bench.workloads.workload import Workload
 
 _TITLES = {
     "throughput": "Saturated: messages delivered per second, broker CPU per delivered message",
+    "payloads": "Long payloads, saturated: messages delivered per second, broker CPU per delivered message",
     "durable": "Durable: messages delivered per second, CPU of the broker and its writer per delivered message",
     "promise": "Durable: time from send to acknowledgement, p50, p99",
     "latency": "Latency: time from send to receive, p50, p99",

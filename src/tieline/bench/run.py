@@ -49,6 +49,8 @@ class Plan:
     peers: Sequence[Peer]
     workloads: Sequence[Workload]
     quick: bool = False
+    #: How often everything is measured; None for as often as each workload wants.
+    repeat: int | None = None
     #: Where brokers keep what they acknowledge, in the workloads that ask for it.
     disk: Path = Path()
 
@@ -72,8 +74,11 @@ class Plan:
 
     def repetitions(self, workload: Workload) -> int:
         """How often it is measured."""
-        once = workload.once or (self.quick and workload.once_if_quick)
-        return 1 if once else self.effort.repetitions
+        if self.repeat is not None:
+            return self.repeat
+        if workload.once or (self.quick and workload.once_if_quick):
+            return 1
+        return self.effort.repetitions if self.quick else workload.repetitions or self.effort.repetitions
 
     def involves(self, peer: Peer) -> bool:
         """Whether this broker does any workload."""

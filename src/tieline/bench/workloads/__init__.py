@@ -11,3 +11,5 @@ from tieline.bench.workloads.throughput import THROUGHPUT
 from tieline.bench.workloads.workload import Workload
 
 WORKLOADS: tuple[Workload, ...] = (*THROUGHPUT, *LATENCY, *PACED, *CONNECTIONS, *FILTERS, *DURABLE)
+#: What can be run alone: the tables of the report.
+PARTS: tuple[str, ...] = tuple(dict.fromkeys(one.group for one in WORKLOADS))

@@ -67,6 +67,8 @@ class Workload:
     durable: bool = False
     #: A broker that has not worked yet: memory it once used would hide what the connections take.
     fresh: bool = False
+    #: How often in a full run, where the usual number is too few to tell the brokers apart.
+    repetitions: int | None = None
     #: Measured once because the number hardly varies; or, if it takes long, once in a quick run.
     once: bool = False
     once_if_quick: bool = False
