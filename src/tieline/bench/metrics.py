@@ -23,6 +23,7 @@ METRICS = {
     "cpu_us_cold": Metric("CPU time for each delivered message while topics are new to the broker", "µs"),
     "generator_us_delivered": Metric("CPU time of the load generator for each delivered message", "µs"),
     "cpu_us_connection": Metric("CPU time of the broker for each accepted connection", "µs"),
+    "generator_us_connection": Metric("CPU time of the load generator for each of them", "µs"),
     "p50_us": Metric("median time from send to receive", "µs"),
     "p99_us": Metric("time from send to receive that 1 % of the messages exceed", "µs"),
     "bytes_connection": Metric("growth of the broker's memory for each idle connection", "B"),

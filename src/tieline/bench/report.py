@@ -28,8 +28,8 @@ _TITLES = {
 _LISTED = 12
 
 
-def show(record: Record, console: Console) -> None:
-    """Print everything a reader needs to judge the numbers."""
+def show(record: Record, console: Console, *, measured_only: bool = False) -> None:
+    """Print everything a reader needs to judge the numbers; perhaps without the targets that were not asked about."""
     for line in preamble(record):
         console.print(line, highlight=False, markup=False)
     for group, title in _TITLES.items():
@@ -38,8 +38,9 @@ def show(record: Record, console: Console) -> None:
             console.print(_table(title, record, rows))
     for line in remarks(record):
         console.print(line, highlight=False, markup=False)
-    if any(one.verdict != "not measured" for one in record.targets):
-        console.print(_targets(record.targets))
+    measured = [one for one in record.targets if one.verdict != "not measured"]
+    if measured:
+        console.print(_targets(measured if measured_only else record.targets))
 
 
 def preamble(record: Record) -> Iterator[str]:

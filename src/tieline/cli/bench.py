@@ -93,7 +93,7 @@ def broker(
     ):
         certificate = make_certificate(Path(directory))
         record = run(plan, absent=absent, certificate=certificate, watcher=display)
-    show(record, console)
+    show(record, console, measured_only=bool(workload or part))
     record.write(out / "broker.json")
     (out / "broker.md").write_text(markdown(record))
     written = ["broker.json", "broker.md"]
