@@ -11,6 +11,7 @@ import pytest
 
 from tieline.bench.certificate import make_certificate
 from tieline.bench.load.failure import Failure
+from tieline.bench.load.first import FirstMessages
 from tieline.bench.load.hold import ConnectMany, HoldIdle
 from tieline.bench.load.job import Job
 from tieline.bench.load.pace import Pace
@@ -112,6 +113,7 @@ def test_brokers_take_turns_and_a_failed_one_is_not_asked_again(need: Callable[[
         saturate(1),
         saturate(2),
         saturate(0, payload=262_144),
+        FirstMessages(topics=500),
         PingPong(messages=50),
         Pace(clients=5, per_second=40, seconds=0.1),
         Pace(clients=5, per_second=40, seconds=0.1, tls=True),

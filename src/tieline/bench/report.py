@@ -19,6 +19,7 @@ _TITLES = {
     "payloads": "Long payloads, saturated: messages delivered per second, broker CPU per delivered message",
     "durable": "Durable: messages delivered per second, CPU of the broker and its writer per delivered message",
     "promise": "Durable: time from send to acknowledgement, p50, p99",
+    "first": "First message of a topic: broker CPU for it, for a later one, and their ratio",
     "latency": "Latency: time from send to receive, p50, p99",
     "paced": "Paced: broker CPU per message, time from send to receive p50, p99",
     "filters": "CPU of a PUBLISH with the other filters : without, one topic, changing topics",

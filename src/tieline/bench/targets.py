@@ -123,6 +123,9 @@ TARGETS = (
         for title, name in _SHAPES
     ),
     Target(text="latency p50, times mosquitto's", limit=1.1, workload="latency", metrics=("p50_us",)),
+    Target(
+        text="first message of a topic: CPU, times mosquitto's", limit=1.25, workload="first", metrics=("cpu_us_first",)
+    ),
     *(_cpu(f"paced {name}: CPU", f"paced-{name}", limit) for name, limit in _PACED),
     Target(
         text="connect, subscribe and disconnect: visits per second, times mosquitto's",

@@ -22,6 +22,7 @@ class Effort:
     idle: int
     idle_tls: int
     filters: int
+    topics: int
 
 
 FULL = Effort(
@@ -33,6 +34,7 @@ FULL = Effort(
     idle=10_000,
     idle_tls=10_000,
     filters=100_000,
+    topics=20_000,
 )
 QUICK = Effort(
     repetitions=3,
@@ -43,6 +45,7 @@ QUICK = Effort(
     idle=2_000,
     idle_tls=500,
     filters=100_000,
+    topics=20_000,
 )
 
 
