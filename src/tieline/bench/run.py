@@ -57,7 +57,7 @@ class Plan:
     @property
     def budget_s(self) -> float:
         """No workload begins later than this; those left out are reported as not run."""
-        return 50.0 if self.quick else 520.0
+        return 80.0 if self.quick else 1_200.0
 
     @property
     def effort(self) -> Effort:

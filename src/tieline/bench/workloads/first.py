@@ -18,5 +18,6 @@ FIRST = (
         job=_first,
         shown=("cpu_us_first", "cpu_us_later", "ratio_first"),
         quick=True,
+        once_if_quick=True,
     ),
 )

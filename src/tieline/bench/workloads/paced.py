@@ -36,7 +36,7 @@ PACED = (
     _paced(200, 1),
     _paced(200, 50, everyone=True, quick=True),
     _paced(1_000, 1),
-    _paced(1_000, 1, first=True, quick=True),
+    _paced(1_000, 1, first=True),
     _paced(1_000, 10),
     _paced(200, 50, tls=True, quick=True),
     _paced(1_000, 10, tls=True),

@@ -22,6 +22,7 @@ def _saturated(
     version: int = 4,
     group: str = "throughput",
     repetitions: int | None = None,
+    fresh: bool = False,
     everyone: bool = False,
     quick: bool = False,
 ) -> Workload:
@@ -46,6 +47,7 @@ def _saturated(
         job=job,
         shown=_SHOWN,
         repetitions=repetitions,
+        fresh=fresh,
         pair_only=not everyone,
         quick=quick,
         qos=qos,
@@ -108,6 +110,8 @@ def _sized(kilobytes: int, *, everyone: bool = False, quick: bool = False) -> tu
             payload=kilobytes * 1024,
             group="payloads",
             repetitions=5,
+            # what was allocated before decides how much of the memory for long messages is asked of the kernel each time
+            fresh=True,
             everyone=everyone,
             quick=quick,
         )

@@ -68,7 +68,7 @@ class Workload:
     tls: bool = False
     #: With a store on a real disk.
     durable: bool = False
-    #: A broker that has not worked yet: memory it once used would hide what the connections take.
+    #: A broker that has not worked yet: memory it once used would hide what the connections or long messages take.
     fresh: bool = False
     #: How often in a full run, where the usual number is too few to tell the brokers apart.
     repetitions: int | None = None
