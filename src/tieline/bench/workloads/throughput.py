@@ -110,7 +110,7 @@ def _sized(kilobytes: int, *, everyone: bool = False, quick: bool = False) -> tu
             payload=kilobytes * 1024,
             group="payloads",
             repetitions=5,
-            # what was allocated before decides how much of the memory for long messages is asked of the kernel each time
+            # what was allocated before decides how often memory for long messages is asked of the kernel
             fresh=True,
             everyone=everyone,
             quick=quick,
