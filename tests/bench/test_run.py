@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
 from tieline.bench.certificate import make_certificate
+from tieline.bench.load.endpoint import Endpoint
 from tieline.bench.load.failure import Failure
 from tieline.bench.load.first import FirstMessages
 from tieline.bench.load.hold import ConnectMany, HoldIdle
-from tieline.bench.load.job import Job
+from tieline.bench.load.job import Job, Metrics
 from tieline.bench.load.pace import Pace
 from tieline.bench.load.pingpong import PingPong
 from tieline.bench.load.saturate import Saturate, Topics
@@ -56,6 +58,16 @@ class Dying(Peer):
 
     def command(self, place: Place) -> list[str]:
         return [sys.executable, "-c", "import sys; sys.exit('no licence')"]
+
+
+@dataclass(frozen=True)
+class Telling:
+    """A job that says which process it was given."""
+
+    patience_s: float = 5.0
+
+    def run(self, at: Endpoint) -> Metrics:
+        return {"pid": at.pid, "rate": 1.0}
 
 
 def workload(job: Callable[[Effort], Job], **options: object) -> Workload:
@@ -160,6 +172,15 @@ def test_long_payloads_are_measured_five_times_and_all_as_often_as_asked() -> No
     assert [Plan(peers=peers, workloads=[]).repetitions(one) for one in (long, short)] == [5, 3]
     assert Plan(peers=peers, workloads=[], quick=True).repetitions(long) == 3
     assert [Plan(peers=peers, workloads=[], repeat=2).repetitions(one) for one in (long, short)] == [2, 2]
+
+
+def test_a_broker_is_another_one_where_a_workload_says_so(need: Callable[[str], str]) -> None:
+    need("mosquitto")
+    for options, expected in (({}, 1), ({"anew": True}, 3)):
+        plan = Plan(peers=[Mosquitto()], workloads=[workload(lambda _: Telling(), **options)])
+        record = run(plan, absent={}, certificate=None, watcher=Quiet())
+        pids = {int(one["pid"]) for row in record.rows for one in row.repetitions}
+        assert len(pids) == expected
 
 
 def test_a_visit_to_nobody_leaves_no_socket(need: Callable[[str], str]) -> None:

@@ -199,7 +199,7 @@ class _Turn:
 
     def _measure(self, peer: Peer, *, is_first: bool) -> None:
         row = self._rows[peer.name]
-        if is_first and self._workload.fresh:
+        if self._workload.anew or (is_first and self._workload.fresh):
             self._fleet.retire(peer.name)
         try:
             endpoint = self._fleet.endpoint(peer, durable=self._workload.durable)

@@ -22,7 +22,7 @@ def _saturated(
     version: int = 4,
     group: str = "throughput",
     repetitions: int | None = None,
-    fresh: bool = False,
+    anew: bool = False,
     everyone: bool = False,
     quick: bool = False,
 ) -> Workload:
@@ -47,7 +47,7 @@ def _saturated(
         job=job,
         shown=_SHOWN,
         repetitions=repetitions,
-        fresh=fresh,
+        anew=anew,
         pair_only=not everyone,
         quick=quick,
         qos=qos,
@@ -110,8 +110,7 @@ def _sized(kilobytes: int, *, everyone: bool = False, quick: bool = False) -> tu
             payload=kilobytes * 1024,
             group="payloads",
             repetitions=5,
-            # what was allocated before decides how often memory for long messages is asked of the kernel
-            fresh=True,
+            anew=True,
             everyone=everyone,
             quick=quick,
         )

@@ -68,8 +68,11 @@ class Workload:
     tls: bool = False
     #: With a store on a real disk.
     durable: bool = False
-    #: A broker that has not worked yet: memory it once used would hide what the connections or long messages take.
+    #: A broker that has not worked yet: memory it once used would hide what the connections take.
     fresh: bool = False
+    #: Another such broker for each repetition: how often an allocator asks the kernel for the memory of long messages
+    #: is decided early in a process's life, and differs from one process to the next.
+    anew: bool = False
     #: How often in a full run, where the usual number is too few to tell the brokers apart.
     repetitions: int | None = None
     #: Measured once because the number hardly varies; or, if it takes long, once in a quick run.
