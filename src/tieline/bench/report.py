@@ -66,10 +66,22 @@ def remarks(record: Record) -> Iterator[str]:
             flagged.setdefault(flag, []).append(f"{row.workload} ({row.peer})")
         if row.peer == SUBJECT and "flushes_per_s" in row.metrics:
             yield f"{row.title}: {_flushed(row, record)}"
+    yield from _delivered(record)
     measured = sum(row.status == "measured" for row in record.rows)
     for flag, rows in flagged.items():
         where = ", ".join(rows) if len(rows) <= _LISTED else f"{len(rows)} of {measured} rows, marked *"
         yield f"* {flag}: {where}"
+
+
+def _delivered(record: Record) -> Iterator[str]:
+    """How much the rows rest on: what was not delivered would have made its row fail."""
+    spells = [one for row in record.rows if row.status == "measured" for one in row.repetitions if "delivered" in one]
+    if spells:
+        count, checked = (sum(one.get(name, 0.0) for one in spells) for name in ("delivered", "checked"))
+        yield (
+            f"{count:,.0f} messages were owed in the {len(spells)} spells of these rows, and all were delivered; "
+            f"{checked:,.0f} before them were compared byte for byte"
+        )
 
 
 def _flushed(row: Row, record: Record) -> str:

@@ -72,7 +72,7 @@ def broker(
     """Compare the broker with others on this machine: throughput, CPU, latency, memory.
 
     Starts every broker itself on a free loopback port, lets them take turns, verifies that everything was
-    delivered, and writes broker.json, broker.md and broker.png.  Takes about fifteen minutes, --quick one.
+    delivered, and writes broker.json, broker.md and broker.png.  Takes about eleven minutes, --quick one.
     """
     console = wide_console()
     if list_:

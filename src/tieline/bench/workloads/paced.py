@@ -29,6 +29,7 @@ def _paced(
         pair_only=not everyone,
         quick=quick,
         tls=tls,
+        repetitions=5,
     )
 
 
