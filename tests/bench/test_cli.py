@@ -20,7 +20,14 @@ def test_the_list_names_workloads_and_brokers() -> None:
     assert "mosquitto" in result.output
 
 
-@pytest.mark.parametrize("arguments", [["--only", "nobody"], ["--only", "tieline", "--workload", "nothing"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--only", "nobody"],
+        ["--only", "tieline", "--workload", "nothing"],
+        ["--only", "tieline", "--part", "nothing"],
+    ],
+)
 def test_an_unknown_name_is_refused_with_a_sentence(arguments: list[str]) -> None:
     result = CliRunner().invoke(app, ["broker", *arguments])
     assert isinstance(result.exception, Trouble)

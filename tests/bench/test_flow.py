@@ -51,8 +51,8 @@ def short_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flow_module, "_SILENCE_S", 0.3)
 
 
-def spell(forward: Forward) -> tuple[Volume, int]:
-    stream = encode(0, ["t/1", "t/2"], payload=50, qos=0, version=4, count=500)
+def spell(forward: Forward, *, payload: int = 50) -> tuple[Volume, int]:
+    stream = encode(0, ["t/1", "t/2"], payload=payload, qos=0, version=4, count=500)
     with closing(Relay(forward)) as relay:
         flow = Flow(publishers=[(relay.publisher, stream)], subscribers=[(relay.subscriber, "t/#")], fan=1, qos=0)
         with closing(flow):
@@ -89,3 +89,23 @@ def test_bytes_that_belong_to_no_message_are_noticed() -> None:
 def test_a_closed_connection_is_named() -> None:
     with pytest.raises(Refused, match="closed a connection"):
         spell(lambda _chunk: None)
+
+
+@pytest.mark.parametrize("payload", [1_024, 5_000])
+def test_long_messages_are_counted_although_hardly_read(payload: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flow_module, "_KEPT_PACKETS", 3)
+    volume, checked = spell(lambda chunk: chunk, payload=payload)
+    assert volume.published == volume.delivered > 100
+    assert 3 <= checked < volume.delivered
+
+
+def test_bytes_between_long_messages_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flow_module, "_KEPT_PACKETS", 3)
+    chunks: list[int] = []
+
+    def forward(chunk: bytes) -> bytes:
+        chunks.append(1)
+        return chunk if len(chunks) < 10 else b"\xd0\x00" + chunk
+
+    with pytest.raises(Garbled, match="expected a PUBLISH"):
+        spell(forward, payload=5_000)

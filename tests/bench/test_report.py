@@ -38,6 +38,16 @@ def test_everything_is_said(text: str) -> None:
         assert part in text
 
 
+def test_what_was_delivered_is_counted() -> None:
+    record = made_up()
+    assert "were owed" not in markdown(record)
+    for one in record.rows[0].repetitions:
+        one.update(delivered=1_000, checked=20)
+    assert "3,000 messages were owed in the 3 spells of these rows, and all were delivered; 60 before" in markdown(
+        record
+    )
+
+
 def test_the_picture_is_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     path = tmp_path / "broker.png"

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
 from tieline.bench.certificate import make_certificate
+from tieline.bench.load.endpoint import Endpoint
 from tieline.bench.load.failure import Failure
+from tieline.bench.load.first import FirstMessages
 from tieline.bench.load.hold import ConnectMany, HoldIdle
-from tieline.bench.load.job import Job
+from tieline.bench.load.job import Job, Metrics
 from tieline.bench.load.pace import Pace
 from tieline.bench.load.pingpong import PingPong
 from tieline.bench.load.saturate import Saturate, Topics
+from tieline.bench.load.visit import Visits
 from tieline.bench.peers import known_peers
 from tieline.bench.peers.instance import Instance
 from tieline.bench.peers.mosquitto import Mosquitto
@@ -56,6 +60,16 @@ class Dying(Peer):
         return [sys.executable, "-c", "import sys; sys.exit('no licence')"]
 
 
+@dataclass(frozen=True)
+class Telling:
+    """A job that says which process it was given."""
+
+    patience_s: float = 5.0
+
+    def run(self, at: Endpoint) -> Metrics:
+        return {"pid": at.pid, "rate": 1.0}
+
+
 def workload(job: Callable[[Effort], Job], **options: object) -> Workload:
     named = {"name": "qos0-1to1", "title": "tiny", "group": "throughput", "shown": ("rate",), "pair_only": False}
     return Workload(job=job, **{**named, **options})  # type: ignore[arg-type]
@@ -65,12 +79,12 @@ def tiny(_effort: Effort) -> Job:
     return saturate(0)
 
 
-def saturate(qos: int, *, version: int = 4) -> Saturate:
+def saturate(qos: int, *, version: int = 4, payload: int = 32) -> Saturate:
     return Saturate(
         publishers=2,
         filters=("pair/0", "pair/1"),
         topics=Topics(pattern="pair/{p}"),
-        payload=32,
+        payload=payload,
         qos=qos,
         version=version,
         seconds=0.05,
@@ -110,10 +124,14 @@ def test_brokers_take_turns_and_a_failed_one_is_not_asked_again(need: Callable[[
         saturate(0, version=5),
         saturate(1),
         saturate(2),
+        saturate(0, payload=262_144),
+        FirstMessages(topics=500),
         PingPong(messages=50),
         Pace(clients=5, per_second=40, seconds=0.1),
         Pace(clients=5, per_second=40, seconds=0.1, tls=True),
+        Pace(clients=5, per_second=40, seconds=0.1, first=True),
         ConnectMany(connections=20),
+        Visits(visits=100),
         HoldIdle(connections=10),
     ],
     ids=lambda job: type(job).__name__,
@@ -145,6 +163,33 @@ def test_workloads_are_distinct_and_can_be_made() -> None:
     assert len({one.name for one in WORKLOADS}) == len(WORKLOADS)
     for one in WORKLOADS:
         assert one.job(QUICK).patience_s > 0
+
+
+def test_long_payloads_are_measured_five_times_and_all_as_often_as_asked() -> None:
+    long = next(one for one in WORKLOADS if one.name == "qos0-fanout-64kB")
+    short = next(one for one in WORKLOADS if one.name == "qos0-1to1")
+    peers = [Mosquitto()]
+    assert [Plan(peers=peers, workloads=[]).repetitions(one) for one in (long, short)] == [5, 3]
+    assert Plan(peers=peers, workloads=[], quick=True).repetitions(long) == 3
+    assert [Plan(peers=peers, workloads=[], repeat=2).repetitions(one) for one in (long, short)] == [2, 2]
+
+
+def test_a_broker_is_another_one_where_a_workload_says_so(need: Callable[[str], str]) -> None:
+    need("mosquitto")
+    for options, expected in (({}, 1), ({"anew": True}, 3)):
+        plan = Plan(peers=[Mosquitto()], workloads=[workload(lambda _: Telling(), **options)])
+        record = run(plan, absent={}, certificate=None, watcher=Quiet())
+        pids = {int(one["pid"]) for row in record.rows for one in row.repetitions}
+        assert len(pids) == expected
+
+
+def test_a_visit_to_nobody_leaves_no_socket(need: Callable[[str], str]) -> None:
+    need("mosquitto")
+    instance = Instance(Mosquitto(), None)
+    at = instance.start()
+    instance.stop()
+    with pytest.raises(OSError, match="refused"):
+        Visits(visits=1).run(at)
 
 
 def test_what_a_peer_does_not_offer_is_said() -> None:

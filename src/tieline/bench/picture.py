@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 #: Room between two workloads, in bars.
 _GAP = 0.7
 _COLOURS = {"tieline": "#0b6e4f", "nats": "#7a9cc6", "aedes": "#c9a227", "amqtt": "#b07aa1"}
-_MESSAGES = ("throughput", "durable")
+_MESSAGES = ("throughput", "payloads", "durable")
 _PANELS = (
     ("rate", _MESSAGES, "throughput, times mosquitto's (right of 1x is better)"),
     ("cpu_us_delivered", (*_MESSAGES, "paced"), "broker CPU per message, times mosquitto's (left of 1x is better)"),

@@ -16,8 +16,10 @@ from tieline.bench.workloads.workload import Workload
 
 _TITLES = {
     "throughput": "Saturated: messages delivered per second, broker CPU per delivered message",
+    "payloads": "Long payloads, saturated: messages delivered per second, broker CPU per delivered message",
     "durable": "Durable: messages delivered per second, CPU of the broker and its writer per delivered message",
     "promise": "Durable: time from send to acknowledgement, p50, p99",
+    "first": "First message of a topic: broker CPU for it, for a later one, and their ratio",
     "latency": "Latency: time from send to receive, p50, p99",
     "paced": "Paced: broker CPU per message, time from send to receive p50, p99",
     "filters": "CPU of a PUBLISH with the other filters : without, one topic, changing topics",
@@ -27,8 +29,8 @@ _TITLES = {
 _LISTED = 12
 
 
-def show(record: Record, console: Console) -> None:
-    """Print everything a reader needs to judge the numbers."""
+def show(record: Record, console: Console, *, measured_only: bool = False) -> None:
+    """Print everything a reader needs to judge the numbers; perhaps without the targets that were not asked about."""
     for line in preamble(record):
         console.print(line, highlight=False, markup=False)
     for group, title in _TITLES.items():
@@ -37,8 +39,9 @@ def show(record: Record, console: Console) -> None:
             console.print(_table(title, record, rows))
     for line in remarks(record):
         console.print(line, highlight=False, markup=False)
-    if any(one.verdict != "not measured" for one in record.targets):
-        console.print(_targets(record.targets))
+    measured = [one for one in record.targets if one.verdict != "not measured"]
+    if measured:
+        console.print(_targets(measured if measured_only else record.targets))
 
 
 def preamble(record: Record) -> Iterator[str]:
@@ -63,10 +66,22 @@ def remarks(record: Record) -> Iterator[str]:
             flagged.setdefault(flag, []).append(f"{row.workload} ({row.peer})")
         if row.peer == SUBJECT and "flushes_per_s" in row.metrics:
             yield f"{row.title}: {_flushed(row, record)}"
+    yield from _delivered(record)
     measured = sum(row.status == "measured" for row in record.rows)
     for flag, rows in flagged.items():
         where = ", ".join(rows) if len(rows) <= _LISTED else f"{len(rows)} of {measured} rows, marked *"
         yield f"* {flag}: {where}"
+
+
+def _delivered(record: Record) -> Iterator[str]:
+    """How much the rows rest on: what was not delivered would have made its row fail."""
+    spells = [one for row in record.rows if row.status == "measured" for one in row.repetitions if "delivered" in one]
+    if spells:
+        count, checked = (sum(one.get(name, 0.0) for one in spells) for name in ("delivered", "checked"))
+        yield (
+            f"{count:,.0f} messages were owed in the {len(spells)} spells of these rows, and all were delivered; "
+            f"{checked:,.0f} before them were compared byte for byte"
+        )
 
 
 def _flushed(row: Row, record: Record) -> str:

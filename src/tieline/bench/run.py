@@ -49,13 +49,15 @@ class Plan:
     peers: Sequence[Peer]
     workloads: Sequence[Workload]
     quick: bool = False
+    #: How often everything is measured; None for as often as each workload wants.
+    repeat: int | None = None
     #: Where brokers keep what they acknowledge, in the workloads that ask for it.
     disk: Path = Path()
 
     @property
     def budget_s(self) -> float:
         """No workload begins later than this; those left out are reported as not run."""
-        return 50.0 if self.quick else 520.0
+        return 80.0 if self.quick else 1_200.0
 
     @property
     def effort(self) -> Effort:
@@ -72,8 +74,11 @@ class Plan:
 
     def repetitions(self, workload: Workload) -> int:
         """How often it is measured."""
-        once = workload.once or (self.quick and workload.once_if_quick)
-        return 1 if once else self.effort.repetitions
+        if self.repeat is not None:
+            return self.repeat
+        if workload.once or (self.quick and workload.once_if_quick):
+            return 1
+        return self.effort.repetitions if self.quick else workload.repetitions or self.effort.repetitions
 
     def involves(self, peer: Peer) -> bool:
         """Whether this broker does any workload."""
@@ -194,7 +199,7 @@ class _Turn:
 
     def _measure(self, peer: Peer, *, is_first: bool) -> None:
         row = self._rows[peer.name]
-        if is_first and self._workload.fresh:
+        if self._workload.anew or (is_first and self._workload.fresh):
             self._fleet.retire(peer.name)
         try:
             endpoint = self._fleet.endpoint(peer, durable=self._workload.durable)

@@ -35,7 +35,7 @@ from tieline.bench.priority import run as priority_run
 from tieline.bench.progress import Display
 from tieline.bench.report import markdown, show
 from tieline.bench.run import Plan, run
-from tieline.bench.workloads import WORKLOADS
+from tieline.bench.workloads import PARTS, WORKLOADS
 from tieline.bench.workloads.workload import Workload
 from tieline.cli.trouble import MISUSED, Trouble
 
@@ -55,6 +55,13 @@ def broker(
         list[str] | None,
         typer.Option(metavar="NAME", help="Run only this workload, or those that begin so; repeatable."),
     ] = None,
+    part: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help=f"Run only the workloads of this part ({', '.join(PARTS)}); repeatable."),
+    ] = None,
+    repetitions: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Measure everything so often; the median counts.")
+    ] = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Directory for the results.")] = Path("bench-results"),
     disk: Annotated[
         Path | None,
@@ -65,7 +72,7 @@ def broker(
     """Compare the broker with others on this machine: throughput, CPU, latency, memory.
 
     Starts every broker itself on a free loopback port, lets them take turns, verifies that everything was
-    delivered, and writes broker.json, broker.md and broker.png.  Ends within ten minutes, --quick within one.
+    delivered, and writes broker.json, broker.md and broker.png.  Takes about eleven minutes, --quick one.
     """
     console = wide_console()
     if list_:
@@ -76,8 +83,9 @@ def broker(
     out.mkdir(parents=True, exist_ok=True)
     if disk is not None and not disk.is_dir():
         raise Trouble(f"{disk} is no directory", code=MISUSED)
-    workloads = _choose_workloads(workload or [], quick=quick)
-    plan = Plan(peers=present, workloads=workloads, quick=quick, disk=disk or out)
+    parts = _chosen(part, PARTS)
+    workloads = [one for one in _choose_workloads(workload or [], quick=quick) if one.group in parts]
+    plan = Plan(peers=present, workloads=workloads, quick=quick, repeat=repetitions, disk=disk or out)
     with (
         orderly_end(),
         tempfile.TemporaryDirectory(prefix="tieline-bench-") as directory,
@@ -85,7 +93,7 @@ def broker(
     ):
         certificate = make_certificate(Path(directory))
         record = run(plan, absent=absent, certificate=certificate, watcher=display)
-    show(record, console)
+    show(record, console, measured_only=bool(workload or part))
     record.write(out / "broker.json")
     (out / "broker.md").write_text(markdown(record))
     written = ["broker.json", "broker.md"]

@@ -18,7 +18,7 @@ IN_FLIGHT = 64
 PATIENCE_S = 10.0
 _FILTERS_PER_PACKET = 200
 #: RST on close: thousands of short connections would otherwise hold their ports in TIME_WAIT.
-_NO_LINGER = b"\x01\x00\x00\x00\x00\x00\x00\x00"
+NO_LINGER = b"\x01\x00\x00\x00\x00\x00\x00\x00"
 
 
 class Opening:
@@ -30,7 +30,7 @@ class Opening:
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         sock.connect((at.host, at.tls_port or 0) if tls else (at.host, at.port))
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
         sock.setblocking(False)
         self._greeting = greeting
         self._received = b""

@@ -20,20 +20,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tieline.bench.load.check import check_deliveries
-from tieline.bench.load.ends import Sink, Source
+from tieline.bench.load.ends import SKIMMED, Sink, Source
 from tieline.bench.load.failure import Lost
 from tieline.bench.load.stream import Stream
 
 #: Most outstanding messages for each subscriber by QoS, and bytes: below every broker's queue limits.
 _WINDOW_MESSAGES = (16_384, 1_024, 1_024)
 _WINDOW_BYTES = 4 << 20
+#: Most bytes owed to all subscribers together, unless two messages are more.
+_WINDOW_ALL_BYTES = 64 << 20
 _FIRST_WINDOW_MESSAGES = 64
 _GROW_WITHIN_S = 0.02
 _LARGEST_SEND = 65_536
+_LARGEST_SEND_SKIMMED = 524_288
 _LONGEST_REST_S = 0.005
 #: No delivery for so long means that none will come.
 _SILENCE_S = 4.0
 _KEPT_PACKETS = 6_000
+_KEPT_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,8 @@ class Flow:
         self._streams = [stream for _, stream in publishers]
         self._filters = [topic_filter for _, topic_filter in subscribers]
         layout = self._streams[0].layout
-        keep = max(20, _KEPT_PACKETS // len(subscribers))
+        kept = min(_KEPT_PACKETS, max(_KEPT_BYTES // layout.packet, 2 * len(subscribers)))
+        keep = max(2 if layout.packet >= SKIMMED else 20, kept // len(subscribers))
         self._sources = [Source(sock, self._poller, stream, qos) for sock, stream in publishers]
         self._sinks = [Sink(sock, self._poller, layout, qos, keep) for sock, _ in subscribers]
         self._source_of = {source.fd: source for source in self._sources}
@@ -69,7 +74,9 @@ class Flow:
         self._rest_s = 0.0
         #: Bytes that the subscribers together are still to receive.
         self._owed = 0
-        self._largest = min(_WINDOW_BYTES, _WINDOW_MESSAGES[qos] * layout.packet) * len(subscribers)
+        each = min(_WINDOW_BYTES, _WINDOW_MESSAGES[qos] * layout.packet)
+        self._largest = min(each * len(subscribers), max(_WINDOW_ALL_BYTES, 2 * layout.packet * fan))
+        self._send = _LARGEST_SEND_SKIMMED if layout.packet >= SKIMMED else _LARGEST_SEND
         self._window = min(self._largest, _FIRST_WINDOW_MESSAGES * layout.packet * fan)
         self._refilled = 0.0
         self._turn = 0
@@ -143,7 +150,7 @@ class Flow:
         self._refilled = now
         budget = (self._window - self._owed) // self._fan
         count = len(self._sources)
-        share = max(1, min(_LARGEST_SEND, budget // count) // self._packet) * self._packet
+        share = max(1, min(self._send, budget // count) // self._packet) * self._packet
         for step in range(count):
             if budget <= 0:
                 self._turn = (self._turn + step) % count  # whoever comes next was left out this time

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tieline.bench.load.hold import ConnectMany, HoldIdle
+from tieline.bench.load.visit import Visits
 from tieline.bench.workloads.workload import Effort, Workload
 
 _IDLE = ("bytes_connection", "bytes_subscribed")
@@ -10,6 +11,10 @@ _IDLE = ("bytes_connection", "bytes_subscribed")
 
 def _connect(effort: Effort) -> ConnectMany:
     return ConnectMany(connections=effort.connects)
+
+
+def _visits(effort: Effort) -> Visits:
+    return Visits(visits=effort.connects)
 
 
 def _idle(effort: Effort) -> HoldIdle:
@@ -28,6 +33,15 @@ CONNECTIONS = (
         job=_connect,
         shown=("rate", "cpu_us_connection"),
         pair_only=False,
+    ),
+    Workload(
+        name="visits",
+        title="connect, subscribe and disconnect",
+        group="connections",
+        job=_visits,
+        shown=("rate", "cpu_us_connection"),
+        quick=True,
+        repetitions=5,
     ),
     Workload(
         name="idle",

@@ -20,6 +20,9 @@ def _saturated(
     payload: int = 64,
     qos: int = 0,
     version: int = 4,
+    group: str = "throughput",
+    repetitions: int | None = None,
+    anew: bool = False,
     everyone: bool = False,
     quick: bool = False,
 ) -> Workload:
@@ -40,9 +43,11 @@ def _saturated(
     return Workload(
         name=name,
         title=f"{title}, QoS {qos}, {size}{protocol}",
-        group="throughput",
+        group=group,
         job=job,
         shown=_SHOWN,
+        repetitions=repetitions,
+        anew=anew,
         pair_only=not everyone,
         quick=quick,
         qos=qos,
@@ -92,6 +97,27 @@ def _fan_out(name: str, *, qos: int = 0, everyone: bool = False, quick: bool = F
     )
 
 
+def _sized(kilobytes: int, *, everyone: bool = False, quick: bool = False) -> tuple[Workload, Workload]:
+    """A payload of this size, to one subscriber and to a hundred."""
+
+    def shape(name: str, title: str, fan: int, *, everyone: bool) -> Workload:
+        return _saturated(
+            f"qos0-{name}-{kilobytes}kB",
+            title,
+            filters=(f"sized/{name}",) * fan,
+            topics=Topics(pattern=f"sized/{name}"),
+            fan=fan,
+            payload=kilobytes * 1024,
+            group="payloads",
+            repetitions=5,
+            anew=True,
+            everyone=everyone,
+            quick=quick,
+        )
+
+    return shape("1to1", "1:1", 1, everyone=everyone), shape("fanout", "fan-out 1:100", 100, everyone=False)
+
+
 def _pairs(name: str, pairs: int, *, payload: int, qos: int = 0, everyone: bool = False) -> Workload:
     return _saturated(
         name,
@@ -111,8 +137,6 @@ THROUGHPUT = (
     _one_to_one("qos0-1to1", everyone=True, quick=True),
     _one_to_one("qos0-1to1-16B", payload=16),
     _one_to_one("qos0-1to1-256B", payload=256),
-    _one_to_one("qos0-1to1-1kB", payload=1024),
-    _one_to_one("qos0-1to1-16kB", payload=16_384, everyone=True),
     _one_to_one("qos0-1to1-v5", version=5),
     _saturated(
         "qos0-1to1-topics",
@@ -147,6 +171,11 @@ THROUGHPUT = (
         fan=2,
         everyone=True,
     ),
+    *_sized(1),
+    *_sized(4),
+    *_sized(16, everyone=True),
+    *_sized(64, quick=True),
+    *_sized(256),
     _pairs("qos0-4to4", 4, payload=64),
     _pairs("qos0-10to10", 10, payload=256, everyone=True),
     _one_to_one("qos1-1to1", qos=1, everyone=True, quick=True),

@@ -22,6 +22,7 @@ class Effort:
     idle: int
     idle_tls: int
     filters: int
+    topics: int
 
 
 FULL = Effort(
@@ -33,6 +34,7 @@ FULL = Effort(
     idle=10_000,
     idle_tls=10_000,
     filters=100_000,
+    topics=20_000,
 )
 QUICK = Effort(
     repetitions=3,
@@ -43,6 +45,7 @@ QUICK = Effort(
     idle=2_000,
     idle_tls=500,
     filters=100_000,
+    topics=20_000,
 )
 
 
@@ -67,6 +70,11 @@ class Workload:
     durable: bool = False
     #: A broker that has not worked yet: memory it once used would hide what the connections take.
     fresh: bool = False
+    #: Another such broker for each repetition: how often an allocator asks the kernel for the memory of long messages
+    #: is decided early in a process's life, and differs from one process to the next.
+    anew: bool = False
+    #: How often in a full run, where the usual number is too few to tell the brokers apart.
+    repetitions: int | None = None
     #: Measured once because the number hardly varies; or, if it takes long, once in a quick run.
     once: bool = False
     once_if_quick: bool = False
