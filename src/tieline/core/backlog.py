@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from tieline.core.message import Burst, Item
+from tieline.core.message import Bundle, Burst, Item
 from tieline.core.receiver import Entry, Grant
 from tieline.sched.congestion import BEGINS, LEAST_S, Congestion, Path
 from tieline.sched.policy import EVERY, Policy
@@ -37,13 +37,15 @@ class Backlog:
         """Take over what the queue has collected."""
         for waiting in (queue.blocked, queue.entries):
             while waiting:
-                self.push(waiting.popleft(), now)
+                item, grant = waiting.popleft()
+                for part in item.bursts() if isinstance(item, Bundle) else (item,):
+                    self.push(part, grant, now)
 
-    def push(self, entry: Entry, now: float) -> None:
+    def push(self, item: Item, grant: Grant, now: float) -> None:
         """Take one entry over."""
         self._order += 1
-        is_ordered = self._is_ordered(entry[0].topic)
-        self.policy.push(_waiting(entry, self._order, now, is_ordered=is_ordered), now)
+        is_ordered = self._is_ordered(item.topic)
+        self.policy.push(_waiting(item, grant, self._order, now, is_ordered=is_ordered), now)
 
     def put_back(self, waiting: Waiting[Entry], rest: Item, grant: Grant) -> None:
         """Return the part of an entry that could not be sent."""
@@ -55,16 +57,15 @@ class Backlog:
 
 
 def _rest(waiting: Waiting[Entry], rest: Item, grant: Grant) -> Waiting[Entry]:
-    left = _waiting((rest, grant), waiting.order, waiting.since)
+    left = _waiting(rest, grant, waiting.order, waiting.since)
     left.flow = waiting.flow
     return left
 
 
-def _waiting(entry: Entry, order: int, now: float, *, is_ordered: bool = True) -> Waiting[Entry]:
-    item, grant = entry
+def _waiting(item: Item, grant: Grant, order: int, now: float, *, is_ordered: bool = True) -> Waiting[Entry]:
     qos = min(item.qos, grant.qos)
     return Waiting(
-        entry,
+        (item, grant),
         order=order,
         level=item.level,
         since=now if grant.set_retain else item.at,

@@ -239,6 +239,7 @@ class Broker:
             self.work,
             self.chronicle,
         )
+        has_chronicle = self.chronicle is not None
         self._chunks = Chunks(
             FirstPacket(self._connecting, self._connections, account),
             self._connecting,
@@ -254,8 +255,8 @@ class Broker:
             account,
             self.work,
             allows_qos_1=settings.mqtt.maximum_qos > 0,
+            has_chronicle=has_chronicle,
         )
-        has_chronicle = self.chronicle is not None
         self._passing = Passing(routes, priorities, self.arrivals, account, has_chronicle=has_chronicle)
 
     def _make_figures(self, settings: Settings, now: float) -> None:

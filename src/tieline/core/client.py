@@ -16,7 +16,7 @@ from tieline.conf.schema import UNLIMITED
 from tieline.core.account import Drop
 from tieline.core.allowance import Allowance, Meter
 from tieline.core.backlog import Backlog
-from tieline.core.message import Item, Origin
+from tieline.core.message import Bundle, Item, Origin, Queued
 from tieline.core.ports import Login, Verdict
 from tieline.core.receiver import Entry, Flight, Grant, Held, Outlet, Receiver
 from tieline.core.states import CONNECTION, SESSION, Presence, State, step
@@ -263,7 +263,7 @@ class Dispatcher(Protocol):
     #: What most messages have; a queue in which others wait is no longer first in, first out.
     default_level: int
 
-    def queue_with_care(self, session: Session, item: Item, grant: Grant, now: float) -> None:
+    def queue_with_care(self, session: Session, item: Queued, grant: Grant, now: float) -> None:
         """Queue a message that is not for the usual connected client."""
 
     def make_room(self, session: Session, now: float) -> None:
@@ -387,7 +387,7 @@ class Session:
         """Whether its client is connected."""
         return self.connection is not None
 
-    def offer(self, item: Item, grant: Grant, now: float) -> None:
+    def offer(self, item: Queued, grant: Grant, now: float) -> None:
         """Queue a message; this is the hot path of every fan-out, and what it cannot do is done with care."""
         conn = self.connection
         queue = self.queue
@@ -405,6 +405,18 @@ class Session:
             dispatcher.make_room(self, now)
         if not conn.is_dirty:
             dispatcher.changed.mark(conn)
+
+    def unbundle(self) -> None:
+        """Take the bundles in its queue apart: something has to be known of their messages."""
+        entries = self.queue.entries
+        if any(isinstance(item, Bundle) for item, _ in entries):
+            waiting = list(entries)
+            entries.clear()
+            for item, grant in waiting:
+                if isinstance(item, Bundle):
+                    entries.extend((burst, grant) for burst in item.bursts())
+                else:
+                    entries.append((item, grant))
 
     def has_room(self, item: Item, copies: int = 0) -> bool:
         """Whether its queue takes a message within its bounds, once so many copies of it wait there."""

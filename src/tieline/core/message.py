@@ -1,8 +1,10 @@
 """What travels: shared immutable records of published messages, and their bytes on the wire.
 
-Two kinds wait in queues.  A :class:`Message` is the general one.  A :class:`Burst` is the common case kept as it came:
+Three kinds wait in queues.  A :class:`Message` is the general one.  A :class:`Burst` is the common case kept as it came:
 one or more QoS 0 packets of one topic and one length, back to back in the bytes they arrived in, with no properties.
-A burst reaches a subscriber of the same protocol version unchanged, so a thousand messages cost one list entry.
+A burst reaches a subscriber of the same protocol version unchanged, so a thousand messages cost one list entry.  A
+:class:`Bundle` is the same for packets of several topics that go to the same receivers; wherever anything has to be
+known of its messages it is taken apart into bursts first.
 
 Packet id, topic alias, subscription identifiers and remaining expiry are not part of a record: they are arguments of
 the functions here, bound when the record is popped for writing.
@@ -13,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tieline.wire.frames import encode_varint
+from tieline.wire.publish_head import publish_head
 
 #: Added to payload, topic and properties when a queue counts bytes: what the record itself takes, about.
 OVERHEAD = 160
@@ -158,6 +161,7 @@ class Burst:
         "at",
         "head",
         "heat",
+        "largest",
         "level",
         "messages",
         "origin",
@@ -192,7 +196,7 @@ class Burst:
         self.packets = packets
         self.messages = messages
         self.size = len(packets)
-        self.stride = self.size // messages
+        self.stride = self.largest = self.size // messages
         #: Where the payload begins in each packet.
         self.head = head
         self.topic = topic
@@ -220,6 +224,10 @@ class Burst:
         rest = (self.head, self.topic, self.version, self.origin, self.level, self.at, self.heat, self.taxon)
         return Burst(packets, end - begin, *rest)
 
+    def bursts(self) -> Iterator[Burst]:
+        """Itself, as the only one."""
+        yield self
+
     def deal(self, hands: int) -> Iterator[Burst]:
         """Divide into at most so many bursts of about equal length."""
         rest: Burst = self
@@ -236,4 +244,53 @@ class Burst:
             yield self.packets[start + self.head : start + self.stride]
 
 
+class Bundle:
+    """QoS 0 packets of one publisher for the same receivers, exactly as they were received."""
+
+    __slots__ = ("at", "heat", "largest", "level", "messages", "origin", "packets", "size", "version")
+
+    qos = 0
+
+    def __init__(  # made once per run of packets on the hot path: positional
+        self,
+        packets: bytes,
+        messages: int,
+        largest: int,
+        version: int,
+        origin: Origin,
+        level: int,
+        at: float,
+        heat: float,
+    ) -> None:
+        self.packets = packets
+        self.messages = messages
+        self.size = len(packets)
+        #: The length of the longest packet.
+        self.largest = largest
+        #: As in a burst.
+        self.version = version
+        self.origin = origin
+        self.level = level
+        self.at = at
+        self.heat = heat
+
+    def __repr__(self) -> str:
+        return f"<Bundle {self.messages} messages, {self.size} B>"
+
+    def bursts(self) -> Iterator[Burst]:
+        """The messages, each as a burst of its own."""
+        packets, pos = self.packets, 0
+        while pos < self.size:
+            head = publish_head(packets, pos, self.size)
+            assert head is not None, "a bundle is made of whole packets"
+            start, top, end = head
+            payload = top - pos + (self.version == 5)
+            rest = (packets[start:top], self.version, self.origin, self.level, self.at, self.heat, self.level)
+            yield Burst(packets[pos:end], 1, payload, *rest)
+            pos = end
+
+
+#: What has one topic.
 Item = Message | Burst
+#: What waits in a queue.
+Queued = Message | Burst | Bundle

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 from tieline.core.account import Drop
-from tieline.core.message import Item, Message
+from tieline.core.message import Item, Message, Queued
 from tieline.match.change import LastValues, References
 from tieline.wire.packets import Subscription
 
@@ -39,7 +39,7 @@ class Receiver(Protocol):
     def is_present(self) -> bool:
         """Whether what is offered goes out now, and does not only wait."""
 
-    def offer(self, item: Item, grant: Grant, now: float) -> None:
+    def offer(self, item: Queued, grant: Grant, now: float) -> None:
         """Take a message, or name why it is not taken."""
 
     def has_room(self, item: Item, copies: int = 0) -> bool:
@@ -154,6 +154,6 @@ class Held:
 #: What a delivery changes: the references of a subscription, the topic, and its values.
 Mark = tuple[LastValues, bytes, References]
 #: A queue entry: the shared record and how this receiver gets it.
-Entry = tuple[Item, Grant]
+Entry = tuple[Queued, Grant]
 #: What waits for an acknowledgement: the record, its grant, the QoS it was sent with; None after PUBREC.
 Flight = tuple[Message, Grant, int] | None

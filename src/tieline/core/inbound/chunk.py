@@ -27,7 +27,7 @@ from tieline.core.inbound.first_packet import FirstPacket, is_undecided
 from tieline.core.inbound.holds import Holds
 from tieline.core.inbound.publish import Publishing
 from tieline.core.inbound.subscribe import Subscribing
-from tieline.core.message import Burst, Message
+from tieline.core.message import Bundle, Burst, Message
 from tieline.core.outbound.deliver import Delivery
 from tieline.core.routing.classes import ORDINARY
 from tieline.core.routing.content_match import ContentMatch
@@ -70,6 +70,45 @@ MAX_UNREAD: Final = 65_536
 MAX_FILTER_BYTES: Final = 65_535 + 1_024
 
 
+class _Run:
+    """QoS 0 packets, back to back, that go to the same receivers and are handled together."""
+
+    __slots__ = (
+        "conn",
+        "head",
+        "is_mixing",
+        "kinds",
+        "largest",
+        "may_mix",
+        "messages",
+        "now",
+        "route",
+        "session",
+        "start",
+        "topic",
+    )
+
+    def __init__(self, conn: Connection, session: Session, now: float, *, may_mix: bool) -> None:
+        self.conn = conn
+        self.session = session
+        self.now = now
+        #: Packets of several topics may be handled together.
+        self.may_mix = may_mix
+        #: Where they go; None while there are none.
+        self.route: Route | None = None
+
+    def begin(self, route: Route, topic: bytes, start: int, head: int) -> None:
+        """The first packet begins at ``start`` and has so many bytes before its payload."""
+        self.route = route
+        self.is_mixing = self.may_mix and route.is_simple and route.level < 0
+        #: The topic of the last packet, and how many kinds there were, each with its own topic or length.
+        self.topic = topic
+        self.kinds = 1
+        self.start = start
+        self.head = head
+        self.messages = self.largest = 0
+
+
 class Chunks:
     """Parses what connections send."""
 
@@ -90,6 +129,7 @@ class Chunks:
         work: Work,
         *,
         allows_qos_1: bool,
+        has_chronicle: bool,
     ) -> None:
         self._first_packet = first_packet
         self._connecting = connecting
@@ -104,6 +144,7 @@ class Chunks:
         self._account = account
         self._work = work
         self._allows_qos_1 = allows_qos_1
+        self._has_chronicle = has_chronicle
         #: Messages of the current chunk below urgent that are dispatched when it has been parsed: the more urgent ones
         #: first, and those that have to be looked into together, with whatever comes behind them.
         self._pending: list[tuple[Burst, Route]] = []
@@ -202,8 +243,8 @@ class Chunks:
         size = len(data)
         is_v5 = conn.version == 5
         known = self._routes.known
-        priorities = self._priorities
-        limit = min(conn.allowance.packet_bytes, priorities.classes.least_bound)
+        limit = min(conn.allowance.packet_bytes, self._priorities.classes.least_bound)
+        run = _Run(conn, session, now, may_mix=self._may_mix(conn))
         while pos < size and data[pos] == _PUBLISH_QOS_0:
             head = publish_head(data, pos, size)
             if head is None:
@@ -224,34 +265,50 @@ class Chunks:
                 or (conn.is_guarded and topic not in conn.publishable)
             ):
                 break
-            level = taxon = route.level
-            if level < 0:
-                level, taxon = conn.level, priorities.default_level
-            end, messages = self._run(data, pos, top, end, route, level)
-            level = priorities.judge(conn, topic, level, messages, now)
-            self._account.arrived(messages, level)
-            if route.conditions is not None:
-                self._work.did(messages * route.conditions.effort)
-            if route.has_receivers or self._arrivals.is_watched:
-                heat = priorities.heat(route, messages, now)
-                head_bytes = top - pos
-                burst = Burst(
-                    data[pos:end], messages, head_bytes, topic, conn.version, session.origin, level, now, heat, taxon
-                )
-                self._pass(burst, route, now)
-            pos = end
-            if self._work.done > enough:
-                break
+            if route is run.route and run.is_mixing:
+                run.kinds += 1
+                if topic != run.topic:
+                    run.topic = topic
+                    run.messages += 1
+                    if end - pos > run.largest:
+                        run.largest = end - pos
+                    pos = end
+                    continue
+            else:
+                if run.route is not None:
+                    self._end_run(run, data, pos)
+                    if self._work.done > enough:
+                        return pos
+                run.begin(route, topic, pos, top - pos)
+            after, messages = self._same(data, pos, top, end, route, conn.level)
+            run.messages += messages
+            if end - pos > run.largest:
+                run.largest = end - pos
+            pos = after
+        if run.route is not None:
+            self._end_run(run, data, pos)
         return pos
 
-    def _run(self, data: bytes, pos: int, top: int, end: int, route: Route, level: int) -> tuple[int, int]:
+    def _may_mix(self, conn: Connection) -> bool:
+        """Whether messages of several topics may be handled as one: nobody wants to know more of them."""
+        priorities = self._priorities
+        return (
+            conn.level == priorities.default_level
+            and not priorities.is_ruled
+            and not priorities.heat_deliveries
+            and not self._arrivals.is_watched
+            and not self._has_chronicle
+        )
+
+    def _same(self, data: bytes, pos: int, top: int, end: int, route: Route, level: int) -> tuple[int, int]:
         """How far the packets go that agree with the one at ``pos`` up to its payload, and how many there are."""
         stride = end - pos
         last = len(data) - stride
-        if level > ORDINARY and self._priorities.claims.has_rates:
-            # where a rate is limited, each message is judged on its own: a run that is too long must not lose its
-            # level while a later message of its flow keeps it
-            return end, 1
+        if route.level > ORDINARY or level > ORDINARY:
+            if self._priorities.claims.has_rates:
+                # where a rate is limited, each message is judged on its own: a run that is too long must not lose its
+                # level while a later message of its flow keeps it
+                return end, 1
         if route.conditions is not None:
             # one run must not cost more than a turn
             last = min(last, pos + stride * (WORK_PER_TURN // route.conditions.effort))
@@ -261,6 +318,31 @@ class Chunks:
         while end <= last and data.startswith(prefix, end):
             end += stride
         return end, (end - pos) // stride
+
+    def _end_run(self, run: _Run, data: bytes, end: int) -> None:
+        """Packets that were found to go together go on their way."""
+        route, conn, now = run.route, run.conn, run.now
+        assert route is not None
+        run.route = None
+        priorities = self._priorities
+        level = taxon = route.level
+        if level < 0:
+            level, taxon = conn.level, priorities.default_level
+        level = priorities.judge(conn, run.topic, level, run.messages, now)
+        self._account.arrived(run.messages, level)
+        if route.conditions is not None:
+            self._work.did(run.messages * route.conditions.effort)
+        elif not route.has_receivers and not self._arrivals.is_watched:
+            return
+        packets, origin = data[run.start : end], run.session.origin
+        heat = priorities.heat(route, run.messages, now)
+        if run.kinds > 1:
+            bundle = Bundle(packets, run.messages, run.largest, conn.version, origin, level, now, heat)
+            self._delivery.deliver_plainly(bundle, route, now)
+        else:
+            version = conn.version
+            burst = Burst(packets, run.messages, run.head, run.topic, version, origin, level, now, heat, taxon)
+            self._pass(burst, route, now)
 
     def _pass(self, burst: Burst, route: Route, now: float) -> None:
         """Give messages to those who watch, and to their receivers, now or when the chunk has been parsed."""

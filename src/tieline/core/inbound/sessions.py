@@ -8,6 +8,7 @@ from tieline.core.client import NEVER, Connection, Session
 from tieline.core.durable.journal import Journal
 from tieline.core.inbound.holds import Holds
 from tieline.core.inbound.will import Wills
+from tieline.core.message import Bundle
 from tieline.core.outbound.deliver import Delivery
 from tieline.core.outbound.replay import Replays
 from tieline.core.outbound.window import Window
@@ -172,10 +173,12 @@ class Sessions:
             while (waiting := session.backlog.policy.pop(now)) is not None:
                 queue.blocked.append(waiting.entry)
             session.backlog = None
+        session.unbundle()
         for item, grant in [*queue.blocked, *queue.entries]:
+            assert not isinstance(item, Bundle), "they were taken apart"
             for part, heir in self._content.heirs(item, grant.share):
                 if heir is None:
-                    self._delivery.discard(session, (part, grant), Drop.SESSION_ENDED, now)
+                    self._delivery.discard(session, part, grant, Drop.SESSION_ENDED, now)
                 else:
                     queue.taken(part.messages, part.size)
                     self._delivery.hand_on(part, heir, now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tieline.core.account import Account, Drop
 from tieline.core.client import Changed, Session
 from tieline.core.durable.journal import Journal
-from tieline.core.message import Burst, Item, Message
+from tieline.core.message import Bundle, Burst, Item, Message, Queued
 from tieline.core.outbound.order import Order
 from tieline.core.receiver import Entry, Grant, Receiver
 from tieline.core.routing.content_match import ContentMatch
@@ -59,14 +59,18 @@ class Delivery:
 
     # -- to everybody on a route
 
+    def deliver_plainly(self, item: Queued, route: Route, now: float) -> int:
+        """Queue messages for everyone on a simple route; the number of receivers."""
+        for grant in route.grants:
+            grant.receiver.offer(item, grant, now)
+        self._work.did(len(route.grants))
+        return len(route.grants)
+
     def deliver(self, item: Item, route: Route, now: float) -> int:
         """Queue a message for everyone on its route; the number of receivers ([MQTT-4.5.0-1], [MQTT311-4.5.0-1])."""
-        grants = route.grants
         if route.is_simple:
-            for grant in grants:
-                grant.receiver.offer(item, grant, now)
-            self._work.did(len(grants))
-            return len(grants)
+            return self.deliver_plainly(item, route, now)
+        grants = route.grants
         receivers = 0
         if route.is_conditional:
             for part, narrowed in self._content.parts(item, route):
@@ -107,8 +111,12 @@ class Delivery:
 
     # -- to one session
 
-    def queue_with_care(self, session: Session, item: Item, grant: Grant, now: float) -> None:
+    def queue_with_care(self, session: Session, item: Queued, grant: Grant, now: float) -> None:
         """Queue a message for one session; a full queue names its victim."""
+        if isinstance(item, Bundle):
+            for burst in item.bursts():
+                self.queue_with_care(session, burst, grant, now)
+            return
         conn = session.connection
         why = self.obstacle(session, item, grant)
         if why is not None:
@@ -153,6 +161,7 @@ class Delivery:
         if session.backlog is not None or self._order.matters_in(session.queue):
             self._make_room_by_policy(session, now)
             return
+        session.unbundle()
         queue = session.queue
         while queue.is_over and queue.messages:
             if queue.entries and not _is_assured(queue.entries[0]):
@@ -169,8 +178,7 @@ class Delivery:
                 item, grant = queue.blocked.popleft()
             else:
                 item, grant = queue.entries.popleft()
-            self.forgo(session, item, grant)
-            self.discard(session, (item, grant), Drop.QUEUE_FULL, now)
+            self._evict(session, item, grant, now)
 
     def _make_room_by_policy(self, session: Session, now: float) -> None:
         backlog = self._order.engage(session, now)
@@ -189,17 +197,20 @@ class Delivery:
                     else:
                         item, rest = item.cut(excess)
                     backlog.keep(victim, rest, grant)
-            self.forgo(session, item, grant)
-            self.discard(session, (item, grant), Drop.QUEUE_FULL, now)
+            self._evict(session, item, grant, now)
+
+    def _evict(self, session: Session, item: Queued, grant: Grant, now: float) -> None:
+        assert not isinstance(item, Bundle), "they were taken apart"
+        self.forgo(session, item, grant)
+        self.discard(session, item, grant, Drop.QUEUE_FULL, now)
 
     def forgo(self, session: Session, item: Item, grant: Grant) -> None:
         """Let the store know that a session will not get what it keeps for it."""
         if _is_stored(session, item, grant):
             self._journal.dropped(session, item, grant)  # type: ignore[arg-type]  # bursts have QoS 0
 
-    def discard(self, session: Session, entry: Entry, why: Drop, now: float) -> None:
+    def discard(self, session: Session, item: Item, grant: Grant, why: Drop, now: float) -> None:
         """Account for an entry that left a queue without being sent."""
-        item, grant = entry
         grant.unmark()
         session.queue.taken(item.messages, item.size)
         self.turn_away(session, item, why, now)

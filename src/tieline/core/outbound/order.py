@@ -14,7 +14,7 @@ from typing import Final
 from tieline.core.account import Account
 from tieline.core.backlog import Backlog, is_congested
 from tieline.core.client import Connection, Session
-from tieline.core.message import Item
+from tieline.core.message import Queued
 from tieline.core.receiver import Entry
 from tieline.core.routing.priorities import Priorities
 from tieline.sched import feedback, orders  # noqa: F401 - they register themselves
@@ -44,10 +44,10 @@ class Order:
 
     def is_due(self, session: Session, conn: Connection, now: float) -> bool:
         """Whether the policy should take a queue over: order matters in it, and its receiver is congested."""
+        queue = session.queue
         if session.backlog is not None:
             return True
-        queue = session.queue
-        if not self.matters_in(queue):
+        if not queue.is_mixed and not self._priorities.always_matter:
             return False
         line = queue.blocked or queue.entries
         return bool(line) and is_congested(conn.path, line[0], now)
@@ -83,8 +83,12 @@ class Order:
             return Window.CLOSED
         return Window.OPEN if conn.quota > self.reserve_of(session, conn) else Window.URGENT_ONLY
 
-    def stops(self, session: Session, conn: Connection, item: Item) -> bool:
+    def stops(self, session: Session, conn: Connection, item: Queued) -> bool:
         """Whether the window has no place for a QoS 1 or 2 message, or none but for an urgent one."""
-        if not conn.quota or len(session.inflight) >= PACKET_IDS:
+        quota = conn.quota
+        if len(session.inflight) >= PACKET_IDS:
             return True
-        return item.level < URGENT and conn.quota <= self.reserve_of(session, conn)
+        if quota > 1 and quota > conn.window // _RESERVE:
+            # more is free than is ever kept
+            return False
+        return not quota or (item.level < URGENT and quota <= self.reserve_of(session, conn))

@@ -16,7 +16,7 @@ from tieline.core.backlog import split
 from tieline.core.client import CONNECTED, Connection, Hold, Session
 from tieline.core.durable.chronicle import Chronicle
 from tieline.core.durable.journal import Journal
-from tieline.core.message import Burst, Item, Message
+from tieline.core.message import Bundle, Burst, Item, Message, Queued
 from tieline.core.outbound.deliver import Delivery
 from tieline.core.outbound.order import Order
 from tieline.core.outbound.packets import DUP, assured_pieces, bound_packet, flags_of
@@ -137,12 +137,10 @@ class Writer:
         while entries and self._size < limit:
             entry = entries.popleft()
             item, grant = entry
-            if isinstance(item, Burst):
-                if self._size + item.size > limit:
-                    item, rest = split(item, limit - self._size)
-                    if rest is not None:
-                        entries.appendleft((rest, grant))
-            elif item.qos and grant.qos and (blocked or self._order.stops(session, conn, item)):
+            if not item.qos:
+                if item.messages > 1 and self._size + item.size > limit:
+                    item = self._cut(item, grant)
+            elif grant.qos and (blocked or self._order.stops(session, conn, item)):
                 if item.level == URGENT and self._order.matters_in(queue):
                     # never behind bulk that the window stops: let the policy find the way
                     entries.appendleft(entry)
@@ -191,16 +189,29 @@ class Writer:
 
     # -- one entry
 
-    def _send(self, item: Item, grant: Grant) -> None:
+    def _cut(self, item: Queued, grant: Grant) -> Burst:
+        """As much of an entry of several messages as the write still takes; the rest stays at the head of the queue."""
+        entries = self._session.queue.entries
+        if isinstance(item, Bundle):
+            entries.extendleft((burst, grant) for burst in reversed(list(item.bursts())))
+            item, _ = entries.popleft()
+        assert isinstance(item, Burst)
+        burst, rest = split(item, self._limit - self._size)
+        if rest is not None:
+            entries.appendleft((rest, grant))
+        return burst
+
+    def _send(self, item: Queued, grant: Grant) -> None:
         """Add a queue entry to the write, or name why it cannot be sent."""
-        if isinstance(item, Burst):
-            if self._conn.takes_raw(item.version, item.stride, grant):
+        if not isinstance(item, Message):
+            if self._conn.takes_raw(item.version, item.largest, grant):
                 # the common case: the bytes go out as they came in
                 self._out.append(item.packets)
                 self._count(item.size, item, item.messages)
             else:
-                for payload in item.payloads():
-                    self._bind(item, grant, payload, 0, 0)
+                for burst in item.bursts():
+                    for payload in burst.payloads():
+                        self._bind(burst, grant, payload, 0, 0)
         elif item.expires is not None and item.expires <= self._now:
             # [MQTT-3.3.2-5] its time is over and nothing of it was sent yet
             self._give_up(item, grant, Drop.EXPIRED)
@@ -289,11 +300,12 @@ class Writer:
         self._count(len(data), item, 1, is_repeated=flags & DUP != 0)
         return True
 
-    def _count(self, size: int, item: Item, messages: int, *, is_repeated: bool = False) -> None:
+    def _count(self, size: int, item: Queued, messages: int, *, is_repeated: bool = False) -> None:
         """Messages go out: the one place that counts them."""
         self._size += size
         self._sent += messages
         if self._chronicle is not None and not is_repeated:
+            assert not isinstance(item, Bundle), "nothing is bundled where deliveries are written down"
             self._chronicle.delivered(item, self._session.client_id, messages, size, self._now)
 
     def _give_up(self, item: Item, grant: Grant, why: Drop) -> None:

@@ -66,6 +66,6 @@ class HeatSource:
         self._take(None, text, by)
 
     def _take(self, table: HeatTable | None, text: str, by: str) -> None:
-        self._priorities.has_heat_table = table is not None
+        self._priorities.have_heat_table(table is not None)
         self._routes.warm(table)
         self._account.tell(Event("heat", by, "", text))

@@ -16,21 +16,21 @@ class Priorities:
 
     __slots__ = (
         "_account",
+        "_has_heat_table",
         "_period_s",
         "_policy",
         "_refuses_unknown",
+        "always_matter",
         "claims",
         "classes",
         "default_level",
-        "has_heat_table",
         "heat_deliveries",
         "is_ruled",
     )
 
     def __init__(self, settings: Settings, account: Account) -> None:
         self._account = account
-        #: Somebody has said which topics are hot.
-        self.has_heat_table = False
+        self._has_heat_table = False
         self.default_level = settings.priority.default_level
         self.heat_deliveries = settings.priority.heat_deliveries
         self._period_s = seconds(settings.priority.period)
@@ -40,6 +40,8 @@ class Priorities:
         self.claims = Claims(settings)
         #: The configuration gives levels, or an order.
         self.is_ruled = self._has_rules()
+        #: Order matters in every queue: because of the configuration, or because of a table of heat.
+        self.always_matter = self.is_ruled
 
     def renew(self, settings: Settings) -> None:
         """Other classes and claims from now on."""
@@ -48,16 +50,15 @@ class Priorities:
         self.claims = claims
         self.classes = Classes(settings)
         self.is_ruled = self._has_rules()
+        self.always_matter = self.is_ruled or self._has_heat_table
+
+    def have_heat_table(self, has_one: bool) -> None:
+        """Somebody says which topics are hot, or nobody does any more."""
+        self._has_heat_table = has_one
+        self.always_matter = self.is_ruled or has_one
 
     def _has_rules(self) -> bool:
         return len(self.classes) > 0 or not self.claims.is_open or self._policy != "feedback"
-
-    # -- whether order matters
-
-    @property
-    def always_matter(self) -> bool:
-        """Whether order matters in every queue: because of the configuration, or because of a table of heat."""
-        return self.is_ruled or self.has_heat_table
 
     # -- how urgent a message is
 
