@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -46,6 +47,16 @@ setattr(providers, "_get_local_constants", lambda: providers._local_constants)  
 # means to interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Brokers without a data directory or a name share one management socket, and a second one is refused.  Each process of
+# the tests has a directory of its own for these, with a short name because the path of a socket is limited.
+_RUNTIME = tempfile.mkdtemp(prefix="tl-")
+os.environ["XDG_RUNTIME_DIR"] = _RUNTIME
+
+
+def pytest_unconfigure() -> None:
+    """Nothing is left behind."""
+    shutil.rmtree(_RUNTIME, ignore_errors=True)
 
 
 def need(tool: str) -> str:

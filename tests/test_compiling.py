@@ -23,7 +23,7 @@ def test_machine_code_is_kept_in_the_place_that_is_given(monkeypatch: pytest.Mon
     fast = compiled(total)
     assert fast is not total
     assert fast(10) == total(10) == 45
-    assert list(tmp_path.glob("core-*/**/*.nbi"))
+    assert list(tmp_path.glob(f"{Path(__file__).parent.name}-*/**/*.nbi"))
 
 
 def test_a_user_may_do_without(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -197,6 +197,21 @@ def test_nobody_can_delay_the_end_for_ever(broker: BrokerThread, monkeypatch: py
         until(lambda: not broker._thread.is_alive(), "the broker has ended")
 
 
+def test_sockets_that_wait_for_their_peers_are_closed_with_the_rest(
+    broker: BrokerThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A peer that has said goodbye and does not close is over for the core, and its socket is still ours."""
+    monkeypatch.setattr(servers, "_STOP_S", 0.1)
+    with dial(broker.urls[0], "slow") as slow:
+        (link,) = broker.ask(lambda core: [conn.link for conn in core.connections])
+        slow.send(Disconnect())
+        until(lambda: not broker.ask(lambda core: core.connections), "it is over for the core")
+        assert link.fd >= 0
+        _stop(broker)
+        until(lambda: not broker._thread.is_alive(), "the broker has ended")
+        assert link.fd < 0
+
+
 def test_the_goodbye_travels_through_every_layer(certificates: Certificates) -> None:
     listeners = certificates.listeners(["tls://127.0.0.1:0", "wss://127.0.0.1:0"])
     context = certificates.context()

@@ -66,7 +66,7 @@ def test_there_is_a_row_for_every_abuse_and_every_input() -> None:
 
 def test_every_name_exists() -> None:
     literals = {
-        name for path in _SOURCE.glob("[cn][oe][rt]*/*.py") for name in re.findall(r'"([a-z_]+)"', path.read_text())
+        name for path in _SOURCE.glob("[cn][oe][rt]*/**/*.py") for name in re.findall(r'"([a-z_]+)"', path.read_text())
     }
     closings = {reason.name.lower() for reason in Reason} | literals
     closings |= {f"refused_{reason.name.lower()}" for reason in Reason}

@@ -102,6 +102,11 @@ class Loop:
         """A write found that the peer is gone: closed after this turn."""
         self._gone.append(link)
 
+    @property
+    def watched(self) -> list[Watched]:
+        """Everything in the set."""
+        return list(self._watched.values())
+
     def close(self) -> None:
         """Stop watching; the owner has closed the descriptors."""
         self._urgent.close()

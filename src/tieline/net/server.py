@@ -247,9 +247,10 @@ class Server:
             self.door.close()
             self.door = None
         if self._loop is not None:
-            for conn in list(self.core.connections):
-                if isinstance(conn.link, Link):
-                    conn.link.abort(monotonic())
+            for watched in self._loop.watched:
+                # also those that are over for the core and only wait for their peers to close
+                if isinstance(watched, Link):
+                    watched.abort(monotonic())
             if self._keeper is not None:
                 self._keeper.detach()
             if self._nested is not None:
