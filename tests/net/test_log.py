@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from logging import LogRecord
+from io import StringIO
 from queue import Queue
 
 import pytest
@@ -110,19 +111,21 @@ def test_drops_are_summed_up(caplog: pytest.LogCaptureFixture) -> None:
     assert caplog.messages[1:] == ["dropped 1 messages: queue_full, last for client on a"]
 
 
-def test_lines_that_do_not_fit_are_counted_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    waiting: Queue[LogRecord] = Queue(2)
-    logs.log.handlers = [logs._Waiting(waiting)]
+def test_lines_that_do_not_fit_are_counted_and_told() -> None:
+    output = StringIO()
+    writer = logs.LineWriter(output, logging.Formatter("%(message)s"), most=4)
+    logs.log.handlers = [writer]
     logs.log.setLevel("INFO")
-    for number in range(5):
+    for number in range(7):
         logs.log.info("line %d", number)
-    assert waiting.qsize() == 2
-    waiting.get()
-    waiting.get()
-    waiting.maxsize = 10
-    logs.log.info("line 5")
-    said = [waiting.get().getMessage() for _ in range(waiting.qsize())]
-    assert said == ["line 5", "3 log lines were lost: the log could not be written fast enough"]
+    assert writer.lost == 3
+    writer.write()
+    logs.log.info("line 7")
+    writer.write()
+    assert output.getvalue().splitlines() == [
+        *(f"line {number}" for number in (0, 1, 2, 3, 7)),
+        "3 log lines were lost: the log could not be written fast enough",
+    ]
 
 
 def test_a_slow_terminal_does_not_stop_the_broker(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,9 +136,9 @@ def test_a_slow_terminal_does_not_stop_the_broker(monkeypatch: pytest.MonkeyPatc
             self.gate: Queue[None] = Queue()
             self.lines = 0
 
-        def write(self, _text: str) -> None:
+        def write(self, text: str) -> None:
             self.gate.get()
-            self.lines += 1
+            self.lines += text.count("\n")
 
         def flush(self) -> None:
             pass

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import threading
 import time
-from logging.handlers import QueueHandler, QueueListener
-from queue import Full, Queue
-from typing import TYPE_CHECKING
+from collections import deque
+from typing import TYPE_CHECKING, Final, TextIO
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 log = logging.getLogger("tieline")
 
 #: Lines that may wait for the terminal; more are counted, not kept.
-_WAITING = 10_000
+_WAITING: Final = 10_000
+#: Lines that are written in one go, and how long they are gathered before.
+_AT_ONCE: Final = 256
+_GATHERED_S: Final = 0.02
 
 
 class _Human(logging.Formatter):
@@ -41,42 +44,81 @@ class _Json(logging.Formatter):
         return json.dumps(line)
 
 
-class _Waiting(QueueHandler):
-    """Puts records in a bounded queue; a full one loses them, and the next line says how many."""
+class LineWriter(logging.Handler):
+    """Collects lines, and lets a thread write what has come together; a full one loses them, and says how many.
 
-    lost = 0
-    queue: Queue[logging.LogRecord]
+    A thread that is woken for every line takes the interpreter away from the loop each time, which cost more than all
+    the rest of a connection that comes and goes.  So it is woken once, and waits a moment before it writes.
+    """
 
-    def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
-        return record  # same process: nothing to pickle
+    def __init__(self, output: TextIO, formatter: logging.Formatter, most: int = _WAITING) -> None:
+        super().__init__()
+        self._output = output
+        self.formatter = formatter
+        self._most = most
+        self._lines: deque[str] = deque()
+        #: Lines lost since that was last told.
+        self.lost = 0
+        self._is_called = threading.Event()
+        self._is_ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="log", daemon=True)
 
-    def enqueue(self, record: logging.LogRecord) -> None:
-        try:
-            self.queue.put_nowait(record)
-        except Full:
+    def start(self) -> None:
+        """Begin to write."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Write what is left, and end."""
+        self._is_ending.set()
+        self._is_called.set()
+        self._thread.join()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take a line over."""
+        if len(self._lines) >= self._most:
             self.lost += 1
-        else:
-            if self.lost and self.queue.qsize() < _WAITING // 2:
-                lost, self.lost = self.lost, 0
-                log.warning("%d log lines were lost: the log could not be written fast enough", lost)
+            return
+        self._lines.append(self.format(record))
+        if self.lost and len(self._lines) < self._most // 2:
+            lost, self.lost = self.lost, 0
+            log.warning("%d log lines were lost: the log could not be written fast enough", lost)
+        if not self._is_called.is_set():
+            self._is_called.set()
+
+    def write(self) -> None:
+        """Write every line that waits."""
+        while self._lines:
+            # no more than a pipe holds: what a reader has not taken still counts as waiting
+            some = [self._lines.popleft() for _ in range(min(len(self._lines), _AT_ONCE))]
+            try:
+                self._output.write("\n".join(some) + "\n")
+                self._output.flush()
+            except (OSError, ValueError):
+                return  # whoever read the log has gone; there is nobody to tell
+
+    def _run(self) -> None:
+        while not self._is_ending.is_set():
+            self._is_called.wait()
+            self._is_ending.wait(_GATHERED_S)
+            self._is_called.clear()
+            self.write()
+        self.write()
 
 
-def start(level: str, style: str) -> QueueListener:
-    """Write the log to standard error; the caller stops the returned listener at the end."""
-    output = logging.StreamHandler(sys.stderr)
-    output.setFormatter(_Json() if style == "json" else _Human())
-    waiting: Queue[logging.LogRecord] = Queue(_WAITING)
-    listener = QueueListener(waiting, output)
-    handler = _Waiting(waiting)
-    log.handlers = [handler]
+def start(level: str, style: str) -> LineWriter:
+    """Write the log to standard error; the caller stops the returned writer at the end."""
+    writer = LineWriter(sys.stderr, _Json() if style == "json" else _Human())
+    log.handlers = [writer]
     log.setLevel(level.upper())
     log.propagate = False
-    listener.start()
-    return listener
+    writer.start()
+    return writer
 
 
 def printable(text: str) -> str:
     """A client chooses its id and its topics; it does not choose what our log and terminal do."""
+    if text.isprintable():
+        return text
     return "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in text)
 
 
@@ -94,7 +136,9 @@ def tell_events(account: Account) -> None:
                 "why": event.why,
                 "detail": event.text,
             }
-            log.log(level, "%s %s: %s", event.kind, who, printable(event.text), extra={"fields": fields})
+            text = f"{event.kind} {who}: {printable(event.text)}"
+            # not by log.log(), which would look for the line of code that calls it, and longer than all the rest takes
+            log.handle(log.makeRecord(log.name, level, __file__, 0, text, (), None, extra={"fields": fields}))
 
 
 def tell_drops(account: Account, told: Counter[Drop]) -> None:
