@@ -65,8 +65,9 @@ def test_there_is_a_row_for_every_abuse_and_every_input() -> None:
 
 
 def test_every_name_exists() -> None:
-    sources = (path for part in ("core", "net") for path in (_SOURCE / part).rglob("*.py"))
-    literals = {name for path in sources for name in re.findall(r'"([a-z_]+)"', path.read_text())}
+    literals = {
+        name for path in _SOURCE.glob("[cn][oe][rt]*/**/*.py") for name in re.findall(r'"([a-z_]+)"', path.read_text())
+    }
     closings = {reason.name.lower() for reason in Reason} | literals
     closings |= {f"refused_{reason.name.lower()}" for reason in Reason}
     known = closings | {drop.value for drop in Drop} | {hold.value for hold in Hold} | {"routes/resets"}
