@@ -44,7 +44,7 @@ from tieline.core.outbound.window import Window
 from tieline.core.outbound.writer import Writer
 from tieline.core.ports import Access, Allowed, Aside, Everyone, Memory, Refused, Store, at_once
 from tieline.core.receiver import Outlet
-from tieline.core.restore import Restoring, State
+from tieline.core.restore import Restoring, StoredState
 from tieline.core.routing.content_match import ContentMatch
 from tieline.core.routing.heat_source import HeatSource
 from tieline.core.routing.priorities import Priorities
@@ -356,7 +356,7 @@ class Broker:
         """A pending access question was answered: the client who waited for it goes on."""
         self.questions.decided(token, verdict, now)
 
-    def restore(self, state: State, now: float) -> None:
+    def restore(self, state: StoredState, now: float) -> None:
         """Begin with what the predecessor left, before the first client is let in."""
         Restoring(
             self._sessions,
