@@ -44,7 +44,7 @@ class _Refusal(Exception):
 
 
 class Publishing:
-    """Takes messages from clients: finds out what speaks against each, and answers its publisher."""
+    """Takes messages from clients."""
 
     def __init__(  # a message passes every room
         self,
@@ -226,7 +226,7 @@ class Publishing:
             refused = Refused(RULE, Reason.IMPLEMENTATION_SPECIFIC_ERROR)
             raise _Refusal(Drop.MALFORMED_ONCE, refused, level) from None
 
-    def _is_due(  # the packet, and what is known of it
+    def _is_due(  # as above
         self, conn: Connection, packet: Publish, numbered: Numbered, key: bytes, level: int, now: float
     ) -> bool:
         """Whether a numbered message is to be accepted now; if it was accepted before, it is answered."""
@@ -317,7 +317,7 @@ class Publishing:
                 conn.session.inbound.add(packet.packet_id)
             self._journal.acknowledge(conn, _answer(conn, packet.qos, packet.packet_id, reason, refused.rule))
 
-    def _meet_full_queue(  # the message, its publisher, and who is in the way
+    def _meet_full_queue(  # as above
         self, conn: Connection, message: Message, packet_id: int, full: Receiver, now: float
     ) -> None:
         """A receiver has no room: say so (MQTT 5), or wait for it (3.1.1 has no way to say so, or it is configured)."""
