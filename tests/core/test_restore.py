@@ -15,7 +15,7 @@ from tests.kits.world import World, payloads
 from tieline.core.durable import facts
 from tieline.core.outbound import replay
 from tieline.core.ports import Store
-from tieline.core.restore import State
+from tieline.core.restore import StoredState
 from tieline.wire.packets import Pubcomp, Publish, Pubrec, Pubrel, Subscribe, Subscription, Will
 from tieline.wire.reason import Reason
 
@@ -62,7 +62,7 @@ def test_the_kit_passes() -> None:
     def make() -> tuple[Store, Finish]:
         return Kept(), lambda: None
 
-    def reopen(store: Store) -> tuple[Store, Finish, State]:
+    def reopen(store: Store) -> tuple[Store, Finish, StoredState]:
         assert isinstance(store, Kept)
         return Kept(store.model), lambda: None, store.model.state
 

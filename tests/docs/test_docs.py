@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from itertools import pairwise
@@ -150,16 +151,81 @@ def test_every_closing_is_explained() -> None:
     assert not missing, f"docs/how/observe.md does not explain {sorted(missing)}"
 
 
-_THING = re.compile(r"((?:wire|sched|match|conf|core|access|net|web|bench|cli)(?:/\w+)+)(?:\.py)?((?:\.\w+)*)")
+# What a page says of the code stands between backquotes.  A path, or a name with a path in front of it, is something
+# that exists.  Pages also tell of things that are gone, the decisions above all: they call them by their name alone.
+_SOURCE = ROOT / "src" / "tieline"
+_PACKAGES = sorted(path.parent.name for path in _SOURCE.glob("*/__init__.py"))
+#: ``core/routing/routes.Routes.find`` or ``core/routing/routes.py``.
+_THING = re.compile(rf"((?:{'|'.join(_PACKAGES)})(?:/\w+)+)(?:\.py)?((?:\.\w+)*)")
+#: ``tieline.match.where.bind``, but not a file.
+_DOTTED = re.compile(r"tieline(?:\.(?!(?:db|schema|sock|toml)\b)\w+)+")
+#: ``tests/core/oracle.py``, ``fuzz``, ``docs/reference``.
+_FILE = re.compile(r"(?:src|tests|docs|fuzz|examples)(?:/[\w.-]+)+")
+#: ``Burst.cut``.
+_MEMBER = re.compile(r"([A-Z][a-z]\w*)\.([a-z_]\w*)(?:\(.*\))?")
+
+
+def _things(page: Path) -> list[str]:
+    return sorted(_named(_FENCE.sub("", page.read_text(encoding="utf-8"))))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_every_part_of_the_code_that_a_page_names_exists(page: Path) -> None:
-    for name in _named(page.read_text(encoding="utf-8")):
+    for name in _things(page):
         if found := _THING.fullmatch(name):
-            thing: object = import_module(f"tieline.{found[1].replace('/', '.')}")
-            for attribute in found[2].split(".")[1:]:
-                thing = getattr(thing, attribute)
+            _check_thing(f"tieline.{found[1].replace('/', '.')}", found[2].split(".")[1:])
+        elif _DOTTED.fullmatch(name):
+            parts = name.split(".")
+            modules = [end for end in range(1, len(parts) + 1) if _is_module(parts[:end])]
+            _check_thing(".".join(parts[: modules[-1]]), parts[modules[-1] :])
+
+
+def _is_module(parts: list[str]) -> bool:
+    path = ROOT.joinpath("src", *parts)
+    return path.is_dir() or path.with_suffix(".py").exists()
+
+
+def _check_thing(module: str, attributes: list[str]) -> None:
+    thing: object = import_module(module)
+    for attribute in attributes:
+        thing = getattr(thing, attribute)
+    where = getattr(thing, "__module__", module)
+    is_package = (ROOT / "src" / module.replace(".", "/")).is_dir()
+    assert is_package or where == module or not where.startswith("tieline."), f"{attributes} is defined in {where}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_every_file_that_a_page_names_exists(page: Path) -> None:
+    missing = [name for name in _things(page) if _FILE.fullmatch(name) and not (ROOT / name).exists()]
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_every_member_of_a_class_that_a_page_names_exists(page: Path) -> None:
+    for name in _things(page):
+        if found := _MEMBER.fullmatch(name):
+            kind, member = found[1], re.escape(found[2])
+            defined = re.compile(rf"\bdef {member}\b|\bself\.{member}\b|^ +{member}\b.*[:=]", re.MULTILINE)
+            sources = (source for source in _sources() if re.search(rf"^class {kind}\b", source, re.MULTILINE))
+            assert any(defined.search(source) for source in sources), name
+
+
+@cache
+def _sources() -> list[str]:
+    return [path.read_text("utf-8") for path in _SOURCE.rglob("*.py")]
+
+
+def test_every_file_in_the_tree_of_the_architecture_exists() -> None:
+    """A line begins with the name of a folder, or of a module or file; its indentation says in which folder that is."""
+    tree = next(body for _kind, body in _blocks(ROOT / "ARCHITECTURE.md") if body.startswith("src/tieline/"))
+    folders: list[Path] = [ROOT]
+    for line in tree.splitlines():
+        name = line.split()[0]
+        depth = (len(line) - len(line.lstrip())) // 2
+        path = folders[depth] / name
+        assert path.is_dir() if name.endswith("/") else path.with_suffix(".py").is_file(), line
+        folders = [*folders[: depth + 1], path]
+    assert tree.count("\n") > 100
 
 
 def test_no_page_knows_this_machine() -> None:

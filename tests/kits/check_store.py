@@ -17,7 +17,7 @@ from tests.kits.ledger import Life, comparable
 from tests.kits.world import World
 from tieline.core.durable import facts
 from tieline.core.ports import Fact, Store
-from tieline.core.restore import State
+from tieline.core.restore import StoredState
 from tieline.wire.packets import (
     Puback,
     Pubcomp,
@@ -35,7 +35,7 @@ from tieline.wire.reason import Reason
 Finish = Callable[[], None]
 Make = Callable[[], tuple[Store, Finish]]
 #: The store that comes after a crash, and what it knows.
-Reopen = Callable[[Store], tuple[Store, Finish, State]]
+Reopen = Callable[[Store], tuple[Store, Finish, StoredState]]
 
 
 class LateStore:

@@ -18,9 +18,9 @@ def check(broker: Broker) -> None:
     subscriptions = [held for session in sessions for held in session.subscriptions.values()]
     assert broker.routes.count == len(subscriptions)
     assert broker.routes.shared == sum(held.options.filter.startswith("$share/") for held in subscriptions)
-    asking = [held for held in subscriptions if isinstance(held, Conditional)]
-    assert broker.routes.conditional == len(asking)
-    assert broker.references.kept == sum(len(held.last) for held in asking if held.last is not None)
+    conditional = [held for held in subscriptions if isinstance(held, Conditional)]
+    assert broker.routes.conditional == len(conditional)
+    assert broker.references.kept == sum(len(held.last) for held in conditional if held.last is not None)
     assert broker.references.kept <= broker.references.most
     for client_id, session in broker.sessions.items():
         assert session.client_id == client_id

@@ -7,7 +7,7 @@ from typing import Any
 
 from tieline.core.durable import facts
 from tieline.core.ports import Fact
-from tieline.core.restore import State
+from tieline.core.restore import StoredState
 
 
 class Model:
@@ -85,9 +85,9 @@ class Model:
         self.messages = {number: row for number, row in self.messages.items() if number in needed}
 
     @property
-    def state(self) -> State:
+    def state(self) -> StoredState:
         """The same as rows; messages that nothing refers to are not part of it."""
-        state = State()
+        state = StoredState()
         needed = self._needed
         state.tables = {
             "session": sorted(self.sessions.values()),

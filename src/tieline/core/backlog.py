@@ -34,7 +34,7 @@ class Backlog:
         self._order = 0
 
     def absorb(self, queue: Queue[Entry], now: float) -> None:
-        """Take over what the queue has collected."""
+        """Take over what the queue has collected; its counters stay as they are, because all of it still waits."""
         for waiting in (queue.blocked, queue.entries):
             while waiting:
                 item, grant = waiting.popleft()
@@ -42,7 +42,7 @@ class Backlog:
                     self.push(part, grant, now)
 
     def push(self, item: Item, grant: Grant, now: float) -> None:
-        """Take one entry over."""
+        """Take over one entry that has come since; a policy may let it go before those that came earlier."""
         self._order += 1
         is_ordered = self._is_ordered(item.topic)
         self.policy.push(_waiting(item, grant, self._order, now, is_ordered=is_ordered), now)

@@ -44,7 +44,7 @@ from tieline.core.outbound.window import Window
 from tieline.core.outbound.writer import Writer
 from tieline.core.ports import Access, Allowed, Aside, Everyone, Memory, Refused, Store, at_once
 from tieline.core.receiver import Outlet
-from tieline.core.restore import Restoring, State
+from tieline.core.restore import Restoring, StoredState
 from tieline.core.routing.content_match import ContentMatch
 from tieline.core.routing.heat_source import HeatSource
 from tieline.core.routing.priorities import Priorities
@@ -63,7 +63,7 @@ LAST_BYTES = 1_048_576
 
 
 class Broker:
-    """Sessions, subscriptions and connections of one broker."""
+    """The rooms of one broker, and the doors through which a shell drives it."""
 
     def __init__(
         self,
@@ -294,7 +294,7 @@ class Broker:
         return self._connections.open(now, listener, peer, max_level, node_level, has_header=has_header)
 
     def receive(self, conn: Connection, data: bytes, now: float) -> None:
-        """Bytes arrived."""
+        """Parse what a connection has sent, and queue what follows from it; what comes after its end is ignored."""
         if conn.state is not CLOSING and data:
             self.account.bytes_in += len(data)
             self._parse(conn, data, now)
@@ -311,7 +311,7 @@ class Broker:
         return pieces
 
     def closed(self, conn: Connection, now: float) -> None:
-        """The network connection is gone."""
+        """The network connection is gone; it may be said twice."""
         self._connections.closed(conn, now)
 
     def shut(self, conn: Connection, name: str, now: float, *, reason: Reason = Reason.SUCCESS, text: str = "") -> None:
@@ -331,7 +331,7 @@ class Broker:
         return self.timers.next()
 
     def tick(self, now: float) -> None:
-        """Do what is due."""
+        """Do what is due by now; what that sets for now or earlier waits for the next call."""
         self.timers.fire(now)
 
     def seal(self) -> None:
@@ -353,10 +353,10 @@ class Broker:
             self._catch_up()
 
     def decided(self, token: int, verdict: Allowed | Refused, now: float) -> None:
-        """A pending access question was answered."""
+        """A pending access question was answered: the client who waited for it goes on."""
         self.questions.decided(token, verdict, now)
 
-    def restore(self, state: State, now: float) -> None:
+    def restore(self, state: StoredState, now: float) -> None:
         """Begin with what the predecessor left, before the first client is let in."""
         Restoring(
             self._sessions,
@@ -437,7 +437,7 @@ class Broker:
 
     @property
     def access(self) -> Access:
-        """Who may do what."""
+        """Whom the broker asks who may do what."""
         return self.questions.access
 
     @property

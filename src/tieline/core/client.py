@@ -226,7 +226,7 @@ class Connection:
         return data, deadline
 
     def say(self, data: bytes) -> None:
-        """Queue an answer."""
+        """Queue an answer, which is written before any message that waits."""
         if self.has_header:
             data = stamp(data, self.level)
         self.control.append(data)
@@ -377,7 +377,7 @@ class Session:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended."""
+        """Whether it has ended, and will take nothing any more."""
         return self.presence is Presence.ENDED
 
     # -- as a receiver
@@ -443,7 +443,7 @@ class Session:
         self.queue.promise(size)
 
     def redeem(self, size: int) -> None:
-        """The message comes now."""
+        """The message comes now, into the room that was kept for it."""
         self.queue.redeem(size)
 
     def ready_outlet(self, version: int, size: int, grant: Grant) -> Outlet | None:

@@ -1,10 +1,10 @@
 """What travels: shared immutable records of published messages, and their bytes on the wire.
 
-Three kinds wait in queues.  A :class:`Message` is the general one.  A :class:`Burst` is the common case kept as it came:
-one or more QoS 0 packets of one topic and one length, back to back in the bytes they arrived in, with no properties.
-A burst reaches a subscriber of the same protocol version unchanged, so a thousand messages cost one list entry.  A
-:class:`Bundle` is the same for packets of several topics that go to the same receivers; wherever anything has to be
-known of its messages it is taken apart into bursts first.
+Three kinds wait in queues.  A :class:`Message` is the general one.  A :class:`Burst` is the common case kept as it
+came: one or more QoS 0 packets of one topic and one length, back to back in the bytes they arrived in, with no
+properties.  A burst reaches a subscriber of the same protocol version unchanged, so a thousand messages cost one list
+entry.  A :class:`Bundle` is the same for packets of several topics that go to the same receivers; wherever anything has
+to be known of its messages it is taken apart into bursts first.
 
 Packet id, topic alias, subscription identifiers and remaining expiry are not part of a record: they are arguments of
 the functions here, bound when the record is popped for writing.

@@ -72,7 +72,7 @@ class Access(Protocol):
         """Everyone may publish and subscribe to everything: the hot path need not ask."""
 
     def connect(self, login: Login) -> Verdict:
-        """May this client connect?"""
+        """May this client connect, and who is it?"""
 
     def publish(self, login: Login, topic: str) -> Verdict:
         """May this client publish to this topic name (a will included)?"""
@@ -108,20 +108,20 @@ class Explains(Protocol):
 
 
 class Everyone:
-    """Allows everything."""
+    """Allows everything to everybody: the access control of a broker that was given none."""
 
     is_open = True
 
     def connect(self, login: Login) -> Verdict:
-        """Yes."""
+        """Allow it; the client is whoever it says it is."""
         return Allowed()
 
     def publish(self, login: Login, topic: str) -> Verdict:
-        """Yes."""
+        """Allow it."""
         return Allowed()
 
     def subscribe(self, login: Login, filter_: str) -> Verdict:
-        """Yes."""
+        """Allow it."""
         return Allowed()
 
 
@@ -164,13 +164,13 @@ class Memory:
         log: Sequence[tuple[object, ...]] = (),
         events: Sequence[tuple[object, ...]] = (),
     ) -> int:
-        """Done."""
+        """Take a batch, and forget it."""
         self._token += 1
         return self._token
 
     @property
     def committed(self) -> int:
-        """Everything."""
+        """The last token: nothing waits for a disk."""
         return self._token
 
 
@@ -182,7 +182,7 @@ class Aside(Protocol):
 
 
 def at_once(work: Callable[[], None], done: Callable[[Exception | None], None]) -> None:
-    """Without threads there is no beside."""
+    """The Aside of a broker without threads: the work is done before this returns."""
     try:
         work()
     except Exception as error:  # noqa: BLE001 - it belongs to whoever asked for the work

@@ -15,14 +15,14 @@ from tieline.wire.packets import Subscription
 
 
 class Outlet(Protocol):
-    """The shell's end of a connection."""
+    """The shell's end of a connection: where bytes can be written past the queue."""
 
     def write(self, data: bytes, now: float) -> None:
-        """Write bytes that may go at once."""
+        """Write bytes that may go at once; whoever calls this has made sure that nothing is ahead of them."""
 
 
 class Receiver(Protocol):
-    """Something that messages are routed to."""
+    """Something that messages are routed to; all that routes and handlers of messages know of it."""
 
     #: Publishers are held until there is room here again.
     is_awaited: bool
@@ -70,7 +70,7 @@ class Receiver(Protocol):
 
 
 class Share(NamedTuple):
-    """A shared subscription: ``$share/NAME/FILTER``."""
+    """Which shared subscription: what ``$share/NAME/FILTER`` says."""
 
     name: str
     filter: str

@@ -43,7 +43,7 @@ TABLES: Final = (
 )
 
 
-class State:
+class StoredState:
     """What a store knows, as rows; each begins with the session or the message it is about, in the order of facts."""
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class Restoring:
         self._journal = journal
         self._account = account
 
-    def restore(self, state: State, now: float) -> None:
+    def restore(self, state: StoredState, now: float) -> None:
         """Bring back everything, in an order in which each thing finds what it refers to."""
         journal = self._journal
         journal.messages = state.messages
@@ -121,7 +121,7 @@ class Restoring:
         for session in sessions.values():
             self._await(session, now)
 
-    def _restore_waiting(self, state: State, sessions: dict[int, Session], messages: dict[int, Message]) -> None:
+    def _restore_waiting(self, state: StoredState, sessions: dict[int, Session], messages: dict[int, Message]) -> None:
         for session_number, number, *terms in state.tables["queue"]:
             session, message = sessions[session_number], messages[number]
             self._delivery.requeue(session, message, _grant(session, terms))

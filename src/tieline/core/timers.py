@@ -14,7 +14,7 @@ Action = Callable[[float], None]
 
 
 class Timer:
-    """One deadline, and what to do then."""
+    """One deadline, and what to do then; kept by whoever may want to cancel it."""
 
     __slots__ = ("action", "order", "when")
 

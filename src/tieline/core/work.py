@@ -22,7 +22,7 @@ class Work:
         self.done = 0
 
     def did(self, units: int) -> None:
-        """So much was done."""
+        """Add what was done; whoever goes through packets sees when it is enough."""
         self.done += units
 
     def enough(self) -> int:

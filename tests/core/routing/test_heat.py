@@ -14,6 +14,7 @@ from tests.kits.examples import examples
 from tests.kits.world import Client, World, topics
 from tieline.conf.schema import Priority, Settings
 from tieline.core.figures.traffic import hottest
+from tieline.core.message import Bundle
 from tieline.core.routing import heat as heat_module
 from tieline.core.routing.heat import MOST_PERIOD_S, HeatError, HeatTable
 from tieline.wire.topics import matches
@@ -33,7 +34,10 @@ def warm(world: World, entries: dict[str, float], period_s: float = 60.0) -> Non
 
 
 def heats(client: Client) -> dict[str, float]:
-    return {item.topic.decode(): item.heat for item, _ in session_of(client).queue.entries}
+    session = session_of(client)
+    session.unbundle()
+    items = [item for item, _ in session.queue.entries if not isinstance(item, Bundle)]
+    return {item.topic.decode(): item.heat for item in items}
 
 
 # --- which entry speaks -----------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import Self
 from tests.kits.patience import PATIENCE_S
 from tieline.core.durable import facts
 from tieline.core.ports import Fact
-from tieline.core.restore import State
+from tieline.core.restore import StoredState
 from tieline.net.store.durable import Durable
 from tieline.net.store.options import Keep
 
@@ -29,7 +29,7 @@ class Stage:
         self.troubles: list[str] = []
         self.alarms: list[str] = []
         self.ends: list[str] = []
-        self.state = State()
+        self.state = StoredState()
 
     def __enter__(self) -> Self:
         return self

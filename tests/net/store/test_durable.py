@@ -15,7 +15,7 @@ from tests.kits.check_store import Finish, check_store
 from tests.kits.patience import PATIENCE_S
 from tests.net.store.stage import Stage, clear, record, retain
 from tieline.core.ports import Store
-from tieline.core.restore import State
+from tieline.core.restore import StoredState
 from tieline.net.store.durable import BEHIND, Durable
 from tieline.net.store.schema import Unusable, path_of
 
@@ -29,7 +29,7 @@ def test_the_kit_passes(new_stage: Callable[[], Stage]) -> None:
         stages[id(store)] = stage
         return store, lambda: stage.finish(store)
 
-    def reopen(old: Store) -> tuple[Store, Finish, State]:
+    def reopen(old: Store) -> tuple[Store, Finish, StoredState]:
         assert isinstance(old, Durable)
         stage = stages[id(old)]
         store = stage.reopen(old)

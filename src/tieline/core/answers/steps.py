@@ -32,22 +32,22 @@ class Step:
 
 
 def yes(stage: str, text: str, rule: str = "") -> Step:
-    """It goes on."""
+    """A step after which the message or the request goes on."""
     return Step(stage=stage, outcome=Outcome.YES, text=text, rule=rule)
 
 
 def no(stage: str, text: str, rule: str = "") -> Step:
-    """It ends here."""
+    """A step at which it ends: no later one is taken."""
     return Step(stage=stage, outcome=Outcome.NO, text=text, rule=rule)
 
 
 def unknown(stage: str, text: str, rule: str = "") -> Step:
-    """It depends."""
+    """A step whose outcome depends on what the question does not say."""
     return Step(stage=stage, outcome=Outcome.UNKNOWN, text=text, rule=rule)
 
 
 def note(stage: str, text: str, rule: str = "") -> Step:
-    """By the way."""
+    """A step that decides nothing, but explains something."""
     return Step(stage=stage, outcome=Outcome.NOTE, text=text, rule=rule)
 
 

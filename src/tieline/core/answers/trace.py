@@ -49,7 +49,7 @@ class Probe:
 
 @dataclass(slots=True, kw_only=True)
 class Trace:
-    """The answer."""
+    """What a message would meet on its way, and what would become of it for each subscriber."""
 
     steps: list[Step] = field(default_factory=list)
     receivers: list[Fate] = field(default_factory=list)

@@ -11,7 +11,7 @@ class Watcher(Protocol):
     """Somebody who wants to see accepted messages, in the order of arrival."""
 
     def message(self, message: Message, packet_id: int = 0, *, dup: bool = False) -> None:
-        """One message was accepted."""
+        """One message was accepted, under the packet id of its publisher; 0 if it has none."""
 
     def burst(self, burst: Burst) -> None:
         """QoS 0 messages were accepted as they came."""
@@ -32,16 +32,16 @@ class Arrivals:
         self.is_watched = True
 
     def unwatch(self, watcher: Watcher) -> None:
-        """Show nothing more to one of them."""
+        """Show nothing more to one of them; one that does not watch is fine."""
         self.watchers = tuple(one for one in self.watchers if one is not watcher)
         self.is_watched = bool(self.watchers)
 
     def message(self, message: Message, packet_id: int = 0, *, dup: bool = False) -> None:
-        """Show a message."""
+        """Show a message to everybody who watches; callers ask ``is_watched`` first."""
         for watcher in self.watchers:
             watcher.message(message, packet_id, dup=dup)
 
     def burst(self, burst: Burst) -> None:
-        """Show QoS 0 messages as they came."""
+        """Show QoS 0 messages as they came, in the same way."""
         for watcher in self.watchers:
             watcher.burst(burst)

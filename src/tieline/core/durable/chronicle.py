@@ -39,11 +39,11 @@ class Chronicle:
         timers.at(now + self._period_s, self._report)
 
     def happened(self, now: float, kind: str, client: str, topic: str = "", **detail: Any) -> None:
-        """Tell one event."""
+        """Write down one event at once; it becomes permanent with the facts of its turn."""
         self._journal.happened((self._nanoseconds(now), kind, client, topic, detail))
 
     def delivered(self, item: Item, subscriber: str, messages: int, size: int, now: float) -> None:
-        """Messages were written to a subscriber."""
+        """Messages were written to a subscriber: they are added to the sums of the period."""
         key = (item.origin.client, item.topic, subscriber, item.level)
         sums = self._traffic.get(key)
         if sums is None:
@@ -58,7 +58,7 @@ class Chronicle:
         sums[2 + min(bucket, WAIT_BUCKETS - 1)] += messages
 
     def dropped(self, drop: Dropped) -> None:
-        """Messages were discarded."""
+        """Messages were discarded: they are added to the sums of the period."""
         key = (str(drop.why), drop.client, drop.topic)
         if key not in self._drops and len(self._drops) >= self._most:
             key = (str(drop.why), OTHERS, OTHERS)

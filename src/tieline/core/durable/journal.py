@@ -105,7 +105,7 @@ class Journal:
         )
 
     def forget(self, session: Session) -> None:
-        """A session is over."""
+        """A session is over, with all that was noted for it; its number is not used again."""
         self._facts.append((facts.FORGET, session.number))
 
     def subscribed(self, session: Session, held: Held, *, is_replaying: bool = False) -> None:
@@ -119,7 +119,7 @@ class Journal:
         )
 
     def unsubscribed(self, session: Session, filter_: str) -> None:
-        """A subscription is over."""
+        """A subscription is over; what was queued under it still waits."""
         self._facts.append((facts.UNSUBSCRIBE, session.number, filter_))
 
     def retained(self, message: Message) -> None:
@@ -136,27 +136,27 @@ class Journal:
         self._facts.append((facts.QUEUE, session.number, number, *_terms(grant)))
 
     def sent(self, session: Session, message: Message, grant: Grant, packet_id: int) -> None:
-        """What waited got a packet id."""
+        """What waited got a packet id: it is in flight, under the same grant."""
         self._facts.append((facts.SENT, session.number, message.number, *_terms(grant), packet_id))
 
     def dropped(self, session: Session, message: Message, grant: Grant) -> None:
-        """What waited was discarded."""
+        """What waited was discarded: it will not be restored."""
         self._facts.append((facts.DROP, session.number, message.number, *_terms(grant)))
 
     def received(self, session: Session, packet_id: int) -> None:
-        """PUBREC: the message is the client's."""
+        """PUBREC has come: the message is the client's, and only its packet id is kept until PUBCOMP."""
         self._facts.append((facts.RECEIVED, session.number, packet_id))
 
     def settled(self, session: Session, packet_id: int) -> None:
-        """One of our packet ids is free."""
+        """One of our packet ids is free, and what was sent under it need not be kept."""
         self._facts.append((facts.SETTLED, session.number, packet_id))
 
     def held(self, session: Session, packet_id: int) -> None:
-        """One of their packet ids is taken."""
+        """One of their packet ids is taken, until they release it: QoS 2 messages under it are the same message."""
         self._facts.append((facts.HOLD, session.number, packet_id))
 
     def freed(self, session: Session, packet_id: int) -> None:
-        """One of their packet ids is free."""
+        """One of their packet ids is free: the next message under it is another one."""
         self._facts.append((facts.RELEASE, session.number, packet_id))
 
     def taken_over(self, owed: Owed) -> None:
@@ -166,15 +166,15 @@ class Journal:
         self._taken_over.append(owed)
 
     def routed(self, message: Message) -> None:
-        """It was routed."""
+        """A message that was taken over has been routed; a broker that starts does not route it again."""
         self._facts.append((facts.ROUTED, 0, message.number))
 
     def produced(self, producer: str, number: int, at: float) -> None:
-        """A number of a producer was accepted."""
+        """A number of a producer was accepted: it and those below are repetitions from now on."""
         self._facts.append((facts.PRODUCED, 0, producer, number, at + self.epoch_s))
 
     def unproduced(self, producer: str) -> None:
-        """A producer is forgotten."""
+        """A producer is forgotten for want of room: a number that comes again is taken for a new one."""
         self._facts.append((facts.UNPRODUCED, 0, producer))
 
     def logged(self, record: tuple[object, ...]) -> None:

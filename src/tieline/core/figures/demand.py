@@ -89,7 +89,7 @@ class _Count:
         self.timer: Timer | None = None
 
     def add(self, item: Item, size: int) -> None:
-        """Messages were accepted."""
+        """Count messages of one publisher and topic; without their names once there are too many pairs."""
         key = (item.origin.client, item.topic)
         sums = self.flows.get(key)
         if sums is None:
@@ -102,7 +102,7 @@ class _Count:
         sums[2] += size
 
     def end(self, sessions: Iterable[Session], now: float) -> None:
-        """Nothing more is added."""
+        """Nothing more is added: what was found, and the subscriptions of this moment, can be taken."""
         self.seconds = now - self.began
         self.flows_left = (Flow(publisher, topic.decode(), *sums) for (publisher, topic), sums in self.flows.items())
         self.subscriptions_left = _subscriptions(list(sessions))
@@ -159,7 +159,7 @@ class Demand:
     # -- as one who watches arrivals
 
     def message(self, message: Message, packet_id: int = 0, *, dup: bool = False) -> None:
-        """Count a message."""
+        """Count a message for everybody who has begun a count."""
         size = _size(message)
         for count in self._running.values():
             count.add(message, size)

@@ -78,7 +78,7 @@ class System:
             timers.at(now, self._report)
 
     def values(self, now: float) -> dict[str, str]:
-        """Every value, by topic."""
+        """Every value as it is now, by topic; published or not."""
         numbers = self._counts() | self._reasons()
         numbers.update(self.beside())
         values = {f"$SYS/broker/{name}": str(number) for name, number in numbers.items()}
@@ -193,7 +193,7 @@ class System:
         self._timers.at(now + self._interval, self._report)
 
     def publish(self, topic: str, value: str, now: float) -> None:
-        """Say one thing about the broker, now."""
+        """Say one thing about the broker now, retained if the broker retains, to whoever may read it."""
         level = self._priorities.default_level
         message = Message(topic.encode(), value.encode(), retain=True, level=level, at=now)
         if self.settings.mqtt.retain_available:

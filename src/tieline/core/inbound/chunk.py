@@ -110,7 +110,7 @@ class _Run:
 
 
 class Chunks:
-    """Parses what connections send."""
+    """Parses what connections send, and hands each packet to whoever handles its kind."""
 
     def __init__(  # every handler, and what the short ways need
         self,

@@ -28,7 +28,7 @@ from tieline.wire.topics import check_name
 
 
 class Connecting:
-    """Lets clients in, and out."""
+    """Handles CONNECT and DISCONNECT, and renews the terms of those who are in."""
 
     def __init__(  # a client is let into every room
         self,
@@ -301,7 +301,7 @@ class Connecting:
     # -- the farewell
 
     def on_disconnect(self, conn: Connection, packet: Disconnect, now: float) -> None:
-        """The client says goodbye."""
+        """The client says goodbye: its connection ends, and with a normal goodbye its will is forgotten."""
         session = conn.session
         assert session is not None
         expiry = packet.properties.get("session_expiry_interval")

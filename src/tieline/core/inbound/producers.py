@@ -36,7 +36,7 @@ class Numbered(NamedTuple):
 
 
 class MalformedNumber(Exception):
-    """A ``$once`` that says nothing."""
+    """A ``$once`` that cannot be understood, or more than one."""
 
 
 def read_number(properties: Properties, user: str | None) -> Numbered | None:

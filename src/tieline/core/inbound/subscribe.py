@@ -40,7 +40,7 @@ WORK_PER_CONDITION: Final = 100
 
 
 class Subscribing:
-    """Grants and ends subscriptions."""
+    """Grants and ends subscriptions, in their session, on the routes and in the store alike."""
 
     def __init__(  # a subscription is known in every room
         self,

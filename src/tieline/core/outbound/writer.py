@@ -30,7 +30,7 @@ _COMMIT = Hold.COMMIT
 
 
 class Writer:
-    """Fills one write after the other."""
+    """Fills one write after the other, for whichever connection can take bytes."""
 
     __slots__ = (
         "_account",

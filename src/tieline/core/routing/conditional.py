@@ -37,13 +37,13 @@ class Conditionals:
         return iter(self._all)
 
     def add(self, conditional: Conditional) -> None:
-        """One more."""
+        """Add a subscription to every table there is."""
         self._all[conditional] = None
         for table in self._tables.values():
             table.add(conditional)
 
     def remove(self, conditional: Conditional) -> None:
-        """One less."""
+        """Take a subscription out of every table, and forget what it was sent last."""
         del self._all[conditional]
         if conditional.last is not None:
             conditional.last.clear()
@@ -51,7 +51,7 @@ class Conditionals:
             table.remove(conditional)
 
     def tables(self) -> Iterator[Conditions[Conditional]]:
-        """By event type."""
+        """What they want, one table for each event type that was asked about or that the filter can meet."""
         return iter(self._tables.values())
 
     def known(self, event: EventType) -> Conditions[Conditional] | None:
@@ -88,7 +88,7 @@ class Narrowed:
         return self._routes.get((conditions, conditionals))
 
     def put(self, conditions: RouteConditions, conditionals: tuple[Conditional, ...], route: Route) -> None:
-        """Remember a route."""
+        """Remember a route; everything else is forgotten first if it takes too much memory."""
         if self._bytes > self._most:
             # sets of subscriptions that come again soon are found again soon; most never do
             self._routes.clear()

@@ -121,7 +121,7 @@ class ContentMatch:
             yield item, _pick(self.route_of(item, route), item, share)
 
     def _decode(self, event: EventType, payloads: Sequence[bytes]) -> list[list[float] | None]:
-        """What the payloads say."""
+        """What the payloads say, as numbers; None for each that cannot be read.  They count as examined."""
         rows = event.rows(payloads)
         self._account.examined(len(rows), rows.count(None))
         return rows

@@ -10,9 +10,10 @@ A topic is spoken of by its own name before any filter, and by the most specific
 left to right, a name is more specific than ``+``, and ``+`` than ``#``.  So exactly one entry speaks, in whatever order
 they were written.
 
-A table is made apart and takes effect whole (:meth:`HeatSource.put`), or not at all.  It is not kept for ever: whoever
-gave it may have died, and old heat is worse than none.  The number is looked up when a topic's route is found, and is
-then the route's heat (:meth:`tieline.core.routing.routes.Routes.warm`), so the hot path pays nothing for it.
+A table is made apart and takes effect whole (:mod:`tieline.core.routing.heat_source`), or not at all.  It is not kept
+for ever: whoever gave it may have died, and old heat is worse than none.  The number is looked up when a topic's route
+is found, and is then the route's heat (:meth:`tieline.core.routing.routes.Routes.warm`), so the hot path pays nothing
+for it.
 """
 
 from __future__ import annotations

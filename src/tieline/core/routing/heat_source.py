@@ -28,7 +28,7 @@ class HeatSource:
 
     @property
     def name(self) -> str:
-        """``own`` or ``given``."""
+        """Whose heat counts, in the words of ``$SYS``: ``own`` or ``given``."""
         return "own" if self.table is None else "given"
 
     def left_s(self, now: float) -> float:

@@ -3,10 +3,10 @@
 Theory of operation
 -------------------
 A filter's subscribers live in one :class:`Bucket`; a tree finds the buckets that match a topic.  The result, folded to
-one :class:`Grant` per receiver, is kept as a :class:`Route` under the topic's bytes, so that the hot path needs one
-dictionary lookup.  When the subscribers of a filter change, exactly the remembered topics that this filter matches are
-forgotten (found in a tree of names), so churn elsewhere costs nothing.  A topic whose bytes are remembered has been
-validated.
+one :class:`~tieline.core.receiver.Grant` per receiver, is kept as a :class:`Route` under the topic's bytes, so that the
+hot path needs one dictionary lookup.  When the subscribers of a filter change, exactly the remembered topics that this
+filter matches are forgotten (found in a tree of names), so churn elsewhere costs nothing.  A topic whose bytes are
+remembered has been validated.
 
 Subscriptions with a condition (:mod:`tieline.core.routing.conditional`) are kept apart from the others.  A route on
 which there are some knows their conditions, and :mod:`tieline.core.routing.content_match` makes of it the route of one

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from tieline.core.ports import Fact
-from tieline.core.restore import State
+from tieline.core.restore import StoredState
 from tieline.net.store.frames import Answers, Kind, encode_batch
 from tieline.net.store.lock import BROKER, Lock
 from tieline.net.store.options import Keep, Options
@@ -69,7 +69,7 @@ class Durable:
 
     # -- beginning and end
 
-    def open(self) -> State:
+    def open(self) -> StoredState:
         """Start the writer and wait for what it knows; raises Unusable with a sentence."""
         try:
             self._data.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -99,8 +99,8 @@ class Durable:
             self.close()
             raise
 
-    def _load(self, sock: socket.socket) -> State:
-        state = State()
+    def _load(self, sock: socket.socket) -> StoredState:
+        state = StoredState()
         while True:
             data = sock.recv(_READ)
             if not data:
