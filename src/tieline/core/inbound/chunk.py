@@ -304,11 +304,10 @@ class Chunks:
         """How far the packets go that agree with the one at ``pos`` up to its payload, and how many there are."""
         stride = end - pos
         last = len(data) - stride
-        if route.level > ORDINARY or level > ORDINARY:
-            if self._priorities.claims.has_rates:
-                # where a rate is limited, each message is judged on its own: a run that is too long must not lose its
-                # level while a later message of its flow keeps it
-                return end, 1
+        if (route.level > ORDINARY or level > ORDINARY) and self._priorities.claims.has_rates:
+            # where a rate is limited, each message is judged on its own: a run that is too long must not lose its level
+            # while a later message of its flow keeps it
+            return end, 1
         if route.conditions is not None:
             # one run must not cost more than a turn
             last = min(last, pos + stride * (WORK_PER_TURN // route.conditions.effort))
