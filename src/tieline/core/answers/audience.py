@@ -243,14 +243,15 @@ class Audience:
         packet = packet_size(conn, message, grant, self._now)
         if packet > conn.max_packet:
             return "dropped", Drop.TOO_LARGE, f"the packet has {packet} bytes, the client takes {conn.max_packet}"
-        # QoS 0 overtakes what waits for acknowledgements, as long as no class matters
-        if queue.messages and (qos or queue.entries or session.backlog is not None or conn.is_blocked):
+        if conn.hold is Hold.COMMIT:
+            return "waits", None, "until the session of its client is permanent"
+        # what waits for acknowledgements is overtaken by QoS 0, and by urgent messages for which a place is kept
+        is_stopped = qos > 0 and self._broker.order.stops(session, conn, message, self._assured[session])
+        if queue.messages and (conn.is_blocked or queue.entries or is_stopped):
             return "waits", None, f"behind {queue.messages} messages" + (", by class" if session.backlog else "")
         if conn.is_blocked:
             return "waits", None, "the network has not taken what was sent before"
-        if conn.hold is Hold.COMMIT:
-            return "waits", None, "until the session of its client is permanent"
-        if qos and self._broker.order.stops(session, conn, message, self._assured[session]):
+        if is_stopped:
             return "waits", None, f"for the acknowledgement of one of {len(session.inflight)} messages in flight"
         return "sent", None, "at once"
 

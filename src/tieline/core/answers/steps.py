@@ -119,10 +119,17 @@ def named_level(broker: Broker, level: int) -> str:
     return f"{level}, {broker.priorities.classes.names[level]}"
 
 
-def class_rule(broker: Broker, topic: str) -> str:
-    """The topic rule that gives a topic its level, as it is written; empty when none does."""
+def own_level(broker: Broker, conn: Connection | None) -> int:
+    """The level of a publisher, for messages that nothing else gives one."""
+    return broker.priorities.default_level if conn is None else conn.level
+
+
+def level_rule(broker: Broker, topic: str, conn: Connection | None) -> str:
+    """What gives messages of a topic their level that claim none: a topic rule, as it is written, or the publisher."""
     rule = broker.priorities.classes.rule(topic)
-    return "" if rule is None else f'[[class]] name = "{rule.name}", filter = "{rule.filter}"'
+    if rule is not None:
+        return f'[[class]] name = "{rule.name}", filter = "{rule.filter}"'
+    return f"priority.default_level = {own_level(broker, None)}" if conn is None else "the client's own level"
 
 
 def claim_rule(conn: Connection, claim: Claim | None) -> str:

@@ -20,19 +20,18 @@ from tieline.core.answers.steps import (
     Step,
     access_step,
     claim_rule,
-    class_rule,
+    level_rule,
     name_step,
     named_level,
     no,
     note,
+    own_level,
     yes,
 )
 from tieline.core.broker import Broker
-from tieline.core.client import Connection, Session
 from tieline.core.inbound.objections import Objection
 from tieline.core.message import THE_BROKER, Message
 from tieline.core.routing.classes import UNKNOWN
-from tieline.core.routing.route import Route
 from tieline.match.events import Reading
 from tieline.wire.codec import decode, encode
 from tieline.wire.errors import ProtocolError
@@ -103,8 +102,8 @@ class _Tracing:
         self._broker = broker
         self._probe = probe
         self._now = now
-        self._session: Session | None = broker.sessions.get(probe.client)
-        self._conn: Connection | None = None if self._session is None else self._session.connection
+        self._session = session = broker.sessions.get(probe.client)
+        self._conn = None if session is None else session.connection
         #: The protocol that its publisher speaks.
         self._version = 5 if self._conn is None else self._conn.version
         properties: Properties = {"user_property": list(probe.properties)} if probe.properties else {}
@@ -125,13 +124,20 @@ class _Tracing:
         yield self._abilities()
         yield name_step(broker, self._conn, probe.topic)
         yield from self._decoded()
-        yield self._access()
+        if self._session is None:
+            yield note("access", "not asked; --as CLIENT asks for one")
+        else:
+            yield access_step(broker, probe.client, "publish", probe.topic)
         key = probe.topic.encode()
         route = broker.routes.look(probe.topic, key, LOOKED_AT)
         claimed = broker.priorities.claimed(self._packet.properties, probe.header_level)
         yield from self._claim(claimed)
-        level = broker.priorities.of_message(claimed, route, self._own_level)
-        yield yes("level", named_level(broker, level), self._origin_of(claimed, route))
+        level = broker.priorities.of_message(claimed, route, own_level(broker, self._conn))
+        if claimed is None or claimed == UNKNOWN:
+            origin = level_rule(broker, probe.topic, self._conn)
+        else:
+            origin = "the user property priority" if probe.header_level is None else "the extra header byte"
+        yield yes("level", named_level(broker, level), origin)
         if self._conn is not None:
             granted = broker.priorities.claims.look(self._conn, probe.topic, level, 1, self._now)
             if granted.level < level:
@@ -197,16 +203,7 @@ class _Tracing:
         if self._probe.properties and not packet.properties:
             yield note("abilities", "its publisher speaks MQTT 3.1.1, which has no user properties: they are left out")
 
-    def _access(self) -> Step:
-        if self._session is None:
-            return note("access", "not asked; --as CLIENT asks for one")
-        return access_step(self._broker, self._probe.client, "publish", self._probe.topic)
-
     # -- how urgent, and what hangs on that
-
-    @property
-    def _own_level(self) -> int:
-        return self._broker.priorities.default_level if self._conn is None else self._conn.level
 
     def _claim(self, claimed: int | None) -> Iterator[Step]:
         if claimed != UNKNOWN:
@@ -216,18 +213,6 @@ class _Tracing:
             yield no("level", text, 'priority.unknown = "refuse"')
         else:
             yield note("level", f"{text}: ignored", 'priority.unknown = "ignore"')
-
-    def _origin_of(self, claimed: int | None, route: Route) -> str:
-        """What gives the message its level."""
-        if self._probe.header_level is not None:
-            return "the extra header byte"
-        if claimed is not None and claimed != UNKNOWN:
-            return "the user property priority"
-        if route.level >= 0:
-            return class_rule(self._broker, self._probe.topic)
-        if self._conn is not None:
-            return "the client's own level"
-        return f"priority.default_level = {self._broker.priorities.default_level}"
 
     def _size(self, key: bytes, level: int) -> Iterator[Step]:
         size = len(key) + len(self._packet.payload) + len(self._packet.forward)
@@ -297,8 +282,9 @@ class _Tracing:
             text = "it clears the retained message" if old else "it would clear one, but there is none"
             return note("retained", text)
         if not retained.has_room(self._probe.topic, message):
-            text = "delivered, but not kept: retained_full"
-            return note("retained", text, "limits.retained_messages, retained_bytes")
+            return note(
+                "retained", "delivered, but not kept: retained_full", "limits.retained_messages, retained_bytes"
+            )
         return yes("retained", "it replaces the one before" if old else "it is kept")
 
     def _log(self) -> Step:

@@ -17,12 +17,13 @@ from tieline.core.answers.steps import (
     Step,
     access_step,
     claim_rule,
-    class_rule,
+    level_rule,
     may_not_read,
     name_step,
     named_level,
     no,
     note,
+    own_level,
     unknown,
     yes,
 )
@@ -60,9 +61,9 @@ def may_publish(broker: Broker, client: str, topic: str, now: float) -> list[Ste
     if steps[-1].outcome is Outcome.NO:
         return steps
     priorities = broker.priorities
-    own = priorities.default_level if conn is None else conn.level
-    level = priorities.of_message(None, broker.routes.look(topic, topic.encode(), 0), own)
-    origin = class_rule(broker, topic) or "its own level"
+    route = broker.routes.look(topic, topic.encode(), 0)
+    level = priorities.of_message(None, route, own_level(broker, conn))
+    origin = level_rule(broker, topic, conn)
     steps.append(note("level", f"{named_level(broker, level)}, unless the message claims another", origin))
     if conn is not None and not priorities.claims.is_open:
         granted = priorities.claims.look(conn, topic, URGENT, 1, now)
