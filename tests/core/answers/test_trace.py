@@ -10,6 +10,7 @@ import pytest
 from tests.kits.picture import picture
 from tests.kits.world import World, configured
 from tieline.conf.schema import Attribute, Claim, Class, Event, Listener, Priority, Settings
+from tieline.core.answers.audience import Fate
 from tieline.core.answers.steps import Outcome
 from tieline.core.answers.trace import LISTED, Probe, Trace, trace
 from tieline.core.ports import Allowed, Login, Refused, Verdict
@@ -283,3 +284,38 @@ def test_a_crowd_takes_turns_too() -> None:
     answer = ask(world, "a")
     assert answer.unlisted == 3, "one of all, and the two of the group"
     assert fates(answer) == {f"c{at}": "sent" for at in range(LISTED)}
+
+
+def test_a_second_copy_waits_for_the_acknowledgement_of_the_first() -> None:
+    world = World()
+    both = world.client("both", receive_maximum=1)
+    both.subscribe("a", "$share/g/a", qos=1)
+    assert [receiver.fate for receiver in ask(world, "a", qos=1).receivers] == ["sent", "waits"]
+    world.client("p").publish("a", qos=1)
+    assert len(both.messages()) == 1 == world.broker.sessions["both"].queue.messages
+
+
+class Readers(Rules):
+    """Everybody may subscribe; blind may not read."""
+
+    def may(self, action: str, user: str | None, client_id: str, topic: str) -> bool:
+        return client_id != "blind"
+
+    def explain(self, action: str, user: str | None, client_id: str, topic: str) -> Allowed | Refused:
+        return Allowed() if self.may(action, user, client_id, topic) else Refused("broker.toml:4: blind")
+
+
+@pytest.mark.parametrize("filter_", ["a", "a?x>1", "$share/g/a", "$share/g/a?x>1"])
+def test_who_may_not_read_is_not_on_the_route(filter_: str) -> None:
+    world = World(access=Readers())
+    blind = world.client("blind")
+    blind.subscribe(filter_)
+    (receiver,) = ask(world, "a", b'{"x": 2}').receivers if "$" not in filter_ else _but_groups(world)
+    assert (receiver.fate, receiver.text) == ("passed_over", "it may not read this topic: broker.toml:4: blind")
+    world.client("p").publish("a", b'{"x": 2}')
+    blind.expect_nothing()
+
+
+def _but_groups(world: World) -> list[Fate]:
+    """Those who are not a group of which nobody is left."""
+    return [one for one in ask(world, "a", b'{"x": 2}').receivers if one.why != "no_member"]
