@@ -11,7 +11,7 @@ from typing import Any, Final
 from tieline.match.index import AdaptiveIndex
 
 #: What is worked out once and then remembered, the same for everybody: remembering it is no change.
-MEMOS: Final = frozenset({"visited", "_test", "_canonical"})
+MEMOS: Final = frozenset({"visited", "_test", "_canonical", "grant"})
 _PLAIN: Final = (str, bytes, bytearray, int, float, bool, type(None), Enum)
 _CODE: Final = (FunctionType, MethodType, BuiltinFunctionType, type)
 

@@ -28,6 +28,7 @@ from tieline.core.inbound.connect import Connecting
 from tieline.core.inbound.connections import Connections
 from tieline.core.inbound.first_packet import FirstPacket
 from tieline.core.inbound.holds import Holds
+from tieline.core.inbound.objections import Objections
 from tieline.core.inbound.pass_on import Passing
 from tieline.core.inbound.producers import Producers
 from tieline.core.inbound.publish import Publishing
@@ -92,7 +93,7 @@ class Broker:
 
     def _make_routing(self, settings: Settings) -> None:
         #: How urgent and how hot messages are.
-        self.priorities = Priorities(settings, self.account)
+        self.priorities = Priorities(settings)
         #: What messages say.
         self.events = Events(settings)
         #: What subscriptions with changed() or delta() were sent last.
@@ -211,8 +212,11 @@ class Broker:
             self.chronicle,
             name_client,
         )
+        #: What can speak against a message; asked by those who take it, and by those who only want to know.
+        self.objections = Objections(settings, priorities, self.producers, delivery, journal)
         self._publishing = Publishing(
             settings,
+            self.objections,
             routes,
             self.content,
             priorities,
@@ -400,7 +404,7 @@ class Broker:
         Which settings those are is decided by whoever calls this (:mod:`tieline.net.reload`); the others are as before.
         """
         self.settings = settings
-        for room in (self._connecting, self._publishing, self._subscribing, self.system):
+        for room in (self._connecting, self.objections, self._publishing, self._subscribing, self.system):
             room.settings = settings
         self.delivery.pool.most = bound(settings.limits.queue_bytes_total)
         self.holds.pause_max_s = settings.mqtt.pause_max_s

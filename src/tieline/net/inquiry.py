@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 
 from tieline.core.account import NO_LEVEL, Drop
 from tieline.core.answers import why as causes
+from tieline.core.answers.standing import standing_of
 from tieline.core.answers.trace import Probe, trace
 from tieline.sched.levels import LEVELS
 
@@ -90,7 +91,7 @@ def _why(core: Broker, asked: Why, now: float) -> dict[str, Any]:
     elif asked.ask == "subscribe":
         steps = causes.may_subscribe(core, asked.client, asked.subject, now)
     else:
-        steps = causes.standing_of(core, asked.client, now)
+        steps = standing_of(core, asked.client, now)
     found: dict[str, Any] = {"client": asked.client, "steps": [asdict(step) for step in steps]}
     if asked.ask == "dropped":
         topic = asked.subject or None

@@ -99,7 +99,11 @@ class Queue(Generic[E]):
     @property
     def is_over(self) -> bool:
         """Whether the queue holds more than it may."""
-        return self.messages > self.max_messages or self.bytes > self.max_bytes
+        return self.would_be_over(0, 0)
+
+    def would_be_over(self, messages: int, size: int) -> bool:
+        """Whether the queue would hold more than it may with so much more in it."""
+        return self.messages + messages > self.max_messages or self.bytes + size > self.max_bytes
 
     def is_squeezed(self, more: int = 0) -> bool:
         """Whether it takes nothing more, once so many bytes more wait in it.

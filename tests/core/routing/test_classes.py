@@ -9,7 +9,7 @@ import pytest
 from tests.kits.world import Client, World, payloads
 from tieline.conf.schema import Claim, Class, Listener, Mqtt, Priority, Settings
 from tieline.core.account import Drop
-from tieline.core.routing.classes import Classes, claimed_level
+from tieline.core.routing.classes import NO_RULE, Classes, claimed_level
 from tieline.sched.levels import DEFAULTS
 from tieline.wire.packets import Puback, Publish, Pubrec, Will
 from tieline.wire.properties import Properties
@@ -68,11 +68,11 @@ def levels(client: Client) -> list[int]:
         ("plant", 2),
         ("plant/7", 2),
         ("log/plant/7/alarm", 0),
-        ("other", None),
-        ("$SYS/broker", None),
+        ("other", NO_RULE),
+        ("$SYS/broker", NO_RULE),
     ],
 )
-def test_the_first_rule_that_matches_gives_the_level(topic: str, level: int | None) -> None:
+def test_the_first_rule_that_matches_gives_the_level(topic: str, level: int) -> None:
     assert Classes(settings(classes=RULES)).level(topic) == level
 
 
@@ -88,7 +88,7 @@ def test_of_two_rules_with_one_filter_the_first_counts() -> None:
 def test_a_wildcard_does_not_match_the_brokers_own_topics() -> None:
     classes = Classes(settings(classes=(Class(name="all", filter="#", level=0),)))
     assert classes.level("t") == 0
-    assert classes.level("$SYS/broker/uptime") is None
+    assert classes.level("$SYS/broker/uptime") == NO_RULE
 
 
 def test_the_treatment_of_a_level_is_that_of_its_first_class_and_the_default_for_the_rest() -> None:

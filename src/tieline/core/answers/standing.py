@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from tieline.core.client import Hold
+from tieline.core.answers.steps import Step, no, note, yes
+from tieline.core.broker import Broker
+from tieline.core.client import Hold, Session
 from tieline.sched.levels import LEVELS
-
-if TYPE_CHECKING:
-    from tieline.core.broker import Broker
-    from tieline.core.client import Session
 
 #: What each state means, for people.
 MEANING: Final = {
@@ -99,3 +97,30 @@ def _oldest_s(session: Session, now: float) -> float:
         if line:
             return max(0.0, now - line[0][0].at)
     return 0.0
+
+
+def standing_of(broker: Broker, client: str, now: float) -> list[Step]:
+    """How a client is doing: connected or not, served or not, and why not."""
+    session = broker.sessions.get(client)
+    if session is None:
+        return [no("client", f"there is no session {client}: it is not connected, and nothing is kept for it")]
+    stands = standing(broker, session, now)
+    where = f"connected from {stands.peer}" if stands.peer else "away"
+    whose = f", user {session.user}" if session.user is not None else ""
+    steps = [yes("client", f"{client} is {where}{whose}, with {len(session.subscriptions)} subscriptions")]
+    to = f": the queue of {stands.waits_for}" if stands.waits_for else ""
+    steps.append(note("served", f"{stands.paused}: {MEANING[stands.paused]}{to}"))
+    if stands.queued:
+        text = f"{stands.queued} messages, {stands.queued_bytes} bytes; the next one came {stands.oldest_s:.1f} s ago"
+        messages, size = session.queue.bounds
+        limits = f"limits: {messages} messages, {size} bytes"
+        steps.append(note("queue", text, limits))
+    if stands.inflight:
+        window = f" of {session.connection.window}" if session.connection else ""
+        steps.append(note("in flight", f"{stands.inflight}{window} messages wait for its acknowledgement"))
+    if session.backlog is not None:
+        classes = ", ".join(stands.congested) or "no class at the moment"
+        steps.append(note("congested", f"congested in: {classes}", f"priority.policy = {session.backlog.policy.name}"))
+    if stands.dropped:
+        steps.append(note("dropped", f"{stands.dropped} messages that it should have got were discarded"))
+    return steps

@@ -1,29 +1,45 @@
 """Who would get a message and why, stage by stage; nothing is changed by asking.
 
-Each stage is one that a PUBLISH passes in :mod:`tieline.core.inbound.publish` and
-:mod:`tieline.core.outbound.deliver`, in their order.  What those remember, count or move on is only looked at here:
-routes, turns of shared groups, references of ``changed()``, claims, birth certificates.
+The stages are those that a PUBLISH passes in :mod:`tieline.core.inbound.publish`, in their order, and at each of them
+the same is asked as there: what speaks against the message (:mod:`tieline.core.inbound.objections`), where it goes
+(:meth:`Routes.look <tieline.core.routing.routes.Routes.look>`), what becomes of it
+(:mod:`tieline.core.answers.audience`).  Here the answers are put into words, there they have effects.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from tieline.core.answers.audience import Audience, Fate
-from tieline.core.answers.steps import Outcome, Step, login_of, no, note, verdict_on, yes
-from tieline.core.inbound.publish import RESERVED
-from tieline.core.message import Message, Origin
-from tieline.core.routing.classes import claimed_level
+from tieline.core.account import Drop
+from tieline.core.answers.audience import LOOKED_AT, Audience, Fate
+from tieline.core.answers.steps import (
+    Outcome,
+    Step,
+    access_step,
+    claim_rule,
+    level_rule,
+    name_step,
+    named_level,
+    no,
+    note,
+    own_level,
+    yes,
+)
+from tieline.core.broker import Broker
+from tieline.core.inbound.objections import Objection
+from tieline.core.message import THE_BROKER, Message
+from tieline.core.routing.classes import UNKNOWN
+from tieline.match.events import Reading
+from tieline.wire.codec import decode, encode
 from tieline.wire.errors import ProtocolError
-from tieline.wire.properties import Properties, encode_properties
-from tieline.wire.topics import check_name, matches
-from tieline.wire.varint import decode_varint
-
-if TYPE_CHECKING:
-    from tieline.core.broker import Broker
-    from tieline.core.client import Connection, Session
+from tieline.wire.frames import measure
+from tieline.wire.packets import Publish
+from tieline.wire.properties import Properties
+from tieline.wire.reason import Reason
+from tieline.wire.topics import matches
 
 #: Receivers listed one by one; the rest is counted.
 LISTED: Final = 200
@@ -65,191 +81,222 @@ class Trace:
 def trace(broker: Broker, probe: Probe, now: float) -> Trace:
     """Follow a message through the broker without sending it."""
     answer = Trace()
-    say = answer.steps.append
-    session = broker.sessions.get(probe.client)
-    conn = None if session is None else session.connection
-    for stage in (_publisher, _abilities, _name, _access):
-        say(stage(broker, probe, session))
-        if answer.is_refused:
+    tracing = _Tracing(broker, probe, now)
+    for step in tracing.steps():
+        answer.steps.append(step)
+        if step.outcome is Outcome.NO:
             return answer
-    level, steps = _level(broker, probe, conn, now)
-    answer.steps += steps
-    if level is None:
-        return answer
-    message = _message(probe, level, now)
-    bound = broker.priorities.classes.max_packet[level]
-    if bound is not None and message.size - _overhead(message) > bound:
-        name = broker.priorities.classes.names[level]
-        say(no("size", f"messages of class {name} have at most {bound} bytes", f'[[class]] name = "{name}"'))
-        return answer
-    found = Audience(broker, message, now, limit=LISTED)
-    say(_event(broker, message))
-    if message.qos and (refusal := _full(broker, message, found, conn)) is not None:
-        say(refusal)
-        return answer
-    say(_retained(broker, message, probe))
-    say(note("subscriptions", found.summary()))
-    say(_log(broker, probe.topic))
-    answer.receivers, answer.unlisted = found.fates, found.unlisted
+    audience = tracing.audience
+    answer.receivers, answer.unlisted = audience.fates, audience.unlisted
     return answer
 
 
-def _publisher(_broker: Broker, probe: Probe, session: Session | None) -> Step:
-    if not probe.client:
-        return note("publisher", "nobody in particular: no access rule is asked, nobody's claims are lowered")
-    if session is None:
-        return no("publisher", f"there is no session {probe.client}")
-    if session.connection is None:
-        return note("publisher", f"{probe.client} is away: taken as if it were connected")
-    return yes("publisher", f"{probe.client}, user {session.user or '(none)'}, from {session.connection.peer}")
+class _Tracing:
+    """One message on its way: what is known of it after the steps that were taken."""
 
+    #: Once it has a level, and once its receivers are known.
+    message: Message
+    audience: Audience
 
-def _abilities(broker: Broker, probe: Probe, session: Session | None) -> Step:
-    """What the broker does at all, and how large a packet may be."""
-    mqtt = broker.settings.mqtt
-    if probe.qos > mqtt.maximum_qos:
-        return no("abilities", f"QoS {probe.qos} is not supported", f"mqtt.maximum_qos = {mqtt.maximum_qos}")
-    if probe.retain and not mqtt.retain_available:
-        return no("abilities", "retained messages are not supported", "mqtt.retain_available = false")
-    conn = None if session is None else session.connection
-    most = broker.settings.limits.packet_bytes if conn is None else conn.allowance.packet_bytes
-    size = len(probe.payload) + len(probe.topic)
-    if size > most:
-        return no("abilities", f"a packet of more than {size} bytes; {most} are allowed", "limits.packet_bytes")
-    return yes("abilities", f"QoS {probe.qos}, {len(probe.payload)} bytes of payload")
+    def __init__(self, broker: Broker, probe: Probe, now: float) -> None:
+        self._broker = broker
+        self._probe = probe
+        self._now = now
+        self._session = session = broker.sessions.get(probe.client)
+        self._conn = None if session is None else session.connection
+        #: The protocol that its publisher speaks.
+        self._version = 5 if self._conn is None else self._conn.version
+        properties: Properties = {"user_property": list(probe.properties)} if probe.properties else {}
+        #: As it would arrive.
+        self._packet = Publish(
+            topic=probe.topic,
+            payload=probe.payload,
+            qos=probe.qos,
+            retain=probe.retain,
+            packet_id=1 if probe.qos else 0,
+            properties=properties,
+        )
 
+    def steps(self) -> Iterator[Step]:
+        """Everything that is asked about it, in the broker's own order; nothing comes after a NO."""
+        broker, probe = self._broker, self._probe
+        yield self._publisher()
+        yield self._abilities()
+        yield name_step(broker, self._conn, probe.topic)
+        yield from self._decoded()
+        if self._session is None:
+            yield note("access", "not asked; --as CLIENT asks for one")
+        else:
+            yield access_step(broker, probe.client, "publish", probe.topic)
+        key = probe.topic.encode()
+        route = broker.routes.look(probe.topic, key, LOOKED_AT)
+        claimed = broker.priorities.claimed(self._packet.properties, probe.header_level)
+        yield from self._claim(claimed)
+        level = broker.priorities.of_message(claimed, route, own_level(broker, self._conn))
+        if claimed is None or claimed == UNKNOWN:
+            origin = level_rule(broker, probe.topic, self._conn)
+        else:
+            origin = "the user property priority" if probe.header_level is None else "the extra header byte"
+        yield yes("level", named_level(broker, level), origin)
+        if self._conn is not None:
+            granted = broker.priorities.claims.look(self._conn, probe.topic, level, 1, self._now)
+            if granted.level < level:
+                level = granted.level
+                # by its listener if that alone explains it
+                claim = granted.claim if level != self._conn.max_level or granted.is_throttled else None
+                yield note("level", f"lowered to {named_level(broker, level)}", claim_rule(self._conn, claim))
+        yield from self._size(key, level)
+        yield from self._number(level)
+        self.message = message = self._message(key, level)
+        reading = broker.events.look(probe.topic, message.payload, message.properties)
+        yield self._event(reading)
+        self.audience = Audience(broker, message, route, reading, self._now, limit=LISTED)
+        if message.qos:
+            yield from self._room()
+        yield self._retained()
+        yield note("subscriptions", self.audience.summary())
+        yield self._log()
 
-def _name(broker: Broker, probe: Probe, session: Session | None) -> Step:
-    conn = None if session is None else session.connection
-    levels = broker.settings.limits.topic_levels if conn is None else conn.allowance.topic_levels
-    try:
-        check_name(probe.topic, levels)
-    except ProtocolError as error:
-        return no("name", str(error), error.clause)
-    return yes("name", f"{probe.topic} is a topic name of {probe.topic.count('/') + 1} levels")
+    # -- before it has a level
 
+    def _publisher(self) -> Step:
+        client, session = self._probe.client, self._session
+        if not client:
+            return note("publisher", "nobody in particular: no access rule is asked, nobody's claims are lowered")
+        if session is None:
+            return no("publisher", f"there is no session {client}")
+        if session.connection is None:
+            return note("publisher", f"{client} is away: taken as if it were connected")
+        return yes("publisher", f"{client}, user {session.user or '(none)'}, from {session.connection.peer}")
 
-def _access(broker: Broker, probe: Probe, session: Session | None) -> Step:
-    if probe.topic.startswith(RESERVED) and probe.client:
-        return no("access", "$SYS belongs to the broker")
-    if session is None:
-        return note("access", "not asked; --as CLIENT asks for one")
-    return verdict_on(broker, login_of(broker, probe.client), "publish", probe.topic)
+    def _abilities(self) -> Step:
+        """What the broker does at all, and how large a packet may be."""
+        probe, settings = self._probe, self._broker.settings
+        most = settings.limits.packet_bytes if self._conn is None else self._conn.allowance.packet_bytes
+        try:
+            measure(encode(self._packet, self._version), 0, most, self._version)
+        except ProtocolError as error:
+            return no("abilities", str(error), "limits.packet_bytes")
+        except (ValueError, OverflowError) as error:
+            return no("abilities", f"there is no such packet: {error}", "1.5.4")
+        violation = self._broker.objections.to_packet(self._packet)
+        if violation is None:
+            return yes("abilities", f"QoS {probe.qos}, {len(probe.payload)} bytes of payload")
+        rules = {
+            Reason.QOS_NOT_SUPPORTED: f"mqtt.maximum_qos = {settings.mqtt.maximum_qos}",
+            Reason.RETAIN_NOT_SUPPORTED: "mqtt.retain_available = false",
+        }
+        return no("abilities", violation.text, rules.get(violation.reason, violation.clause))
 
+    def _decoded(self) -> Iterator[Step]:
+        """The packet as the broker reads it; it may still be one that cannot be read."""
+        data = encode(self._packet, self._version)
+        found = measure(data, 0, len(data), self._version)
+        assert found is not None
+        try:
+            packet = decode(data[0], data[found[0] :], self._version)
+        except ProtocolError as error:
+            yield no("name", str(error), error.clause)
+            return
+        assert isinstance(packet, Publish)
+        self._packet = packet
+        if self._probe.properties and not packet.properties:
+            yield note("abilities", "its publisher speaks MQTT 3.1.1, which has no user properties: they are left out")
 
-def _level(broker: Broker, probe: Probe, conn: Connection | None, now: float) -> tuple[int | None, list[Step]]:
-    """How urgent the message is, and what says so; None if that is refused."""
-    level, origin, steps = _claimed(broker, probe, conn)
-    if level is None:
-        return None, steps
-    name = broker.priorities.classes.names[level]
-    steps.append(yes("level", f"{level}, {name}", origin))
-    if conn is not None and not broker.priorities.claims.is_open:
-        granted, claim = broker.priorities.claims.look(conn, probe.topic, level, now)
-        if granted < level:
-            rule = f"listener {conn.listener}, max_level = {conn.max_level}"
-            if claim is not None and granted != min(level, conn.max_level):
-                rule = f'[[claim]] user = "{claim.user}", filter = "{claim.filter}", max_level = {claim.max_level}'
-                rule += "" if claim.per_s == "none" else f", per_s = {claim.per_s:g}"
-            steps.append(note("level", f"lowered to {granted}, {broker.priorities.classes.names[granted]}", rule))
-            level = granted
-    return level, steps
+    # -- how urgent, and what hangs on that
 
-
-def _claimed(broker: Broker, probe: Probe, conn: Connection | None) -> tuple[int | None, str, list[Step]]:
-    if probe.header_level is not None:
-        return probe.header_level, "the extra header byte", []
-    steps: list[Step] = []
-    properties: Properties = {"user_property": list(probe.properties)} if probe.properties else {}
-    claimed = claimed_level(properties)
-    if claimed is not None and claimed >= 0:
-        return claimed, "the user property priority", steps
-    if claimed is not None:
+    def _claim(self, claimed: int | None) -> Iterator[Step]:
+        if claimed != UNKNOWN:
+            return
         text = "the user property priority is no level"
-        if broker.settings.priority.unknown == "refuse":
-            return None, "", [no("level", text, 'priority.unknown = "refuse"')]
-        steps.append(note("level", f"{text}: ignored", 'priority.unknown = "ignore"'))
-    rule = next((rule for rule in broker.settings.class_ if matches(rule.filter, probe.topic)), None)
-    if rule is not None:
-        return rule.level, f'[[class]] name = "{rule.name}", filter = "{rule.filter}"', steps
-    if conn is not None:
-        return conn.level, "the client's own level", steps
-    return broker.priorities.default_level, f"priority.default_level = {broker.priorities.default_level}", steps
+        if self._broker.objections.to_claim(claimed) is not None:
+            yield no("level", text, 'priority.unknown = "refuse"')
+        else:
+            yield note("level", f"{text}: ignored", 'priority.unknown = "ignore"')
 
+    def _size(self, key: bytes, level: int) -> Iterator[Step]:
+        size = len(key) + len(self._packet.payload) + len(self._packet.forward)
+        objection = self._broker.objections.to_size(size, level)
+        if objection is not None:
+            yield no(
+                "size", objection.refused.rule, f'[[class]] name = "{self._broker.priorities.classes.names[level]}"'
+            )
 
-def _message(probe: Probe, level: int, now: float) -> Message:
-    properties = b""
-    if probe.properties:
-        encoded = encode_properties({"user_property": list(probe.properties)})
-        properties = encoded[decode_varint(encoded, 0, len(encoded))[1] :]
-    return Message(
-        probe.topic.encode(),
-        probe.payload,
-        probe.qos,
-        retain=probe.retain,
-        properties=properties,
-        origin=Origin(probe.client),
-        level=level,
-        at=now,
-    )
+    def _number(self, level: int) -> Iterator[Step]:
+        """Which message of which producer it is, and whether that one is to be accepted."""
+        objections = self._broker.objections
+        user = None if self._session is None else self._session.user
+        numbered = objections.number_of(self._packet, user, level)
+        if numbered is None:
+            return
+        if isinstance(numbered, Objection):
+            yield no("number", numbered.refused.rule, numbered.why.value)
+        elif objections.is_repeated(numbered):
+            text = "its producer has published it before: it is acknowledged, and nobody gets it"
+            yield no("number", text, Drop.REPEATED.value)
+        elif self._conn is not None and (objection := objections.to_turn(self._conn, numbered, level)) is not None:
+            yield no("number", objection.refused.rule, objection.why.value)
+        else:
+            yield yes("number", f"message {numbered.number} of producer {numbered.producer}")
 
+    def _message(self, key: bytes, level: int) -> Message:
+        packet = self._packet
+        origin = THE_BROKER if self._session is None else self._session.origin
+        return Message(
+            key, packet.payload, packet.qos, packet.retain, packet.forward, origin=origin, level=level, at=self._now
+        )
 
-def _overhead(message: Message) -> int:
-    return message.size - len(message.topic) - len(message.payload) - len(message.properties)
+    # -- where it goes
 
+    def _event(self, reading: Reading | None) -> Step:
+        """What the message says, as far as somebody has declared or asked it."""
+        events = self._broker.events
+        event = events.of(self._probe.topic)
+        if event is events.untyped:
+            can = "can" if reading is not None else "cannot"
+            return note("event", f"no event type is declared for it; attributes {can} be found in its payload")
+        rule = f'[event.{event.name}] topic = "{event.topic}"'
+        if reading is None:
+            return note("event", f"of type {event.name}, but its payload cannot be read: no condition holds", rule)
+        names = list(islice(event.position, _SHOWN))
+        values = ", ".join(f"{name} = {_shown(reading.get(name))}" for name in names)
+        return note("event", f"of type {event.name}: {values}", rule)
 
-def _event(broker: Broker, message: Message) -> Step:
-    """What the message says, as far as somebody has declared or asked it."""
-    topic = message.topic.decode()
-    event = broker.events.of(topic)
-    reading = broker.events.look(topic, message.payload, message.properties)
-    if event is broker.events.untyped:
-        can = "can" if reading is not None else "cannot"
-        return note("event", f"no event type is declared for it; attributes {can} be found in its payload")
-    rule = f'[event.{event.name}] topic = "{event.topic}"'
-    if reading is None:
-        return note("event", f"of type {event.name}, but its payload cannot be read: no condition holds", rule)
-    names = list(islice(event.position, _SHOWN))
-    values = ", ".join(f"{name} = {_shown(reading.get(name))}" for name in names)
-    return note("event", f"of type {event.name}: {values}", rule)
+    def _room(self) -> Iterator[Step]:
+        """Whether a QoS 1 or 2 message is turned away because the store or a receiver has no room for it."""
+        shortage = self._broker.objections.to_taking(self.message, self.audience.route, self._version)
+        if shortage is None:
+            return
+        if shortage.receiver is None:
+            yield no("room", f"not taken now: {shortage.text}", "the store")
+        else:
+            how = "refused with 0x97" if shortage.is_told else "its publisher waits"
+            yield no("room", f"{how}: {shortage.text}", f'mqtt.full = "{self._broker.settings.mqtt.full}"')
+
+    def _retained(self) -> Step:
+        message, retained = self.message, self._broker.retained
+        if not message.retain:
+            return note("retained", "no")
+        old = retained.get(self._probe.topic)
+        if not message.payload:
+            text = "it clears the retained message" if old else "it would clear one, but there is none"
+            return note("retained", text)
+        if not retained.has_room(self._probe.topic, message):
+            return note(
+                "retained", "delivered, but not kept: retained_full", "limits.retained_messages, retained_bytes"
+            )
+        return yes("retained", "it replaces the one before" if old else "it is kept")
+
+    def _log(self) -> Step:
+        """Whether the message log would hold it."""
+        capture = self._broker.settings.log.capture
+        if self._broker.journal.is_volatile or not capture:
+            return note("log", "nothing is captured", "log.capture")
+        for filter_ in capture:
+            if matches(filter_, self._probe.topic):
+                return yes("log", "captured", f'log.capture = "{filter_}"')
+        return note("log", "not captured", "log.capture")
 
 
 def _shown(value: object) -> str:
     return "missing" if value is None else repr(value)
-
-
-def _full(broker: Broker, message: Message, found: Audience, conn: Connection | None) -> Step | None:
-    """Whether a QoS 1 or 2 message is turned away because the store or a receiver has no room for it."""
-    if broker.journal.trouble:
-        return no("room", f"not taken now: {broker.journal.trouble}", "the store")
-    if broker.settings.mqtt.full == "oldest":
-        return None
-    full = broker.delivery.find_full(message, found.route)
-    if full is None:
-        return None
-    if broker.settings.mqtt.full == "refuse" and (conn is None or conn.version == 5):
-        text = f"refused with 0x97: the queue of {full.client_id} is full"
-    else:
-        text = f"its publisher waits: the queue of {full.client_id} is full"
-    return no("room", text, f'mqtt.full = "{broker.settings.mqtt.full}"')
-
-
-def _retained(broker: Broker, message: Message, probe: Probe) -> Step:
-    if not message.retain:
-        return note("retained", "no")
-    old = broker.retained.get(probe.topic)
-    if not message.payload:
-        return note("retained", "it clears the retained message" if old else "it would clear one, but there is none")
-    if not broker.retained.has_room(probe.topic, message):
-        return note("retained", "delivered, but not kept: retained_full", "limits.retained_messages, retained_bytes")
-    return yes("retained", "it replaces the one before" if old else "it is kept")
-
-
-def _log(broker: Broker, topic: str) -> Step:
-    """Whether the message log would hold it."""
-    if broker.journal.is_volatile or not broker.settings.log.capture:
-        return note("log", "nothing is captured", "log.capture")
-    for filter_ in broker.settings.log.capture:
-        if matches(filter_, topic):
-            return yes("log", "captured", f'log.capture = "{filter_}"')
-    return note("log", "not captured", "log.capture")

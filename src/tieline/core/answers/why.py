@@ -5,58 +5,48 @@ Answers are made of the state as it is; asking changes nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tieline.conf.schema import bound
 from tieline.core.account import Drop, Dropped
-from tieline.core.answers.standing import MEANING, standing
-from tieline.core.answers.steps import Outcome, Step, login_of, may_not_read, no, note, unknown, verdict_on, yes
-from tieline.core.inbound.publish import RESERVED
-from tieline.core.inbound.subscription_request import read_request
-from tieline.core.routing.route import Conditional, weight_of
+from tieline.core.answers.standing import standing_of
+from tieline.core.answers.steps import (
+    Outcome,
+    Step,
+    access_step,
+    claim_rule,
+    level_rule,
+    may_not_read,
+    name_step,
+    named_level,
+    no,
+    note,
+    own_level,
+    unknown,
+    yes,
+)
+from tieline.core.broker import Broker
+from tieline.core.client import Connection, Session
+from tieline.core.inbound.subscription_request import SubscriptionRequest, lack_of_room, read_request, refusal_of
+from tieline.core.receiver import Held
+from tieline.core.routing.route import Conditional
 from tieline.match.cover.filters import overlap
+from tieline.sched.levels import URGENT
 from tieline.wire.errors import ProtocolError
 from tieline.wire.packets import Subscription
-from tieline.wire.topics import check_filter, check_name, matches, split_share
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tieline.core.broker import Broker
-    from tieline.core.client import Session
-    from tieline.core.receiver import Held
+from tieline.wire.reason import Reason
+from tieline.wire.topics import matches, split_share
 
 #: Subscriptions of one client that are looked at, and those that are listed.
 LOOKED_AT: Final = 10_000
 LISTED: Final = 50
-
-
-def standing_of(broker: Broker, client: str, now: float) -> list[Step]:
-    """How a client is doing: connected or not, served or not, and why not."""
-    session = broker.sessions.get(client)
-    if session is None:
-        return [no("client", f"there is no session {client}: it is not connected, and nothing is kept for it")]
-    stands = standing(broker, session, now)
-    where = f"connected from {stands.peer}" if stands.peer else "away"
-    whose = f", user {session.user}" if session.user is not None else ""
-    steps = [yes("client", f"{client} is {where}{whose}, with {len(session.subscriptions)} subscriptions")]
-    to = f": the queue of {stands.waits_for}" if stands.waits_for else ""
-    steps.append(note("served", f"{stands.paused}: {MEANING[stands.paused]}{to}"))
-    if stands.queued:
-        text = f"{stands.queued} messages, {stands.queued_bytes} bytes; the next one came {stands.oldest_s:.1f} s ago"
-        messages, size = session.queue.bounds
-        limits = f"limits: {messages} messages, {size} bytes"
-        steps.append(note("queue", text, limits))
-    if stands.inflight:
-        window = f" of {session.connection.window}" if session.connection else ""
-        steps.append(note("in flight", f"{stands.inflight}{window} messages wait for its acknowledgement"))
-    if session.backlog is not None:
-        classes = ", ".join(stands.congested) or "no class at the moment"
-        steps.append(note("congested", f"congested in: {classes}", f"priority.policy = {session.backlog.policy.name}"))
-    if stands.dropped:
-        steps.append(note("dropped", f"{stands.dropped} messages that it should have got were discarded"))
-    return steps
+#: The settings behind what the broker does not do.
+_SWITCHES: Final = {
+    Reason.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED: "mqtt.shared_available = false",
+    Reason.WILDCARD_SUBSCRIPTIONS_NOT_SUPPORTED: "mqtt.wildcard_available = false",
+}
 
 
 def may_publish(broker: Broker, client: str, topic: str, now: float) -> list[Step]:
@@ -64,36 +54,27 @@ def may_publish(broker: Broker, client: str, topic: str, now: float) -> list[Ste
     session = broker.sessions.get(client)
     conn = None if session is None else session.connection
     steps = list(standing_of(broker, client, now)[:2])
-    limits = broker.settings.limits
-    try:
-        check_name(topic, limits.topic_levels if conn is None else conn.allowance.topic_levels)
-    except ProtocolError as error:
-        return [*steps, no("name", str(error), error.clause)]
-    if topic.startswith(RESERVED):
-        return [*steps, no("access", "$SYS belongs to the broker")]
-    steps.append(verdict_on(broker, login_of(broker, client), "publish", topic))
+    name = name_step(broker, conn, topic)
+    if name.outcome is Outcome.NO:
+        return [*steps, name]
+    steps.append(access_step(broker, client, "publish", topic))
     if steps[-1].outcome is Outcome.NO:
         return steps
-    rule = next((rule for rule in broker.settings.class_ if matches(rule.filter, topic)), None)
-    level = rule.level if rule is not None else broker.priorities.default_level if conn is None else conn.level
-    origin = f'[[class]] name = "{rule.name}", filter = "{rule.filter}"' if rule is not None else "its own level"
-    steps.append(
-        note("level", f"{level}, {broker.priorities.classes.names[level]}, unless the message claims another", origin)
-    )
-    if conn is not None and not broker.priorities.claims.is_open:
-        granted, claim = broker.priorities.claims.look(conn, topic, 3, now)
-        by = (
-            f"listener {conn.listener}"
-            if claim is None
-            else f'[[claim]] user = "{claim.user}", filter = "{claim.filter}"'
-        )
-        steps.append(
-            note("level", f"at most {granted}, {broker.priorities.classes.names[granted]}, whatever it claims", by)
-        )
-    packet = limits.packet_bytes if conn is None else conn.allowance.packet_bytes
-    own = broker.priorities.classes.max_packet[level]
-    most = packet if own is None else min(own, packet)
-    steps.append(note("size", f"at most {most} bytes", "limits.packet_bytes" if own is None else origin))
+    priorities = broker.priorities
+    route = broker.routes.look(topic, topic.encode(), 0)
+    level = priorities.of_message(None, route, own_level(broker, conn))
+    origin = level_rule(broker, topic, conn)
+    steps.append(note("level", f"{named_level(broker, level)}, unless the message claims another", origin))
+    if conn is not None and not priorities.claims.is_open:
+        granted = priorities.claims.look(conn, topic, URGENT, 1, now)
+        text = f"at most {named_level(broker, granted.level)}, whatever it claims"
+        steps.append(note("level", text, claim_rule(conn, granted.claim)))
+    packet = broker.settings.limits.packet_bytes if conn is None else conn.allowance.packet_bytes
+    most = priorities.classes.max_packet[level]
+    if most is None or packet < most:
+        steps.append(note("size", f"at most {packet} bytes", "limits.packet_bytes"))
+    else:
+        steps.append(note("size", f"at most {most} bytes", origin))
     steps.append(_subscribers(broker, topic))
     return steps
 
@@ -112,32 +93,37 @@ def may_subscribe(broker: Broker, client: str, written: str, now: float) -> list
     session = broker.sessions.get(client)
     conn = None if session is None else session.connection
     steps = list(standing_of(broker, client, now)[:2])
-    mqtt, limits = broker.settings.mqtt, broker.settings.limits
-    request = read_request(
-        Subscription(filter=written), (), question_mark=broker.settings.content.question_mark == "on"
-    )
-    if request.refusal is not None:
-        return [*steps, no("condition", request.refusal.rule)]
-    try:
-        bare = request.filter if request.share is None else f"$share/{request.share}/{request.filter}"
-        check_filter(bare, limits.topic_levels if conn is None else conn.allowance.topic_levels)
-    except ProtocolError as error:
-        return [*steps, no("filter", str(error), error.clause)]
-    if request.share is not None and not mqtt.shared_available:
-        return [*steps, no("filter", "shared subscriptions are switched off", "mqtt.shared_available = false")]
-    if not mqtt.wildcard_available and ("+" in request.filter or "#" in request.filter):
-        return [*steps, no("filter", "wildcards are switched off", "mqtt.wildcard_available = false")]
-    steps.append(verdict_on(broker, login_of(broker, client), "subscribe", request.filter))
+    settings = broker.settings
+    question_mark = settings.content.question_mark == "on"
+    request = read_request(Subscription(filter=written), (), question_mark=question_mark)
+    refusal = _filter_step(broker, conn, request)
+    if refusal is not None:
+        return [*steps, refusal]
+    steps.append(access_step(broker, client, "subscribe", request.filter))
     if session is None or steps[-1].outcome is Outcome.NO:
         return steps
-    most = bound(limits.subscriptions) if conn is None else conn.allowance.subscriptions
-    if session.weight + weight_of(written) > most and written not in session.subscriptions:
-        return [*steps, no("limit", f"it may have {most} subscriptions, and has {session.weight}", "subscriptions")]
+    most = bound(settings.limits.subscriptions) if conn is None else conn.allowance.subscriptions
+    lack = lack_of_room(written, session, most, broker.routes.weight, settings.limits.subscriptions_total)
+    if lack is not None:
+        return [*steps, no("limit", f"{lack.rule}, and this one has {session.weight}", "limits")]
     steps += _own(broker, session, request.filter)
     lost = sum(one.messages for one in victims(broker, client=client, topic=request.filter))
     if lost:
         steps.append(note("dropped", f"{lost} messages of these topics were lost to it lately; see `dropped`"))
     return steps
+
+
+def _filter_step(broker: Broker, conn: Connection | None, request: SubscriptionRequest) -> Step | None:
+    """Why a filter is refused, whoever asks for it; None when it is not."""
+    levels = broker.settings.limits.topic_levels if conn is None else conn.allowance.topic_levels
+    try:
+        refusal = refusal_of(request, broker.settings.mqtt, levels, 5 if conn is None else conn.version)
+    except ProtocolError as error:
+        return no("filter", str(error), error.clause)
+    if refusal is None:
+        return None
+    stage = "condition" if refusal is request.refusal else "filter"
+    return no(stage, refusal.rule, _SWITCHES.get(refusal.reason, ""))
 
 
 def _own(broker: Broker, session: Session, filter_: str) -> Iterator[Step]:

@@ -17,7 +17,7 @@ from tieline.core.inbound.questions import Questions
 from tieline.core.inbound.sessions import Sessions
 from tieline.core.inbound.will import Wills
 from tieline.core.ports import Allowed, Login, Refused
-from tieline.core.routing.classes import claimed_level
+from tieline.core.routing.classes import UNKNOWN, claimed_level
 from tieline.core.routing.priorities import Priorities
 from tieline.wire.codec import encode
 from tieline.wire.errors import Violation
@@ -157,7 +157,7 @@ class Connecting:
         """The node's own level: as its header byte or its user property claims, lowered to what it may."""
         # the header byte, where there is one, has already set the level
         claimed = conn.level if conn.has_header else claimed_level(packet.properties) if packet.properties else None
-        if claimed == -1:
+        if claimed == UNKNOWN:
             self._account.unknown_levels += 1
         elif claimed is not None:
             self.claim_node_level(conn, claimed, now)
@@ -194,8 +194,6 @@ class Connecting:
             # [MQTT-3.2.2-13]
             return Refused("retained messages are not supported", Reason.RETAIN_NOT_SUPPORTED)
         check_name(will.topic, conn.allowance.topic_levels)
-        if will.topic.startswith("$SYS/"):
-            return Refused("a will cannot be published to $SYS")
         verdict = self._questions.ask(conn, "publish", will.topic, now)
         return Refused(f"will: {verdict.rule}", verdict.reason) if isinstance(verdict, Refused) else None
 

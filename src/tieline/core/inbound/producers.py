@@ -105,12 +105,13 @@ def is_out_of_turn(conn: Connection, numbered: Numbered) -> bool:
     if stopped is None:
         return False
     first = stopped.get(numbered.producer)
-    if first is None:
-        return len(stopped) >= MOST_STOPPED
-    if numbered.number > first:
-        return True
-    del stopped[numbered.producer]
-    return False
+    return len(stopped) >= MOST_STOPPED if first is None else numbered.number > first
+
+
+def go_on(conn: Connection, numbered: Numbered) -> None:
+    """A message comes in its turn: the later ones of its producer wait for nothing."""
+    if conn.stopped is not None:
+        conn.stopped.pop(numbered.producer, None)
 
 
 def stop(conn: Connection, numbered: Numbered) -> None:

@@ -8,14 +8,15 @@ from tieline.core.client import Again, Connection, Session
 from tieline.core.durable.arrivals import Arrivals
 from tieline.core.durable.journal import Journal
 from tieline.core.inbound.holds import Holds
-from tieline.core.inbound.producers import RULE, MalformedNumber, Numbered, Producers, is_out_of_turn, read_number, stop
-from tieline.core.inbound.questions import Questions
+from tieline.core.inbound.objections import Objection, Objections, Shortage
+from tieline.core.inbound.producers import Numbered, Producers, go_on, stop
+from tieline.core.inbound.questions import RESERVED, Questions
 from tieline.core.inbound.taken_over import TakenOver
 from tieline.core.message import Message
 from tieline.core.outbound.deliver import Delivery
 from tieline.core.outbound.retained import Retained
 from tieline.core.ports import Refused
-from tieline.core.receiver import Receiver
+from tieline.core.routing.classes import UNKNOWN
 from tieline.core.routing.content_match import ContentMatch
 from tieline.core.routing.priorities import Priorities
 from tieline.core.routing.route import Route
@@ -27,28 +28,17 @@ from tieline.wire.properties import Properties
 from tieline.wire.reason import Reason
 from tieline.wire.topics import check_name
 
-#: Topics that only the broker publishes (4.7.2).
-RESERVED = "$SYS/"
 #: Topics remembered per connection as allowed; a client that publishes to more is asked about again.
 MAX_PUBLISHABLE = 10_000
 
 
-class _Refusal(Exception):
-    """A message is refused, and its publisher is told; nothing has happened."""
-
-    def __init__(self, why: Drop, refused: Refused, level: int = NO_LEVEL) -> None:
-        super().__init__(refused.rule)
-        self.why = why
-        self.refused = refused
-        self.level = level
-
-
 class Publishing:
-    """Takes messages from clients."""
+    """Takes messages from clients: acts upon what speaks against them, and upon what does not."""
 
     def __init__(  # a message passes every room
         self,
         settings: Settings,
+        objections: Objections,
         routes: Routes,
         content: ContentMatch,
         priorities: Priorities,
@@ -63,6 +53,7 @@ class Publishing:
         account: Account,
     ) -> None:
         self.settings = settings
+        self._objections = objections
         self._routes = routes
         self._content = content
         self._priorities = priorities
@@ -75,13 +66,14 @@ class Publishing:
         self._holds = holds
         self._journal = journal
         self._account = account
-        self._refuses_when_full = settings.mqtt.full != "oldest"
 
     def on_publish(self, conn: Connection, packet: Publish, now: float, header_level: int | None = None) -> None:
         """Handle a PUBLISH that took the general way; ``header_level`` is what the extra header byte says."""
         session = conn.session
         assert session is not None
-        self._check_abilities(packet)
+        violation = self._objections.to_packet(packet)
+        if violation is not None:
+            raise violation
         topic, key = self._resolve_topic(conn, packet)
         level = NO_LEVEL
         if packet.qos == 2 and packet.packet_id in session.inbound:
@@ -91,9 +83,9 @@ class Publishing:
         else:
             try:
                 level = self._take(conn, session, packet, topic, key, now, header_level)
-            except _Refusal as refusal:
-                self._account.drop(now, refusal.why, session.client_id, key, level=refusal.level)
-                self._refuse(conn, packet, refusal.refused)
+            except Objection as objection:
+                self._account.drop(now, objection.why, session.client_id, key, level=objection.level)
+                self._refuse(conn, packet, objection.refused)
         # last: a packet that has to wait is parsed again, and counts once
         self._account.arrived(1, level)
 
@@ -107,21 +99,28 @@ class Publishing:
         now: float,
         header_level: int | None,
     ) -> int:
-        """Accept a message that nothing speaks against; its level.  Raises _Refusal if something does."""
+        """Accept a message that nothing speaks against; its level.  Raises Objection if something does."""
+        objections, priorities = self._objections, self._priorities
         route = self._routes.known.get(key)
         if route is None:
-            check_name(topic, self.settings.limits.topic_levels)
+            check_name(topic, conn.allowance.topic_levels)
             route = self._routes.find(topic, key)
         refused = self._may_publish(conn, topic, key, now)
         if refused is not None:
-            raise _Refusal(Drop.DENIED, refused)
-        claimed = self._priorities.claimed(conn, route, packet.properties, header_level)
-        if claimed is None:
-            text = "the priority is no level"
-            raise _Refusal(Drop.UNKNOWN_LEVEL, Refused(text, Reason.IMPLEMENTATION_SPECIFIC_ERROR))
-        level = self._priorities.judge(conn, topic, claimed, 1, now)
-        self._check_size(packet, key, level)
-        numbered = self._read_number(session, packet, level)
+            raise Objection(Drop.DENIED, refused)
+        claimed = priorities.claimed(packet.properties, header_level)
+        if claimed == UNKNOWN:
+            self._account.unknown_levels += 1
+            objection = objections.to_claim(claimed)
+            if objection is not None:
+                raise objection
+        level = priorities.judge(conn, topic, priorities.of_message(claimed, route, conn.level), 1, now)
+        objection = objections.to_size(len(key) + len(packet.payload) + len(packet.forward), level)
+        if objection is not None:
+            raise objection
+        numbered = objections.number_of(packet, session.user, level)
+        if isinstance(numbered, Objection):
+            raise numbered
         if numbered is not None and not self._is_due(conn, packet, numbered, key, level, now):
             return NO_LEVEL
         expiry = packet.properties.get("message_expiry_interval")
@@ -135,8 +134,8 @@ class Publishing:
             origin=session.origin,
             level=level,
             at=now,
-            heat=self._priorities.heat(route, 1, now),
-            taxon=self._priorities.of_topic(route),
+            heat=priorities.heat(route, 1, now),
+            taxon=priorities.of_topic(route),
         )
         is_taken = self.accept(conn, message, route, packet.packet_id, now, dup=packet.dup, numbered=numbered)
         if numbered is not None and not is_taken:
@@ -165,7 +164,11 @@ class Publishing:
         journal = self._journal
         noted = 0 if journal.is_volatile else journal.noted
         if qos:
-            if not self._has_room(conn, message, route, packet_id, now):
+            if qos == 2 or conn.unacknowledged:
+                self._check_receive_maximum(conn)
+            shortage = self._objections.to_taking(message, route, conn.version)
+            if shortage is not None:
+                self._meet_shortage(conn, message, packet_id, shortage, now)
                 return False
             session = conn.session
             assert session is not None
@@ -195,20 +198,6 @@ class Publishing:
                 journal.acknowledge(conn, answer, counts=qos == 1)
         return True
 
-    def _has_room(self, conn: Connection, message: Message, route: Route, packet_id: int, now: float) -> bool:
-        """Whether everybody can take a QoS 1 or 2 message; if not, its publisher is told or held."""
-        if message.qos == 2 or conn.unacknowledged:
-            self._check_receive_maximum(conn)
-        if self._journal.trouble:
-            self._meet_trouble(conn, message, packet_id, now)
-            return False
-        if self._refuses_when_full:
-            full = self._delivery.find_full(message, route)
-            if full is not None:
-                self._meet_full_queue(conn, message, packet_id, full, now)
-                return False
-        return True
-
     def _hold(self, session: Session, packet_id: int) -> None:
         """A QoS 2 packet id of theirs is taken until they release it."""
         session.inbound.add(packet_id)
@@ -217,22 +206,13 @@ class Publishing:
 
     # -- numbered messages
 
-    def _read_number(self, session: Session, packet: Publish, level: int) -> Numbered | None:
-        if not packet.properties or not packet.qos:
-            return None
-        try:
-            return read_number(packet.properties, session.user)
-        except MalformedNumber:
-            refused = Refused(RULE, Reason.IMPLEMENTATION_SPECIFIC_ERROR)
-            raise _Refusal(Drop.MALFORMED_ONCE, refused, level) from None
-
     def _is_due(  # as above
         self, conn: Connection, packet: Publish, numbered: Numbered, key: bytes, level: int, now: float
     ) -> bool:
         """Whether a numbered message is to be accepted now; if it was accepted before, it is answered."""
         session = conn.session
         assert session is not None
-        if self._producers.has(numbered):
+        if self._objections.is_repeated(numbered):
             self._account.drop(now, Drop.REPEATED, session.client_id, key, level=level)
             if packet.qos == 2:
                 self._check_receive_maximum(conn)
@@ -240,24 +220,13 @@ class Publishing:
             # when what was accepted before is permanent, and not earlier
             self._journal.acknowledge(conn, _answer(conn, packet.qos, packet.packet_id, Reason.SUCCESS, ""))
             return False
-        if is_out_of_turn(conn, numbered):
-            text = "an earlier number of this producer was refused and comes first"
-            raise _Refusal(Drop.OUT_OF_TURN, Refused(text, Reason.QUOTA_EXCEEDED), level)
+        objection = self._objections.to_turn(conn, numbered, level)
+        if objection is not None:
+            raise objection
+        go_on(conn, numbered)
         return True
 
-    # -- what speaks against a message
-
-    def _check_abilities(self, packet: Publish) -> None:
-        """What a client must not send, and what the CONNACK said this server does not do."""
-        if "subscription_identifier" in packet.properties:
-            # [MQTT-3.3.4-6]
-            raise Violation("a client's PUBLISH has a subscription identifier", "MQTT-3.3.4-6")
-        if packet.qos > self.settings.mqtt.maximum_qos:
-            # [MQTT-3.2.2-11]
-            raise Violation(f"QoS {packet.qos} is not supported", "MQTT-3.2.2-11", Reason.QOS_NOT_SUPPORTED)
-        if packet.retain and not self.settings.mqtt.retain_available:
-            # [MQTT-3.2.2-14]
-            raise Violation("retained messages are not supported", "MQTT-3.2.2-14", Reason.RETAIN_NOT_SUPPORTED)
+    # -- what a connection remembers, and may not exceed
 
     def _resolve_topic(self, conn: Connection, packet: Publish) -> tuple[str, bytes]:
         """The topic, from the packet or from its alias."""
@@ -278,9 +247,7 @@ class Publishing:
 
     def _may_publish(self, conn: Connection, topic: str, key: bytes, now: float) -> Refused | None:
         """Why this client may not publish to a topic; None when it may."""
-        if topic.startswith(RESERVED):
-            return Refused("$SYS belongs to the broker")
-        if not conn.is_guarded or key in conn.publishable:
+        if key in conn.publishable or not (conn.is_guarded or topic.startswith(RESERVED)):
             return None
         # a remembered topic may be deeper than this client's may be
         check_name(topic, conn.allowance.topic_levels)
@@ -291,13 +258,6 @@ class Publishing:
             conn.publishable.clear()
         conn.publishable.add(key)
         return None
-
-    def _check_size(self, packet: Publish, key: bytes, level: int) -> None:
-        classes = self._priorities.classes
-        bound = classes.max_packet[level]
-        if bound is not None and len(key) + len(packet.payload) + len(packet.forward) > bound:
-            text = f"messages of class {classes.names[level]} have at most {bound} bytes"
-            raise _Refusal(Drop.CLASS_TOO_LARGE, Refused(text, Reason.QUOTA_EXCEEDED), level)
 
     def _check_receive_maximum(self, conn: Connection) -> None:
         most = self.settings.limits.receive_maximum
@@ -317,26 +277,32 @@ class Publishing:
                 conn.session.inbound.add(packet.packet_id)
             self._journal.acknowledge(conn, _answer(conn, packet.qos, packet.packet_id, reason, refused.rule))
 
-    def _meet_full_queue(  # as above
-        self, conn: Connection, message: Message, packet_id: int, full: Receiver, now: float
+    def _meet_shortage(  # as above
+        self, conn: Connection, message: Message, packet_id: int, shortage: Shortage, now: float
     ) -> None:
-        """A receiver has no room: say so (MQTT 5), or wait for it (3.1.1 has no way to say so, or it is configured)."""
-        if conn.version != 5 or self.settings.mqtt.full != "refuse":
+        """Somebody has no room: the publisher is told, or waits for it."""
+        text, full, is_told = shortage
+        if full is None:
+            self._meet_trouble(conn, message, packet_id, shortage, now)
+            return
+        if not is_told:
             self._holds.wait_for_room(conn, full, now)
             raise Again
         full.turn_away(message, Drop.REFUSED, now)
-        # where there are rules, who else is there is not every publisher's business
-        is_open = self._questions.access.is_open
-        text = f"the queue of {full.client_id} is full" if is_open else "the queue of a receiver is full"
+        if not self._questions.access.is_open:
+            # where there are rules, who else is there is not every publisher's business
+            text = "the queue of a receiver is full"
         self._journal.acknowledge(conn, _answer(conn, message.qos, packet_id, Reason.QUOTA_EXCEEDED, text))
 
-    def _meet_trouble(self, conn: Connection, message: Message, packet_id: int, now: float) -> None:
+    def _meet_trouble(  # as above
+        self, conn: Connection, message: Message, packet_id: int, shortage: Shortage, now: float
+    ) -> None:
         """The store has no room: nothing is acknowledged that is not permanent.  As with a full queue."""
-        if conn.version != 5 or self.settings.mqtt.full == "pause":
+        if not shortage.is_told:
             self._holds.wait_for_store(conn, now)
             raise Again
         self._account.drop(now, Drop.REFUSED, message.origin.client, message.topic, level=message.level)
-        answer = _answer(conn, message.qos, packet_id, Reason.QUOTA_EXCEEDED, self._journal.trouble)
+        answer = _answer(conn, message.qos, packet_id, Reason.QUOTA_EXCEEDED, shortage.text)
         if conn.unacknowledged:
             # [MQTT-4.6.0-2] not before the answers to earlier messages, which wait for the store
             self._journal.acknowledge(conn, answer)

@@ -6,8 +6,11 @@ from collections.abc import Iterable
 
 from tieline.core.client import CLOSING, Again, Connection, Hold
 from tieline.core.inbound.holds import Holds
-from tieline.core.ports import Access, Allowed, Judge, Pending, Refused, Verdict
+from tieline.core.ports import Access, Allowed, Judge, Login, Pending, Refused, Verdict
 from tieline.core.routing.routes import Routes
+
+#: Topics that only the broker publishes (4.7.2).
+RESERVED = "$SYS/"
 
 
 class Questions:
@@ -29,18 +32,25 @@ class Questions:
         assert login is not None
         verdict: Verdict | None = conn.verdicts.get((what, subject))
         if verdict is None:
-            if what == "connect":
-                verdict = self.access.connect(login)
-            elif what == "publish":
-                verdict = self.access.publish(login, subject)
-            else:
-                verdict = self.access.subscribe(login, subject)
+            verdict = self.verdict(login, what, subject)
         if isinstance(verdict, Pending):
             conn.asked[verdict.token] = (what, subject)
             self._pending[verdict.token] = conn
             self._holds.suspend(conn, Hold.VERDICT, now)
             raise Again
         return verdict
+
+    def verdict(self, login: Login, what: str, subject: str) -> Verdict:
+        """What access says, or the broker in its place: nobody is held for it."""
+        if what == "connect":
+            return self.access.connect(login)
+        if what == "subscribe":
+            return self.access.subscribe(login, subject)
+        return (
+            Refused("$SYS belongs to the broker")
+            if subject.startswith(RESERVED)
+            else self.access.publish(login, subject)
+        )
 
     def decided(self, token: int, verdict: Allowed | Refused, now: float) -> None:
         """A pending question was answered."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tieline.conf.schema import Settings, bound
+from tieline.conf.schema import Settings
 from tieline.core.account import Account, Event
 from tieline.core.client import Connection, Session
 from tieline.core.durable.chronicle import Chronicle
@@ -16,7 +16,9 @@ from tieline.core.inbound.subscription_request import (
     SubscriptionRequest,
     asked_patience,
     check_spelling,
+    lack_of_room,
     read_request,
+    refusal_of,
 )
 from tieline.core.outbound.order import Order
 from tieline.core.outbound.replay import Replays
@@ -91,13 +93,14 @@ class Subscribing:
         ]
         # verdicts first: a pending one stops here, before anything has changed
         refusals = [self._may_subscribe(conn, request, now) for request in requests]
+        total = self.settings.limits.subscriptions_total
         reasons: list[int] = []
         texts: list[str] = []
         for request, verdict in zip(requests, refusals, strict=True):
             written = request.options.filter
             refusal = verdict
-            if refusal is None and written not in session.subscriptions:
-                refusal = self._has_room(conn, session, written)
+            if refusal is None:
+                refusal = lack_of_room(written, session, conn.allowance.subscriptions, self._routes.weight, total)
             if refusal is None:
                 reasons.append(self._grant(session, request, identifier, conditions))
             else:
@@ -124,32 +127,11 @@ class Subscribing:
 
     def _may_subscribe(self, conn: Connection, request: SubscriptionRequest, now: float) -> Refused | None:
         """Why a filter is refused, as far as rules and abilities go; None when it is not."""
-        mqtt = self.settings.mqtt
-        share, filter_ = request.share, request.filter
-        if request.refusal is not None:
-            return request.refusal
-        written = request.options.filter
-        refusal = check_spelling(written, share, filter_, conn.allowance.topic_levels, conn.version)
-        if refusal is not None:
+        refusal = refusal_of(request, self.settings.mqtt, conn.allowance.topic_levels, conn.version)
+        if refusal is not None or self._questions.access.is_open:
             return refusal
-        if share is not None and not mqtt.shared_available:
-            return Refused("shared subscriptions are switched off", Reason.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED)
-        if not mqtt.wildcard_available and ("+" in filter_ or "#" in filter_):
-            return Refused("wildcards are switched off", Reason.WILDCARD_SUBSCRIPTIONS_NOT_SUPPORTED)
-        if self._questions.access.is_open:
-            return None
-        verdict = self._questions.ask(conn, "subscribe", filter_, now)
+        verdict = self._questions.ask(conn, "subscribe", request.filter, now)
         return verdict if isinstance(verdict, Refused) else None
-
-    def _has_room(self, conn: Connection, session: Session, written: str) -> Refused | None:
-        total = self.settings.limits.subscriptions_total
-        weight = weight_of(written)
-        most = conn.allowance.subscriptions
-        if session.weight + weight > most:
-            return Refused(f"a session may have {most} subscriptions", Reason.QUOTA_EXCEEDED)
-        if self._routes.weight + weight > bound(total):
-            return Refused(f"the broker keeps {total} subscriptions", Reason.QUOTA_EXCEEDED)
-        return None
 
     def _grant(self, session: Session, request: SubscriptionRequest, identifier: int, conditions: Sequence[str]) -> int:
         """Add or replace one subscription; the QoS granted."""

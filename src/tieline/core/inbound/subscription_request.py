@@ -1,4 +1,4 @@
-"""What a SUBSCRIBE asks for: filters taken apart, however they were spelled, and patience.
+"""What a SUBSCRIBE asks for: filters taken apart, however they were spelled, what speaks against them, and patience.
 
 A filter may hold a share, the bare filter and a condition.  What a subscriber asks for its low classes (timeout, time
 period and distribution frequency) comes as user properties, holds for the whole session from then on, and is clamped to
@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Final, NamedTuple
 
-from tieline.conf.schema import Priority, seconds
+from tieline.conf.schema import Limit, Mqtt, Priority, bound, seconds
+from tieline.core.client import Session
 from tieline.core.ports import Refused
+from tieline.core.routing.route import weight_of
 from tieline.match.where import ExpressionError, Predicate, parse, split
 from tieline.sched.levels import Patience
 from tieline.wire.errors import ProtocolError
@@ -77,6 +79,33 @@ def check_spelling(spelled: str, share: str | None, filter_: str, levels: int, v
         if version == 4 and not error.clause.startswith("4.7.3") and not is_plain_filter(spelled):
             raise
         return Refused(str(error), Reason.TOPIC_FILTER_INVALID)
+    return None
+
+
+def refusal_of(request: SubscriptionRequest, mqtt: Mqtt, levels: int, version: int) -> Refused | None:
+    """Why a filter is refused, whoever asks for it; None when it is not.  Raises as :func:`check_spelling` does."""
+    if request.refusal is not None:
+        return request.refusal
+    share, filter_ = request.share, request.filter
+    refusal = check_spelling(request.options.filter, share, filter_, levels, version)
+    if refusal is not None:
+        return refusal
+    if share is not None and not mqtt.shared_available:
+        return Refused("shared subscriptions are switched off", Reason.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED)
+    if not mqtt.wildcard_available and ("+" in filter_ or "#" in filter_):
+        return Refused("wildcards are switched off", Reason.WILDCARD_SUBSCRIPTIONS_NOT_SUPPORTED)
+    return None
+
+
+def lack_of_room(written: str, session: Session, most: int, all_weigh: int, total: Limit) -> Refused | None:
+    """Why a session, or the broker, keeps no more subscriptions; None when it does, or when it keeps this one."""
+    if written in session.subscriptions:
+        return None
+    weight = weight_of(written)
+    if session.weight + weight > most:
+        return Refused(f"a session may have {most} subscriptions", Reason.QUOTA_EXCEEDED)
+    if all_weigh + weight > bound(total):
+        return Refused(f"the broker keeps {total} subscriptions", Reason.QUOTA_EXCEEDED)
     return None
 
 

@@ -73,9 +73,15 @@ class Order:
 
     # -- the in-flight window, of which one part is for urgent messages
 
-    def reserve_of(self, session: Session, conn: Connection) -> int:
-        """Places in the window that only urgent messages may take, so that bulk never takes the last."""
-        return max(1, conn.window // _RESERVE) if conn.window > 1 and self.matters_in(session.queue) else 0
+    def reserve_of(self, session: Session, conn: Connection, level: int | None = None) -> int:
+        """Places in the window that only urgent messages may take, so that bulk never takes the last.
+
+        With a message of this ``level`` in the queue, which by itself may make order matter there.
+        """
+        is_mixed = level is not None and level != self._priorities.default_level
+        if conn.window <= 1 or not (is_mixed or self.matters_in(session.queue)):
+            return 0
+        return max(1, conn.window // _RESERVE)
 
     def window_of(self, session: Session, conn: Connection) -> Window:
         """What the window still takes."""
@@ -83,12 +89,15 @@ class Order:
             return Window.CLOSED
         return Window.OPEN if conn.quota > self.reserve_of(session, conn) else Window.URGENT_ONLY
 
-    def stops(self, session: Session, conn: Connection, item: Queued) -> bool:
-        """Whether the window has no place for a QoS 1 or 2 message, or none but for an urgent one."""
-        quota = conn.quota
-        if len(session.inflight) >= PACKET_IDS:
+    def stops(self, session: Session, conn: Connection, item: Queued, taken: int = 0) -> bool:
+        """Whether the window has no place for a QoS 1 or 2 message, or none but for an urgent one.
+
+        The message is in the queue, or would be; so many places would be taken before it is its turn.
+        """
+        quota = conn.quota - taken
+        if len(session.inflight) + taken >= PACKET_IDS:
             return True
         if quota > 1 and quota > conn.window // _RESERVE:
             # more is free than is ever kept
             return False
-        return not quota or (item.level < URGENT and quota <= self.reserve_of(session, conn))
+        return quota <= 0 or (item.level < URGENT and quota <= self.reserve_of(session, conn, item.level))

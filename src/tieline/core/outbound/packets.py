@@ -39,10 +39,11 @@ def properties_of(item: Item, grant: Grant, version: int, now: float) -> bytes |
     return properties
 
 
-def packet_size(message: Message, grant: Grant, qos: int, version: int, now: float) -> int:
-    """What a message takes as a packet, without a topic alias."""
-    properties = properties_of(message, grant, version, now)
-    return len(publish_bytes(0x30 | qos << 1, message.topic, 1 if qos else 0, properties, message.payload))
+def packet_size(conn: Connection, message: Message, grant: Grant, now: float) -> int:
+    """What a message takes as a packet for one connection, as its topic aliases are now."""
+    qos = min(message.qos, grant.qos)
+    flags = flags_of(message, grant, qos)
+    return len(_packet(conn, message, grant, message.payload, flags, 1 if qos else 0, now)[0])
 
 
 def assured_pieces(
@@ -60,6 +61,18 @@ def bound_packet(  # one argument per thing that is bound
     conn: Connection, item: Item, grant: Grant, payload: bytes, flags: int, packet_id: int, now: float
 ) -> bytes | None:
     """The packet of a message for one connection; None if it is larger than the client takes."""
+    data, new_alias = _packet(conn, item, grant, payload, flags, packet_id, now)
+    if len(data) > conn.max_packet:
+        return None
+    if new_alias:
+        conn.alias_out[item.topic] = new_alias
+    return data
+
+
+def _packet(  # as above
+    conn: Connection, item: Item, grant: Grant, payload: bytes, flags: int, packet_id: int, now: float
+) -> tuple[bytes, int]:
+    """The packet, and the topic alias that it would set; 0 for none."""
     topic = item.topic
     properties = properties_of(item, grant, conn.version, now)
     new_alias = 0
@@ -74,8 +87,4 @@ def bound_packet(  # one argument per thing that is bound
     data = publish_bytes(0x30 | flags, topic, packet_id, properties, payload)
     if conn.has_header:
         data = stamp(data, item.level)
-    if len(data) > conn.max_packet:
-        return None
-    if new_alias:
-        conn.alias_out[item.topic] = new_alias
-    return data
+    return data, new_alias

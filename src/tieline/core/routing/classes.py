@@ -9,6 +9,7 @@ are lowered to it; both are counted.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from tieline.conf.schema import UNLIMITED, Claim, Class, Settings, seconds
 from tieline.core.client import Connection
@@ -21,6 +22,10 @@ PROPERTY = "priority"
 #: Messages above this level are counted against ``per_s``, and lowered to it when there are too many.
 ORDINARY = 1
 
+#: In place of a level: no topic rule gives one; what claims to be one is none.
+NO_RULE: Final = -1
+UNKNOWN: Final = -1
+
 _LEVEL_OF = {str(level): level for level in range(LEVELS)}
 
 
@@ -28,10 +33,10 @@ class Classes:
     """The topic rules of one broker, and what a policy needs to know of each level."""
 
     def __init__(self, settings: Settings) -> None:
-        self._rules: FilterTree[tuple[int, int]] = FilterTree()
+        self._rules: FilterTree[tuple[int, Class]] = FilterTree()
         for order, rule in enumerate(settings.class_):
             if self._rules.get(rule.filter) is None:
-                self._rules.put(rule.filter, (order, rule.level))
+                self._rules.put(rule.filter, (order, rule))
         self.names = tuple(_first(settings.class_, level, DEFAULTS[level].name) for level in range(LEVELS))
         classes = tuple(_traffic(settings.class_, level) for level in range(LEVELS))
         self.rules = Rules(
@@ -55,12 +60,17 @@ class Classes:
         """Whether messages of a topic keep their order: they do, unless an operator said they need not."""
         return not len(self._unordered) or not self._unordered.match(topic.decode())
 
-    def level(self, topic: str) -> int | None:
-        """The level that the first matching rule gives; None when none does."""
+    def rule(self, topic: str) -> Class | None:
+        """The first rule that matches a topic; None when none does."""
         if not len(self._rules):
             return None
         found = self._rules.match(topic)
         return min(found)[1] if found else None
+
+    def level(self, topic: str) -> int:
+        """The level that the first matching rule gives; ``NO_RULE`` when none does."""
+        rule = self.rule(topic)
+        return NO_RULE if rule is None else rule.level
 
 
 def _first(classes: Sequence[Class], level: int, default: str) -> str:
@@ -85,11 +95,23 @@ def _traffic(classes: Sequence[Class], level: int) -> Traffic:
 
 
 def claimed_level(properties: Properties) -> int | None:
-    """The level that a user property claims; None when none does, -1 when it is no level."""
+    """The level that a user property claims; None when none does, ``UNKNOWN`` when it is no level."""
     for name, value in properties.get("user_property", ()):
         if name == PROPERTY:
-            return _LEVEL_OF.get(value, -1)
+            return _LEVEL_OF.get(value, UNKNOWN)
     return None
+
+
+class Granted(NamedTuple):
+    """What a client is allowed of a level that it claims."""
+
+    level: int
+    #: The claim that says how much; None when none matches.
+    claim: Claim | None
+    #: What the client may still send at such a level now; None where that is not counted.
+    tokens: float | None
+    #: There were too many: it would be allowed more otherwise.
+    is_throttled: bool
 
 
 class Claims:
@@ -112,28 +134,32 @@ class Claims:
 
     def judge(self, conn: Connection, topic: str, level: int, messages: int, now: float) -> int:
         """The level that a message of this client really gets."""
-        granted = min(level, conn.max_level)
-        rule = self._rule(conn, topic)
-        if rule is not None:
-            granted = min(granted, rule.max_level)
-            if granted > ORDINARY and rule.per_s != "none" and not _spend(conn, rule, messages, now):
-                self.throttled += messages
-                return ORDINARY
+        granted, claim, tokens, is_throttled = self.look(conn, topic, level, messages, now)
+        if is_throttled:
+            self.throttled += messages
+            return granted
+        if claim is not None and tokens is not None:
+            if conn.buckets is None:
+                conn.buckets = {}
+            conn.buckets[id(claim)] = (tokens - messages, now)
         if granted < level:
             self.lowered += messages
         return granted
 
-    def look(self, conn: Connection, topic: str, level: int, now: float) -> tuple[int, Claim | None]:
-        """What :meth:`judge` would say of one message, and by which claim; nothing is spent or counted."""
+    def look(self, conn: Connection, topic: str, level: int, messages: int, now: float) -> Granted:
+        """What is allowed of a level for so many messages at once, and why; nothing is spent or counted."""
         granted = min(level, conn.max_level)
-        rule = self._rule(conn, topic)
-        if rule is not None:
-            granted = min(granted, rule.max_level)
-            if granted > ORDINARY and rule.per_s != "none" and _tokens(conn, rule, now) < 1:
-                return ORDINARY, rule
-        return granted, rule
+        claim = self._claim(conn, topic)
+        if claim is None:
+            return Granted(granted, None, None, is_throttled=False)
+        granted = min(granted, claim.max_level)
+        if granted <= ORDINARY or claim.per_s == "none":
+            return Granted(granted, claim, None, is_throttled=False)
+        tokens = _tokens(conn, claim, now)
+        is_throttled = tokens < messages
+        return Granted(ORDINARY if is_throttled else granted, claim, tokens, is_throttled)
 
-    def _rule(self, conn: Connection, topic: str) -> Claim | None:
+    def _claim(self, conn: Connection, topic: str) -> Claim | None:
         user = conn.user
         for claim, tree in zip(self._claims, self._filters, strict=True):
             if claim.user in ("*", user or "-") and tree.match(topic):
@@ -141,21 +167,9 @@ class Claims:
         return None
 
 
-def _spend(conn: Connection, rule: Claim, messages: int, now: float) -> bool:
-    """Take tokens from the client's bucket for this rule; one second's worth, and at least one, fits in it."""
-    tokens = _tokens(conn, rule, now)
-    if conn.buckets is None:
-        conn.buckets = {}
-    if tokens < messages:
-        conn.buckets[id(rule)] = (tokens, now)
-        return False
-    conn.buckets[id(rule)] = (tokens - messages, now)
-    return True
-
-
-def _tokens(conn: Connection, rule: Claim, now: float) -> float:
-    """What the client's bucket for this rule holds now."""
-    rate = float(rule.per_s)
+def _tokens(conn: Connection, claim: Claim, now: float) -> float:
+    """What the client's bucket for this claim holds now; one second's worth, and at least one token, fits in it."""
+    rate = float(claim.per_s)
     most = max(1.0, rate) if rate else 0.0
-    tokens, then = (conn.buckets or {}).get(id(rule), (most, now))
+    tokens, then = (conn.buckets or {}).get(id(claim), (most, now))
     return min(most, tokens + (now - then) * rate)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from tieline.core.routing.route import Conditional, Route, RouteConditions
 from tieline.match.conditions import Conditions
@@ -54,17 +55,24 @@ class Conditionals:
         """What they want, one table for each event type that was asked about or that the filter can meet."""
         return iter(self._tables.values())
 
-    def known(self, event: EventType) -> Conditions[Conditional] | None:
-        """The table of an event type, if there is one already."""
-        return self._tables.get(event)
-
     def table(self, event: EventType) -> Conditions[Conditional]:
         """What they want of the messages of one event type."""
         table = self._tables.get(event)
-        if table is None:  # of topics that no type claims: nothing is built, the conditions are evaluated
-            table = self._tables[event] = Conditions(event)
-            for conditional in self._all:
-                table.add(conditional)
+        if table is None:
+            table = self._tables[event] = self._make(event, self._all)
+        return table
+
+    def look(self, event: EventType, most: int) -> Conditions[Conditional]:
+        """The same, but a table that is not there yet is made of the first ``most`` of them and not kept."""
+        table = self._tables.get(event)
+        return self._make(event, islice(self._all, most)) if table is None else table
+
+    @staticmethod
+    def _make(event: EventType, some: Iterable[Conditional]) -> Conditions[Conditional]:
+        """A table of topics that no type claims: no index is built, the conditions are evaluated."""
+        table: Conditions[Conditional] = Conditions(event)
+        for conditional in some:
+            table.add(conditional)
         return table
 
 

@@ -50,6 +50,18 @@ class ContentMatch:
         self._routes.work.did(conditions.effort)
         return self._find(route, message.topic, message.payload, message.properties)
 
+    @staticmethod
+    def look(route: Route, topic: bytes, reading: Reading | None) -> tuple[Route, Sequence[Conditional]]:
+        """The route of one message that says this, and whose conditions it meets, also of those who may not read it.
+
+        Nothing is learned, remembered or counted.
+        """
+        conditions = route.conditions
+        if conditions is None:
+            return route, ()
+        met = () if reading is None else _met(conditions, reading, topic)
+        return _fold(route, _readers(conditions, met), reading, topic), met
+
     def parts(self, item: Item, route: Route) -> Iterator[tuple[Item, Route]]:
         """The parts of an item, each with the route of its receivers; what nobody wants is left out."""
         if isinstance(item, Burst):
@@ -143,10 +155,7 @@ class ContentMatch:
         self._account.examined(1, 0 if reading is not None else 1)
         if reading is None:
             return self._remembered(route, ())
-        met: list[Conditional] = []
-        for table in conditions.tables:
-            met += table.match(reading, topic)
-        readers = _readers(conditions, met)
+        readers = _readers(conditions, _met(conditions, reading, topic))
         if any(conditional.last is not None for conditional in readers):
             return _fold(route, readers, reading, topic)
         return self._remembered(route, readers)
@@ -204,6 +213,14 @@ class _Batch:
         else:
             mine.extend(range(len(asked), len(asked) + burst.messages))
             asked.extend(burst.payloads())
+
+
+def _met(conditions: RouteConditions, reading: Reading, topic: bytes) -> list[Conditional]:
+    """Those whose conditions hold for what one message says."""
+    met: list[Conditional] = []
+    for table in conditions.tables:
+        met += table.match(reading, topic)
+    return met
 
 
 def _readers(conditions: RouteConditions, met: Sequence[Conditional]) -> Sequence[Conditional]:

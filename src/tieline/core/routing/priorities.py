@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from tieline.conf.schema import Settings, seconds
-from tieline.core.account import Account
 from tieline.core.client import Connection
-from tieline.core.routing.classes import Claims, Classes, claimed_level
+from tieline.core.routing.classes import UNKNOWN, Claims, Classes, claimed_level
 from tieline.core.routing.route import Route
 from tieline.sched.levels import URGENT
 from tieline.wire.properties import Properties
@@ -15,27 +14,26 @@ class Priorities:
     """The rules of one broker about urgency and heat."""
 
     __slots__ = (
-        "_account",
         "_has_heat_table",
         "_period_s",
         "_policy",
-        "_refuses_unknown",
         "always_matter",
         "claims",
         "classes",
         "default_level",
         "heat_deliveries",
         "is_ruled",
+        "refuses_unknown",
     )
 
-    def __init__(self, settings: Settings, account: Account) -> None:
-        self._account = account
+    def __init__(self, settings: Settings) -> None:
         self._has_heat_table = False
         self.default_level = settings.priority.default_level
         self.heat_deliveries = settings.priority.heat_deliveries
         self._period_s = seconds(settings.priority.period)
         self._policy = settings.priority.policy
-        self._refuses_unknown = settings.priority.unknown == "refuse"
+        #: A message that claims what is no level is refused; otherwise it is taken as if it claimed nothing.
+        self.refuses_unknown = settings.priority.unknown == "refuse"
         self.classes = Classes(settings)
         self.claims = Claims(settings)
         #: The configuration gives levels, or an order.
@@ -71,18 +69,19 @@ class Priorities:
             conn.urgent_at = now
         return level
 
-    def claimed(self, conn: Connection, route: Route, properties: Properties, header_level: int | None) -> int | None:
-        """How urgent a message says it is: header byte, user property, topic rule, node; None when that is refused."""
+    @staticmethod
+    def claimed(properties: Properties, header_level: int | None) -> int | None:
+        """How urgent a message says it is, by header byte or user property; None if it does not, or ``UNKNOWN``."""
         if header_level is not None:
             return header_level
-        level = claimed_level(properties) if properties else None
-        if level is not None:
-            if level >= 0:
-                return level
-            self._account.unknown_levels += 1
-            if self._refuses_unknown:
-                return None
-        return route.level if route.level >= 0 else conn.level
+        return claimed_level(properties) if properties else None
+
+    @staticmethod
+    def of_message(claimed: int | None, route: Route, own: int) -> int:
+        """How urgent a message is: what it says itself, else the topic rule, else its publisher's own level."""
+        if claimed is not None and claimed != UNKNOWN:
+            return claimed
+        return route.level if route.level >= 0 else own
 
     def of_topic(self, route: Route) -> int:
         """The level that topic rules alone give."""

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from tieline.conf.schema import Settings
 from tieline.core.ports import Judge
 from tieline.core.receiver import Held, Receiver
-from tieline.core.routing.classes import Classes
+from tieline.core.routing.classes import NO_RULE, Classes
 from tieline.core.routing.conditional import Conditionals, Narrowed
 from tieline.core.routing.groups import Group
 from tieline.core.routing.heat import HeatTable
@@ -130,8 +130,7 @@ class Routes:
     def find(self, topic: str, key: bytes) -> Route:
         """The route of a valid topic that is not remembered."""
         buckets = self._buckets.match(topic)
-        rule = self._classes.level(topic) if self._classes is not None else None
-        level = -1 if rule is None else rule
+        level = NO_RULE if self._classes is None else self._classes.level(topic)
         self.work.did(self._buckets.visited)
         conditionals = [bucket.conditionals for bucket in buckets if bucket.conditionals is not None]
         is_birth = self._events.is_birth(topic)
@@ -158,6 +157,22 @@ class Routes:
             self._names.put(topic, key)
             self._cost += tree_bytes(topic) + RECEIVER_BYTES * len(route.grants)
         return route
+
+    def look(self, topic: str, key: bytes, most: int) -> Route:
+        """The route that a message of a valid topic would take now, without its heat; nothing is remembered of it.
+
+        Of conditions that were never asked about messages of such a topic, ``most`` of each filter are on it.
+        """
+        route = self.known.get(key)
+        if route is not None:
+            return route
+        buckets = self._buckets.match(topic)
+        level = NO_RULE if self._classes is None else self._classes.level(topic)
+        conditionals = [bucket.conditionals for bucket in buckets if bucket.conditionals is not None]
+        is_birth = self._events.is_birth(topic)
+        event = self._events.of(topic) if conditionals or is_birth else None
+        may_read = self.readers(topic)
+        return self._fold(buckets, level, conditionals, event, is_birth=is_birth, may_read=may_read, most=most)
 
     def of(self, topic: bytes) -> Route:
         """The route of a topic that was valid when it was first used."""
@@ -208,7 +223,9 @@ class Routes:
         *,
         is_birth: bool = False,
         may_read: Callable[[Receiver], bool] | None = None,
+        most: int | None = None,
     ) -> Route:
+        """One grant per receiver; with ``most``, no table of conditions is made that stays."""
         matched: dict[Receiver, list[Held]] = {}
         groups: list[Group] = []
         for bucket in buckets:
@@ -219,7 +236,7 @@ class Routes:
             groups.extend(group for group in parts if group.members)
         conditions: RouteConditions | None = None
         if event is not None:
-            tables = tuple(each.table(event) for each in conditionals)
+            tables = tuple(each.table(event) if most is None else each.look(event, most) for each in conditionals)
             conditions = RouteConditions(event, tables, matched, is_birth=is_birth, may_read=may_read)
         grants = tuple(folded(receiver, held) for receiver, held in matched.items())
         return Route(grants, tuple(groups), level, conditions)
