@@ -24,7 +24,7 @@ from tieline.core.receiver import Grant, Held, Receiver
 from tieline.core.routing.conditional import Conditionals
 from tieline.core.routing.groups import Group
 from tieline.core.routing.route import Conditional, Route, grant_for
-from tieline.match.conditions import wants
+from tieline.match.change import holds
 from tieline.match.events import Reading
 from tieline.match.where import understood
 
@@ -125,11 +125,11 @@ class Audience:
             if table is not None:
                 met = table.match(reading, key)
             else:
-                met = [one for one in some if wants(one, understood(one.predicate, event), reading, key)]
+                met = [one for one in some if holds(understood(one.predicate, event), reading.get, one.last, key)]
                 self.unasked += len(conditionals) - len(some)
         self.met += len(met)
-        holds = set(met)
-        unmet += [conditional for conditional in some if conditional not in holds]
+        known = set(met)
+        unmet += [conditional for conditional in some if conditional not in known]
         return met
 
     # -- what is told
