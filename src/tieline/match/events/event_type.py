@@ -55,7 +55,8 @@ class EventType:
         #: The attributes by which brokers route, and how many bits of each.
         self.routing = tuple(_bounded(self.attributes)[:MOST_ROUTING] if routing is None else routing)
         self.order = order
-        #: Whether the topic is needed to read a message: Sparkplug's aliases are those of one device.
+        #: Whether the topic, and what came by it earlier, is needed to read a message: the names behind Sparkplug's
+        #: aliases are those that one device gave at its birth.
         self.reads_topic = payload == "sparkplug"
         self._codec = _codec(payload, self.attributes, most_bytes, births)
         #: The numbers of categories, by position.
@@ -119,6 +120,13 @@ class EventType:
             self._fill(values, texts)
         row = self._coded(list(values)) if self._coders else cast("list[float]", values)
         return Reading(values, row, self.position, find, properties, texts)
+
+    def said(self, payload: bytes, properties: bytes = b"", topic: str = "") -> dict[str, Value]:
+        """What a message says about the declared attributes; those that it lacks are left out."""
+        reading = self.read(payload, properties, topic)
+        if reading is None:
+            return {}
+        return {name: value for name in self.position if (value := reading.get(name)) is not None}
 
     def values(self, payloads: Sequence[bytes], topic: str = "") -> list[list[Value] | None]:
         """What many payloads say, one value per declared attribute; None for payloads that cannot be read."""
