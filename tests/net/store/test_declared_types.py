@@ -80,7 +80,8 @@ def test_a_reader_sees_what_the_broker_used_to_write(sent: list[tuple[str, bytes
     scene = Scene(capture=("#",), types=dict(SETTINGS.event))
     client = scene.world.client("c")
     for topic, payload, pairs, qos in sent:
-        client.put(topic, payload, qos=qos, **({"user_property": list(pairs.items())} if pairs else {}))
+        other: dict[str, Any] = {"user_property": list(pairs.items())} if pairs else {}
+        client.put(topic, payload, qos=qos, **other)
     types = DeclaredTypes([Declaration(0, declared_in(SETTINGS))])
     assert len(scene.records) == len(sent)
     for offset, record in enumerate(scene.records):

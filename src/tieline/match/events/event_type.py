@@ -123,10 +123,14 @@ class EventType:
 
     def said(self, payload: bytes, properties: bytes = b"", topic: str = "") -> dict[str, Value]:
         """What a message says about the declared attributes; those that it lacks are left out."""
+        if not properties:
+            # a reading also knows how to search for what is not declared, and costs as much as the payload
+            (values,) = self._codec.rows((payload,), topic)
+            pairs = () if values is None else zip(self.position, values, strict=True)
+            return {name: value for name, value in pairs if value != MISSING}
         reading = self.read(payload, properties, topic)
-        if reading is None:
-            return {}
-        return {name: value for name in self.position if (value := reading.get(name)) is not None}
+        found = () if reading is None else ((name, reading.get(name)) for name in self.position)
+        return {name: value for name, value in found if value is not None}
 
     def values(self, payloads: Sequence[bytes], topic: str = "") -> list[list[Value] | None]:
         """What many payloads say, one value per declared attribute; None for payloads that cannot be read."""
