@@ -17,7 +17,9 @@ from tests.net.logserver.writing import Writer, fill, record
 from tieline.cli.log import GAP
 from tieline.cli.main import main
 from tieline.cli.trouble import FAILED, MISUSED
+from tieline.conf.schema import Attribute, Event, Settings
 from tieline.log.record import Occurrence
+from tieline.net.store import declarations
 
 Start = Callable[..., Popen[str]]
 
@@ -221,3 +223,43 @@ def test_a_tail_begins_at_the_end_and_says_what_it_missed(start: Start, log: Log
 def test_a_server_that_must_not_start_says_why(log: Log, stored: Writer) -> None:
     done = log("serve", "--data", str(stored.data), "--url", "http://0.0.0.0:0")
     assert done.returncode == MISUSED and "from other machines" in done.stderr
+
+
+def test_what_messages_say_is_read_by_what_was_declared_when_they_came(log: Log, tmp_path: Path) -> None:
+    writer = Writer(tmp_path)
+    writer.append([record(0, topic="m/1", payload=b"\xa1\x61v\x05")])
+    for name in ("v", "w"):
+        attributes = (Attribute(name), Attribute("phase", "category"))
+        writer.declare(Settings(event={"e": Event(topic="m/+", payload="cbor", attributes=attributes)}))
+        writer.append([record(0, topic="m/1", payload=b"\xa2\x61v\x05\x61w\x06"), record(0, topic="other")])
+    writer.close()
+    data = str(tmp_path)
+    done = log("read", "--data", data, "--from", "0", "--format", "json")
+    said = [json.loads(line)["attributes"] for line in done.stdout.splitlines()]
+    assert said == [None, {"v": 5.0}, None, {"w": 6.0}, None]
+    assert offsets(log("read", "--data", data, "--from", "0", "--where", "v = 5 or w > 6").stdout) == [1]
+
+
+def test_event_types_that_this_program_does_not_know_are_a_sentence(log: Log, tmp_path: Path) -> None:
+    writer = Writer(tmp_path)
+    declarations.keep(writer._db, '{"event": {"e": {"topic": "#", "later": 1}}, "untyped_bytes": 1}', 0)
+    writer.append([record(0)])
+    writer.close()
+    done = log("read", "--data", str(tmp_path), "--from", "0")
+    assert (done.returncode, offsets(done.stdout)) == (0, [0]), "nobody asked what it says"
+    done = log("read", "--data", str(tmp_path), "--from", "0", "--format", "json")
+    assert done.returncode == FAILED and "messages from offset 0 on say cannot be read" in done.stderr
+
+
+def test_a_tail_learns_what_a_later_broker_declares(start: Start, tmp_path: Path) -> None:
+    writer = Writer(tmp_path)
+    writer.append([record(0)])
+    tail = start("log", "tail", "--data", str(tmp_path), "--from", "0", "--format", "json")
+    assert tail.stdout is not None
+    assert json.loads(tail.stdout.readline())["attributes"] is None
+    writer.declare(Settings(event={"e": Event(topic="grid/#", attributes=(Attribute("number"),))}))
+    writer.append([record(7)])
+    assert json.loads(tail.stdout.readline())["attributes"] == {"number": 7.0}
+    tail.send_signal(signal.SIGINT)
+    assert tail.wait(timeout=PATIENCE_S) == 0
+    writer.close()

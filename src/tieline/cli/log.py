@@ -6,7 +6,7 @@ import select
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -26,8 +26,8 @@ from tieline.net.logserver.question import MOST_OFFSET, STREAMS, Question, Strea
 from tieline.net.logserver.readers import Readers
 from tieline.net.logserver.selection import Selection
 from tieline.net.logserver.span import Beyond, Span, meant, portions
-from tieline.net.store.reading import Damaged, Gap, Log
-from tieline.net.store.schema import Unusable
+from tieline.net.store.reading import Gap, Log
+from tieline.net.store.schema import Damaged, Unusable
 
 #: The exit code when records that were asked for are no longer there.
 GAP: Final = 3
@@ -188,19 +188,22 @@ class _Output:
     """Prints those records of a log that are asked for."""
 
     def __init__(self, log: Log[Any], asked: Question, settings: Settings, style: Format, *, allow_gap: bool) -> None:
-        selection = Selection(asked, settings)
+        self._selection = Selection(asked, settings)
         self._log = log
-        self._kind: Any = Record if asked.stream == "log" else Occurrence
-        self._takes: Callable[[Any], bool] = selection.takes if asked.stream == "log" else selection.takes_occurrence
+        self._is_log = asked.stream == "log"
         self._style: Format = style
         self._allow_gap = allow_gap
 
     def print(self, span: Span) -> None:
         """Print a range."""
+        if self._is_log:
+            # a broker may have started with other event types since the last range
+            self._selection.types = self._log.types()
+        kind: Any = Record if self._is_log else Occurrence
         while span.first < span.last:
             try:
-                for portion in portions(self._log, self._kind, span):
-                    sys.stdout.writelines(f"{line(each, self._style)}\n" for each in portion if self._takes(each))
+                for portion in portions(self._log, kind, span):
+                    sys.stdout.writelines(f"{each}\n" for each in self._lines(portion))
                 break
             except Gap as gap:
                 sys.stdout.flush()
@@ -209,6 +212,19 @@ class _Output:
                 print(f"tieline: {gap}; {gap.last - gap.first} records are missing.", file=sys.stderr)
                 span = Span(gap.last, span.last)
         sys.stdout.flush()
+
+    def _lines(self, records: Sequence[Record] | Sequence[Occurrence]) -> Iterator[str]:
+        """Those that are asked for, as lines."""
+        selection = self._selection
+        for each in records:
+            if isinstance(each, Occurrence):
+                if selection.takes_occurrence(each):
+                    yield line(each, self._style)
+            elif selection.takes(each):
+                if self._style == "json":
+                    # people see the payload itself
+                    selection.types.complete(each)
+                yield line(each, self._style)
 
 
 def _follow(output: _Output, log: Log[Any], place: int) -> None:

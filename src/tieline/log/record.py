@@ -41,7 +41,8 @@ class Record(Struct, array_like=True):
     properties: bytes
     #: Of topic and payload: what a publisher sends again looks the same.
     digest: bytes
-    #: What the message says, where an event type is declared for its topic; attributes it lacks are left out.
+    #: What the message says, where an event type is declared for its topic; attributes it lacks are left out.  Written
+    #: only where the message alone does not tell (Sparkplug), and by earlier versions; otherwise set by the reader.
     attributes: dict[str, Value] | None = None
     #: The place in the log; not part of the array, set by the reader.
     offset: int = -1

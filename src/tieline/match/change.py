@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tieline.match.events import Value
+from tieline.match.events import Get, Value
+from tieline.match.where import Predicate
 
 References = Mapping[str, Value | None]
 
@@ -49,6 +50,10 @@ class LastValues:
         """What was delivered last of a topic; None if nothing was, or if it is forgotten."""
         return self._by_topic.get(topic)
 
+    def compared(self, get: Get) -> References:
+        """What a message says about the attributes that are compared: the reference that it is once delivered."""
+        return {name: get(name) for name in self.names}
+
     def note(self, topic: bytes, values: References) -> None:
         """A message was delivered."""
         memory = self._memory
@@ -82,3 +87,8 @@ class LastValues:
         del self._by_topic[next(iter(self._by_topic))]
         self._memory.kept -= 1
         return True
+
+
+def holds(condition: Predicate, get: Get, last: LastValues | None, topic: bytes) -> bool:
+    """Whether a message of a topic satisfies a condition; ``last`` if that compares with what was delivered before."""
+    return condition.holds(get, None if last is None else last.before(topic))

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
-from tieline.match.box import Box, everything
-from tieline.match.change import LastValues
-from tieline.match.events import CodesExhausted, EventType, Reading
+from tieline.match.box import Box
+from tieline.match.change import LastValues, holds
+from tieline.match.events import EventType, Reading
 from tieline.match.index import AdaptiveIndex
-from tieline.match.where import Predicate, bind, understood
+from tieline.match.narrowing import narrow
+from tieline.match.where import Predicate
 
 
 class Asker(Protocol):
@@ -77,16 +78,11 @@ class Conditions(Generic[A]):
 
     def add(self, asker: A) -> None:
         """One more condition."""
-        dimensions = len(self.event.attributes)
-        try:
-            bound = bind(asker.predicate, self.event)
-        except CodesExhausted:
-            bound = None  # more categories are named than have numbers: this one is evaluated instead
-        if not dimensions or bound is None or (not bound.is_exact and _is_open(bound.boxes, dimensions)):
-            # in the words of the event type: its timestamps, for one, are numbers
-            self._scanned[asker] = understood(asker.predicate, self.event)
+        condition, boxes, is_exact = narrow(asker.predicate, self.event)
+        if boxes is None:
+            self._scanned[asker] = condition
             return
-        if not bound.boxes:
+        if not boxes:
             self._numbers[asker] = None
             return
         number = self._free.pop() if self._free else len(self._askers)
@@ -95,15 +91,15 @@ class Conditions(Generic[A]):
         else:
             self._askers[number] = asker
         self._numbers[asker] = number
-        if not bound.is_exact:
-            self._unsure[number] = bound.predicate
+        if not is_exact:
+            self._unsure[number] = condition
         if self._index is not None:
-            for box in bound.boxes:
+            for box in boxes:
                 self._index.add(number, box)
             return
-        self._few[number] = bound.boxes
+        self._few[number] = boxes
         if len(self._few) > MOST_FEW:
-            self._index = AdaptiveIndex(dimensions)
+            self._index = AdaptiveIndex(len(self.event.attributes))
             for number, boxes in self._few.items():
                 for box in boxes:
                     self._index.add(number, box)
@@ -132,9 +128,11 @@ class Conditions(Generic[A]):
                 asker = self._askers[number]
                 assert asker is not None
                 condition = self._unsure.get(number)
-                if condition is None or wants(asker, condition, reading, topic):
+                if condition is None or holds(condition, reading.get, asker.last, topic):
                     found.append(asker)
-        found += [asker for asker, condition in self._scanned.items() if wants(asker, condition, reading, topic)]
+        found += [
+            asker for asker, condition in self._scanned.items() if holds(condition, reading.get, asker.last, topic)
+        ]
         return found
 
     def match_rows(self, rows: Sequence[Sequence[float]]) -> list[Sequence[A]]:
@@ -171,20 +169,9 @@ class Conditions(Generic[A]):
         return found
 
 
-def wants(asker: Asker, condition: Predicate, reading: Reading, topic: bytes) -> bool:
-    """Whether a message satisfies an asker's condition, as its event type understands it, evaluated on its own."""
-    last = asker.last
-    return condition.holds(reading.get, None if last is None else last.before(topic))
-
-
 def _contains(box: Box, row: Sequence[float]) -> bool:
     """As the method of a box, without a generator: this is what a message to one subscriber with a condition costs."""
     for lo, value, hi in zip(box.lo, row, box.hi, strict=True):  # noqa: SIM110 - a generator costs more than the rest
         if not lo <= value <= hi:
             return False
     return True
-
-
-def _is_open(boxes: Sequence[Box], dimensions: int) -> bool:
-    """Whether the boxes keep nothing out."""
-    return len(boxes) == 1 and boxes[0] == everything(dimensions)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.kits.check_store import PromptStore
 from tests.kits.world import World, configured
 from tieline.conf.schema import Attribute, Event, Log, Mqtt, Settings
 from tieline.core.durable.chronicle import OTHERS
 from tieline.log.record import Occurrence, Record, digest_of
+from tieline.match.events import EventType
+from tieline.match.events.sparkplug_schema import DataType, payload_class
 from tieline.wire.packets import Publish, Pubrel, Will
 from tieline.wire.reason import Reason
 
@@ -101,15 +105,42 @@ def test_a_will_is_captured() -> None:
     assert [(record.topic, record.publisher) for record in scene.records] == [("w", "c")]
 
 
-def test_declared_attributes_are_decoded() -> None:
-    meter = Event(topic="m/+", attributes=(Attribute(name="v"), Attribute(name="state", kind="category")))
-    scene = Scene(capture=("#",), types={"meter": meter})
+def test_capturing_does_not_look_into_payloads(monkeypatch: pytest.MonkeyPatch) -> None:
+    def looked(*_args: object) -> None:
+        raise AssertionError("nobody has asked what the message says")
+
+    v = (Attribute(name="v"),)
+    kinds: tuple[Any, ...] = ("json", "cbor", "number")
+    scene = Scene(capture=("#",), types={kind: Event(topic=f"{kind}/+", payload=kind, attributes=v) for kind in kinds})
+    for reader in ("read", "values", "rows"):
+        monkeypatch.setattr(EventType, reader, looked)
     client = scene.world.client("c")
-    client.put("m/1", b'{"v": 2.5, "state": "on", "more": 1}', qos=1)
-    client.put("m/1", b'{"state": 5}')
-    client.put("m/1", b"nonsense")
-    client.put("other", b'{"v": 2.5}')
-    assert [record.attributes for record in scene.records] == [{"v": 2.5, "state": "on"}, {}, {}, None]
+    for kind in kinds:
+        client.put(f"{kind}/1", b"2.5")
+        client.put(f"{kind}/1", b"2.5", qos=1, user_property=[("v", "3")])
+        client.put(f"{kind}/1", b"2.5", qos=2)
+    assert [record.attributes for record in scene.records] == [None] * 9
+
+
+def test_what_depends_on_a_birth_is_read_when_it_arrives() -> None:
+    """Nobody could later: the birth may never have been captured, and may have been forgotten by then."""
+    plant = Event(
+        topic="spBv1.0/#", payload="sparkplug", attributes=(Attribute("power"), Attribute("mode", "category"))
+    )
+    scene = Scene(capture=("spBv1.0/+/DDATA/#",), types={"plant": plant})
+    make, _problems = payload_class()
+    born, said = make(), make()
+    born.metrics.add(name="power", alias=7, datatype=DataType.INT32)
+    born.metrics.add(name="mode", alias=8, datatype=DataType.STRING, string_value="island")
+    said.metrics.add(alias=7, int_value=2**32 - 5)
+    client = scene.world.client("c")
+    scene.world.client("s").subscribe("spBv1.0/#?power < 0")
+    client.put("spBv1.0/g/DDATA/n/d", said.SerializeToString())
+    client.put("spBv1.0/g/DBIRTH/n/d", born.SerializeToString())
+    client.put("spBv1.0/g/DDATA/n/d", said.SerializeToString())
+    client.put("spBv1.0/g/DDATA/n/other", said.SerializeToString(), qos=1)
+    client.put("spBv1.0/g/DDATA/n/d", b"nonsense")
+    assert [record.attributes for record in scene.records] == [{}, {"power": -5.0}, {}, {}]
 
 
 def test_connections_and_subscriptions_are_told() -> None:

@@ -22,8 +22,8 @@ from tieline.net.logserver import batches, question
 from tieline.net.logserver.answer import Answer, Interrupted
 from tieline.net.logserver.question import Question, Unanswerable
 from tieline.net.logserver.span import Beyond
-from tieline.net.store.reading import Damaged, Gap
-from tieline.net.store.schema import Unusable, path_of
+from tieline.net.store.reading import Gap
+from tieline.net.store.schema import Damaged, Unusable, path_of
 
 
 @pytest.fixture(autouse=True, params=[False, True], ids=["by row", "by column"])

@@ -14,6 +14,7 @@ from tests.kits.examples import examples
 from tests.net.logserver.test_narrow import TYPED, Sight, clean, records, some_of
 from tests.net.logserver.writing import record
 from tieline.compiling import is_compiled
+from tieline.conf.schema import Attribute, Event, Settings
 from tieline.log.columns import LOG
 from tieline.log.record import Record
 from tieline.net.logserver import by_column, sample
@@ -26,7 +27,13 @@ from tieline.net.logserver.loops import records as records_loops
 from tieline.net.logserver.question import Question
 from tieline.net.logserver.selection import Selection
 from tieline.net.logserver.span import Span
-from tieline.net.store.reading import Damaged, Group
+from tieline.net.store.declarations import Declaration
+from tieline.net.store.declared_types import DeclaredTypes, declared_in
+from tieline.net.store.reading import Group
+from tieline.net.store.schema import Damaged
+
+#: The same topics, and what they say is something else.
+OTHERWISE = Settings(event={"other": Event(topic="#", attributes=(Attribute("v", "integer"), Attribute("w")))})
 
 
 class Other(Exception):
@@ -51,10 +58,10 @@ def fields(each: Record) -> list[Any]:
 
 def both(
     groups: list[Group], span: Span, names: tuple[str, ...] | None = None, hidden: str | None = None,
-    topics: tuple[str, ...] = (), otherwise: Any = refuse,
+    topics: tuple[str, ...] = (), otherwise: Any = refuse, types: DeclaredTypes | None = None,
 ) -> tuple[Found, Found]:  # fmt: skip
     schema = schema_of("log", names)
-    selection, sight = Selection(Question(topics=topics), TYPED), Sight(hidden)
+    selection, sight = Selection(Question(topics=topics), TYPED, types), Sight(hidden)
     by_row = ByRow.of_messages(schema, selection, sight)
     return ByColumn(schema, selection, sight, otherwise)(groups, span), by_row(groups, span)
 
@@ -88,17 +95,51 @@ unusual = st.builds(
     some_of(LOG),
     st.sampled_from([None, "a/b", "x"]),
     st.sampled_from([(), ("a/+",), ("x/#", "a/b")]),
+    st.lists(st.tuples(st.integers(95, 110), st.sampled_from([TYPED, OTHERWISE, Settings()])), max_size=3),
     st.data(),
 )
 def test_the_outcome_is_that_of_the_other_way(
-    parts: list[list[Record]], names: tuple[str, ...], hidden: str | None, topics: tuple[str, ...], data: st.DataObject
+    parts: list[list[Record]],
+    names: tuple[str, ...],
+    hidden: str | None,
+    topics: tuple[str, ...],
+    declared: list[tuple[int, Settings]],
+    data: st.DataObject,
 ) -> None:
     encoded = [[fields(each) for each in part] for part in parts]
     total = sum(map(len, parts))
     first = data.draw(st.integers(0, len(parts[0]) - 1))
     last = data.draw(st.integers(total - len(parts[-1]) + 1, total))
     span = Span(100 + min(first, last), 100 + last)
-    check(*both(groups_of(encoded, 100), span, names, hidden, topics))
+    types = DeclaredTypes(sorted(Declaration(at, declared_in(each)) for at, each in dict(declared).items()))
+    check(*both(groups_of(encoded, 100), span, names, hidden, topics, types=types))
+
+
+def test_only_what_a_record_does_not_carry_is_read_from_its_message() -> None:
+    some = [
+        record(0, topic="a/b", payload=b'{"v": 1}'),
+        record(1, topic="a/b", payload=b'{"v": 1}'),
+        record(2, topic="a/b", payload=b'{"v": 1}', attributes={"v": 2}),
+        record(3, topic="a/b", payload=b"nonsense"),
+        record(4, topic="untyped", payload=b'{"v": 1}'),
+        record(5, topic="a/b", payload=b'{"w": 1}', properties=b"\x26\x00\x01v\x00\x013"),
+    ]
+    types = DeclaredTypes([Declaration(1, declared_in(TYPED))])
+    fast, slow = both(groups_of([[fields(each) for each in some]]), Span(0, 6), ("attributes",), types=types)
+    check(fast, slow)
+    said = [None if row is None else [(k, v["number"]) for k, v in row] for row in fast.batch["attributes"].to_pylist()]
+    assert said == [None, [("v", 1.0)], [("v", 2.0)], [], None, [("v", 3.0)]]
+
+
+def test_messages_are_read_only_for_their_attributes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def looked(*_args: object) -> None:
+        raise AssertionError("nobody has asked what the message says")
+
+    monkeypatch.setattr(DeclaredTypes, "read", looked)
+    monkeypatch.setattr(DeclaredTypes, "complete", looked)
+    types = DeclaredTypes([Declaration(0, declared_in(TYPED))])
+    names = tuple(name for name in LOG.names if name != "attributes")
+    check(*both(groups_of([[fields(record(0, topic="a/b"))]]), Span(0, 1), names, types=types))
 
 
 @pytest.mark.parametrize("names", [None, ("offset",), ("topic",), ("attributes",)])

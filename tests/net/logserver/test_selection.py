@@ -18,6 +18,8 @@ from tieline.match.where import Asked, spell
 from tieline.net.logserver import question, selection
 from tieline.net.logserver.question import Question
 from tieline.net.logserver.selection import Selection
+from tieline.net.store.declarations import Declaration
+from tieline.net.store.declared_types import DeclaredTypes, declared_in
 from tieline.wire.packets import Publish
 from tieline.wire.properties import encode_properties
 
@@ -142,6 +144,28 @@ def test_what_the_broker_read_stands_in_where_no_type_is_known() -> None:
     asked = Question(where=question.where("voltage > 230"))
     assert Selection(asked, Settings()).takes(kept)
     assert not Selection(asked, Settings()).takes(record(topic="grid/1/pcc", payload=b"\x00\x01"))
+
+
+def test_what_was_declared_when_it_arrived_stands_in_where_no_type_is_known() -> None:
+    then = DeclaredTypes([Declaration(5, declared_in(TYPES))])
+    asked = Question(where=question.where("voltage > 230 and phase = 'L1' and other = 1"))
+    said = record(topic="grid/1/pcc", payload=b'{"voltage": 1, "v": {"rms": 231}, "phase": "L1", "other": 1}', offset=5)
+    assert Selection(asked, Settings(), then).takes(said)
+    said = record(topic="grid/1/pcc", payload=said.payload, offset=4)
+    assert not Selection(asked, Settings(), then).takes(said)
+
+
+def test_a_type_of_the_reader_counts_before_what_was_declared_then() -> None:
+    was = Settings(event={"old": Event(topic="#", attributes=(Attribute("voltage"), Attribute("old", path="v.old")))})
+    then = DeclaredTypes([Declaration(0, declared_in(was))])
+    said = record(topic="grid/1/pcc", payload=b'{"voltage": 10, "v": {"rms": 250, "old": 1}}', offset=0)
+    assert Selection(Question(where=question.where("voltage > 230 and old = 1")), TYPES, then).takes(said)
+
+
+def test_a_message_is_read_once_where_the_first_reading_says_it_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DeclaredTypes, "complete", lambda *_: pytest.fail("nobody needs it"))
+    taken = Selection(Question(where=question.where("voltage > 230")), TYPES, DeclaredTypes([Declaration(0, "")]))
+    assert taken.takes(record(topic="grid/1/pcc", payload=b'{"v": {"rms": 231}}', offset=0))
 
 
 def test_where_no_type_is_known_the_brokers_word_counts_more_than_a_name_in_the_payload() -> None:

@@ -85,6 +85,13 @@ def test_what_was_acknowledged_can_be_read(tmp_path: Path, brokers: list[Broker]
     assert dict(one["attributes"])["voltage"]["number"] == 217.0
     some = server.read("/v1/read?from=0&topics=grid/2/pcc&where=voltage%20%3E%20250&columns=offset")
     assert some.offsets == [n for n in range(400) if n % 5 == 2 and 200 + n % 60 > 250]
+    bare = serve(tmp_path)  # what was declared stands in the store
+    assert bare.read("/v1/read?from=0&columns=offset,attributes").rows == [
+        {"offset": row["offset"], "attributes": row["attributes"]} for row in found.rows
+    ]
+    assert bare.read("/v1/read?from=0&where=voltage%20%3E%20250&columns=offset").offsets == [
+        n for n in range(400) if 200 + n % 60 > 250
+    ]
     events = server.read("/v1/read?from=0&stream=events&where=kind%20%3D%20'connect'")
     assert [row["client"] for row in events.rows] == ["meter"]
 

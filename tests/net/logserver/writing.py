@@ -10,7 +10,10 @@ from zlib import crc32
 
 import msgspec
 
+from tieline.conf.schema import Settings
 from tieline.log.record import Occurrence, Record, digest_of
+from tieline.net.store import declarations
+from tieline.net.store.declared_types import declared_in
 from tieline.net.store.schema import path_of, prepare
 
 
@@ -40,6 +43,11 @@ class Writer:
         self._db.execute("UPDATE stream SET next = ? WHERE name = ?", (first + len(records), stream))
         self._db.execute("COMMIT")
         return first
+
+    def declare(self, settings: Settings) -> None:
+        """A broker with these event types starts."""
+        next_offset = self._db.execute("SELECT next FROM stream WHERE name = 'log'").fetchone()[0]
+        declarations.keep(self._db, declared_in(settings), next_offset)
 
     def forget(self, below: int, *, stream: str = "log") -> None:
         """Retention: groups that end at or before an offset go."""

@@ -24,6 +24,8 @@ class Stage:
     def __init__(self, data: Path, keep: Keep | None = None) -> None:
         self.data = data
         self.keep = keep or Keep()
+        #: The event types of the next broker, as stores keep them.
+        self.declared = ""
         self._stores: list[Durable] = []
         #: What the writer said.
         self.troubles: list[str] = []
@@ -41,7 +43,7 @@ class Stage:
 
     def open(self) -> Durable:
         """Open the store; what it knows is in ``state``."""
-        store = Durable(self.data, self.keep)
+        store = Durable(self.data, self.keep, self.declared)
         store.on_alarm = self.alarms.append
         self.state = store.open()
         store.on_trouble = lambda text, _: self.troubles.append(text)

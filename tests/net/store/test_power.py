@@ -47,10 +47,12 @@ def written(folder: Path, synchronous: str) -> tuple[Path, Path]:
     data, trace = folder / "data", folder / "trace"
     data.mkdir()
     ours, theirs = socket.socketpair()
-    options = msgspec.json.encode(Options(data=str(data))).decode()
-    program = [sys.executable, "-c", _LOWERED.format(synchronous), str(theirs.fileno()), options]
-    with subprocess.Popen([*strace(trace), *program], pass_fds=(theirs.fileno(),)) as process:
+    program = [sys.executable, "-c", _LOWERED.format(synchronous), str(theirs.fileno())]
+    with subprocess.Popen([*strace(trace), *program], pass_fds=(theirs.fileno(),), stdin=subprocess.PIPE) as process:
         theirs.close()
+        assert process.stdin is not None
+        process.stdin.write(msgspec.json.encode(Options(data=str(data))))
+        process.stdin.close()
         ours.settimeout(PATIENCE_S)
         answers = Answers()
         waiting = _answers(ours, answers)

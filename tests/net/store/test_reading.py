@@ -7,8 +7,8 @@ import pytest
 
 from tests.net.store.stage import Stage, record
 from tieline.net.store.options import Keep
-from tieline.net.store.reading import Damaged, Gap, Log, keep_position, position
-from tieline.net.store.schema import Unusable, path_of
+from tieline.net.store.reading import Gap, Log, keep_position, position
+from tieline.net.store.schema import Damaged, Unusable, path_of
 
 
 def filled(stage: Stage, groups: int = 5, each: int = 3) -> None:

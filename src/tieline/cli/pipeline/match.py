@@ -67,17 +67,26 @@ def match(
     with sentences():
         from pyspark.sql import functions as sql
 
-        from tieline.pipeline.jobs.match.job import match_messages
+        from tieline.pipeline.jobs.match.job import columns_for, match_messages
 
         wanted = _subscriptions(subscription or [], file)
         with session(master, "tieline match", verbose=verbose) as spark:
             if lake is not None:
                 found = _on_tables(spark, lake, wanted, since, until, counted=count)
             else:
+                settings = settings_of(config)
                 told = records(
-                    spark, "log", url, history, user=user, password_file=password_file, since=since, until=until
+                    spark,
+                    "log",
+                    url,
+                    history,
+                    user=user,
+                    password_file=password_file,
+                    since=since,
+                    until=until,
+                    columns=columns_for(settings),
                 )
-                found = match_messages(told, wanted, settings_of(config), counted=count)
+                found = match_messages(told, wanted, settings, counted=count)
             if out is not None:
                 found.write.mode("error").parquet(str(out.absolute()))
                 return

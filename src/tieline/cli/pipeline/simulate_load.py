@@ -64,7 +64,7 @@ def simulate_load(
         from tieline.pipeline.broker import NAMES, read_broker
         from tieline.pipeline.jobs.pace import Pace, speed_of
         from tieline.pipeline.jobs.players import Player, play
-        from tieline.pipeline.jobs.replay import from_log, in_order
+        from tieline.pipeline.jobs.replay import LOGGED, from_log, in_order
         from tieline.pipeline.jobs.topics import of_topics
         from tieline.pipeline.options import Given
 
@@ -84,7 +84,15 @@ def simulate_load(
                 messages = _on_tables(spark, lake, since, until)
             else:
                 told = records(
-                    spark, "log", url, history, user=user, password_file=password_file, since=since, until=until
+                    spark,
+                    "log",
+                    url,
+                    history,
+                    user=user,
+                    password_file=password_file,
+                    since=since,
+                    until=until,
+                    columns=LOGGED,
                 )
                 messages = from_log(told)
             players = [

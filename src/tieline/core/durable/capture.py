@@ -1,8 +1,11 @@
 """Messages of captured topics, written down for those who read the log later.
 
-A message is captured when the broker accepts it, in the order of arrival; a QoS 1 or 2 message is acknowledged once its
-record is permanent.  A QoS 2 message that its publisher sends again is the same message and has one record; a QoS 1
-message sent again after its PUBACK got lost has two, with the same digest.
+A message is captured as it arrived, in the order of arrival, when the broker accepts it; a QoS 1 or 2 message is
+acknowledged once its record is permanent.  A QoS 2 message that its publisher sends again is the same message and has
+one record; a QoS 1 message sent again after its PUBACK got lost has two, with the same digest.
+
+Payloads are not looked into: who reads the log reads what they say, with the event types of that time.  Only what
+depends on earlier messages is read here, because nobody else knows those: Sparkplug's births.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from typing import Final
 from tieline.core.durable.journal import Journal
 from tieline.core.message import Burst, Message
 from tieline.core.routing.priorities import Priorities
-from tieline.log.record import Value, digest_of
+from tieline.log.record import digest_of
 from tieline.match.events import Events, EventType
 from tieline.match.filters import FilterTree
 
@@ -33,7 +36,7 @@ class Capture:
         self._filters: FilterTree[bool] = FilterTree()
         for filter_ in filters:
             self._filters.put(filter_, True)
-        #: By topic: its text and its event type, if one is declared; None if it is not captured.
+        #: By topic: its text, and its event type if messages are read here; None if it is not captured.
         self._known: dict[bytes, tuple[str, EventType | None] | None] = {}
 
     def message(self, message: Message, packet_id: int = 0, *, dup: bool = False) -> None:
@@ -57,7 +60,7 @@ class Capture:
                 message.payload,
                 message.properties,
                 digest_of(message.topic, message.payload),
-                _read(event, topic, message.payload, message.properties),
+                None if event is None else event.said(message.payload, message.properties, topic),
             )
         )
 
@@ -71,7 +74,8 @@ class Capture:
         kind = (burst.level, self._priorities.classes.names[burst.level], topic)
         for payload in burst.payloads():
             digest = digest_of(burst.topic, payload)
-            self._journal.logged((*head, *kind, payload, b"", digest, _read(event, topic, payload, b"")))
+            said = None if event is None else event.said(payload, b"", topic)
+            self._journal.logged((*head, *kind, payload, b"", digest, said))
 
     def _nanoseconds(self, at: float) -> int:
         return int((at + self._journal.epoch_s) * 1e9)
@@ -85,19 +89,8 @@ class Capture:
         found: tuple[str, EventType | None] | None = None
         if self._filters.match(topic):
             event = self._events.of(topic)
-            found = (topic, None if event is self._events.untyped else event)
+            found = (topic, event if event.reads_topic else None)
         if len(self._known) >= MOST_KNOWN:
             self._known.clear()
         self._known[key] = found
         return found
-
-
-def _read(event: EventType | None, topic: str, payload: bytes, properties: bytes) -> dict[str, Value] | None:
-    """What a message says, where its type is declared."""
-    if event is None:
-        return None
-    reading = event.read(payload, properties, topic)
-    if reading is None:
-        return {}
-    values = ((name, reading.get(name)) for name in event.position)
-    return {name: value for name, value in values if value is not None}

@@ -21,7 +21,8 @@ from tieline.core.receiver import Grant, Held, Mark, Receiver, Share
 from tieline.core.routing.groups import Group
 from tieline.core.routing.route import Conditional, Route, RouteConditions, folded, grant_for
 from tieline.core.routing.routes import Routes
-from tieline.match.conditions import Conditions, wants
+from tieline.match.change import holds
+from tieline.match.conditions import Conditions
 from tieline.match.events import Events, EventType, Reading
 from tieline.match.where import Predicate, understood
 
@@ -108,7 +109,7 @@ class ContentMatch:
             return None
         if event not in bound:
             bound[event] = understood(conditional.predicate, event)
-        if not wants(conditional, bound[event], reading, message.topic):
+        if not holds(bound[event], reading.get, conditional.last, message.topic):
             return None
         grant = grant_for(conditional.receiver, [conditional])
         grant.marks = _marks((conditional,), reading, message.topic)
@@ -337,7 +338,7 @@ def _grant(
 def _marks(met: Iterable[Conditional], reading: Reading, topic: bytes) -> tuple[Mark, ...]:
     """The references that move when the message is delivered."""
     return tuple(
-        (last, topic, {name: reading.get(name) for name in last.names})
+        (last, topic, last.compared(reading.get))
         for last in (conditional.last for conditional in met)
         if last is not None
     )

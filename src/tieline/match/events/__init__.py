@@ -7,7 +7,7 @@ from tieline.match.events.codes import OTHER, CodesExhausted
 from tieline.match.events.event_type import EventType
 from tieline.match.events.extra import ExtraNeeded
 from tieline.match.events.kinds import Value
-from tieline.match.events.reading import Reading
+from tieline.match.events.reading import Get, Reading
 from tieline.match.events.registry import UNTYPED, Events
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "EventType",
     "Events",
     "ExtraNeeded",
+    "Get",
     "Kind",
     "Reading",
     "Value",

@@ -55,7 +55,8 @@ class EventType:
         #: The attributes by which brokers route, and how many bits of each.
         self.routing = tuple(_bounded(self.attributes)[:MOST_ROUTING] if routing is None else routing)
         self.order = order
-        #: Whether the topic is needed to read a message: Sparkplug's aliases are those of one device.
+        #: Whether the topic, and what came by it earlier, is needed to read a message: the names behind Sparkplug's
+        #: aliases are those that one device gave at its birth.
         self.reads_topic = payload == "sparkplug"
         self._codec = _codec(payload, self.attributes, most_bytes, births)
         #: The numbers of categories, by position.
@@ -119,6 +120,17 @@ class EventType:
             self._fill(values, texts)
         row = self._coded(list(values)) if self._coders else cast("list[float]", values)
         return Reading(values, row, self.position, find, properties, texts)
+
+    def said(self, payload: bytes, properties: bytes = b"", topic: str = "") -> dict[str, Value]:
+        """What a message says about the declared attributes; those that it lacks are left out."""
+        if not properties:
+            # a reading also knows how to search for what is not declared, and costs as much as the payload
+            (values,) = self._codec.rows((payload,), topic)
+            pairs = () if values is None else zip(self.position, values, strict=True)
+            return {name: value for name, value in pairs if value != MISSING}
+        reading = self.read(payload, properties, topic)
+        found = () if reading is None else ((name, reading.get(name)) for name in self.position)
+        return {name: value for name, value in found if value is not None}
 
     def values(self, payloads: Sequence[bytes], topic: str = "") -> list[list[Value] | None]:
         """What many payloads say, one value per declared attribute; None for payloads that cannot be read."""

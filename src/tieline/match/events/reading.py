@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from tieline.match.box import MISSING
 from tieline.match.events.codec import Find
 from tieline.match.events.kinds import Value, undeclared, undeclared_text
 from tieline.match.events.user_properties import user_properties
+
+#: How the attributes of a message are read, whoever knows them; None for those that it lacks.
+Get = Callable[[str], Value | None]
 
 
 class Reading:

@@ -34,7 +34,8 @@ from tieline.net.logserver.question import MOST_OFFSET, Question
 from tieline.net.logserver.selection import Selection
 from tieline.net.logserver.sight import Sight
 from tieline.net.logserver.span import Span, settle
-from tieline.net.store.reading import Damaged, Gap, Log
+from tieline.net.store.reading import Gap, Log
+from tieline.net.store.schema import Damaged
 
 #: The key of our metadata, in the schema and in the last batch; its value is a JSON object.
 KEY: Final = b"tieline"
@@ -115,7 +116,9 @@ class Answer:
         return self._pieces(log, settle(log, self._question, most=self._most))
 
     def _pieces(self, log: Log[Any], span: Span) -> Iterator[bytes]:
-        selection = Selection(self._question, self._settings)
+        # behind the range, so that they cover all of it
+        types = log.types() if self._question.stream == "log" else None
+        selection = Selection(self._question, self._settings, types)
         schema = self._schema.with_metadata(_said(self._question, span, self._settings.name))
         way = _way(self._question, selection, self._sight, schema, is_fast=self._is_fast)
         nothing = pa.RecordBatch.from_pylist([], schema)

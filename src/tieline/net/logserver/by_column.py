@@ -1,8 +1,10 @@
 """Records as Arrow columns without a Python object for each value: the fast way, by compiled loops.
 
-Rows are chosen by topic first, once for each different one; columns are then made of the chosen rows only.  A condition
-needs the values of a payload and is not for this way, nor is anything that :mod:`tieline.net.logserver.loops` cannot
-read: such records go the other way, which says what is wrong with them or reads them all the same.
+Rows are chosen by topic first, once for each different one; columns are then made of the chosen rows only.  What
+messages say is read from them one by one where the records do not carry it; only the column of attributes waits for
+that.  A condition needs the values of every payload and is not for this way, nor is anything that
+:mod:`tieline.net.logserver.loops` cannot read: such records go the other way, which says what is wrong with them or
+reads them all the same.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from tieline.net.logserver.properties import user_properties
 from tieline.net.logserver.selection import Remembered, Selection
 from tieline.net.logserver.sight import Sight
 from tieline.net.logserver.span import Span
+from tieline.net.store.declared_types import DeclaredTypes
 from tieline.net.store.reading import Group
 
 #: The place of a field in a record.
@@ -75,6 +78,7 @@ class ByColumn:
         self._schema = schema
         self._otherwise = otherwise
         self._event_of = selection.event_of
+        self._types = selection.types
         self._sees = None if sight.is_open else Remembered(sight.record)
         self._takes = None if selection.is_everything else selection.has_topic
         needed = columns.fields_of(schema) | ({"topic"} if self._sees or self._takes else set())
@@ -127,11 +131,31 @@ class ByColumn:
             case "properties" if field.name == "properties":
                 return _properties(parts)
             case "attributes":
-                return _attributes(parts)
+                return self._attributes(parts)
             case name if pa.types.is_string(field.type) or pa.types.is_binary(field.type):
                 return parts.stretches(name, field.type)
             case name:
                 return _numbers(parts.numbers(name), field.type)
+
+    def _attributes(self, parts: _Parts) -> pa.Array:
+        """What the records carry, and what is read from those that carry nothing."""
+        carried = _attributes(parts)
+        if not self._types or not carried.null_count:
+            return carried
+        is_bare = carried.is_null().to_numpy(zero_copy_only=False)
+        read = _read(parts.chosen(is_bare), self._types)
+        if len(read) == len(carried):
+            return read
+        places = np.arange(len(carried))
+        places[is_bare] = np.arange(len(carried), len(carried) + len(read))
+        return pa.concat_arrays([carried, read]).take(pa.array(places))
+
+
+def _read(parts: _Parts, types: DeclaredTypes) -> pa.Array:
+    """What messages say by the event types of their time."""
+    topics = parts.stretches("topic", pa.string()).to_pylist()
+    payloads, properties = (parts.stretches(name, pa.binary()).to_pylist() for name in ("payload", "properties"))
+    return columns.attributes(list(map(types.read, parts.offsets.tolist(), topics, payloads, properties)))
 
 
 def _by_topic(parts: _Parts, test: Callable[[str], bool]) -> NDArray[np.bool_]:

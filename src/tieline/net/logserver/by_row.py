@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from tieline.log.record import Occurrence, record_up_to
+from tieline.log.record import Occurrence, Record, record_up_to
 from tieline.net.logserver import columns
 from tieline.net.logserver.batches import Found
 from tieline.net.logserver.selection import Remembered, Selection
@@ -39,11 +39,19 @@ class ByRow:
         """Messages; no more of a record is decoded than the columns and the selection need."""
         sees = Remembered(sight.record)
         needed = columns.fields_of(schema) | selection.fields
+        says = "attributes" in schema.names
+
+        def batch(offsets: Sequence[int], some: Sequence[Any]) -> pa.RecordBatch:
+            if says:
+                for record in some:
+                    selection.types.complete(record)
+            return columns.log_batch(some, schema, selection.event_of, offsets)
+
         return cls(
             record_up_to(needed if sight.is_open else needed | {"topic"}),
             None if sight.is_open else lambda record: sees(record.topic),
             None if selection.is_everything else selection.takes,
-            lambda offsets, some: columns.log_batch(some, schema, selection.event_of, offsets),
+            batch,
         )
 
     @classmethod
@@ -62,6 +70,10 @@ class ByRow:
         records: list[Any] = list(chain.from_iterable(portion.records for portion in portions))
         first = portions[0].first
         offsets: Sequence[int] = range(first, first + len(records))
+        if self._kind is Record:
+            # what they say depends on what was declared there
+            for offset, record in zip(offsets, records, strict=True):
+                record.offset = offset
         withheld = 0
         if self._sees is not None:
             offsets, seen = _those(self._sees, offsets, records)

@@ -86,7 +86,7 @@ def _log_column(
             names = {topic: event_of(topic) for topic in set(topics)}
             return pa.array(list(map(names.__getitem__, topics)), field.type)
         case "attributes":
-            return _attributes(_each("attributes", records))
+            return attributes(_each("attributes", records))
         case name:
             return pa.array(_each(FIELDS.get(name, name), records), field.type)
 
@@ -123,7 +123,8 @@ def pairs(lists: Sequence[list[tuple[str, str]]]) -> pa.Array:
     return pa.ListArray.from_arrays(_ends(lists), flat)
 
 
-def _attributes(maps: Sequence[dict[str, Any] | None]) -> pa.Array:
+def attributes(maps: Sequence[dict[str, Any] | None]) -> pa.Array:
+    """A map of names to numbers, texts or flags in each row, or none."""
     values = list(chain.from_iterable(each.values() for each in maps if each))
     kinds = set(map(type, values))
     items = pa.StructArray.from_arrays(

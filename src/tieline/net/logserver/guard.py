@@ -20,8 +20,8 @@ from tieline.net.logserver.readers import Backwards, Unknown
 from tieline.net.logserver.response import error, json
 from tieline.net.logserver.span import Beyond
 from tieline.net.logserver.visitors import Turned, Visitors
-from tieline.net.store.reading import Damaged, Gap
-from tieline.net.store.schema import Unusable
+from tieline.net.store.reading import Gap
+from tieline.net.store.schema import Damaged, Unusable
 
 _CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="tieline", charset="UTF-8"'}
 _NAMES: Final = {401: "unauthorized", 421: "misdirected", 429: "too_many_logins", 503: "busy"}

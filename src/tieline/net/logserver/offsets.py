@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from tieline.net.logserver.question import Stream
-from tieline.net.store.reading import Damaged, Log, connect
+from tieline.net.store.reading import Log, connect
+from tieline.net.store.schema import Damaged
 
 T = TypeVar("T")
 

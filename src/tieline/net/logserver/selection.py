@@ -3,9 +3,10 @@
 Theory of operation
 -------------------
 A condition is evaluated on what the message says, as its event type reads it: the types of the configuration the reader
-was started with, or none.  What the broker read when the message arrived stands in the record as well.  It counts where
-the payload alone does not say everything: in Sparkplug, where names and signs come from an earlier birth certificate,
-and on topics for which the reader knows no type.
+was started with, or none.  What it said by the types that were declared when it arrived
+(:mod:`tieline.net.store.declared_types`) counts first on topics for which the reader knows no type, and in Sparkplug,
+where names and signs come from an earlier birth certificate and the record carries them.  Elsewhere it counts where
+the reader's own type finds nothing.  Either is read when somebody asks for a value.
 
 A selection belongs to one request.  Event types number the categories that conditions name and remember births; both
 depend on what was asked and read before, which no two requests should share.
@@ -18,13 +19,13 @@ from typing import Final, Generic, TypeVar
 
 from tieline.conf.schema import Settings
 from tieline.log.record import Occurrence, Record
-from tieline.match.events import CodesExhausted, Events, EventType
+from tieline.match.events import Events, EventType, Get, Value
 from tieline.match.filters import FilterTree
-from tieline.match.where import Predicate, bind
+from tieline.match.where import Predicate, understood
 from tieline.net.logserver.question import Question
+from tieline.net.store.declared_types import DeclaredTypes
 
 T = TypeVar("T")
-Get = Callable[[str], float | str | bool | None]
 
 #: Topics about which something is remembered; beyond, it is worked out again.
 MOST_TOPICS: Final = 10_000
@@ -52,8 +53,11 @@ class Remembered(Generic[T]):
 class Selection:
     """The topics and the condition of one request."""
 
-    def __init__(self, question: Question, settings: Settings) -> None:
+    def __init__(self, question: Question, settings: Settings, types: DeclaredTypes | None = None) -> None:
+        """``settings`` declare the reader's own event types; ``types`` are those under which the records arrived."""
         self._events = Events(settings)
+        #: What makes records say what their messages say.
+        self.types = DeclaredTypes() if types is None else types
         self._type_of = Remembered(self._events.of)
         self._where = question.where
         #: The condition as each type understands it.
@@ -77,7 +81,7 @@ class Selection:
         return None if event is self._events.untyped else event.name
 
     def takes(self, record: Record) -> bool:
-        """Whether a message is asked for."""
+        """Whether a message is asked for; its record knows its offset if there is a condition."""
         topic = record.topic
         if self._where is not None and self._events.is_birth(topic):
             self._events.learn(topic, record.payload)
@@ -99,32 +103,43 @@ class Selection:
 
     def _holds(self, where: Predicate, record: Record) -> bool:
         event = self._type_of(record.topic)
-        reading = event.read(record.payload, record.properties, record.topic)
-        kept = record.attributes
-        predicate = self._bound.get(event) or self._bind(where, event)
-        if not kept:
-            return reading is not None and predicate.holds(reading.get)
-        found: Get = _nothing if reading is None else reading.get
-        if event is self._events.untyped or event.reads_topic:
-            return predicate.holds(_first(kept.get, found))
-        return predicate.holds(_first(found, kept.get))
+        predicate = self._bound.get(event)
+        if predicate is None:
+            # what the type calls a time decides whether a text is one
+            predicate = self._bound[event] = understood(where, event)
 
-    def _bind(self, where: Predicate, event: EventType) -> Predicate:
-        """Times that a condition writes as texts are numbers in a message: what the type calls a time decides."""
-        try:
-            bound = bind(where, event).predicate
-        except CodesExhausted:
-            bound = where
-        self._bound[event] = bound
-        return bound
+        def now() -> Get:
+            reading = event.read(record.payload, record.properties, record.topic)
+            return _nothing if reading is None else reading.get
+
+        def then() -> Get:
+            self.types.complete(record)
+            return _nothing if record.attributes is None else record.attributes.get
+
+        counts_first = event is self._events.untyped or event.reads_topic
+        return predicate.holds(_Either(then, now) if counts_first else _Either(now, then))
 
 
-def _first(one: Get, other: Get) -> Get:
-    def get(name: str) -> float | str | bool | None:
-        value = one(name)
-        return other(name) if value is None else value
+class _Either:
+    """The values of one reading, and of another where that has none; neither is made before it is needed."""
 
-    return get
+    __slots__ = ("_first", "_make_first", "_make_second", "_second")
+
+    def __init__(self, make_first: Callable[[], Get], make_second: Callable[[], Get]) -> None:
+        self._make_first = make_first
+        self._make_second = make_second
+        self._first: Get | None = None
+        self._second: Get | None = None
+
+    def __call__(self, name: str) -> Value | None:
+        if self._first is None:
+            self._first = self._make_first()
+        value = self._first(name)
+        if value is not None:
+            return value
+        if self._second is None:
+            self._second = self._make_second()
+        return self._second(name)
 
 
 def _nothing(_name: str) -> None:

@@ -9,7 +9,8 @@ import msgspec
 
 from tieline.log.record import Occurrence, Record
 from tieline.net.logserver.question import Question, Unanswerable
-from tieline.net.store.reading import Damaged, Gap, Group, Log
+from tieline.net.store.reading import Gap, Group, Log
+from tieline.net.store.schema import Damaged
 
 R = TypeVar("R", Record, Occurrence)
 

@@ -36,9 +36,10 @@ _KEYS: Final = {
     "producer": "name",
     "log": "first_offset",
     "events": "first_offset",
+    "declared": "first_offset",
 }
 #: Tables with a checksum: the name of the key, then where the checksum and the blob are in a row.
-_SUMS: Final = {"journal": (1, 2), "message": (1, 2), "log": (4, 5), "events": (4, 5)}
+_SUMS: Final = {"journal": (1, 2), "message": (1, 2), "log": (4, 5), "events": (4, 5), "declared": (1, 2)}
 #: What refers to what: rows without their counterpart are of no use.
 _REFERENCES: Final = (
     ("subscription", "session", "session", "number"),
@@ -141,7 +142,7 @@ def repair(data: str | Path) -> Findings:
             fold, last = _replay(new, path, found)
             fold.write(new, last)
             _prune(new, found)
-            for table in (*STATE, *STREAMS):
+            for table in (*STATE, *STREAMS, "declared"):
                 found.rows[table] = new.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608
         return found
     finally:

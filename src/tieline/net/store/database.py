@@ -99,7 +99,7 @@ def check_shape(db: sqlite3.Connection, path: Path) -> None:
     if path.stat().st_size < pages * size:
         raise Unusable(damaged(path, f"{pages * size - path.stat().st_size} bytes are missing at its end"))
     names = {name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    for table in (*STATE, "journal", "stream", "counter"):
+    for table in (*STATE, "journal", "stream", "counter", "declared"):
         if table in names:
             (found,) = db.execute(f"PRAGMA quick_check({table})").fetchone()
             if found != "ok":

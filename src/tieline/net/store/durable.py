@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -45,9 +46,10 @@ class Durable:
 
     is_volatile = False
 
-    def __init__(self, data: str | Path, keep: Keep) -> None:
+    def __init__(self, data: str | Path, keep: Keep, declared: str = "") -> None:
+        """``declared`` are the event types under which messages are captured, as the store keeps them."""
         self._data = Path(data)
-        self._keep = keep
+        self._options = Options(data=str(self._data), keep=keep, declared=declared)
         self._lock: Lock | None = None
         self._sock: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -78,11 +80,10 @@ class Durable:
         self._lock = Lock(self._data, BROKER)
         ours, theirs = socket.socketpair()
         try:
-            options = msgspec.json.encode(Options(data=str(self._data), keep=self._keep)).decode()
             self._process = subprocess.Popen(  # noqa: S603 - our own module
-                [sys.executable, "-m", "tieline.net.store.writer", str(theirs.fileno()), options],
+                [sys.executable, "-m", "tieline.net.store.writer", str(theirs.fileno())],
                 pass_fds=(theirs.fileno(),),
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 env=_environment(),
             )
         except BaseException:
@@ -94,6 +95,7 @@ class Durable:
         self._sock = ours
         self.fd = ours.fileno()
         try:
+            _tell(self._process, self._options)
             return self._load(ours)
         except BaseException:
             self.close()
@@ -260,6 +262,13 @@ class Durable:
         if token > self._committed:
             self._committed = token
             self.on_committed(token)
+
+
+def _tell(process: subprocess.Popen[bytes], options: Options) -> None:
+    """Say to a writer what it needs to know; one that has ended already says so when it is listened to."""
+    assert process.stdin is not None
+    with suppress(BrokenPipeError), process.stdin as pipe:
+        pipe.write(msgspec.json.encode(options))
 
 
 def _environment() -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from tieline.conf.schema import Log, Settings, seconds
 from tieline.core.account import Event
+from tieline.net.store.declared_types import declared_in
 from tieline.net.store.durable import Durable
 from tieline.net.store.options import Keep
 
@@ -44,7 +45,7 @@ class Keeper:
     def __init__(self, settings: Settings, on_failure: Callable[[str], None]) -> None:
         """Open the directory; raises Unusable with a sentence when it cannot be used."""
         assert settings.data is not None
-        self.store = Durable(settings.data, keep_of(settings.log))
+        self.store = Durable(settings.data, keep_of(settings.log), declared_in(settings))
         self._alarms: list[str] = []
         self.store.on_alarm = self._alarms.append
         self._on_failure = on_failure

@@ -1,4 +1,4 @@
-"""What a broker tells its writer at the start."""
+"""What a broker tells its writer at the start, on standard input: a command line has no room for many event types."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ class Keep(Struct, frozen=True):
 
 
 class Options(Struct, frozen=True):
-    """Where to write, and how much to keep."""
+    """Where to write, how much to keep, and what is declared about what is written."""
 
     data: str
     keep: Keep = Keep()
+    #: The event types under which messages are captured from now on, as the store keeps them.
+    declared: str = ""

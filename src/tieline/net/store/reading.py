@@ -11,7 +11,8 @@ Retention may remove the oldest records at any time: who asks for them gets a :c
 never a shorter answer.  ``Log(data, stream="events")`` reads the broker's events in the same way.
 
 The blob of one row is a MessagePack array of records, each an array of the fields of
-:class:`tieline.log.record.Record` (or ``Occurrence``) without its offset.
+:class:`tieline.log.record.Record` (or ``Occurrence``) without its offset.  What a message says is read from it
+(:mod:`tieline.net.store.declared_types`): ``read`` has done so, who takes ``groups`` asks ``types``.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ from zlib import crc32
 import msgspec
 
 from tieline.log.record import Occurrence, Record
-from tieline.net.store.schema import APPLICATION, STEPS, Unusable, path_of, version_of
+from tieline.net.store.declarations import declarations
+from tieline.net.store.declared_types import DeclaredTypes
+from tieline.net.store.schema import APPLICATION, STEPS, Damaged, Unusable, path_of, version_of
 
 R = TypeVar("R", Record, Occurrence)
 
@@ -47,10 +50,6 @@ class Gap(Exception):
         )
         self.first = first
         self.last = last
-
-
-class Damaged(Exception):
-    """The bytes of a group of records are not those that were written."""
 
 
 class Group(NamedTuple):
@@ -104,11 +103,18 @@ class Log(Generic[R]):
 
     def read(self, first: int, last: int | None = None) -> Iterator[R]:
         """The records from ``first`` up to, and without, ``last``, or as many of them as there are by now."""
+        types = self.types()
         for group in self.groups(first, last):
             for place, record in enumerate(self._decoder.decode(group.blob), group.first_offset):
                 if place >= first and (last is None or place < last):
                     record.offset = place
+                    if isinstance(record, Record):
+                        types.complete(record)
                     yield record
+
+    def types(self) -> DeclaredTypes:
+        """The event types of all records that are there by now."""
+        return DeclaredTypes(declarations(self._db))
 
     def groups(self, first: int, last: int | None = None) -> Iterator[Group]:
         """The groups that hold these records; the first and the last may hold others as well.

@@ -9,7 +9,7 @@ folds what is left first, so the tables alone say what a broker knows when it st
 
 ``log`` and ``events`` are append-only: one row per group commit, holding the records of that group as one MessagePack
 array.  A record's offset is ``first_offset`` plus its place in the array.  ``stream.next`` never goes back, even when
-retention has removed every row.
+retention has removed every row.  ``declared`` says under which event types the records of ``log`` arrived.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ CREATE TABLE log (
     time REAL NOT NULL,                     -- of the commit, in seconds since 1970
     bytes INTEGER NOT NULL,                 -- length of the blob
     crc INTEGER NOT NULL,
-    blob BLOB NOT NULL                      -- MessagePack array of records (core/record.py)
+    blob BLOB NOT NULL                      -- MessagePack array of records (log/record.py)
 );
 CREATE TABLE events (
     first_offset INTEGER PRIMARY KEY,
@@ -123,8 +123,17 @@ CREATE TABLE producer (
 ) WITHOUT ROWID;
 """
 
+#: Since then captured messages are not read by the broker, but by whoever reads the log.
+_THIRD: Final = """
+CREATE TABLE declared (
+    first_offset INTEGER PRIMARY KEY,       -- of the log: records from here on arrived under this declaration
+    crc INTEGER NOT NULL,
+    blob BLOB NOT NULL                      -- JSON: the event types (net/store/declared_types.py); empty for none
+);
+"""
+
 #: What makes a file of version n into one of version n + 1.
-STEPS: Final[Sequence[str]] = (_FIRST, _SECOND)
+STEPS: Final[Sequence[str]] = (_FIRST, _SECOND, _THIRD)
 
 #: The tables of the broker's state, in the order in which they are loaded.
 STATE: Final = (
@@ -139,12 +148,16 @@ STATE: Final = (
     "producer",
 )
 #: Tables that older files do not have, and the version that brought them.
-SINCE: Final = {"unrouted": 2, "producer": 2}
+SINCE: Final = {"unrouted": 2, "producer": 2, "declared": 3}
 STREAMS: Final = ("log", "events")
 
 
 class Unusable(Exception):
     """The file cannot be used; the message is a sentence for the operator."""
+
+
+class Damaged(Exception):
+    """Records that are there cannot be read, most of all because their bytes are not those that were written."""
 
 
 def path_of(data: str | Path) -> Path:

@@ -22,6 +22,7 @@ from zlib import crc32
 
 import msgspec
 
+from tieline.net.store import declarations
 from tieline.net.store.database import damaged, journal_row, open_to_write, replay, rows
 from tieline.net.store.frames import Batch, Batches, Kind, encode_answer
 from tieline.net.store.lock import WRITER, Lock
@@ -60,6 +61,7 @@ class Writer:
         self._fold, self._sequence = replay(self._db, self._path)
         self._fold.write(self._db, self._sequence)
         self._next = dict(self._db.execute("SELECT name, next FROM stream"))
+        declarations.keep(self._db, options.declared, self._next["log"])
         self._retention = Retention(self._db, options.data, options.keep)
         self._retention_at = 0.0
         #: Bytes of the journal that are not in the tables.
@@ -243,7 +245,10 @@ def main() -> int:
     # what clients said to each other is nobody else's business
     os.umask(0o077)
     sock = socket.socket(fileno=int(sys.argv[1]))
-    options = msgspec.json.decode(sys.argv[2], type=Options)
+    told = sys.stdin.buffer.read()
+    if not told:
+        return 1  # the broker has ended before it said anything
+    options = msgspec.json.decode(told, type=Options)
     writer: Writer | None = None
     try:
         writer = Writer(sock, options)

@@ -17,6 +17,8 @@ from tieline.conf.schema import Attribute, Event
 
 #: What a message to send has.
 COLUMNS: Final = ("time", "shard", "offset", "publisher", "topic", "payload", "qos", "retain", "level", "properties")
+#: The columns of the log of which it is made.
+LOGGED: Final = ("received", *COLUMNS[1:])
 _NO_PROPERTIES: Final = "array<struct<key: string, value: string>>"
 
 

@@ -16,7 +16,8 @@ from tests.pipeline.jobs.scenes import frame, log_table, rows, stream
 from tieline.conf.schema import Attribute, Event, Settings
 from tieline.log.record import Record
 from tieline.match.events import Events
-from tieline.pipeline.jobs.match.job import match_events, match_messages, match_payloads
+from tieline.match.events.sparkplug_schema import DataType, payload_class
+from tieline.pipeline.jobs.match.job import columns_for, match_events, match_messages, match_payloads
 from tieline.pipeline.jobs.match.subscriptions import NoSubscription, Subscription, subscription
 
 METER: Final = Event(
@@ -248,3 +249,31 @@ def test_a_stream_is_matched_batch_by_batch(spark: SparkSession, sent: Sent, tmp
 def test_tables_refuse_what_they_do_not_hold(spark: SparkSession, sent: Sent) -> None:
     with pytest.raises(NoSubscription, match="asks for extra, which the event type meter does not declare"):
         match_events(frame(spark, typed(sent.records)), asked(("m/#?extra > 2",)), Events(SETTINGS).types["meter"])
+
+
+def test_a_log_server_is_not_asked_what_messages_say_where_they_tell_it_themselves(
+    spark: SparkSession, sent: Sent
+) -> None:
+    assert "attributes" not in columns_for(SETTINGS)
+    messages = frame(spark, log_table(sent.records, SETTINGS)).select(*columns_for(SETTINGS))
+    texts = ("m/#?v >= 2 and v < 8", "+/+?value > 5")
+    found = pairs(match_messages(messages, asked(texts), SETTINGS))
+    assert found == sorted(pair for pair in sent.pairs if pair[0] in texts)
+
+
+def test_aliases_are_those_that_the_broker_knew(spark: SparkSession) -> None:
+    plant = Event(topic="spBv1.0/#", payload="sparkplug", attributes=(Attribute("power"),))
+    scene = Scene(capture=("spBv1.0/+/NDATA/#",), types={"plant": plant})
+    make, _problems = payload_class()
+    born, said = make(), make()
+    born.metrics.add(name="power", alias=7, datatype=DataType.INT32)
+    said.metrics.add(alias=7, int_value=2**32 - 5)
+    text = "spBv1.0/#?power < 0"
+    scene.world.client("s").subscribe(text)
+    publisher = scene.world.client("p")
+    publisher.put("spBv1.0/g/NDATA/edge", said.SerializeToString())
+    publisher.put("spBv1.0/g/NBIRTH/edge", born.SerializeToString())
+    publisher.put("spBv1.0/g/NDATA/edge", said.SerializeToString())
+    settings = Settings(event={"plant": plant})
+    messages = frame(spark, log_table(scene.records, settings)).select(*columns_for(settings))
+    assert pairs(match_messages(messages, asked((text,)), settings)) == [(text, 1)]

@@ -7,7 +7,7 @@ some condition names, or ``OTHER``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -16,13 +16,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tieline.match.box import MISSING
-from tieline.match.events import OTHER, Attribute, Value
+from tieline.match.events import OTHER, Attribute, Get, Value
 from tieline.match.events.kinds import EXACT
 from tieline.pipeline.jobs.match.plan import Plan
 
 Floats = NDArray[np.float64]
-#: How one row's attributes are read.
-Get = Callable[[str], Value | None]
 
 _MICROSECONDS: Final = 1e6
 

@@ -63,20 +63,29 @@ def match_plan(events: DataFrame, plan: Plan, *, keep: Sequence[str] = PLACE, co
     return _mapped(_ordered(rows, plan.is_stateful), plan.ids, lambda: on_columns(plan), keep, counted=counted)
 
 
+def columns_for(settings: Settings) -> tuple[str, ...]:
+    """The columns of the log that :func:`match_messages` needs.
+
+    ``attributes`` are only among them where a message alone does not tell what it says, because of an earlier birth.
+    """
+    is_born = any(event.payload == "sparkplug" for event in settings.event.values())
+    return (*_LOGGED, "payload", "raw_properties", *(("attributes",) if is_born else ()))
+
+
 def match_messages(
     messages: DataFrame, subscriptions: Sequence[Subscription], settings: Settings, *, counted: bool = False
 ) -> DataFrame:
     """The same for messages as the log holds them, of all event types; settings declare those.
 
-    ``messages`` has the columns of the log.  Nothing is missing there, so attributes that no type declares, user
-    properties and payloads that cannot be read mean what they mean to a broker.
+    ``messages`` has the columns that :func:`columns_for` names.  Nothing is missing there, so attributes that no type
+    declares, user properties and payloads that cannot be read mean what they mean to a broker.
     """
     events = Events(settings)
     types = [*events.types.values(), events.untyped]
     plans = {each.name: make_plan(subscriptions, each) for each in types}
     place = [sql.col(name).alias(ours) for name, ours in zip(_LOGGED, PLACE, strict=True)]
     rows = _ordered(
-        messages.select(*place, "payload", "raw_properties", "attributes"),
+        messages.select(*place, *columns_for(settings)[len(_LOGGED) :]),
         any(plan.is_stateful for plan in plans.values()),
     )
     ids = tuple(each.id for each in subscriptions)

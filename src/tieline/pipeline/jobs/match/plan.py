@@ -2,10 +2,9 @@
 
 Theory of operation
 -------------------
-The same steps as in a broker (:mod:`tieline.match.conditions`): a condition is bound to the event type; what becomes
-boxes goes into an index, what boxes only narrow down is decided message by message, and what nothing narrows is decided
-for every message.  Here they are taken once, by the driver.  A :class:`Plan` is plain data, which Spark carries to the
-workers; they make indexes of it (:mod:`tieline.pipeline.jobs.match.search`).
+What a condition needs is decided as in a broker (:mod:`tieline.match.narrowing`), once, by the driver.  A
+:class:`Plan` is plain data, which Spark carries to the workers; they make indexes of it
+(:mod:`tieline.pipeline.jobs.match.search`).
 """
 
 from __future__ import annotations
@@ -18,10 +17,11 @@ from pickle import dumps
 import numpy as np
 from numpy.typing import NDArray
 
-from tieline.match.box import Box, everything
+from tieline.match.box import Box
 from tieline.match.cover.filters import covers, overlap
-from tieline.match.events import Attribute, CodesExhausted, EventType
-from tieline.match.where import Predicate, bind, understood
+from tieline.match.events import Attribute, EventType
+from tieline.match.narrowing import narrow
+from tieline.match.where import Predicate
 from tieline.match.where.terms import OneOf, leaves
 from tieline.pipeline.jobs.match.subscriptions import NoSubscription, Subscription
 
@@ -112,19 +112,15 @@ def _wanted(
         if each.predicate is None:
             plain.append(number)
             continue
-        try:
-            bound = bind(each.predicate, event)
-        except CodesExhausted:
-            bound = None
-        is_open = bound is not None and not bound.is_exact and list(bound.boxes) == [everything(dimensions)]
-        if bound is None or not dimensions or is_open:
-            scanned[number] = understood(each.predicate, event)
+        narrowed = narrow(each.predicate, event)
+        if narrowed.boxes is None:
+            scanned[number] = narrowed.condition
             continue
         _note_names(each.predicate, event, named)
-        if not bound.is_exact:
-            unsure[len(members)] = bound.predicate
-        owners += [len(members)] * len(bound.boxes)
-        boxes += bound.boxes
+        if not narrowed.is_exact:
+            unsure[len(members)] = narrowed.condition
+        owners += [len(members)] * len(narrowed.boxes)
+        boxes += narrowed.boxes
         members.append(number)
     return Wanted(
         filter_,

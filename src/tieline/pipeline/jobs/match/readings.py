@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tieline.match.box import MISSING
-from tieline.match.events import OTHER, Attribute, EventType, Reading, Value
+from tieline.match.events import OTHER, Attribute, EventType, Get, Reading, Value
 from tieline.pipeline.jobs.match.plan import Plan
-
-Get = Callable[[str], Value | None]
 
 
 class Readings:

@@ -21,8 +21,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tieline.match.change import ChangeMemory, LastValues
-from tieline.match.events import Value
+from tieline.match.change import ChangeMemory, LastValues, holds
+from tieline.match.events import Get
 from tieline.match.filters import FilterTree
 from tieline.match.index import AdaptiveIndex, Boxes
 from tieline.match.index.rebuild import has_numba
@@ -31,7 +31,6 @@ from tieline.pipeline.jobs.match.plan import Plan, Wanted
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Get = Callable[[str], Value | None]
 
 #: Boxes that are compared one by one.
 FEW: Final = 8
@@ -156,13 +155,10 @@ class _Filter:
             condition: Predicate = self._conditions[number]
             get = rows.get(row)
             last = self._last.get(number)
-            if last is None:
-                keep[place] = condition.holds(get)
-                continue
-            key = rows.keys[rows.topic_of[row]]
-            if condition.holds(get, last.before(key)):
-                keep[place] = True
-                last.note(key, {name: get(name) for name in last.names})
+            key = b"" if last is None else rows.keys[rows.topic_of[row]]
+            keep[place] = holds(condition, get, last, key)
+            if keep[place] and last is not None:
+                last.note(key, last.compared(get))
         return candidates[keep], numbers[keep]
 
 
