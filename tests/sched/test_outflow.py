@@ -1,4 +1,4 @@
-"""What a receiver is given: a thin link gets little and stays busy, a fast one is not held up, a stalled one nothing."""
+"""What is given: a thin link gets little and stays busy, a fast one is not held up, a stalled one gets none."""
 
 from __future__ import annotations
 
