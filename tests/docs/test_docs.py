@@ -150,7 +150,7 @@ def test_every_closing_is_explained() -> None:
     assert not missing, f"docs/how/observe.md does not explain {sorted(missing)}"
 
 
-_THING = re.compile(r"((?:wire|sched|match|conf|core|access|net|web|bench|cli)(?:/\w+)+)(?:\.py)?((?:\.\w+)*)")
+_THING = re.compile(r"((?:wire|sched|match|conf|core|access|net|sim|web|bench|cli)(?:/\w+)+)(?:\.py)?((?:\.\w+)*)")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_name)

@@ -132,6 +132,29 @@ def test_a_client_that_is_away_forgets_qos_0_and_keeps_the_rest(node: Node) -> N
     assert [message.payload for _, message in subscriber.messages] == [b"1", b"2"]
 
 
+@pytest.mark.parametrize("qos", [1, 2])
+def test_what_was_not_acknowledged_is_sent_again_and_says_so(node: Node, qos: int) -> None:
+    clock = node.clock
+    subscriber, publisher = Client(clock, "s"), Client(clock, "p")
+    subscriber.connect(node.dial())
+    subscriber.subscribe("#", qos=2)
+    sent: list[bytes] = []
+    for _ in range(2):
+        end = node.dial(back=Way(delay_s=1.0))
+        end.out.tap = lambda now, data: sent.append(data)
+        publisher.connect(end, clean_start=False, session_expiry_interval=60)
+        clock.run_for(1)
+        if not sent[1:]:
+            publisher.publish("t", b"x", qos=qos)
+            clock.run_for(0.5)
+            publisher.drop()
+    clock.run_for(5)
+    assert publisher.is_idle
+    firsts = [data[0] & 0xFE for data in sent if data and data[0] >> 4 == 3]
+    assert firsts == [0x30 | qos << 1, 0x38 | qos << 1]
+    assert len(subscriber.messages) == (2 if qos == 1 else 1)
+
+
 def test_take_over_ends_the_older_connection(node: Node) -> None:
     older, newer = Client(node.clock, "c"), Client(node.clock, "c")
     older.connect(node.dial())

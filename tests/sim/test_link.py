@@ -157,6 +157,20 @@ def test_a_line_without_a_rate_takes_only_its_delay() -> None:
     assert len(link.read(60_000)) == 60_000
 
 
+def test_nothing_overtakes_on_a_way_that_has_become_shorter() -> None:
+    clock = Clock()
+    link, _ = linked(clock, Way(delay_s=1.0), Way())
+    heard: list[tuple[float, bytes]] = []
+    link.tap = lambda now, data: heard.append((now - GENESIS, data))
+    link.write(b"first")
+    link.way = Way(delay_s=0.25)
+    link.write(b"second")
+    clock.run_for(1.5)
+    link.write(b"third")
+    clock.run_for(1)
+    assert heard == [(1.0, b"first"), (1.0, b"second"), (1.75, b"third")]
+
+
 def test_a_receiver_that_does_not_read_stops_the_sender_and_one_that_reads_again_lets_it_go_on() -> None:
     clock = Clock()
     link, _ = linked(clock, Way(buffer=5_000, window=3_000), Way(delay_s=0.5))

@@ -198,6 +198,20 @@ def test_higher_nodes_are_served_first() -> None:
     assert [message.topic for _, message in subscriber.messages] == ["level 3", "level 1", "level 0"]
 
 
+def test_nothing_is_passed_on_past_bytes_that_a_connection_has_not_taken() -> None:
+    clock = Clock()
+    node = Node(clock, quiet())
+    subscriber, publisher = Client(clock, "s"), connected(node, "p")
+    subscriber.connect(node.dial(back=Way(rate=1_000, buffer=300)))
+    subscriber.subscribe("#")
+    clock.run_for(1)
+    for number in range(10):
+        publisher.publish("t", b"%0400d" % number)
+        clock.run_for(0.125)
+    clock.run_for(10)
+    assert [int(message.payload) for _, message in subscriber.messages] == list(range(10))
+
+
 def test_a_publisher_is_held_while_a_queue_is_full_and_nothing_is_lost() -> None:
     """MQTT 3.1.1 cannot refuse: the publisher's own buffer fills, and goes on when the subscriber reads again."""
     clock = Clock()
@@ -206,13 +220,16 @@ def test_a_publisher_is_held_while_a_queue_is_full_and_nothing_is_lost() -> None
     subscriber.connect(node.dial(back=Way(buffer=2_000, window=2_000)))
     subscriber.subscribe("#", qos=1)
     publisher = Client(clock, "p", version=4)
-    publisher.connect(node.dial(Way(buffer=5_000, window=5_000)))
+    end = node.dial(Way(buffer=5_000, window=5_000))
+    publisher.connect(end)
     clock.run_for(1)
     subscriber.stall()
     for number in range(100):
         publisher.publish("t", b"%0500d" % number, qos=1)
     clock.run_for(5)
-    assert node.broker.account.publishes_in < 20, "most of it is still with the publisher"
+    assert node.broker.account.publishes_in < 20
+    assert len(end.out.unread) == 5_000, "it is not read"
+    assert not end.is_writable, "and so cannot write"
     assert len(node.broker.sessions["s"].queue) == 10
     assert [conn.hold for conn in node.broker.connections if conn.client_id == "p"] == ["queue_full"]
     subscriber.resume()

@@ -73,6 +73,8 @@ def tell_of_bulk_and_an_alarm(qos: int, seed: int | None = None) -> tuple[Scene,
     scene.clock.run_for(10)
     sent_at = scene.clock.now
     publisher.publish("alarm", b"!", qos=qos, **URGENT)
+    (path,) = [conn.path for conn in scene.node.broker.connections if conn.client_id == "subscriber"]
+    assert path.rate == pytest.approx(16_000, rel=0.1) and path.rtt_s == 0.5, "the core knows the line"
     scene.clock.run_for(60)
     check(scene.node.broker)
     return scene, subscriber, sent_at
