@@ -10,7 +10,7 @@ No room knows the broker: each is given those it needs, and they stand here in t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, KeysView
 
 from tieline.conf.schema import Settings, bound
 from tieline.core.account import Account, Event
@@ -430,9 +430,9 @@ class Broker:
         return self._sessions.by_id
 
     @property
-    def connections(self) -> set[Connection]:
-        """Every connection that the shell has opened and not yet reported closed."""
-        return self._connections.all
+    def connections(self) -> KeysView[Connection]:
+        """Every connection that the shell has opened and not yet reported closed, oldest first."""
+        return self._connections.all.keys()
 
     @property
     def dirty(self) -> list[Connection]:

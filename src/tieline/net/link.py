@@ -7,7 +7,8 @@ import socket
 from typing import TYPE_CHECKING
 
 from tieline.net.layer import LayerError
-from tieline.net.outq import FAST, LEAST, OutQueue
+from tieline.net.outq import OutQueue
+from tieline.sched.outflow import FAST, LEAST
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,17 +1,4 @@
-"""How much of what was written the kernel still holds, and how much more it should get.
-
-Every byte given to the kernel is beyond the scheduler: on a link of 128 kbit/s, 400 kB of bulk in a socket buffer delay
-an urgent message by thirteen seconds.  So once a receiver is slow, unsent plus in-flight bytes (SIOCOUTQ) are kept
-below ``max(4 kB, 1.25 x delivery rate x smallest round trip)``: enough to keep the link busy, and no more.
-
-That holds whether or not anybody has used a priority so far: the first urgent message of a broker must not find
-megabytes in front of it.  A receiver of which nothing is known gets 64 kB where all messages were alike until now, and
-4 kB where they were not; one that takes all of it quickly gets twice as much, and so on.
-
-A receiver is slow when the kernel would need more than a few milliseconds to get rid of what it holds.  The rate is
-measured here, from the bytes that left the buffer between two looks, because the kernel's own estimate is that of its
-best moment and says nothing about a peer that has stopped reading.
-"""
+"""What the kernel holds for one socket: SIOCOUTQ counts unsent and in-flight bytes, TCP_INFO knows the round trip."""
 
 from __future__ import annotations
 
@@ -20,7 +7,7 @@ from array import array
 from fcntl import ioctl
 from socket import IPPROTO_TCP, socket
 
-from tieline.sched.congestion import UNKNOWN, Path
+from tieline.sched.outflow import LEAST, Outflow
 
 _SIOCOUTQ = 0x5411
 _TCP_INFO = 11
@@ -28,142 +15,21 @@ _TCP_INFO = 11
 _MIN_RTT_AT = 148
 _INFO_BYTES = 152
 
-#: Least that a receiver is given.
-LEAST = 4_096
-#: Less than this in the kernel is not worth a look.
-SMALL = LEAST // 2
-#: A receiver with such an allowance is not slow.
-FAST = 65_536
-#: Most that is given because what was written is gone at once: it may be in the receiver's own buffer.
-PROBED = 1 << 20
-MOST = 1 << 30
-#: Times the bandwidth-delay product.
-MARGIN = 1.25
-#: What the kernel may hold at any rate lasts so long: it never runs dry between two looks.
-AHEAD_S = 0.005
-#: When to look again while the kernel holds enough: at once if nothing is known, seldom if nothing moves.
-SOON_S = 0.001
-LATER_S = 0.1
-#: The shortest time over which a rate is measured; acknowledgements from a thin link come in lumps.
-SPAN_S = 0.05
 
-
-class OutQueue:
+class OutQueue(Outflow):
     """One socket's share in the kernel."""
 
-    __slots__ = (
-        "_fd",
-        "_grew",
-        "_held",
-        "_left_grown",
-        "_left_then",
-        "_sock",
-        "_then",
-        "_total",
-        "allowance",
-        "due_at",
-        "path",
-        "written",
-    )
+    __slots__ = ("_fd", "_sock")
 
     def __init__(self, sock: socket, first: int = LEAST) -> None:
+        super().__init__(first)
         self._sock = sock
         self._fd = sock.fileno()
-        #: Bytes written since the last look, and up to then; the owner counts the former.
-        self.written = 0
-        self._total = 0
-        #: What the kernel held at the last look, and what it may hold.
-        self._held = 0
-        self.allowance = first
-        #: So many bytes written since the last look mean that it is time for the next: the kernel may hold more than
-        #: it should, or less than it could.
-        self.due_at = 0
-        self._set_due()
-        #: Bytes that had left the kernel when the current measurement began, and when that was; 0 for no measurement.
-        self._left_then = 0
-        self._then = 0.0
-        #: The same for the last time that the allowance grew.
-        self._left_grown = 0
-        self._grew = 0.0
-        self.path = UNKNOWN
 
-    def probe(self) -> None:
-        """Right after a write: a receiver that has taken a good piece by now may have twice as much.
-
-        On a thin link the bytes are still there; on a local one they are gone before the call returns.
-        """
-        self._ask()
-        if not self._held and self.allowance < PROBED:
-            self.allowance *= 2
-        self._set_due()
-
-    def _ask(self) -> None:
+    def _count_held(self) -> int:
         answer = array("i", (0,))
         ioctl(self._fd, _SIOCOUTQ, answer)
-        self._held = answer[0]
-        if self._held <= self.written:
-            # nothing is left of what was there before, so it may have been idle: how much left in that time says how
-            # much there was to send, not how much could be
-            self._then = 0.0
-        self._total += self.written
-        self.written = 0
-
-    def _set_due(self) -> None:
-        most = SMALL if self.allowance < FAST else self.allowance
-        self.due_at = max(0, most - self._held)
-
-    @property
-    def is_slow(self) -> bool:
-        """Whether the kernel is holding bytes for a receiver that should not be given many."""
-        return self._held >= SMALL and self.allowance < FAST
-
-    @property
-    def is_due(self) -> bool:
-        """Whether the kernel may hold more than was last seen, or less."""
-        return self.written >= self.due_at
-
-    @property
-    def room(self) -> int:
-        """How many more bytes the kernel should get, as far as was last seen."""
-        return self.allowance - self._held - self.written
-
-    def look(self, now: float) -> int:
-        """How many more bytes the kernel should get now."""
-        self._ask()
-        left = self._total - self._held
-        if not self._then:
-            self._then = now
-            self._left_then = left
-        elif now - self._then >= max(SPAN_S, 2 * self.path.rtt_s):
-            self._measure((left - self._left_then) / (now - self._then))
-            self._then = now
-            self._left_then = left
-        gone = left - self._left_grown
-        if gone >= self.allowance:
-            # all of it left, and quickly: it may have more.  Only twice as much, since it may have gone no further than
-            # into the receiver's own buffer
-            if now - self._grew <= max(AHEAD_S, MARGIN * self._round_trip_s()):
-                self.allowance = min(2 * self.allowance, MOST)
-            self._grew = now
-            self._left_grown = left
-        self._set_due()
-        room = self.allowance - self._held
-        # a fast receiver is not served in crumbs: what it has lasts until there is room for a good piece
-        return room if self.allowance < FAST or room >= self.allowance // 4 else 0
-
-    def drained_in(self) -> float:
-        """When it is worth looking again, in seconds from now."""
-        if self.path is UNKNOWN:
-            return SOON_S
-        rate = self.path.rate
-        return min(LATER_S, max(SOON_S, (self._held - self.allowance / 2) / rate)) if rate > 0 else LATER_S
-
-    def _measure(self, rate: float) -> None:
-        """Note a rate at which the kernel got rid of bytes that it held all the time: that of the link."""
-        old = self.path
-        smooth = rate if old is UNKNOWN else old.rate + (rate - old.rate) / 2
-        self.path = path = Path(rtt_s=self._round_trip_s(), rate=max(0.0, smooth))
-        self.allowance = int(max(LEAST, path.rate * AHEAD_S, MARGIN * path.rate * path.rtt_s))
+        return answer[0]
 
     def _round_trip_s(self) -> float:
         try:

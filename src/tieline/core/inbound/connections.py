@@ -59,7 +59,8 @@ class Connections:
         self._account = account
         self._chronicle = chronicle
         self._default_level = default_level
-        self.all: set[Connection] = set()
+        #: In the order in which they were opened, so that what is done to all of them is done in the same order always.
+        self.all: dict[Connection, None] = {}
         #: How many have another level than most: only then is it worth serving higher nodes first.
         self.apart = 0
 
@@ -72,7 +73,7 @@ class Connections:
         conn.max_level = max_level
         conn.level = min(max_level, self._default_level if node_level is None else node_level)
         conn.has_header = has_header
-        self.all.add(conn)
+        self.all[conn] = None
         self._account.connections += 1
         conn.timer = self._timers.at(
             now + self._allowances.connect_timeout_s(listener),
@@ -112,7 +113,7 @@ class Connections:
         if conn in self.all:
             if conn.state is not CLOSING:
                 self._end(conn, "connection_lost", now, "")
-            self.all.discard(conn)
+            del self.all[conn]
 
     def shut(  # who, under which name, and what is said about it
         self,

@@ -177,7 +177,11 @@ class _Client:
             why = problem.strerror or str(problem)
             raise Unpublished(f"{target.host}:{target.port} cannot be reached: {why}.") from None
         self._paho.loop_start()
-        self._wait(lambda: self._is_connected, f"{target.host}:{target.port} does not answer")
+        try:
+            self._wait(lambda: self._is_connected, f"{target.host}:{target.port} does not answer")
+        except Unpublished:
+            self.leave()
+            raise
 
     def publish(self, message: Message, qos: int, run: str) -> None:
         """Hand a message over; waits while too many are on their way."""
@@ -209,6 +213,8 @@ class _Client:
         """Disconnect."""
         self._paho.disconnect()
         self._paho.loop_stop()
+        # paho closes its sockets when it is deleted: at once, and not in a circle that is found some day
+        self._paho.on_connect = self._paho.on_publish = self._paho.on_disconnect = None
 
     def _wait(self, is_so: Any, complaint: str) -> None:
         with self._changed:
