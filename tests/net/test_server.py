@@ -201,12 +201,12 @@ def test_nobody_can_delay_the_end_for_ever(broker: BrokerThread, monkeypatch: py
 def test_sockets_that_wait_for_their_peers_are_closed_with_the_rest(
     broker: BrokerThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A peer that has said goodbye and does not close is over for the core, and its socket is still ours."""
+    """A peer that was told to go and does not close is over for the core, and its socket is still ours."""
     monkeypatch.setattr(servers, "_STOP_S", 0.1)
     with dial(broker.urls[0], "slow") as slow:
         (link,) = broker.ask(lambda core: [conn.link for conn in core.connections])
         assert isinstance(link, Link)
-        slow.send(Disconnect())
+        slow.send(b"\x00\x00")
         until(lambda: not broker.ask(lambda core: core.connections), "it is over for the core")
         assert link.fd >= 0
         _stop(broker)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Literal, Protocol
 
 from tieline.conf import urls
@@ -33,6 +34,7 @@ def admit_nobody(anonymous: Anonymous, login: Login, *, has_users: bool) -> Allo
     return Refused(f'clients without a user name are not let in here: auth.anonymous = "{anonymous}"')
 
 
+@lru_cache(maxsize=256)  # a client that connects is asked about by its listener, and there are few of those
 def _is_loopback(listener: str) -> bool:
     """Whether only programs on this machine can reach a listener; not, if it is not known."""
     try:

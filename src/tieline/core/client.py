@@ -69,6 +69,7 @@ class Connection:
         "control_bytes",
         "departing",
         "has_header",
+        "has_left",
         "hold",
         "hold_timer",
         "identify",
@@ -173,6 +174,8 @@ class Connection:
         self.buckets: dict[int, tuple[float, float]] | None = None
         #: Every packet carries the extra header byte of the second paper, in both directions.
         self.has_header = False
+        #: The client has said goodbye: it sends nothing more, and hears nothing more.
+        self.has_left = False
         #: When an urgent message last came from it; the shell looks at such connections more often.
         self.urgent_at = -1e9
         #: What is known of the way to the client.

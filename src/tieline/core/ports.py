@@ -8,8 +8,9 @@ Access and Store answer at once or later.  A pending verdict stops the parsing o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
+
+from msgspec import Struct
 
 from tieline.wire.reason import Reason
 
@@ -17,14 +18,13 @@ from tieline.wire.reason import Reason
 Fact = tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Login:
+class Login(Struct, frozen=True, kw_only=True):
     """What a client says of itself in CONNECT, where it came from, and who it turned out to be."""
 
     client_id: str
     username: str | None
     #: Gone once the client was let in, and in no log: whatever prints a login must not print this.
-    password: bytes | None = field(repr=False)
+    password: bytes | None
     listener: str
     peer: str
     #: Who its certificate says it is, on listeners that ask.
@@ -32,9 +32,11 @@ class Login:
     #: Who it is, as the verdict on CONNECT said; None for nobody in particular.
     user: str | None = None
 
+    def __repr__(self) -> str:
+        return f"<Login {self.client_id!r} as {self.username!r} from {self.peer} by {self.listener}>"
 
-@dataclass(frozen=True, slots=True)
-class Allowed:
+
+class Allowed(Struct, frozen=True):
     """Yes; ``rule`` says by what right.
 
     For CONNECT also who the client is: ``user``, else the user name it gave, else nobody; and nobody, whatever it
@@ -46,16 +48,14 @@ class Allowed:
     is_anonymous: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Struct, frozen=True):
     """No; ``rule`` says why, ``reason`` what the client is told."""
 
     rule: str
     reason: Reason = Reason.NOT_AUTHORIZED
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
+class Pending(Struct, frozen=True):
     """Not known yet; ``Broker.decided`` will bring the verdict for this token."""
 
     token: int

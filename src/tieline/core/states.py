@@ -8,7 +8,7 @@ raises a Violation with the clause that it breaks.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum
+from enum import StrEnum
 from typing import Final, TypeVar
 
 from tieline.wire.errors import Violation
@@ -19,7 +19,7 @@ class Illegal(RuntimeError):
     """A step that no table has: a bug of ours."""
 
 
-class State(Enum):
+class State(StrEnum):
     """How far a connection has come."""
 
     OPENED = "opened"  # nothing but CONNECT is legal
@@ -27,7 +27,7 @@ class State(Enum):
     CLOSING = "closing"  # nothing is read any more; what is queued for writing goes out first
 
 
-class Presence(Enum):
+class Presence(StrEnum):
     """Whether somebody speaks for a session."""
 
     NEW = "new"  # nobody has yet
@@ -36,7 +36,7 @@ class Presence(Enum):
     ENDED = "ended"  # nothing is kept any more
 
 
-class Phase(Enum):
+class Phase(StrEnum):
     """How far one of our packet ids has come."""
 
     SENT_QOS_1 = "sent with QoS 1"  # PUBACK ends it

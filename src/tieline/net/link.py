@@ -246,8 +246,12 @@ class Link:
     def _finish(self, now: float) -> None:
         """Everything is written: say goodbye, and wait for the peer to close.
 
-        Closing a socket with unread bytes in it sends a reset, and a reset may overtake what we have just said.
+        Closing a socket with unread bytes in it sends a reset, and a reset may overtake what we have just said.  A client
+        that has said goodbye sends nothing more, and is not waited for.
         """
+        if self.conn.has_left and self._layer is None:
+            self.abort(now)
+            return
         if self._layer is not None:
             farewell = self._layer.farewell()
             if farewell:

@@ -45,16 +45,17 @@ class ListeningSocket:
         self.fd = self._sock.fileno()
         port: int = self._sock.getsockname()[1]
         self.url = replace(self._asked, port=port)
+        self._name = str(self.url)
         #: The number of open connections that came through this listener.
         self._open = 0
-        loop.broker.allowances.listeners[str(self.url)] = conf
+        loop.broker.allowances.listeners[self._name] = conf
         loop.watch(self)
 
     def renew(self, conf: Listener, context: ssl.SSLContext | None) -> None:
         """Other terms from now on, and another certificate for new connections; those that are open keep theirs."""
         self._conf = conf
         self._context = context
-        self._loop.broker.allowances.listeners[str(self.url)] = conf
+        self._loop.broker.allowances.listeners[self._name] = conf
 
     def handle(self, events: int, now: float, is_alone: bool) -> None:
         """Accept a batch."""
@@ -90,11 +91,9 @@ class ListeningSocket:
             sock.close()
             return
         sock.setblocking(False)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         conn = broker.open(
             now,
-            listener=str(self.url),
+            listener=self._name,
             peer=peer,
             max_level=self._conf.max_level,
             node_level=self._conf.node_level,
@@ -145,6 +144,9 @@ def _bind(url: urls.ListenerUrl) -> socket.socket:
         sock = socket.socket(family, socket.SOCK_STREAM)
         try:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            # what it accepts begins with these: they need not be set for each connection
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             sock.setblocking(False)
             sock.bind(address)
             sock.listen(BACKLOG)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from msgspec import structs
+
 from tieline.conf.schema import UNLIMITED, Settings, bound
 from tieline.core.account import Account, Event
 from tieline.core.allowance import Allowances
@@ -96,7 +98,7 @@ class Connecting:
             return
         expiry_s, keep_alive_s = self._terms(packet)
         answer = Connack(properties=self._announce(conn, packet, client_id, expiry_s, keep_alive_s))
-        if len(encode(answer, conn.version)) > conn.max_packet:
+        if conn.max_packet < UNLIMITED and len(encode(answer, conn.version)) > conn.max_packet:
             # [MQTT-3.1.2-24] a client that cannot take our CONNACK cannot be told our terms
             refuse(conn, Reason.PACKET_TOO_LARGE, "the CONNACK is larger than the client allows", now)
             return
@@ -149,7 +151,7 @@ class Connecting:
             return verdict
         user = None if verdict.is_anonymous else verdict.user or login.username
         # the password is not kept any longer than it is needed
-        conn.login = replace(login, user=user, password=None)
+        conn.login = structs.replace(login, user=user, password=None)
         conn.allowance = self._allowances.of(conn.listener, user)
         return verdict
 
@@ -310,4 +312,5 @@ class Connecting:
         if packet.reason is Reason.SUCCESS:
             # [MQTT-3.14.4-3]
             self._wills.forget(session)
+        conn.has_left = True
         self._connections.shut(conn, "disconnect", now)

@@ -87,7 +87,7 @@ def peek_version(data: bytes, start: int, end: int) -> int:
 
 def is_undecided(data: bytes) -> bool:
     """Whether the first bytes are too few to tell a foreign protocol from nonsense."""
-    return any(len(data) < len(start) and start.startswith(data) for start in (*_HTTP, _TLS))
+    return data[0] != _CONNECT and any(len(data) < len(start) and start.startswith(data) for start in (*_HTTP, _TLS))
 
 
 def foreign_sentence(data: bytes) -> bytes:
