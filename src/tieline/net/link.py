@@ -23,6 +23,10 @@ READ_MORE = 262_144
 #: Bytes asked of the core for one write, and how many such writes one connection gets per turn.
 WRITE = 131_072
 WRITES_PER_TURN = 4
+#: Pieces of this length, on average, are sent as they are; shorter ones are joined, which costs less than to list them.
+LONG = 2_048
+#: Most pieces that one call takes; the system's own limit is 1,024.
+MOST_PIECES = 256
 #: How long a closed connection is still read, so that our last words are not lost to a reset.
 LINGER_S = 2.0
 
@@ -158,9 +162,11 @@ class Link:
                 self._note_waiting(now)
                 break
             limit = min(WRITE, max(1, outq.room))
-            data, is_last = self._next(now, limit)
-            if data:
-                self._send(data)
+            pieces, is_last = self._next(now, limit)
+            if len(pieces) == 1:
+                self._send(pieces[0])
+            elif pieces:
+                self._send_together(pieces)
             if self._unsent:
                 self._note_waiting(now)
                 break
@@ -194,22 +200,41 @@ class Link:
         if self.fd >= 0:
             self._loop.broker.mark(self.conn)
 
-    def _next(self, now: float, limit: int) -> tuple[bytes, bool]:
-        """The next bytes for the socket, and whether they are the last for this time."""
+    def _next(self, now: float, limit: int) -> tuple[list[bytes], bool]:
+        """The next bytes for the socket, in pieces, and whether they are the last for this time."""
         layer = self._layer
         if layer is not None and not layer.is_ready:
-            return layer.pending(), True
+            said = layer.pending()
+            return [said] if said else [], True
         pieces = self._loop.broker.fill(self.conn, limit, now)
-        data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        is_last = len(data) < limit
+        is_last = sum(map(len, pieces)) < limit
         if layer is not None:
-            data = layer.pending() + layer.wrap(data) if data else layer.pending()
-        return data, is_last
+            said = layer.pending()
+            if pieces:
+                said += layer.wrap(pieces[0] if len(pieces) == 1 else b"".join(pieces))
+            return [said] if said else [], is_last
+        return pieces, is_last
 
     def _set_deadline(self, now: float) -> None:
         if not self._is_ending:
             self._is_ending = True
             self._loop.broker.timers.at(now + LINGER_S, self.abort)
+
+    def _send_together(self, pieces: list[bytes]) -> None:
+        """Send several pieces with one call; long ones are not copied into one before."""
+        size = sum(map(len, pieces))
+        if size < len(pieces) * LONG or len(pieces) > MOST_PIECES:
+            self._send(b"".join(pieces))
+            return
+        try:
+            sent = self._sock.sendmsg(pieces)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            self._lose()
+            return
+        # what the kernel did not take is copied: it may wait for long, and the pieces belong to others
+        self._note_sent(sent, memoryview(b"".join(pieces))[sent:] if sent < size else b"")
 
     def _send(self, data: bytes | memoryview) -> None:
         try:
@@ -217,16 +242,23 @@ class Link:
         except BlockingIOError:
             sent = 0
         except OSError:
-            # the peer is gone; the read side will say so
-            self._unsent = b""
-            self._loop.gone(self)
+            self._lose()
             return
+        self._note_sent(sent, memoryview(data)[sent:] if sent < len(data) else b"")
+
+    def _lose(self) -> None:
+        """The peer is gone; the read side will say so."""
+        self._unsent = b""
+        self._loop.gone(self)
+
+    def _note_sent(self, sent: int, rest: bytes | memoryview) -> None:
+        """So much went to the kernel, and the rest did not."""
         outq = self._outq
         outq.written += sent
         if outq.written >= outq.due_at:
             outq.probe()
-        if sent < len(data):
-            self._unsent = memoryview(data)[sent:]
+        if rest:
+            self._unsent = rest
             self.conn.is_blocked = True
             self._listen()
         elif self._unsent:
@@ -246,8 +278,8 @@ class Link:
     def _finish(self, now: float) -> None:
         """Everything is written: say goodbye, and wait for the peer to close.
 
-        Closing a socket with unread bytes in it sends a reset, and a reset may overtake what we have just said.  A client
-        that has said goodbye sends nothing more, and is not waited for.
+        Closing a socket with unread bytes in it sends a reset, and a reset may overtake what we have just said.  A
+        client that has said goodbye sends nothing more, and is not waited for.
         """
         if self.conn.has_left and self._layer is None:
             self.abort(now)

@@ -12,6 +12,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import uvicorn
+from msgspec import structs
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tieline.conf.http import parse_http
@@ -82,7 +83,7 @@ class Http:
         port: int = listening.getsockname()[1]
         scheme = "https" if url.is_tls else "http"
         self.url = f"{scheme}://{f'[{url.host}]' if ':' in url.host else url.host}:{port}"
-        self._login = replace(self._login, listener=str(replace(url, port=port)))
+        self._login = structs.replace(self._login, listener=str(replace(url, port=port)))
         if not url.is_loopback() and not url.is_tls:
             log.warning("%s can be reached from other machines, and passwords for it travel unencrypted", self.url)
         config = uvicorn.Config(
@@ -138,7 +139,9 @@ class Http:
         self, user: str | None, password: bytes | None, peer: str, *, right: str, is_here: bool
     ) -> tuple[int, str]:
         """Ask the broker's access control."""
-        login = replace(self._login, client_id=f"http:{user or ''}", username=user, password=password, peer=peer)
+        login = structs.replace(
+            self._login, client_id=f"http:{user or ''}", username=user, password=password, peer=peer
+        )
         return await self._in_broker(self._judge(login, right=right, is_here=is_here))
 
     async def figures(self) -> Figures:
@@ -209,7 +212,7 @@ class Http:
             log.warning("http refused %s: %s", login.peer, verdict.rule, extra={"fields": _fields(login, verdict)})
             return _STATUS.get(verdict.reason, 401), ""
         user = None if verdict.is_anonymous else verdict.user or login.username
-        known = replace(login, user=user, password=None)
+        known = structs.replace(login, user=user, password=None)
         if right:
             return await self._judge_right(server, known, right, is_here=is_here and self._is_local)
         if server.core.access.is_open:

@@ -65,6 +65,9 @@ _PINGRESP: Final = b"\xd0\x00"
 
 #: Answers that a client leaves unread before it is no longer read itself.
 MAX_UNREAD: Final = 65_536
+#: Longer packets are handled one by one: what a run of them saves is little beside the copies that are made where a
+#: write has no room for all of it, one for each receiver.
+LONG_PACKET: Final = 8_192
 #: SUBSCRIBE and UNSUBSCRIBE above this are refused: each filter costs, and one packet must not stop the broker.
 #: One filter of the greatest legal length fits, with properties.
 MAX_FILTER_BYTES: Final = 65_535 + 1_024
@@ -97,10 +100,10 @@ class _Run:
         #: Where they go; None while there are none.
         self.route: Route | None = None
 
-    def begin(self, route: Route, topic: bytes, start: int, head: int) -> None:
-        """The first packet begins at ``start`` and has so many bytes before its payload."""
+    def begin(self, route: Route, topic: bytes, start: int, head: int, *, is_long: bool) -> None:
+        """The first packet begins at ``start`` and has so many bytes before its payload; a long one stays alone."""
         self.route = route
-        self.is_mixing = self.may_mix and route.is_simple and route.level < 0
+        self.is_mixing = self.may_mix and not is_long and route.is_simple and route.level < 0
         #: The topic of the last packet, and how many kinds there were, each with its own topic or length.
         self.topic = topic
         self.kinds = 1
@@ -265,7 +268,8 @@ class Chunks:
                 or (conn.is_guarded and topic not in conn.publishable)
             ):
                 break
-            if route is run.route and run.is_mixing:
+            is_long = end - pos > LONG_PACKET
+            if route is run.route and run.is_mixing and not is_long:
                 run.kinds += 1
                 if topic != run.topic:
                     run.topic = topic
@@ -279,7 +283,7 @@ class Chunks:
                     self._end_run(run, data, pos)
                     if self._work.done > enough:
                         return pos
-                run.begin(route, topic, pos, top - pos)
+                run.begin(route, topic, pos, top - pos, is_long=is_long)
             after, messages = self._same(data, pos, top, end, route, conn.level)
             run.messages += messages
             if end - pos > run.largest:
@@ -303,6 +307,8 @@ class Chunks:
     def _same(self, data: bytes, pos: int, top: int, end: int, route: Route, level: int) -> tuple[int, int]:
         """How far the packets go that agree with the one at ``pos`` up to its payload, and how many there are."""
         stride = end - pos
+        if stride > LONG_PACKET:
+            return end, 1
         last = len(data) - stride
         if (route.level > ORDINARY or level > ORDINARY) and self._priorities.claims.has_rates:
             # where a rate is limited, each message is judged on its own: a run that is too long must not lose its level
