@@ -9,7 +9,7 @@ from tests.wire.examples import EXAMPLES, Example
 from tests.wire.strategies import packets
 from tieline.wire.codec import encode
 from tieline.wire.errors import Malformed, ProtocolError, TooLarge, Violation
-from tieline.wire.frames import Framer, find_frame
+from tieline.wire.frames import WHOLE_PIECE, Framer, Unparsed, find_frame
 from tieline.wire.packets import Connect, Packet, Pingreq
 from tieline.wire.reason import Reason
 
@@ -143,3 +143,23 @@ def test_whole_and_byte_by_byte_give_the_same_events(case: tuple[int, list[Packe
 @given(st.binary(max_size=80), st.sampled_from((0, 4, 5)))
 def test_any_bytes_give_the_same_events_however_they_come(stream: bytes, version: int) -> None:
     assert events([stream], version) == events(bytewise(stream), version)
+
+
+@given(pieces=st.lists(st.binary(max_size=3 * WHOLE_PIECE // 2), max_size=12), last=st.binary(max_size=50))
+def test_what_waits_comes_out_as_it_went_in(pieces: list[bytes], last: bytes) -> None:
+    waiting = Unparsed()
+    for number, piece in enumerate(pieces, 1):
+        waiting.add(piece)
+        assert len(waiting) == sum(map(len, pieces[:number]))
+    assert waiting.take(last) == b"".join([*pieces, last])
+    assert not waiting and waiting.take() == b""
+
+
+def test_single_bytes_are_gathered() -> None:
+    waiting = Unparsed()
+    for _ in range(10_000):
+        waiting.add(b"x")
+    assert len(waiting._pieces) == 1
+    waiting.add(bytes(WHOLE_PIECE))
+    waiting.add(b"y")
+    assert len(waiting._pieces) == 3

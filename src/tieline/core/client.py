@@ -24,6 +24,7 @@ from tieline.core.timers import Timer
 from tieline.sched.congestion import UNKNOWN
 from tieline.sched.levels import Patience
 from tieline.sched.queue import Queue
+from tieline.wire.frames import Unparsed
 from tieline.wire.header import stamp
 from tieline.wire.packets import Will
 
@@ -136,7 +137,7 @@ class Connection:
         self.timer: Timer | None = None
         self.keep_alive_s = 0
         #: The beginning of a packet whose end has not arrived, and how many bytes are needed to go on.
-        self.partial = bytearray()
+        self.partial = Unparsed()
         self.need = 0
         #: Why reading is suspended; None while it is not.
         self.hold: Hold | None = None
@@ -222,7 +223,7 @@ class Connection:
 
     def release(self) -> tuple[bytes, Timer | None]:
         """End the hold: what arrived and was not parsed, and the deadline that the hold had."""
-        data, self.partial = bytes(self.partial), bytearray()
+        data = self.partial.take()
         deadline, self.hold_timer = self.hold_timer, None
         self.hold = None
         self.need = 0

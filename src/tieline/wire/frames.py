@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tieline.wire.codec import decode
 from tieline.wire.errors import Malformed, ProtocolError, TooLarge, Violation
 from tieline.wire.packet_type import PacketType
 from tieline.wire.packets import Connect, Packet
 from tieline.wire.varint import decode_varint, encode_varint
 
-__all__ = ["Framer", "decode_varint", "encode_varint", "find_frame", "measure"]
+__all__ = ["Framer", "Unparsed", "decode_varint", "encode_varint", "find_frame", "measure"]
+
+#: Pieces of this length are kept as they are; shorter ones are gathered.
+WHOLE_PIECE: Final = 4_096
 
 
 def measure(data: bytes | bytearray, pos: int, limit: int, version: int = 5) -> tuple[int, int] | None:
@@ -94,3 +99,41 @@ class Framer:
         if isinstance(packet, Connect):
             self.version = packet.version
         return packet
+
+
+class Unparsed:
+    """Bytes of a connection that wait for the end of their packet, or for their turn.
+
+    They are kept as they arrived and copied once, when the packet is complete.  Small pieces are gathered: a sender of
+    single bytes must not make an object of each.
+    """
+
+    __slots__ = ("_pieces", "_size")
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes | bytearray] = []
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def add(self, data: bytes) -> None:
+        """More has arrived."""
+        self._size += len(data)
+        if len(data) >= WHOLE_PIECE:
+            self._pieces.append(data)
+        elif self._pieces and isinstance(self._pieces[-1], bytearray):
+            self._pieces[-1] += data
+        elif data:
+            self._pieces.append(bytearray(data))
+
+    def take(self, more: bytes = b"") -> bytes:
+        """Everything, with what has just arrived behind it; nothing is left."""
+        data = b"".join((*self._pieces, more))
+        self.clear()
+        return data
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._pieces.clear()
+        self._size = 0

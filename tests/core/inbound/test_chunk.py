@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -71,6 +73,29 @@ def test_the_fast_path_agrees_at_every_length_of_the_length(version: int, qos: i
     assert fast == serve(steps, "whole", cache=0)
     assert fast == serve(steps, "anywhere")
     assert fast.publishes_out == 5
+
+
+@examples(100)
+@given(
+    st.sampled_from([4, 5]),
+    st.lists(st.tuples(st.sampled_from([3, 8_180, 8_190, 8_200, 30_000]), st.sampled_from([0, 1])), max_size=6),
+    st.lists(st.floats(0, 1), max_size=6),
+)
+def test_long_packets_may_be_cut_anywhere(version: int, sizes: list[tuple[int, int]], cuts: list[float]) -> None:
+    """A long packet is completed alone, and what came behind it is not forgotten."""
+    hello = encode(Connect(version=version, client_id="c"), version)
+    subscribe = encode(Subscribe(packet_id=9, subscriptions=(Subscription(filter="#", qos=1),)), version)
+    stream = b"".join(
+        encode(Publish(topic="a", payload=bytes([number]) * size, qos=qos, packet_id=qos and number), version)
+        for number, (size, qos) in enumerate(sizes, 1)
+    )
+    ends = sorted(int(cut * len(stream)) for cut in cuts)
+    pieces = [stream[begin:end] for begin, end in pairwise([0, *ends, len(stream)])]
+    first = Step(0, hello + subscribe + encode(Publish(topic="a"), version))
+    whole = serve([first, Step(0, stream)], "whole")
+    assert whole.publishes_out == len(sizes) + 1
+    # an answer and a message may change places: they are two conversations
+    assert sort_out(serve([first, *(Step(0, piece) for piece in pieces if piece)], "whole")) == sort_out(whole)
 
 
 @pytest.mark.parametrize("version", [4, 5])

@@ -168,19 +168,35 @@ class Chunks:
 
     def take(self, conn: Connection, data: bytes, now: float) -> None:
         """Handle every complete packet in a chunk; raises ProtocolError for the first one that is wrong."""
+        partial, pos = conn.partial, 0
         if conn.hold is not None:
-            conn.partial += data
+            partial.add(data)
             return
-        if conn.partial:
-            if len(conn.partial) + len(data) < conn.need:
-                conn.partial += data
+        if partial:
+            missing = conn.need - len(partial)
+            if len(data) < missing:
+                partial.add(data)
                 return
-            data = b"".join((conn.partial, data))
-            conn.partial = bytearray()
-        pos = 0
+            if conn.need > LONG_PACKET and missing and conn.state is CONNECTED:
+                # a long packet is completed alone: with the rest of the chunk behind it, it would be copied once more
+                self._parse(conn, partial.take(data[:missing]), 0, now)
+                if conn.closing:
+                    return
+                if partial:
+                    partial.add(data[missing:])
+                    return
+                pos = missing
+            else:
+                data = partial.take(data)
+        if pos < len(data):
+            self._parse(conn, data, pos, now)
+
+    def _parse(self, conn: Connection, data: bytes, pos: int, now: float) -> None:
+        """Handle what can be handled from ``pos`` on, and keep the rest."""
+        begin = pos
         if conn.state is OPENED:
             if is_undecided(data):
-                conn.partial = bytearray(data)
+                conn.partial.add(data)
                 return
             try:
                 pos = self._first_packet.take(conn, data, now)
@@ -190,11 +206,11 @@ class Chunks:
             pos = self._converse(conn, data, pos, now)
             if conn.control_bytes > MAX_UNREAD and conn.hold is None:
                 self._holds.suspend(conn, Hold.NOT_READING, now)
-        if pos:
+        if pos > begin:
             # a whole packet, not just bytes: [MQTT-3.1.2-22]
             conn.last_in = now
         if pos < len(data) and conn.state is not CLOSING:
-            conn.partial = bytearray(memoryview(data)[pos:])
+            conn.partial.add(data[pos:])
             if conn.hold is None:
                 conn.need = _needed(conn, data, pos)
 

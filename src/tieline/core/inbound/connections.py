@@ -171,7 +171,7 @@ class Connections:
         self._holds.forget(conn)
         self._timers.cancel(conn.timer)
         conn.timer = None
-        conn.partial = bytearray()
+        conn.partial.clear()
         if was_connected:
             self.apart -= conn.level != self._default_level
             if self._chronicle is not None:
