@@ -33,4 +33,6 @@ class Tieline(Peer):
         config = place.directory / "tieline.toml"
         config.write_text("\n".join(lines) + "\n")
         data = str(place.store or place.directory)
-        return [sys.executable, "-m", "tieline", "serve", "--config", str(config), "--data", data]
+        # nobody writes down who comes and goes: the peers do not either
+        quiet = ["--log-level", "warning"]
+        return [sys.executable, "-m", "tieline", "serve", "--config", str(config), "--data", data, *quiet]
