@@ -381,7 +381,7 @@ def test_in_one_period_go_as_many_late_messages_as_the_frequency_says(frequency:
     publisher.publish("2/a", bytes(100))
     low = world.client("low", version=version)
     low.send(*(Publish(topic="0/a", payload=b"%02d" % number) for number in range(50)))
-    assert len(world.broker.sessions["s"].queue.entries) == 3, "49 of them are one burst"
+    assert len(world.broker.sessions["s"].queue.entries) == 2, "they are one burst"
     got: list[list[bytes]] = []
     for _ in range(5):  # periods, while there is always something more important
         publisher.send(*(Publish(topic="2/a", payload=bytes(100)) for _ in range(200)))

@@ -11,6 +11,7 @@ from tests.kits.examples import examples
 from tests.kits.world import Client, World
 from tieline.conf.schema import Mqtt, Priority, Settings
 from tieline.wire.codec import encode
+from tieline.wire.frames import encode_varint
 from tieline.wire.packets import Connack, Packet, Publish, Subscribe, Subscription
 
 
@@ -71,7 +72,6 @@ def test_it_counts_as_a_sign_of_life(version: int) -> None:
 def test_other_packets_do_not_pass(version: int) -> None:
     scene = Scene(version)
     message = encode(Publish(topic="topic", payload=b"x"), version)
-    assert not scene.passes(Publish(topic="other", payload=b"x"))
     assert not scene.passes(Publish(topic="topic", payload=b"x", retain=True))
     assert not scene.passes(Publish(topic="topic", payload=b"x", qos=1, packet_id=1))
     assert not scene.passes(message * 2)
@@ -82,6 +82,21 @@ def test_other_packets_do_not_pass(version: int) -> None:
     if version == 5:
         assert not scene.passes(Publish(topic="topic", payload=b"x", properties={"content_type": "text"}))
     assert scene.passes(message)
+
+
+def test_the_first_message_of_a_topic_passes_too(version: int) -> None:
+    scene = Scene(version)
+    scene.subscriber.subscribe("new/+")
+    assert scene.passes(Publish(topic="new/topic", payload=b"x"))
+    assert scene.world.broker.routes.known.keys() >= {b"new/topic"}
+
+
+@pytest.mark.parametrize("topic", [b"", b"a/+", b"#", b"$SYS/a", b"a\0", b"\xff", b"/" * 300])
+def test_what_is_no_topic_for_clients_does_not_pass(version: int, topic: bytes) -> None:
+    scene = Scene(version)
+    body = len(topic).to_bytes(2, "big") + topic + (b"\0" if version == 5 else b"") + b"x"
+    assert not scene.passes(b"\x30" + encode_varint(len(body)) + body)
+    assert topic not in scene.world.broker.routes.known
 
 
 def test_not_into_the_middle_of_a_packet(version: int) -> None:

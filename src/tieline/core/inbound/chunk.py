@@ -261,7 +261,8 @@ class Chunks:
         """Handle QoS 0 messages as they came; where the first packet begins that is not one for this way."""
         size = len(data)
         is_v5 = conn.version == 5
-        known = self._routes.known
+        known, learn = self._routes.known, self._routes.learn
+        levels = conn.allowance.topic_levels
         limit = min(conn.allowance.packet_bytes, self._priorities.classes.least_bound)
         run = _Run(conn, session, now, may_mix=self._may_mix(conn))
         while pos < size and data[pos] == _PUBLISH_QOS_0:
@@ -270,12 +271,10 @@ class Chunks:
                 break
             start, top, end = head
             topic = data[start:top]
-            route = known.get(topic)
             if is_v5:
                 top += 1
             if (
-                route is None
-                or end > size
+                end > size
                 or end - pos > limit
                 or top > end
                 # in MQTT 5 a zero must follow the topic: no properties
@@ -284,6 +283,11 @@ class Chunks:
                 or (conn.is_guarded and topic not in conn.publishable)
             ):
                 break
+            route = known.get(topic)
+            if route is None:
+                route = learn(data, start, start + len(topic), levels)
+                if route is None or self._work.done > enough:
+                    break
             is_long = end - pos > LONG_PACKET
             if route is run.route and run.is_mixing and not is_long:
                 run.kinds += 1
@@ -395,12 +399,10 @@ class Chunks:
         start, top, end = head
         priorities = self._priorities
         topic = data[start:top]
-        route = self._routes.known.get(topic)
         is_v5 = conn.version == 5
         payload = top + 3 if is_v5 else top + 2
         if (
-            route is None
-            or end > len(data)
+            end > len(data)
             or end - pos > min(conn.allowance.packet_bytes, priorities.classes.least_bound)
             or payload > end
             or (is_v5 and data[top + 2])
@@ -408,7 +410,9 @@ class Chunks:
         ):
             return pos
         packet_id = data[top] << 8 | data[top + 1]
-        if not packet_id:
+        routes = self._routes
+        route = routes.known.get(topic) or routes.learn(data, start, top, conn.allowance.topic_levels)
+        if route is None or not packet_id:
             return pos
         level = taxon = route.level
         if level < 0:

@@ -57,14 +57,12 @@ class Passing:
         if end != size or size > conn.allowance.packet_bytes or size > priorities.classes.least_bound:
             return None
         topic = data[start:top]
-        route = self._routes.known.get(topic)
         version = conn.version
-        if (
-            route is None
-            or not route.is_simple
-            or (conn.is_guarded and topic not in conn.publishable)
-            or (version == 5 and (top == size or data[top]))
-        ):
+        if (conn.is_guarded and topic not in conn.publishable) or (version == 5 and (top == size or data[top])):
+            return None
+        routes = self._routes
+        route = routes.known.get(topic) or routes.learn(data, start, top, conn.allowance.topic_levels)
+        if route is None or not route.is_simple:
             return None
         outlets = []
         for grant in route.grants:

@@ -10,7 +10,7 @@ from tieline.core.durable.journal import Journal
 from tieline.core.inbound.holds import Holds
 from tieline.core.inbound.objections import Objection, Objections, Shortage
 from tieline.core.inbound.producers import Numbered, Producers, go_on, stop
-from tieline.core.inbound.questions import RESERVED, Questions
+from tieline.core.inbound.questions import Questions
 from tieline.core.inbound.taken_over import TakenOver
 from tieline.core.message import Message
 from tieline.core.outbound.deliver import Delivery
@@ -20,7 +20,7 @@ from tieline.core.routing.classes import UNKNOWN
 from tieline.core.routing.content_match import ContentMatch
 from tieline.core.routing.priorities import Priorities
 from tieline.core.routing.route import Route
-from tieline.core.routing.routes import Routes
+from tieline.core.routing.routes import RESERVED, Routes
 from tieline.wire.codec import encode
 from tieline.wire.errors import Violation
 from tieline.wire.packets import Puback, Publish, Pubrec

@@ -7,10 +7,7 @@ from collections.abc import Iterable
 from tieline.core.client import CLOSING, Again, Connection, Hold
 from tieline.core.inbound.holds import Holds
 from tieline.core.ports import Access, Allowed, Judge, Login, Pending, Refused, Verdict
-from tieline.core.routing.routes import Routes
-
-#: Topics that only the broker publishes (4.7.2).
-RESERVED = "$SYS/"
+from tieline.core.routing.routes import RESERVED, Routes
 
 
 class Questions:

@@ -30,8 +30,15 @@ from tieline.match.events import Events, EventType
 from tieline.match.filters import FilterTree
 from tieline.match.index import AdaptiveIndex
 from tieline.match.names import NameTree, tree_bytes
-from tieline.wire.topics import split_share
+from tieline.wire.errors import ProtocolError
+from tieline.wire.text import decode_utf8
+from tieline.wire.topics import check_name, split_share
 
+#: Topics that only the broker publishes (4.7.2).
+RESERVED = "$SYS/"
+
+#: What looking for the receivers of a topic counts towards the work of a turn, beside the filters that are looked at.
+WORK_PER_TOPIC = 10
 #: Bytes that one remembered topic may cost on average; most take less.
 MEAN_COST = 1_024
 #: What one receiver adds to the cost of a remembered topic.
@@ -131,7 +138,7 @@ class Routes:
         """The route of a valid topic that is not remembered."""
         buckets = self._buckets.match(topic)
         level = NO_RULE if self._classes is None else self._classes.level(topic)
-        self.work.did(self._buckets.visited)
+        self.work.did(WORK_PER_TOPIC + self._buckets.visited)
         conditionals = [bucket.conditionals for bucket in buckets if bucket.conditionals is not None]
         is_birth = self._events.is_birth(topic)
         event = self._events.of(topic) if conditionals or is_birth else None
@@ -149,7 +156,7 @@ class Routes:
             if heat is not None:
                 route = route.given(heat)
         # what only the broker publishes is not remembered: a remembered topic is one that clients may publish to
-        if self._limit and not topic.startswith("$SYS/"):
+        if self._limit and not topic.startswith(RESERVED):
             if len(self.known) >= self._limit or self._cost > self._max_cost:
                 self.reset()
                 self.resets += 1
@@ -157,6 +164,20 @@ class Routes:
             self._names.put(topic, key)
             self._cost += tree_bytes(topic) + RECEIVER_BYTES * len(route.grants)
         return route
+
+    def learn(self, data: bytes, start: int, end: int, max_levels: int) -> Route | None:
+        """The route of the topic that stands in these bytes behind its length and is not remembered yet.
+
+        None where it cannot be: the topic is not one that clients may publish to, or nothing is remembered at all.
+        """
+        try:
+            topic, _ = decode_utf8(data, start - 2, end)
+            check_name(topic, max_levels)
+        except ProtocolError:
+            return None
+        if not self._limit or topic.startswith(RESERVED):
+            return None
+        return self.find(topic, data[start:end])
 
     def look(self, topic: str, key: bytes, most: int) -> Route:
         """The route that a message of a valid topic would take now, without its heat; nothing is remembered of it.
