@@ -125,10 +125,8 @@ class Connection:
         #: A topic may have to be refused: only those in ``publishable`` take the short way.
         self.is_guarded = False
         self.state = OPENED
-        #: 4 or 5 after CONNECT; 0 before.
-        self.version = 0
-        #: The version whose PUBLISH packets can be passed on unchanged; 0 when aliases must be bound.
-        self.raw_version = 0
+        #: 4 or 5 after CONNECT, 0 before; and the version whose PUBLISH packets can be passed on unchanged, 0 for none.
+        self.version = self.raw_version = 0
         self.session: Session | None = None
         self.login: Login | None = None
         #: When bytes last arrived.
@@ -144,10 +142,8 @@ class Connection:
         self.hold_timer: Timer | None = None
         #: The receiver that has no room for what it sent.
         self.waits_for: Receiver | None = None
-        #: When the log was last told of a hold.
-        self.told_hold = -10.0
-        #: When the log was last told of a refusal.
-        self.told_refusal = -10.0
+        #: When the log was last told of a hold, and of a refusal.
+        self.told_hold = self.told_refusal = -10.0
         #: Verdicts that were pending, by what was asked; used when the held packet is parsed again.
         self.verdicts: dict[tuple[str, str], Verdict] = {}
         #: Which question each pending token answers.
@@ -164,8 +160,7 @@ class Connection:
         #: Packet ids of QoS 2 messages that the store has, in the order in which they go out for the first time.
         self.departing: deque[int] = deque()
         #: Unacknowledged messages the client takes at once, and how many of those are free now.
-        self.window = 0
-        self.quota = 0
+        self.window = self.quota = 0
         #: Largest packet the client takes.
         self.max_packet = UNLIMITED
         #: The node's own level, for messages that nothing else gives one; and the highest its listener lets it claim.
