@@ -53,10 +53,13 @@ COMPILED: Final = (
     "core/inbound/*.py",
     "core/outbound/*.py",
     "core/routing/*.py",
+    "net/layer.py",
     "net/link.py",
     "net/listener.py",
     "net/loop.py",
     "net/outq.py",
+    "net/pump.py",
+    "net/tls.py",
     "net/urgent.py",
 )
 #: What stays Python among these, and why.  Whatever no pattern names stays Python because it is not hot, or because
