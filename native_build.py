@@ -19,6 +19,7 @@ import ast
 import os
 import shutil
 import sys
+import sysconfig
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stderr, redirect_stdout
@@ -97,7 +98,9 @@ def sources() -> list[str]:
 def build() -> list[Path]:
     """Compile; the libraries, at the places in the workshop that they have in the source."""
     if "CC" not in os.environ and shutil.which("cc") is None and shutil.which("gcc") is None:
-        raise CannotCompile("There is no C compiler here; on Debian: apt-get install gcc libc6-dev python3-dev.")
+        raise CannotCompile("There is no C compiler here; on Debian: apt-get install gcc libc6-dev.")
+    if not Path(sysconfig.get_path("include"), "Python.h").exists():
+        raise CannotCompile("Python's headers are missing; on Debian: apt-get install python3-dev.")
     try:
         from mypyc.build import mypycify
     except ImportError as problem:
@@ -125,14 +128,15 @@ def build() -> list[Path]:
 
 def _make(extensions: Iterable[Extension]) -> list[Path]:
     """Compile and link; an object that is newer than everything it is made of is kept."""
-    from distutils import ccompiler, sysconfig
+    from distutils import ccompiler
+    from distutils import sysconfig as build_settings
 
     import setuptools  # noqa: F401 - brings distutils, which Python has lost
 
     compiler: Any = ccompiler.new_compiler()
-    sysconfig.customize_compiler(compiler)
+    build_settings.customize_compiler(compiler)
     headers = max((file.stat().st_mtime for file in (WORKSHOP / "c").rglob("*.h")), default=0.0)
-    include = sysconfig.get_python_inc()
+    include = sysconfig.get_path("include")
 
     def compiled(source: str, extension: Extension) -> str:
         """The object of a C file."""
@@ -200,7 +204,7 @@ def main() -> None:
     try:
         compile_in_place()
     except CannotCompile as problem:
-        sys.exit(f"{problem}\nNothing was compiled; the broker runs as plain Python, with every function it has.")
+        sys.exit(f"{problem}\nNothing was compiled, and nothing is lost but speed: plain Python does all that the broker does.")
     print(f"Compiled {len(modules())} modules of the broker; 'make uncompile' goes back to plain Python.")
 
 
