@@ -204,7 +204,9 @@ def main() -> None:
     try:
         compile_in_place()
     except CannotCompile as problem:
-        sys.exit(f"{problem}\nNothing was compiled, and nothing is lost but speed: plain Python does all that the broker does.")
+        sys.exit(
+            f"{problem}\nNothing was compiled, and nothing is lost but speed: plain Python does all that the broker does."
+        )
     print(f"Compiled {len(modules())} modules of the broker; 'make uncompile' goes back to plain Python.")
 
 
