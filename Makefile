@@ -11,14 +11,15 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXTRAS := bench connect delta java log numba payloads pipeline plan sim web
 LOCKS := $(foreach set,base $(EXTRAS) test,requirements/$(set).txt)
+COMPILED_TESTS := $(addprefix tests/,clause core interop match net robust sched wire test_native.py) $(wildcard tests/sim/test_*.py)
 PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup
 SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 
-.PHONY: help install demo test test-core test-cluster explore check format bench docs spec fuzz lock peers clean
+.PHONY: help install compile uncompile demo test test-core test-compiled test-cluster explore check format bench docs spec fuzz lock peers clean
 
 help: ## print this list
 	@printf '\n  \033[1mTieline\033[0m: make …\n\n'
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[36m%-11s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[36m%-13s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@printf '\n'
 
 install: $(STAMP) ## make .venv with the tieline command and every tool in it
@@ -35,6 +36,12 @@ $(STAMP): $(LOCKS) pyproject.toml src/tieline/version.py
 	@touch $@
 	@echo "Ready: $(BIN)/tieline"
 
+compile: $(STAMP) ## make machine code of the broker's hot modules, beside their source
+	@$(BIN)/python native_build.py
+
+uncompile: ## back to plain Python
+	@$(or $(wildcard $(BIN)/python),$(PYTHON)) native_build.py --remove
+
 demo: $(STAMP) ## a broker, a microgrid that goes islanding, Spark ingest, a power-quality report
 	@$(BIN)/tieline demo
 
@@ -46,6 +53,9 @@ test-core: $(STAMP) ## the pure layers alone: no sockets, no processes, two minu
 
 test-cluster: $(STAMP) ## Spark on a cluster and behind Connect, kills, the demo: ten minutes
 	@$(BIN)/python -m pytest -m slow tests/pipeline tests/cli/demo tests/cli/test_doctor.py
+
+test-compiled: compile ## the tests of the broker, run on compiled modules
+	@$(PYTEST) $(COMPILED_TESTS)
 
 explore: $(STAMP) ## the properties alone, with ten times as many examples, other ones each time
 	@echo "Exploring with SEED=$(SEED)."
@@ -88,6 +98,6 @@ lock: ## pin every dependency again, with hashes
 peers: $(STAMP) ## install the brokers that the benchmark compares with, beside the project
 	@$(BIN)/tieline bench peers
 
-clean: ## remove what make and the tools made
+clean: uncompile ## remove what make and the tools made
 	@rm -rf $(VENV) .lock .peers dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	@find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
 from tests.kits.examples import EVERY_DAY
+from tieline.native import is_compiled
 
 _HERE = Path(__file__).parent
 #: Tests of the planner, and those among them that search: compiling the loops takes a minute, so one process does it.
@@ -52,6 +53,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # the tests has a directory of its own for these, with a short name because the path of a socket is limited.
 _RUNTIME = tempfile.mkdtemp(prefix="tl-")
 os.environ["XDG_RUNTIME_DIR"] = _RUNTIME
+
+
+def pytest_report_header() -> str:
+    """Which of the two is tested."""
+    return f"broker: {'compiled' if is_compiled() else 'plain Python'}"
 
 
 def pytest_unconfigure() -> None:

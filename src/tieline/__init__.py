@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tieline import native
 from tieline.version import __version__
+
+native.check()
 
 if TYPE_CHECKING:
     from tieline.conf.schema import Limits, Listener, Mqtt, Settings

@@ -24,7 +24,7 @@ def test_everything_that_is_needed_is_here() -> None:
     told = CliRunner().invoke(app, [])
     assert told.exit_code == 0, told.exception
     lines = {line.split()[0]: line for line in told.stdout.splitlines()}
-    assert list(lines)[:5] == ["python", "java", "pyspark", "pandas", "pyarrow"]
+    assert list(lines)[:6] == ["python", "broker", "java", "pyspark", "pandas", "pyarrow"]
     assert "21" in lines["java"] and "by JAVA_HOME" in lines["java"]
     assert metadata.version("pyspark") in lines["pyspark"]
     assert {"[log]", "[web]", "[numba]", "[sim]", "[plan]", "[delta]", "[java]"} <= lines.keys()

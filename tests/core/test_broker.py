@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from tests.core.story import invent, shorten, tell
+from tests.kits.interpreted import replaces_methods
 from tieline.core.client import Session
 
 
@@ -31,6 +32,7 @@ def test_everybody_gets_exactly_what_is_owed_in_a_thousand_stories() -> None:
         read_story(seed, 600)
 
 
+@replaces_methods
 def test_the_oracle_notices_a_lost_message(monkeypatch: pytest.MonkeyPatch) -> None:
     """A test of the test: a broker that forgets what was in flight does not get away with it."""
     monkeypatch.setattr(Session, "next_id", lambda session: session.inflight.clear() or 1)

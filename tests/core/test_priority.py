@@ -15,7 +15,7 @@ from tests.kits.world import Client, World, payloads, topics
 from tieline.conf.schema import Class
 from tieline.core.account import Drop
 from tieline.core.message import Bundle
-from tieline.sched.policy import names
+from tieline.sched.policies import names
 from tieline.wire.packets import Disconnect, Puback, Pubcomp, Publish, Pubrec, Subscribe, Subscription, Unsubscribe
 
 

@@ -7,7 +7,6 @@ nothing of levels but what the rules say.  A twin gets the same entries under ot
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from copy import copy
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -322,7 +321,19 @@ class Link:
         waiting = self.policy.pop(self.now, window)
         assert waiting is not None
         if waiting.messages > self.policy.most:
-            rest = copy(waiting)
+            rest = Waiting(
+                waiting.entry,
+                order=waiting.order,
+                level=waiting.level,
+                since=waiting.since,
+                size=waiting.size,
+                messages=waiting.messages,
+                flow=waiting.flow,
+                heat=waiting.heat,
+                depth=waiting.depth,
+                is_assured=waiting.is_assured,
+                taxon=waiting.taxon,
+            )
             waiting.size = waiting.size // waiting.messages * self.policy.most
             waiting.messages = self.policy.most
             rest.size -= waiting.size

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from tests.kits.interpreted import skip_if_compiled
+
 
 class Lines:
     """How many lines of Python ran."""
@@ -23,6 +25,7 @@ class Lines:
 @contextmanager
 def counting() -> Iterator[Lines]:
     """Count the lines that the block runs, in functions that it calls."""
+    skip_if_compiled("compiled code has no lines to count")
     lines = Lines()
     before = sys.gettrace()
     sys.settrace(lines.trace)

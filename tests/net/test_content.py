@@ -11,6 +11,7 @@ import pytest
 import tieline
 from tests.core.content import FILTER, PCC, content_settings, said
 from tests.kits.dial import Dial, dial
+from tests.kits.interpreted import replaces_methods
 from tests.kits.patience import PATIENCE_S, until
 from tieline.core.account import Account, Event
 from tieline.match.index import adaptive
@@ -56,6 +57,7 @@ def test_an_index_that_grows_is_replaced_while_messages_go_on(broker: BrokerThre
         client.expect(Publish, payload=said(voltage=_MANY - 0.5))
 
 
+@replaces_methods
 def test_a_rebuild_that_fails_is_told_and_changes_nothing(
     broker: BrokerThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:

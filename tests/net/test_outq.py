@@ -15,10 +15,10 @@ from tests.kits.patience import until
 from tieline import Settings
 from tieline.conf.schema import Class, Limits
 from tieline.net.link import Link
-from tieline.net.outq import OutQueue
+from tieline.net.outq import SocketBuffer
 from tieline.pytest_plugin import BrokerThread
 from tieline.sched.congestion import MOST_S
-from tieline.sched.outflow import FAST, LEAST
+from tieline.sched.outflow import FAST, LEAST, Outflow
 from tieline.wire.codec import encode
 from tieline.wire.packets import Publish
 
@@ -33,7 +33,7 @@ def test_a_kernel_that_does_not_know_the_round_trip(info: bytes, seconds: float)
             return info
 
     with Old() as old:
-        assert OutQueue(old)._round_trip_s() == seconds
+        assert SocketBuffer(old).round_trip_s() == seconds
 
 
 def test_a_real_socket() -> None:
@@ -42,10 +42,10 @@ def test_a_real_socket() -> None:
         with near:
             far.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
             near.setblocking(False)
-            queue = OutQueue(near)
+            queue = Outflow(SocketBuffer(near))
             near.send(b"x" * 100)
             far.recv(100)
-            assert queue._round_trip_s() > 0
+            assert SocketBuffer(near).round_trip_s() > 0
             queue.written += near.send(bytes(1 << 20))
             assert queue.look(1.0) < 0, "much more than it should have is there"
             assert queue.is_slow
@@ -54,10 +54,10 @@ def test_a_real_socket() -> None:
 def test_a_socket_without_tcp() -> None:
     near, far = socket.socketpair()
     with near, far:
-        queue = OutQueue(near)
+        queue = Outflow(SocketBuffer(near))
         queue.written += near.send(bytes(1_000))
         assert queue.look(1.0) <= LEAST
-        assert queue._round_trip_s() == 0.0
+        assert SocketBuffer(near).round_trip_s() == 0.0
 
 
 def connect_small(address: tuple[str, int], timeout: float, buffer: int = 8_192) -> socket.socket:

@@ -15,6 +15,7 @@ from websockets.frames import Frame, Opcode
 import tieline
 from tests.kits.certificates import Certificates
 from tests.kits.dial import Dial, dial, open_socket
+from tests.kits.interpreted import replaces_methods
 from tests.kits.patience import PATIENCE_S, until
 from tests.kits.websocket import WebSocketDial
 from tieline import Settings
@@ -231,6 +232,7 @@ def test_the_goodbye_travels_through_every_layer(certificates: Certificates) -> 
             assert isinstance(frame, Frame) and frame.opcode is Opcode.CLOSE
 
 
+@replaces_methods
 def test_a_fault_with_one_connection_does_not_stop_the_others(
     broker: BrokerThread, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

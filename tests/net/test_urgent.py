@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from tests.kits.interpreted import skip_if_compiled
 from tieline.conf.schema import Class, Mqtt, Settings
 from tieline.core.broker import Broker
 from tieline.core.client import Connection
+from tieline.native import is_compiled
 from tieline.net import urgent
 from tieline.net.link import Link
 from tieline.net.loop import Loop, Watched
@@ -60,24 +62,33 @@ class Bench:
         self.faults: list[Exception] = []
         self.loop = Loop(self.broker, self._fault)
         self.peers: dict[str, Peer] = {}
-        #: ("read", client, bytes), ("write", client, 0) and ("look", "", 0), in order.
-        self.story: list[tuple[str, str, int]] = []
+        self._story: list[tuple[str, str, int]] = []
         #: Called before each chunk is handed to the core.
         self.before: Callable[[str], None] | None = None
+        if not is_compiled():
+            self._spy(monkeypatch)
+
+    @property
+    def story(self) -> list[tuple[str, str, int]]:
+        """("read", client, bytes), ("write", client, 0) and ("look", "", 0), in order."""
+        skip_if_compiled()
+        return self._story
+
+    def _spy(self, monkeypatch: pytest.MonkeyPatch) -> None:
         receive, flush, look = self.broker.receive, Link.flush, self.loop._urgent.look
 
         def spy_receive(conn: Connection, data: bytes, now: float) -> None:
             if self.before is not None:
                 self.before(conn.peer)
-            self.story.append(("read", conn.peer, len(data)))
+            self._story.append(("read", conn.peer, len(data)))
             receive(conn, data, now)
 
         def spy_flush(link: Link, now: float) -> None:
-            self.story.append(("write", link.conn.peer, 0))
+            self._story.append(("write", link.conn.peer, 0))
             flush(link, now)
 
         def spy_look(now: float) -> None:
-            self.story.append(("look", "", 0))
+            self._story.append(("look", "", 0))
             look(now)
 
         monkeypatch.setattr(self.broker, "receive", spy_receive)

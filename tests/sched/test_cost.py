@@ -10,12 +10,11 @@ from typing import Any, Final, get_args
 
 import pytest
 
-import tieline.sched.feedback
-import tieline.sched.orders  # noqa: F401 - both register their policies
 from tests.kits.check_policy import Link
 from tests.kits.lines import counting
 from tieline.sched.levels import DEFAULTS, Full, Rules
-from tieline.sched.policy import Policy, make, names
+from tieline.sched.policies import make, names
+from tieline.sched.policy import Policy
 from tieline.sched.ranking import SLACK, Ranking
 
 FEW: Final = 400

@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import tieline.sched.orders  # noqa: F401 - registers what is tested
 from tests.kits.check_policy import Link
 from tests.kits.examples import examples
 from tieline.sched.levels import DEFAULTS, Rules
-from tieline.sched.policy import make
+from tieline.sched.policies import make
 from tieline.sched.waiting import Waiting
 
 #: What each policy sorts flows by: the head, and the level at which the flow is served.

@@ -11,19 +11,6 @@ from tieline.sched.outflow import FAST, LATER_S, LEAST, MARGIN, SOON_S, Outflow
 PACKET = 1_000
 
 
-class _Outflow(Outflow):
-    def __init__(self, kernel: Kernel, first: int) -> None:
-        super().__init__(first)
-        self._kernel = kernel
-
-    def _count_held(self) -> int:
-        self._kernel.looks += 1
-        return round(self._kernel.held)
-
-    def _round_trip_s(self) -> float:
-        return self._kernel.rtt_s
-
-
 class Kernel:
     """A socket buffer in front of a link: what is written leaves at a rate, and is gone half a round trip later."""
 
@@ -37,7 +24,14 @@ class Kernel:
         self.most = 0.0
         self.delivered = 0.0
         self.looks = 0
-        self.outflow = _Outflow(self, first)
+        self.outflow = Outflow(self, first)
+
+    def count_held(self) -> int:
+        self.looks += 1
+        return round(self.held)
+
+    def round_trip_s(self) -> float:
+        return self.rtt_s
 
     @property
     def held(self) -> float:

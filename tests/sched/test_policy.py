@@ -4,11 +4,10 @@ from functools import partial
 
 import pytest
 
-import tieline.sched.feedback
-import tieline.sched.orders  # noqa: F401 - both register their policies
 from tests.kits.check_policy import Link, check_policy
 from tieline.sched.levels import Rules
-from tieline.sched.policy import Policy, Window, make, names
+from tieline.sched.policies import make, names
+from tieline.sched.policy import Policy, Window
 
 
 def test_every_policy_is_known_by_its_name() -> None:

@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-import tieline.sched.feedback
-import tieline.sched.orders  # noqa: F401 - both register their policies
 from tests.kits.check_policy import Link
 from tieline.sched.levels import DEFAULTS, Full, Rules
-from tieline.sched.policy import Policy, make
+from tieline.sched.policies import make
+from tieline.sched.policy import Policy
 
 
 def ruled(full: Full) -> Rules:

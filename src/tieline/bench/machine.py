@@ -9,6 +9,7 @@ from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from tieline.native import is_compiled
 from tieline.version import __version__
 
 _GIT_S = 5
@@ -57,9 +58,15 @@ def _field(path: str, name: str) -> str:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith(name)), "")
 
 
+def own_version() -> str:
+    """Our version, whether its hot modules are compiled, and Python's version."""
+    how = " compiled" if is_compiled() else ""
+    return f"{__version__}{how} on Python {platform.python_version()}"
+
+
 def versions(*libraries: str) -> dict[str, str]:
     """Our version and Python's, and those of the libraries that are installed."""
-    found = {"tieline": f"{__version__} on Python {platform.python_version()}"}
+    found = {"tieline": own_version()}
     for name in libraries:
         with suppress(PackageNotFoundError):
             found[name] = version(name)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 import typer
 
 from tieline.cli.trouble import Trouble
+from tieline.native import is_compiled
+from tieline.version import __version__
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -85,8 +87,15 @@ def doctor(
 
 def _runtime() -> Iterator[Line]:
     yield Line("python", ".".join(map(str, sys.version_info[:3])), sys.executable)
+    yield _broker()
     yield _java()
     yield from map(_package, NEEDED)
+
+
+def _broker() -> Line:
+    if is_compiled():
+        return Line("broker", __version__, "compiled: its hot modules are machine code")
+    return Line("broker", __version__, "plain Python: 'make compile' makes machine code of its hot modules")
 
 
 def _java() -> Line:

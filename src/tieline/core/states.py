@@ -15,7 +15,7 @@ from tieline.wire.errors import Violation
 from tieline.wire.packet_type import PacketType
 
 
-class Illegal(RuntimeError):
+class Illegal(Exception):
     """A step that no table has: a bug of ours."""
 
 

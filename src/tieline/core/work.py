@@ -7,10 +7,8 @@ connection stops when enough was done since it began, and goes on after the othe
 
 from __future__ import annotations
 
-from typing import Final
-
 #: Units that one connection may cause in one turn.
-WORK_PER_TURN: Final = 20_000
+WORK_PER_TURN = 20_000
 
 
 class Work:

@@ -7,8 +7,8 @@ import socket
 from typing import TYPE_CHECKING
 
 from tieline.net.layer import LayerError
-from tieline.net.outq import OutQueue
-from tieline.sched.outflow import FAST, LEAST
+from tieline.net.outq import SocketBuffer
+from tieline.sched.outflow import FAST, LEAST, Outflow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,7 +69,7 @@ class Link:
         self._unsent: memoryview | bytes = b""
         self.events = _IN
         self._appetite = READ
-        self._outq = OutQueue(sock, LEAST if loop.broker.priorities.always_matter else FAST)
+        self._outq = Outflow(SocketBuffer(sock), LEAST if loop.broker.priorities.always_matter else FAST)
         #: A timer will look at the kernel's share again.
         self._is_waiting = False
         #: In the set that is looked at after every chunk.

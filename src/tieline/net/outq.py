@@ -7,8 +7,6 @@ from array import array
 from fcntl import ioctl
 from socket import IPPROTO_TCP, socket
 
-from tieline.sched.outflow import LEAST, Outflow
-
 _SIOCOUTQ = 0x5411
 _TCP_INFO = 11
 #: tcpi_min_rtt, in microseconds: its place in the structure, which has not changed since Linux 4.6.
@@ -16,22 +14,23 @@ _MIN_RTT_AT = 148
 _INFO_BYTES = 152
 
 
-class OutQueue(Outflow):
+class SocketBuffer:
     """One socket's share in the kernel."""
 
     __slots__ = ("_fd", "_sock")
 
-    def __init__(self, sock: socket, first: int = LEAST) -> None:
-        super().__init__(first)
+    def __init__(self, sock: socket) -> None:
         self._sock = sock
         self._fd = sock.fileno()
 
-    def _count_held(self) -> int:
+    def count_held(self) -> int:
+        """Bytes unsent and in flight."""
         answer = array("i", (0,))
         ioctl(self._fd, _SIOCOUTQ, answer)
         return answer[0]
 
-    def _round_trip_s(self) -> float:
+    def round_trip_s(self) -> float:
+        """The smallest round trip that the kernel has seen; 0 where it does not know."""
         try:
             info = self._sock.getsockopt(IPPROTO_TCP, _TCP_INFO, _INFO_BYTES)
         except OSError:

@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from tieline.sched.levels import LEVELS, URGENT, Patience, Rules
-from tieline.sched.policy import EVERY, GROUPS, Policy, Window, first, register
+from tieline.sched.policy import EVERY, GROUPS, Policy, Window, first
 from tieline.sched.ranking import Key
 from tieline.sched.waiting import Flow, Waiting
 
@@ -65,7 +65,6 @@ def _patience(rules: Rules) -> list[float]:
     return waits
 
 
-@register
 class Feedback(Policy[E]):
     """Level, heat, and a floor for everyone."""
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TypeVar
 
 from tieline.sched.levels import URGENT
-from tieline.sched.policy import Ranked, register
+from tieline.sched.policy import Ranked
 from tieline.sched.ranking import Key
 from tieline.sched.waiting import Flow
 
 E = TypeVar("E")
 
 
-@register
 class Fifo(Ranked[E]):
     """In the order of arrival: what every other broker does."""
 
@@ -23,7 +22,6 @@ class Fifo(Ranked[E]):
         return (flow.head.order,)
 
 
-@register
 class Taxonomy(Ranked[E]):
     """By the importance that topic rules give to the content, first come first served inside it.
 
@@ -37,7 +35,6 @@ class Taxonomy(Ranked[E]):
         return (-flow.head.taxon, flow.head.order)
 
 
-@register
 class Strict(Ranked[E]):
     """Highest level first, first come first served inside a level, no floor."""
 
@@ -48,7 +45,6 @@ class Strict(Ranked[E]):
         return (-flow.level, flow.head.order)
 
 
-@register
 class Heat(Ranked[E]):
     """The heat paper's order: urgent above all, then topics with more subscribers, then shallower ones."""
 
@@ -60,7 +56,6 @@ class Heat(Ranked[E]):
         return (-(flow.level == URGENT), -head.heat, head.depth, head.order)
 
 
-@register
 class Edf(Ranked[E]):
     """Earliest deadline first: arrival plus the class's deadline."""
 

@@ -18,6 +18,8 @@ a link that is simulated (:mod:`tieline.sim.port`).
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from tieline.sched.congestion import UNKNOWN, Path
 
 #: Least that a receiver is given.
@@ -40,10 +42,21 @@ LATER_S = 0.1
 SPAN_S = 0.05
 
 
+class Buffer(Protocol):
+    """Where bytes wait after they were given: it knows how many, and how far away the receiver is."""
+
+    def count_held(self) -> int:
+        """How many bytes were given and have not arrived, or are not known to have."""
+
+    def round_trip_s(self) -> float:
+        """The smallest round trip seen; 0 when unknown."""
+
+
 class Outflow:
     """What one receiver has been given and has not taken yet."""
 
     __slots__ = (
+        "_buffer",
         "_grew",
         "_held",
         "_left_grown",
@@ -56,7 +69,8 @@ class Outflow:
         "written",
     )
 
-    def __init__(self, first: int = LEAST) -> None:
+    def __init__(self, buffer: Buffer, first: int = LEAST) -> None:
+        self._buffer = buffer
         #: Bytes written since the last look, and up to then; the owner counts the former.
         self.written = 0
         self._total = 0
@@ -75,14 +89,6 @@ class Outflow:
         self._grew = 0.0
         self.path = UNKNOWN
 
-    def _count_held(self) -> int:
-        """How many bytes were given and have not arrived, or are not known to have."""
-        raise NotImplementedError
-
-    def _round_trip_s(self) -> float:
-        """The smallest round trip seen; 0 when unknown."""
-        raise NotImplementedError
-
     def probe(self) -> None:
         """Right after a write: a receiver that has taken a good piece by now may have twice as much.
 
@@ -94,7 +100,7 @@ class Outflow:
         self._set_due()
 
     def _ask(self) -> None:
-        self._held = self._count_held()
+        self._held = self._buffer.count_held()
         if self._held <= self.written:
             # nothing is left of what was there before, so it may have been idle: how much left in that time says how
             # much there was to send, not how much could be
@@ -136,7 +142,7 @@ class Outflow:
         if gone >= self.allowance:
             # all of it left, and quickly: it may have more.  Only twice as much, since it may have gone no further than
             # into the receiver's own buffer
-            if now - self._grew <= max(AHEAD_S, MARGIN * self._round_trip_s()):
+            if now - self._grew <= max(AHEAD_S, MARGIN * self._buffer.round_trip_s()):
                 self.allowance = min(2 * self.allowance, MOST)
             self._grew = now
             self._left_grown = left
@@ -156,5 +162,5 @@ class Outflow:
         """Note a rate at which the kernel got rid of bytes that it held all the time: that of the link."""
         old = self.path
         smooth = rate if old is UNKNOWN else old.rate + (rate - old.rate) / 2
-        self.path = path = Path(rtt_s=self._round_trip_s(), rate=max(0.0, smooth))
+        self.path = path = Path(rtt_s=self._buffer.round_trip_s(), rate=max(0.0, smooth))
         self.allowance = int(max(LEAST, path.rate * AHEAD_S, MARGIN * path.rate * path.rtt_s))

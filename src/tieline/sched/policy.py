@@ -22,10 +22,10 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from enum import IntEnum
-from typing import Any, ClassVar, Final, Generic, TypeVar
+from typing import ClassVar, Final, Generic, TypeVar
 
 from tieline.sched.levels import LEVELS, URGENT, Patience, Rules
 from tieline.sched.ranking import Key, Ranking
@@ -33,7 +33,6 @@ from tieline.sched.victims import Victims
 from tieline.sched.waiting import Flow, Waiting
 
 E = TypeVar("E")
-P = TypeVar("P", bound="Policy[Any]")
 
 
 class Window(IntEnum):
@@ -269,22 +268,3 @@ def first(rankings: list[Ranking[Flow[E]]], groups: Iterable[int]) -> Flow[E] | 
             if top is not None and (best is None or top[0] < best[0]):
                 best = top
     return None if best is None else best[2]
-
-
-_REGISTRY: dict[str, Callable[[Rules | None], Policy[Any]]] = {}
-
-
-def register(policy: type[P]) -> type[P]:
-    """Make a policy known by its name."""
-    _REGISTRY[policy.name] = policy
-    return policy
-
-
-def names() -> list[str]:
-    """Every policy that can be configured."""
-    return sorted(_REGISTRY)
-
-
-def make(name: str, rules: Rules | None = None) -> Policy[Any]:
-    """A policy by its name."""
-    return _REGISTRY[name](rules)

@@ -25,19 +25,20 @@ WRITES_PER_TURN = 4
 LINGER_S = 2.0
 
 
-class _Held(Outflow):
+class _EndpointBuffer:
     """The share of an endpoint that stands for the kernel."""
 
     __slots__ = ("_end",)
 
-    def __init__(self, end: Endpoint, first: int) -> None:
-        super().__init__(first)
+    def __init__(self, end: Endpoint) -> None:
         self._end = end
 
-    def _count_held(self) -> int:
+    def count_held(self) -> int:
+        """Bytes that the other end does not have yet."""
         return self._end.held
 
-    def _round_trip_s(self) -> float:
+    def round_trip_s(self) -> float:
+        """As the link is made."""
         return self._end.round_trip_s
 
 
@@ -63,7 +64,7 @@ class Port:
         self.conn = conn
         #: Bytes that are encoded and not in the endpoint; while there are any, the core is not asked for more.
         self._unsent: memoryview | bytes = b""
-        self._outflow = _Held(end, LEAST if node.broker.priorities.always_matter else FAST)
+        self._outflow = Outflow(_EndpointBuffer(end), LEAST if node.broker.priorities.always_matter else FAST)
         #: What has arrived may be read.
         self.is_reading = True
         #: A timer will look at the endpoint's share again.

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.crashing import Scene
+from tests.kits.interpreted import replaces_methods
 from tests.kits.world import Client, payloads
 from tieline.core import work
 from tieline.core.account import Drop
@@ -258,6 +259,7 @@ def test_clients_wait_while_there_is_much_to_be_routed(scene: Scene, monkeypatch
     other.expect(Puback, packet_id=1)
 
 
+@replaces_methods
 def test_a_fault_with_one_message_does_not_hold_up_the_others(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     subscriber = scene.subscribe(scene.clean("s"), qos=0)
     publisher = scene.kept("p")

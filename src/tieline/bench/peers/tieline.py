@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import platform
 import sys
 from typing import ClassVar
 
+from tieline.bench.machine import own_version
 from tieline.bench.peers.peer import Peer, Place
-from tieline.version import __version__
 
 
 class Tieline(Peer):
@@ -19,8 +18,8 @@ class Tieline(Peer):
     has_store: ClassVar[bool] = True
 
     def version(self) -> str | None:
-        """Version, and the Python it runs on: both decide the speed."""
-        return f"{__version__} on Python {platform.python_version()}"
+        """Version, whether it is compiled, and the Python it runs on: all three decide the speed."""
+        return own_version()
 
     def command(self, place: Place) -> list[str]:
         """Default settings, a listener for each port."""

@@ -26,9 +26,9 @@ from tieline.wire.topics import split_share
 
 #: Counts at a time, and pairs of publisher and topic in one of them; what has no room is counted without its name.
 MOST_COUNTS: Final = 4
-MOST_FLOWS: Final = 50_000
+MOST_FLOWS = 50_000
 #: Flows and subscriptions in one portion of an answer.
-PORTION: Final = 1_000
+PORTION = 1_000
 
 
 class DemandError(ValueError):

@@ -169,7 +169,7 @@ class Chunks:
     def take(self, conn: Connection, data: bytes, now: float) -> None:
         """Handle every complete packet in a chunk; raises ProtocolError for the first one that is wrong."""
         partial, pos = conn.partial, 0
-        if conn.hold is not None:
+        if _is_held(conn):
             partial.add(data)
             return
         if partial:
@@ -202,7 +202,7 @@ class Chunks:
                 pos = self._first_packet.take(conn, data, now)
             except Again:
                 pos = 0
-        if conn.state is CONNECTED and conn.hold is None:
+        if conn.state is CONNECTED and not _is_held(conn):
             pos = self._converse(conn, data, pos, now)
             if conn.control_bytes > MAX_UNREAD and conn.hold is None:
                 self._holds.suspend(conn, Hold.NOT_READING, now)
@@ -472,6 +472,11 @@ class Chunks:
         if conn.verdicts:
             conn.verdicts.clear()
         return end + extra
+
+
+def _is_held(conn: Connection) -> bool:
+    """Whether packets wait; a call, because what one packet causes changes it behind the back of a type checker."""
+    return conn.hold is not None
 
 
 def _needed(conn: Connection, data: bytes, pos: int) -> int:

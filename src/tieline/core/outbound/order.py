@@ -17,9 +17,9 @@ from tieline.core.client import Connection, Session
 from tieline.core.message import Queued
 from tieline.core.receiver import Entry
 from tieline.core.routing.priorities import Priorities
-from tieline.sched import feedback, orders  # noqa: F401 - they register themselves
 from tieline.sched.levels import URGENT, Patience
-from tieline.sched.policy import Window, make
+from tieline.sched.policies import make
+from tieline.sched.policy import Window
 from tieline.sched.queue import Queue
 
 #: One place in the in-flight window of eight is kept for urgent messages.

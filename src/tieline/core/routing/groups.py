@@ -92,7 +92,7 @@ class _Part(Group):
     __slots__ = ()
 
     def __init__(self, whole: Group, members: dict[Receiver, Grant]) -> None:
-        super().__init__(*whole.share)
+        super().__init__(whole.share.name, whole.share.filter)
         self.whole = whole
         self.members = members
 

@@ -19,8 +19,8 @@ for it.
 from __future__ import annotations
 
 from heapq import heappush, heapreplace, nlargest
-from math import isfinite
-from typing import Final
+from math import inf, isfinite
+from typing import Any, Final
 
 from tieline.match.filters import FilterTree
 from tieline.match.names import tree_bytes
@@ -29,8 +29,8 @@ from tieline.wire.text import MAXIMUM
 from tieline.wire.topics import check_filter
 
 #: Entries of one table, and what they may take in memory, about.
-MOST_ENTRIES: Final = 100_000
-MOST_BYTES: Final = 67_108_864
+MOST_ENTRIES = 100_000
+MOST_BYTES = 67_108_864
 #: The most that is shown of one.
 MOST_SHOWN: Final = 1_000
 #: How long a table may hold, in seconds, and how long it does unless it says so.
@@ -71,16 +71,16 @@ class HeatTable:
     def __repr__(self) -> str:
         return f"<HeatTable {len(self._topics)} topics, {len(self._written)} filters>"
 
-    def add(self, filter_: str, heat: float) -> None:
+    def add(self, filter_: str, heat: object) -> None:
         """Say how hot a topic is, or all topics of a filter, once; raises HeatError, and then nothing was said."""
         if isinstance(heat, bool) or not isinstance(heat, int | float):
             raise HeatError(f'the heat of "{shown(filter_)}" is no number')
-        if not _is_heat(heat):
+        number = _as_float(heat)
+        if not (isfinite(number) and number >= 0):
             raise HeatError(f'the heat of "{shown(filter_)}" is not a finite number from zero up')
         self._check(filter_)
         is_filter = "+" in filter_ or "#" in filter_
         known = self._written if is_filter else self._topics
-        heat = float(heat)
         if filter_ in known:
             raise HeatError(f'"{shown(filter_)}" is in the table twice')
         if len(self) >= MOST_ENTRIES:
@@ -88,13 +88,13 @@ class HeatTable:
         self._bytes += tree_bytes(filter_) if is_filter else _TOPIC_BYTES + len(filter_)
         if self._bytes > MOST_BYTES:
             raise HeatError(f"the table takes more than {MOST_BYTES >> 20} MiB of memory: fewer or shorter filters")
-        known[filter_] = heat
+        known[filter_] = number
         if is_filter:
-            self._filters.put(filter_, (_rank(filter_), heat))
+            self._filters.put(filter_, (_rank(filter_), number))
         if len(self._hottest) < MOST_SHOWN:
-            heappush(self._hottest, (heat, filter_))
-        elif heat > self._hottest[0][0]:
-            heapreplace(self._hottest, (heat, filter_))
+            heappush(self._hottest, (number, filter_))
+        elif number > self._hottest[0][0]:
+            heapreplace(self._hottest, (number, filter_))
 
     def _check(self, filter_: str) -> None:
         try:
@@ -125,11 +125,11 @@ class HeatTable:
         return [(filter_, heat) for heat, filter_ in nlargest(most, self._hottest)]
 
 
-def _is_heat(number: float) -> bool:
+def _as_float(number: Any) -> float:
     try:
-        return isfinite(number) and number >= 0
+        return float(number)
     except OverflowError:  # a whole number larger than any float
-        return False
+        return inf
 
 
 def _rank(filter_: str) -> bytes:

@@ -7,7 +7,6 @@ retain flag kept if one of them asks for it ([MQTT-3.3.4-2], [MQTT-3.3.4-3]; 3.3
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 
 from tieline.core.receiver import Grant, Held, Receiver
 from tieline.core.routing.groups import Group
@@ -123,7 +122,7 @@ class Route:
         #: Whether anybody may get a message.
         self.has_receivers = bool(grants or groups or conditions)
         #: Live subscribers of the topic, as the heat paper counts them; a route is forgotten when they change.
-        self.heat: float = len(grants) + sum(len(group.members) for group in groups)
+        self.heat = 0.0 + len(grants) + sum(len(group.members) for group in groups)
         #: The heat was given from outside, and deliveries do not add to it.
         self.is_given = False
         if conditions is not None:
@@ -137,7 +136,7 @@ class Route:
 
     def given(self, heat: float) -> Route:
         """The same route for a topic with a heat from outside."""
-        route = copy(self)
+        route = Route(self.grants, self.groups, self.level, self.conditions)
         route.heat = heat
         route.is_given = True
         return route
