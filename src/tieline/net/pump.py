@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import asyncio
 import selectors
+from collections import deque
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tieline.net.loop import Loop
@@ -40,16 +41,17 @@ class PumpedLoop(asyncio.SelectorEventLoop):
         for _ in range(ITERATIONS):
             self.call_soon(self.stop)
             self.run_forever()
-            if not self.is_due:
+            if not self.waiting:
                 break
 
     @property
-    def is_due(self) -> bool:
-        """Whether callbacks wait for an iteration; no descriptor is ready on their account.
+    def waiting(self) -> deque[Any]:
+        """The callbacks that wait for an iteration; no descriptor is ready on their account.
 
         asyncio has no public name for this; the attribute has been the same since Python 3.4.
         """
-        return bool(self._ready)  # type: ignore[attr-defined]
+        callbacks: deque[Any] = self._ready  # type: ignore[attr-defined]
+        return callbacks
 
 
 class _Asyncio:
@@ -58,9 +60,12 @@ class _Asyncio:
     def __init__(self, aio: PumpedLoop) -> None:
         self._aio = aio
         self.fd = aio.fileno()
+        #: It has had iterations since this was last cleared: what happens inside asyncio may have happened.
+        self.has_stepped = True
 
     def handle(self, events: int, now: float, is_alone: bool) -> None:
         """A few iterations."""
+        self.has_stepped = True
         self._aio.step()
 
 
@@ -68,21 +73,27 @@ def pump(loop: Loop, aio: PumpedLoop, until: asyncio.Event) -> None:
     """Call turns until the event is set, which happens inside asyncio."""
     beside = _Asyncio(aio)
     loop.watch(beside)
-    timers = loop.broker.timers
+    timers, changed = loop.broker.timers, loop.broker.delivery.changed
+    waiting = aio.waiting
     next_step = wake = 0.0
     try:
-        while not until.is_set():
+        while True:
             now = monotonic()
             if now >= next_step:
-                aio.step()
+                beside.handle(0, now, False)
                 next_step = now + STEP_S
-            if now >= wake or timers.is_changed or loop.broker.dirty:
+            if beside.has_stepped:
+                # a message that comes alone pays for every look, and nobody but asyncio sets the event
+                beside.has_stepped = False
+                if until.is_set():
+                    break
+            if now >= wake or timers.is_changed or changed.connections:
                 loop.catch_up()
                 timers.is_changed = False
                 due_s = loop.due_s()
                 wake = next_step if due_s is None else min(next_step, now + due_s)
-            loop.turn(0.0 if aio.is_due or until.is_set() else max(0.0, wake - now))
-            if aio.is_due:
-                aio.step()
+            loop.turn(0.0 if waiting else max(0.0, wake - now))
+            if waiting:
+                beside.handle(0, now, False)
     finally:
         loop.forget(beside)
