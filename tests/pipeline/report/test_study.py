@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -153,8 +153,9 @@ def test_an_empty_lake_and_no_lake(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(find_browser() is None, reason="no Chromium on this machine")
 @pytest.mark.usefixtures("command", "known")
-def test_pdf(lake: Path, tmp_path: Path) -> None:
+def test_pdf(lake: Path, tmp_path: Path, need: Callable[[str], str]) -> None:
+    if find_browser() is None:
+        need("chromium")
     assert _run("--lake", lake, "--out", tmp_path / "report.html", "--pdf") == 0
     assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF-")
