@@ -32,6 +32,7 @@ def by_peer(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
     return found
 
 
+@pytest.mark.slow  # half a minute; CI runs it before the others
 def test_ingest(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ingest, "_TASKS", 2)  # a task takes longer to start than so few records to read
     rows = ingest.rows()
@@ -41,6 +42,7 @@ def test_ingest(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert set(found) == set(ingest.PEERS)
 
 
+@pytest.mark.slow
 def test_match(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # on so few events the join takes no time that could be told from the rest
     monkeypatch.setattr(ranges, "extrapolated", lambda _sizes, times, _size: max(times))
