@@ -128,6 +128,31 @@ def test_lines_that_do_not_fit_are_counted_and_told() -> None:
     ]
 
 
+def test_lines_that_cannot_be_written_are_counted_and_told() -> None:
+    class Full(StringIO):
+        is_full = True
+
+        def write(self, text: str) -> int:
+            if self.is_full:
+                raise OSError("no space left on device")
+            return super().write(text)
+
+    output = Full()
+    writer = logs.LineWriter(output, logging.Formatter("%(message)s"))
+    logs.log.handlers = [writer]
+    logs.log.setLevel("INFO")
+    logs.log.info("one")
+    logs.log.info("two")
+    writer.write()
+    output.is_full = False
+    logs.log.info("three")
+    writer.write()
+    assert output.getvalue().splitlines() == [
+        "three",
+        "2 log lines were lost: the log could not be written fast enough",
+    ]
+
+
 def test_a_slow_terminal_does_not_stop_the_broker(monkeypatch: pytest.MonkeyPatch) -> None:
     class Stuck:
         """A terminal on which somebody pressed Ctrl-S."""

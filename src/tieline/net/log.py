@@ -88,13 +88,15 @@ class LineWriter(logging.Handler):
     def write(self) -> None:
         """Write every line that waits."""
         while self._lines:
-            # no more than a pipe holds: what a reader has not taken still counts as waiting
+            # not all at once: what a slow reader has not taken still counts as waiting
             some = [self._lines.popleft() for _ in range(min(len(self._lines), _AT_ONCE))]
             try:
                 self._output.write("\n".join(some) + "\n")
                 self._output.flush()
             except (OSError, ValueError):
-                return  # whoever read the log has gone; there is nobody to tell
+                # whoever read the log has gone, or the disk is full: told if a line can be written again
+                self.lost += len(some)
+                return
 
     def _run(self) -> None:
         while not self._is_ending.is_set():
