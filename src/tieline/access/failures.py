@@ -28,7 +28,7 @@ class Failures:
     """Counts of failed logins."""
 
     def __init__(self, allowed: int | NoLimit, most: int = MOST) -> None:
-        """``allowed`` per period."""
+        """Lock out after ``allowed`` failures in a period; remember ``most`` addresses and as many users."""
         self._is_off = allowed == "none"
         self._allowed = 0.0 if allowed == "none" else float(allowed)
         self._most = most
@@ -52,7 +52,7 @@ class Failures:
         return None
 
     def failed(self, address: str, user: str, now: float) -> None:
-        """A login failed."""
+        """Count a failed login against its address, and against its user unless known to come from there."""
         if self._is_off:
             return
         self._add(self._addresses, address, now)

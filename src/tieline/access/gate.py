@@ -38,10 +38,10 @@ class Memory(Protocol):
         """The user; None when they are not known."""
 
     def keep(self, login: Login, user: str, now: float) -> None:
-        """They were right."""
+        """Remember that the name and password of a login were right, and whose they are."""
 
     def clear(self) -> None:
-        """Users have changed."""
+        """Forget every answer, because users or passwords have changed."""
 
 
 class Gate:
@@ -92,15 +92,12 @@ class Gate:
         return Pending(token) if verdict is None else verdict
 
     def publish(self, login: Login, topic: str) -> Verdict:
-        """By the rules."""
         return self.rules.publish(login, topic)
 
     def subscribe(self, login: Login, filter_: str) -> Verdict:
-        """By the rules."""
         return self.rules.subscribe(login, filter_)
 
     def may(self, action: Action, user: str | None, client_id: str, topic: str) -> bool:
-        """By the rules."""
         return self.rules.may(action, user, client_id, topic)
 
     def explain(self, action: Action, user: str | None, client_id: str, topic: str) -> Allowed | Refused:

@@ -18,7 +18,7 @@ from tieline.conf.schema import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """One setting."""
+    """A setting as the reference page and the JSON Schema describe it."""
 
     name: str
     #: What it takes, as the end of the sentence "it takes …".

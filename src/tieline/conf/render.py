@@ -52,7 +52,7 @@ def default_toml() -> str:
 
 
 def reference_markdown() -> str:
-    """The reference page."""
+    """The page of the documentation that lists every setting."""
     parts = [_INTRODUCTION]
     for table in tables():
         title = f"`{table.heading}`" if table.name else "Top level"

@@ -117,11 +117,11 @@ class Everyone:
         return Allowed()
 
     def publish(self, login: Login, topic: str) -> Verdict:
-        """Allow it."""
+        """Allow every topic to everybody."""
         return Allowed()
 
     def subscribe(self, login: Login, filter_: str) -> Verdict:
-        """Allow it."""
+        """Allow every filter to everybody."""
         return Allowed()
 
 

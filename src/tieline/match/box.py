@@ -21,7 +21,7 @@ ANY = (-math.inf, math.inf)
 
 
 class Box(NamedTuple):
-    """A closed box."""
+    """A product of closed intervals, one for each attribute."""
 
     lo: tuple[float, ...]
     hi: tuple[float, ...]

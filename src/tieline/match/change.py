@@ -76,7 +76,7 @@ class LastValues:
             self._memory.kept -= 1
 
     def clear(self) -> None:
-        """The subscription ends."""
+        """Forget every topic, because the subscription ends."""
         self._memory.kept -= len(self._by_topic)
         self._by_topic.clear()
 

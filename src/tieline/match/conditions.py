@@ -18,11 +18,11 @@ from tieline.match.where import Predicate
 
 
 class Asker(Protocol):
-    """Who asks."""
+    """Whoever is found when a message meets its condition."""
 
     @property
     def predicate(self) -> Predicate:
-        """What for."""
+        """The condition that a message has to meet."""
 
     @property
     def last(self) -> LastValues | None:
@@ -77,7 +77,7 @@ class Conditions(Generic[A]):
         return 1 + len(self._scanned) + len(self._numbers) // BOXES_PER_EFFORT
 
     def add(self, asker: A) -> None:
-        """One more condition."""
+        """Take in whoever asks, with its condition."""
         condition, boxes, is_exact = narrow(asker.predicate, self.event)
         if boxes is None:
             self._scanned[asker] = condition
@@ -106,7 +106,7 @@ class Conditions(Generic[A]):
             self._few.clear()
 
     def remove(self, asker: A) -> None:
-        """Forget a condition."""
+        """Forget whoever asked, with its condition."""
         if asker in self._scanned:
             del self._scanned[asker]
             return

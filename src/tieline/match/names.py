@@ -30,7 +30,6 @@ class NameTree(LevelTree[T]):
     __slots__ = ()
 
     def clear(self) -> None:
-        """Forget every name."""
         self._root = Node()
         self._size = 0
 

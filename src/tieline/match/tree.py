@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Node(Generic[T]):
-    """One level."""
+    """One level of names, with what stands there and the levels below."""
 
     __slots__ = ("children", "value")
 

@@ -23,7 +23,7 @@ class Beside(Protocol):
         """The broker is about to serve: begin, or raise an OSError that says why not."""
 
     async def stop(self) -> None:
-        """The broker ends."""
+        """End whatever was begun, because the broker is about to end."""
 
 
 class Inquiries:
@@ -33,7 +33,7 @@ class Inquiries:
         self._waiting: dict[int, Done] = {}
 
     def admit(self, server: Server, login: Login, done: Done) -> None:
-        """Who is this?"""
+        """Ask who a login is; ``done`` hears the verdict, at once or later."""
         if server.door is not None:
             verdict = server.door.gate.admit(login, done)
             if verdict is not None:

@@ -60,7 +60,7 @@ class Stack:
         self._inner = inner
 
     def received(self, data: bytes) -> bytes:
-        """Outside in."""
+        """Take what has arrived through the outer layer, then through the inner one."""
         try:
             inside = self._outer.received(data)
         except LayerError as error:
@@ -69,7 +69,7 @@ class Stack:
         return self._inner.received(inside) if inside else b""
 
     def wrap(self, data: bytes) -> bytes:
-        """Inside out."""
+        """Wrap in the inner layer first, because the outer one travels outside."""
         return self._outer.wrap(self._inner.wrap(data))
 
     def pending(self) -> bytes:
@@ -83,7 +83,6 @@ class Stack:
 
     @property
     def has_pending(self) -> bool:
-        """Either."""
         return self._outer.has_pending or self._inner.has_pending
 
     def farewell(self) -> bytes:
@@ -98,5 +97,4 @@ class Stack:
 
     @property
     def is_over(self) -> bool:
-        """Either was ended."""
         return self._outer.is_over or self._inner.is_over

@@ -299,7 +299,7 @@ class Link:
         self._loop.broker.closed(self.conn, now)
 
     def abort(self, now: float) -> None:
-        """Close at once."""
+        """Close without a farewell and without waiting for what is still to be written."""
         if self.fd < 0:
             return
         self._loop.forget(self)

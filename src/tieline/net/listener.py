@@ -34,7 +34,7 @@ class ListenError(Exception):
 
 
 class ListeningSocket:
-    """One bound address."""
+    """A bound address, from which connections that fit the limits are accepted."""
 
     def __init__(self, loop: Loop, conf: Listener) -> None:
         self._loop = loop
@@ -58,7 +58,7 @@ class ListeningSocket:
         self._loop.broker.allowances.listeners[self._name] = conf
 
     def handle(self, events: int, now: float, is_alone: bool) -> None:
-        """Accept a batch."""
+        """Accept as many connections as one turn allows; the others wait in the kernel."""
         for _ in range(ACCEPTS_PER_TURN):
             try:
                 sock, address = self._sock.accept()

@@ -64,7 +64,7 @@ class _Asyncio:
         self.has_stepped = True
 
     def handle(self, events: int, now: float, is_alone: bool) -> None:
-        """A few iterations."""
+        """Let asyncio run a few iterations, because something is ready for it."""
         self.has_stepped = True
         self._aio.step()
 

@@ -90,7 +90,7 @@ class Tls:
         return user_of(self._object.getpeercert(), source)
 
     def wrap(self, data: bytes) -> bytes:
-        """Encrypt."""
+        """Encrypt bytes, after whatever the handshake still had to say."""
         if data:
             self._object.write(data)
         return self._outgoing.read()

@@ -96,7 +96,6 @@ class Urgent:
         self._epoll.modify(fd, events)
 
     def close(self) -> None:
-        """The loop ends."""
         self._epoll.close()
 
     def _settle(self) -> None:

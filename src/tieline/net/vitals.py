@@ -27,13 +27,12 @@ class Vitals:
         self._timer: Timer | None = None
 
     def start(self, timers: Timers) -> None:
-        """Begin to measure."""
+        """Begin to measure, by a timer and by the hooks of the garbage collector."""
         self._timers = timers
         gc.callbacks.append(self._on_gc)
         self._again(monotonic())
 
     def stop(self) -> None:
-        """Measure no more."""
         if self._timers is not None:
             self._timers.cancel(self._timer)
             self._timers = None

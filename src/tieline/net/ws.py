@@ -95,7 +95,7 @@ class WebSocket:
         self.is_ready = True
 
     def wrap(self, data: bytes) -> bytes:
-        """One binary frame."""
+        """Put bytes into one binary frame; nothing before the handshake is complete."""
         if self._protocol.state is not State.OPEN:
             return b""
         self._protocol.send_binary(data)

@@ -97,7 +97,7 @@ class Feedback(Policy[E]):
         self._patience = _patience(self.rules)
 
     def key(self, flow: Flow[E]) -> Key:
-        """Heat, depth, arrival."""
+        """The hottest topic first, then the shallowest, then whatever came first."""
         head = flow.head
         return (-head.heat, head.depth, head.order)
 

@@ -18,7 +18,7 @@ class Fifo(Ranked[E]):
     name = "fifo"
 
     def key(self, flow: Flow[E]) -> Key:
-        """Arrival."""
+        """First come, first served."""
         return (flow.head.order,)
 
 
@@ -41,7 +41,7 @@ class Strict(Ranked[E]):
     name = "strict"
 
     def key(self, flow: Flow[E]) -> Key:
-        """Level, then arrival."""
+        """The more urgent level first, and first come, first served inside it."""
         return (-flow.level, flow.head.order)
 
 
@@ -63,6 +63,6 @@ class Edf(Ranked[E]):
     has_floor = True  # an old message's deadline comes before that of every newer one
 
     def key(self, flow: Flow[E]) -> Key:
-        """Deadline, then arrival."""
+        """The earliest deadline first, then whatever came first."""
         head = flow.head
         return (head.since + self.rules.classes[flow.level].deadline_s, head.order)

@@ -158,7 +158,7 @@ class Queue(Generic[E]):
         self.pool.bytes -= size
 
     def clear(self) -> None:
-        """Forget every entry."""
+        """Forget every entry, and give their room back to the pool."""
         self.taken(self.messages, self.bytes)
         self.entries.clear()
         self.blocked.clear()

@@ -109,7 +109,7 @@ class Flow(Generic[E]):
         return self.entries[0]
 
     def append(self, waiting: Waiting[E]) -> None:
-        """An entry arrives."""
+        """Let an entry wait behind all others of its flow."""
         entries = self.entries
         entries.append(waiting)
         if len(entries) <= self.reach:

@@ -124,7 +124,6 @@ class Client:
         end.watch(self._ready)
 
     def subscribe(self, *filters: str, qos: int = 0, **properties: object) -> None:
-        """Ask for messages."""
         wishes = tuple(Subscription(filter=filter_, qos=qos) for filter_ in filters)
         packet_id = self._request_id()
         self._put(Subscribe(packet_id=packet_id, subscriptions=wishes, properties=cast("Properties", properties)))
@@ -157,11 +156,11 @@ class Client:
             self._hang_up()
 
     def stall(self) -> None:
-        """Stop reading."""
+        """Stop reading, so that what the broker sends fills the buffers of the link."""
         self.is_reading = False
 
     def resume(self) -> None:
-        """Read again."""
+        """Read again, beginning with all that waits."""
         self.is_reading = True
         self._ready()
 

@@ -208,7 +208,7 @@ class Port:
         self._node.broker.closed(self.conn, now)
 
     def abort(self, now: float) -> None:
-        """Close at once."""
+        """Close without a farewell and without waiting for what is still to be written."""
         if self.is_closed:
             return
         self.is_closed = True

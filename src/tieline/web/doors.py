@@ -61,7 +61,7 @@ class Broker(Heater, Counter, Protocol):
 
 
 def application(broker: Broker) -> ASGIApp:
-    """The whole application."""
+    """The pages, behind the checks that every request passes."""
     pages = _Pages(broker)
     heat, demand = HeatPage(broker), DemandPage(broker)
     inside = Starlette(
@@ -156,7 +156,7 @@ class _Pages:
         self._taking = asyncio.Lock()
 
     async def metrics(self, request: Request) -> Response:
-        """For Prometheus."""
+        """Answer a Prometheus that scrapes, or say that the broker does not answer."""
         try:
             figures = await self._fresh()
         except TimeoutError:

@@ -118,7 +118,7 @@ class Unparsed:
         return self._size
 
     def add(self, data: bytes) -> None:
-        """More has arrived."""
+        """Keep bytes that have arrived: small ones are joined, large ones stay whole."""
         self._size += len(data)
         if len(data) >= WHOLE_PIECE:
             self._pieces.append(data)
@@ -134,6 +134,5 @@ class Unparsed:
         return data
 
     def clear(self) -> None:
-        """Forget everything."""
         self._pieces.clear()
         self._size = 0

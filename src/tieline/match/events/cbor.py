@@ -85,7 +85,7 @@ def _at(data: object, path: str) -> object:
 
 
 def _no_value(tagged: object, _immutable: bool) -> None:
-    """A tagged item."""
+    """Read a tagged item as nothing, since its tag gives it another meaning than its content has."""
 
 
 def _inside(content: object, _immutable: bool) -> object:

@@ -37,4 +37,4 @@ def declared(attributes: Sequence[Attribute], find: Find) -> list[Value]:
 
 
 def nothing(place: str) -> None:
-    """Finds nothing."""
+    """Find nothing at any place, as in a payload that cannot be read."""

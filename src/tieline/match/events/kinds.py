@@ -47,7 +47,7 @@ def integer(raw: object) -> float:
 
 
 def category(raw: object) -> Value:
-    """A text."""
+    """A text as it stands; anything else is missing."""
     return raw if isinstance(raw, str) else MISSING
 
 

@@ -57,7 +57,7 @@ class Index(Protocol):
         """The ids with a box that covers a box (which is not empty) all by itself."""
 
     def memory(self) -> int:
-        """Bytes, about."""
+        """About how many bytes it occupies."""
 
 
 class Rebuildable(Index, Protocol):

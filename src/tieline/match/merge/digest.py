@@ -45,7 +45,7 @@ class Digest(Protocol):
         """Whether it can be asked about points of so many attributes."""
 
     def encode(self) -> bytes:
-        """As it travels."""
+        """The bytes as which it travels to another broker."""
 
 
 _LEVELS: Final[dict[bytes, Callable[[bytes], Digest]]] = {

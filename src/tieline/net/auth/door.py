@@ -30,7 +30,7 @@ def read_users(settings: Settings) -> passwords.Passwords | None:
 
 
 class Door:
-    """Lets clients in."""
+    """Lets clients in: the gate, and the threads that check passwords for it."""
 
     def __init__(
         self,

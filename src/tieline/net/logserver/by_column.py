@@ -85,7 +85,7 @@ class ByColumn:
         self._wanted = max((_FIELD[name] for name in needed), default=0) + 1
 
     def __call__(self, groups: Sequence[Group], span: Span) -> Found:
-        """As :class:`tieline.net.logserver.batches.Way` says."""
+        """Build the columns of a batch, or leave it to the other way if a record is unusual."""
         try:
             parts, withheld = self._visible(self._taken_apart(groups, span))
             made = [self._column(field, parts) for field in self._schema]

@@ -65,7 +65,7 @@ class ByRow:
         )
 
     def __call__(self, groups: Sequence[Group], span: Span) -> Found:
-        """As :class:`tieline.net.logserver.batches.Way` says."""
+        """Build a batch record by record, which takes every record there is."""
         portions = list(decoded(groups, self._kind, span))
         records: list[Any] = list(chain.from_iterable(portion.records for portion in portions))
         first = portions[0].first

@@ -35,7 +35,7 @@ class Guard:
         self._visitors = visitors
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Answer one request, and let a server that stops end it quietly."""
         try:
             await self._answer(scope, receive, send)
         except asyncio.CancelledError:

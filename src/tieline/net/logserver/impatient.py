@@ -27,7 +27,6 @@ class Impatient(H11Protocol):
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is over."""
         self._calm()
         super().connection_lost(exc)
 

@@ -27,7 +27,7 @@ _HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosni
 
 
 def json(content: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """A small answer."""
+    """An answer that is small enough to be built at once."""
     body = msgspec.json.encode(content) + b"\n"
     return Response(body, status, {**_HEADERS, **(headers or {})}, "application/json")
 

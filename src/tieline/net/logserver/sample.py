@@ -23,7 +23,7 @@ _RECORD: Final = (1, "meter", 1, 1, False, 1, False, 0, "normal", "a/b", b"{}", 
 
 
 class _All:
-    """May see everything."""
+    """A reader who may see everything."""
 
     is_open = True
 

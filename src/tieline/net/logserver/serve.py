@@ -78,7 +78,7 @@ class _Listening(uvicorn.Server):
     ready = ""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to answer."""
+        """Begin to answer, and tell whoever started us that we do."""
         await super().startup(sockets)
         print(self.ready, flush=True)  # noqa: T201 - whoever started us waits for this
 

@@ -12,7 +12,7 @@ class Sight(Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Everything."""
+        """Whether nothing at all is withheld, so that nothing need be asked."""
 
     def record(self, topic: str) -> bool:
         """Messages of a topic?"""

@@ -107,7 +107,7 @@ class Keeper:
                     await self._caught_up.wait()
 
     def detach(self) -> None:
-        """The loop ends."""
+        """Let go of the loop, which ends; the writer process lives on."""
         self.store.detach()
         if self._loop is not None:
             self._loop.after_turn = None

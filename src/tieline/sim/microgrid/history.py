@@ -100,7 +100,7 @@ class _Log:
         self._numbered: dict[str, int] = {}
 
     def append(self, messages: Any) -> Any:
-        """The next rows."""
+        """The next messages as rows of the log, numbered on from the last ones."""
         pa: Any = need("pyarrow")
         compute: Any = need("pyarrow.compute")
         count = messages.num_rows

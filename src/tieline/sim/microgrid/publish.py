@@ -59,7 +59,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where to publish."""
+    """The broker to publish to, and as whom."""
 
     host: str
     port: int
@@ -68,7 +68,7 @@ class Target:
 
 
 def target_of(url: str) -> Target:
-    """Read ``mqtt://[user:password@]host[:port]``."""
+    """Read an address of the form ``mqtt://[user:password@]host[:port]``."""
     parts = urlsplit(url)
     try:
         port = parts.port or 1883
@@ -210,7 +210,7 @@ class _Client:
         self._wait(lambda: not self._under_way, f"{self.client_id} misses acknowledgements")
 
     def leave(self) -> None:
-        """Disconnect."""
+        """Disconnect, and let the sockets be closed at once."""
         self._paho.disconnect()
         self._paho.loop_stop()
         # paho closes its sockets when it is deleted: at once, and not in a circle that is found some day

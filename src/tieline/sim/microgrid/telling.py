@@ -32,7 +32,7 @@ ROOM_S: Final = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Where everything happens."""
+    """The grid, its network and its flow, which everything that happens refers to."""
 
     grid: str
     network: Network
