@@ -15,7 +15,7 @@ COMPILED_TESTS := $(addprefix tests/,clause core interop match net robust sched 
 PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup
 SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 
-.PHONY: help install compile uncompile demo test test-core test-compiled test-cluster explore check format bench docs spec fuzz lock peers clean
+.PHONY: help shape install compile uncompile demo test test-core test-compiled test-cluster explore check format bench docs spec fuzz lock peers clean
 
 help: ## print this list
 	@printf '\n  \033[1mTieline\033[0m: make …\n\n'
@@ -80,6 +80,9 @@ docs: $(STAMP) ## write the generated pages again; with CI=true only see that th
 
 spec: $(STAMP) ## which statements of the specifications are claimed, tested, missing
 	@$(BIN)/python -m tests.clause.report
+
+shape: $(STAMP) ## sizes, cycles and repetitions of the source, as numbers
+	@$(BIN)/python -m docs.architecture.shape $(ARGS)
 
 fuzz: $(STAMP) ## feed the decoder bytes that nobody meant
 	@for target in fuzz_wire fuzz_broker fuzz_where; do $(BIN)/python -m fuzz.$$target $(ARGS); done

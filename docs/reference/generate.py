@@ -1,19 +1,21 @@
-"""Write the reference pages that are generated, or with ``--check`` see that they are current."""
+"""Write the pages and the drawing that are generated, or with ``--check`` see that they are current."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
+from docs.architecture import drawing
 from docs.reference import commands
 from tieline.conf import render
 
-HERE = Path(__file__).parent
+DOCS = Path(__file__).parents[1]
 PAGES = {
-    "commands.md": commands.markdown,
-    "configuration.md": render.reference_markdown,
-    "tieline.schema.json": render.json_schema,
-    "tieline.toml": render.default_toml,
+    "architecture/rooms.svg": drawing.rooms_svg,
+    "reference/commands.md": commands.markdown,
+    "reference/configuration.md": render.reference_markdown,
+    "reference/tieline.schema.json": render.json_schema,
+    "reference/tieline.toml": render.default_toml,
 }
 
 
@@ -21,15 +23,15 @@ def main(*, check: bool) -> int:
     """Zero when every page says what the code says."""
     stale = 0
     for name, make in PAGES.items():
-        page, text = HERE / name, make()
+        page, text = DOCS / name, make()
         if page.exists() and page.read_text(encoding="utf-8") == text:
-            print(f"current  docs/reference/{name}")
+            print(f"current  docs/{name}")
         elif check:
-            print(f"STALE    docs/reference/{name}: run `make docs` and commit the result")
+            print(f"STALE    docs/{name}: run `make docs` and commit the result")
             stale += 1
         else:
             page.write_text(text, encoding="utf-8")
-            print(f"written  docs/reference/{name}")
+            print(f"written  docs/{name}")
     return 1 if stale else 0
 
 
