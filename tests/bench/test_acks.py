@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tieline.bench.load import acks, packets
-from tieline.bench.load.failure import Garbled
+from tieline.bench.load import packets
+from tieline.bench.load.job import Garbled
 from tieline.bench.load.stream import Stream, encode
 
 
@@ -25,12 +25,12 @@ def ack(kind: int, identifier: int) -> bytes:
 def test_every_publish_gets_its_answer(count: int) -> None:
     stream = publishes(count, 1)
     layout = stream.layout
-    got = acks.answer(bytes(stream.data), packet=layout.packet, identifier=layout.identifier, kind=packets.PUBACK)
+    got = packets.answer(bytes(stream.data), packet=layout.packet, identifier=layout.identifier, kind=packets.PUBACK)
     assert got == b"".join(ack(packets.PUBACK, number + 1) for number in range(count))
 
 
 def test_a_pubrec_becomes_a_pubrel_with_the_same_identifier() -> None:
-    assert acks.retyped(ack(packets.PUBREC, 9) + ack(packets.PUBREC, 700), packets.PUBREL) == (
+    assert packets.retyped(ack(packets.PUBREC, 9) + ack(packets.PUBREC, 700), packets.PUBREL) == (
         ack(packets.PUBREL, 9) + ack(packets.PUBREL, 700)
     )
 
@@ -38,7 +38,7 @@ def test_a_pubrec_becomes_a_pubrel_with_the_same_identifier() -> None:
 @given(st.lists(st.tuples(st.sampled_from([packets.PUBREC, packets.PUBCOMP]), st.integers(1, 65_535)), max_size=40))
 def test_runs_of_acknowledgements_lose_nothing(sent: list[tuple[int, int]]) -> None:
     data = b"".join(ack(kind, identifier) for kind, identifier in sent)
-    runs = list(acks.runs_of_acks(data))
+    runs = list(packets.runs_of_acks(data))
     assert b"".join(run for _, run in runs) == data
     assert all(set(run[0::4]) == {kind} for kind, run in runs)
     assert all(one[0] != other[0] for one, other in itertools.pairwise(runs))
@@ -47,7 +47,7 @@ def test_runs_of_acknowledgements_lose_nothing(sent: list[tuple[int, int]]) -> N
 @pytest.mark.parametrize("alien", [b"\x40\x03\x00\x01", b"\xd0\x00\xd0\x00"])
 def test_anything_but_an_acknowledgement_is_named(alien: bytes) -> None:
     with pytest.raises(Garbled):
-        acks.check_acks(ack(packets.PUBACK, 1) + alien, bytes([packets.PUBACK]))
+        packets.check_acks(ack(packets.PUBACK, 1) + alien, bytes([packets.PUBACK]))
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=30), st.lists(st.integers(1, 40), max_size=60))
@@ -58,14 +58,14 @@ def test_deliveries_are_cut_alike_wherever_chunks_end(kinds: list[bool], cuts: l
         bytes(stream.data[number * size : (number + 1) * size]) if is_publish else ack(packets.PUBREL, number + 1)
         for number, is_publish in enumerate(kinds)
     )
-    cutter = acks.Deliveries(size)
+    cutter = packets.Deliveries(size)
     got = bytearray()
     whole = 0
     rest = data
     for cut in [*cuts, len(data)]:
         for first, run in cutter.feed(rest[:cut]):
             assert run[0] == first
-            whole += len(run) // (size if first != packets.PUBREL else acks.ACK)
+            whole += len(run) // (size if first != packets.PUBREL else packets.ACK)
             got += run
         rest = rest[cut:]
     assert bytes(got) == data
@@ -74,4 +74,4 @@ def test_deliveries_are_cut_alike_wherever_chunks_end(kinds: list[bool], cuts: l
 
 def test_a_foreign_packet_among_deliveries_is_named() -> None:
     with pytest.raises(Garbled, match="PUBLISH or PUBREL"):
-        list(acks.Deliveries(40).feed(b"\xd0\x00"))
+        list(packets.Deliveries(40).feed(b"\xd0\x00"))

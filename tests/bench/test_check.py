@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tieline.bench.load.check import check_deliveries
-from tieline.bench.load.failure import Garbled
-from tieline.bench.load.stream import Stream, encode
+from tieline.bench.load.job import Garbled
+from tieline.bench.load.stream import Stream, check_deliveries, encode
 
 
 def streams() -> list[Stream]:

@@ -11,13 +11,13 @@ import pytest
 
 from tests.bench.records import made_up
 from tests.bench.test_run import Dying, Quiet, workload
-from tieline.bench import disk as disk_module
-from tieline.bench.disk import Disk, disk_of
-from tieline.bench.load.assure import Assure
+from tieline.bench import machine as disk_module
 from tieline.bench.load.clients import clients
 from tieline.bench.load.job import Job
+from tieline.bench.load.one_at_a_time import Assure
 from tieline.bench.load.packets import connect
 from tieline.bench.load.saturate import Saturate, Topics
+from tieline.bench.machine import Disk, disk_of
 from tieline.bench.peers import known_peers
 from tieline.bench.peers.instance import Instance
 from tieline.bench.record import Row

@@ -10,8 +10,8 @@ from contextlib import closing
 import pytest
 
 from tieline.bench.load import flow as flow_module
-from tieline.bench.load.failure import Failure, Garbled, Lost, Refused
 from tieline.bench.load.flow import Flow, Volume
+from tieline.bench.load.job import Failure, Garbled, Lost, Refused
 from tieline.bench.load.stream import encode
 
 Forward = Callable[[bytes], bytes | None]

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tieline.bench.load.failure import Failure
 from tieline.bench.load.generator import Generator
+from tieline.bench.load.job import Failure
 from tieline.bench.match import picture, plan, report, run
-from tieline.bench.match.broker import PLAIN, WITH_NUMBA, WITHOUT_NUMBA, _stage
+from tieline.bench.match.broker import PLAIN, WITH_NUMBA, WITHOUT_NUMBA, _stage, check_numba
 from tieline.bench.match.engines import Numba, present_engines
 from tieline.bench.match.goals import judge
 from tieline.bench.match.metrics import METRICS
-from tieline.bench.match.peers import Sifting, check_numba
 from tieline.bench.match.record import MatchRecord
-from tieline.bench.match.shapes import SPREADS, Shape
+from tieline.bench.match.shapes import EVENT_TYPE, SPREADS, Shape
+from tieline.bench.peers.brokers import Tieline
 from tieline.bench.peers.instance import Instance
 from tieline.bench.record import Row
 from tieline.cli.bench import app
@@ -82,7 +82,7 @@ def test_a_part_gets_its_numbers(part: str) -> None:
 
 
 def test_every_spread_is_delivered_to_those_who_asked() -> None:
-    instance = Instance(Sifting(has_numba=False), None)
+    instance = Instance(Tieline(EVENT_TYPE, without="numba"), None)
     try:
         at = instance.start()
         for spread in SPREADS:

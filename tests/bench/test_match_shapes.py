@@ -10,11 +10,10 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from tieline.bench.load.failure import Garbled
+from tieline.bench.load.job import Garbled
 from tieline.bench.load.stream import Stream
 from tieline.bench.match.broker import unpacked
-from tieline.bench.match.deliveries import CountedFlow, compare_round, rotated
-from tieline.bench.match.lone import lone_p50_us
+from tieline.bench.match.deliveries import CountedFlow, compare_round, lone_p50_us, rotated
 from tieline.bench.match.shapes import SPREADS, Shape, Spread
 from tieline.match.where import Predicate, parse, split
 from tieline.wire.topics import matches

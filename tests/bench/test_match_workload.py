@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from tieline.bench.match.engines import ENGINES, Engine, absent_engines, present_engines
-from tieline.bench.match.oracle import Mismatch, containing, verify
-from tieline.bench.match.search import NO_BROKER, Search
-from tieline.bench.match.update import Update
-from tieline.bench.match.workload import CHECKED, Configuration, counted, workload
+from tieline.bench.match.index_jobs import NO_BROKER, Search, Update
+from tieline.bench.match.workload import CHECKED, Configuration, Mismatch, containing, counted, verify, workload
 
 SOME = [
     Configuration(subscriptions=1_500, attributes=2, selectivity=0.01),

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kits.patience import until
-from tieline.bench.load.quantile import quantile
+from tieline.bench.load.job import quantile
 from tieline.bench.measure import Meter, Reading, busy_s, cpu_ns, family, memory_bytes
 
 

@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from tieline.bench.load.failure import Failure
+from tieline.bench.load.job import Failure
 from tieline.bench.pipeline import growth, pruning, ranges
-from tieline.bench.pipeline.crash.proof import Finding, compared, debris
-from tieline.bench.pipeline.crash.publishers import Publisher
-from tieline.bench.pipeline.fit import bend, line
 from tieline.bench.pipeline.goals import judge
+from tieline.bench.pipeline.growth import bend, line
+from tieline.bench.pipeline.kills_proof import Finding, compared, debris
 from tieline.bench.pipeline.plan import FULL, PARTS, Plan
+from tieline.bench.pipeline.publishers import Publisher
 from tieline.bench.pipeline.readings import EVENT_TYPE, METERS, log_table, payloads, portions, readings
 from tieline.bench.pipeline.record import PipelineRecord
 from tieline.bench.record import Row

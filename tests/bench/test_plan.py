@@ -14,13 +14,12 @@ from tieline.bench.papers.psp_claims import counterexample, hold
 from tieline.bench.papers.psp_record import Measured, Outcome, PlanReproduction
 from tieline.bench.papers.psp_report import markdown as psp_markdown
 from tieline.bench.plan import picture, report
-from tieline.bench.plan.bounds import BOUNDS, PAPER, Tally, tallies
-from tieline.bench.plan.clock import Clock
+from tieline.bench.plan.bounds import BOUNDS, PAPER, Tally, scarce, tallies
 from tieline.bench.plan.effort import FULL, LOOSE, MIDDLE, TIGHTNESS, Plan, found_name, replan_name, size_name
 from tieline.bench.plan.goals import judge
+from tieline.bench.plan.measures import Clock
 from tieline.bench.plan.metrics import METRICS
 from tieline.bench.plan.record import NAIVE, OURS, PlanRecord
-from tieline.bench.plan.scarce import scarce
 from tieline.bench.record import Row
 from tieline.plan.search.progress import Progress
 

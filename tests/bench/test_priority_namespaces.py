@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tieline.bench.load.failure import Failure
-from tieline.bench.priority import namespaces
-from tieline.bench.priority.namespaces import Shape, Where, obstacle, thin_link
+from tieline.bench.load.job import Failure
+from tieline.bench.priority import link
+from tieline.bench.priority.link import Shape, Where, obstacle, thin_link
 
 
 @pytest.fixture
@@ -70,10 +70,10 @@ def test_a_thread_comes_back_from_a_namespace_whatever_happens() -> None:
 
 
 def test_without_root_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(namespaces, "executable", lambda program: f"/sbin/{program}")
+    monkeypatch.setattr(link, "executable", lambda program: f"/sbin/{program}")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert obstacle() == "network namespaces need root: run it with sudo"
-    monkeypatch.setattr(namespaces, "executable", lambda program: None)
+    monkeypatch.setattr(link, "executable", lambda program: None)
     assert "not installed" in str(obstacle())
 
 
@@ -81,7 +81,7 @@ def test_a_kernel_that_forbids_namespaces_is_a_sentence_too(monkeypatch: pytest.
     def refuse(program: str, *arguments: str) -> None:
         raise Failure("Operation not permitted")
 
-    monkeypatch.setattr(namespaces, "executable", lambda program: f"/sbin/{program}")
-    monkeypatch.setattr(namespaces, "_run", refuse)
+    monkeypatch.setattr(link, "executable", lambda program: f"/sbin/{program}")
+    monkeypatch.setattr(link, "_run", refuse)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert obstacle() == "network namespaces cannot be made here: Operation not permitted"

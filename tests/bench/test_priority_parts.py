@@ -12,14 +12,13 @@ from rich.console import Console
 
 from tieline.bench.load.job import Metrics
 from tieline.bench.priority import cost, slow, thin
-from tieline.bench.priority.bound import Bound
 from tieline.bench.priority.goals import judge
-from tieline.bench.priority.packets import MARK
+from tieline.bench.priority.link import Bound
+from tieline.bench.priority.packets import MARK, Tally
 from tieline.bench.priority.picture import draw
 from tieline.bench.priority.record import PriorityRecord
 from tieline.bench.priority.report import TABLES, line, markdown, show
 from tieline.bench.priority.run import FULL, PARTS, QUICK, Plan
-from tieline.bench.priority.tally import Tally
 from tieline.bench.record import Row
 
 THIN: Metrics = {

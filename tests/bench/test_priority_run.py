@@ -11,14 +11,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tieline.bench.load.failure import Failure, Refused
+from tieline.bench.load.job import Failure, Refused
+from tieline.bench.peers.brokers import Mosquitto, Tieline
 from tieline.bench.peers.instance import Instance
-from tieline.bench.priority import busy, namespaces, run, slow
-from tieline.bench.priority.nodes import Reader, SlowReader, Writer, hang_up, open_node, subscribe
-from tieline.bench.priority.packets import Arrival, publish
-from tieline.bench.priority.peers import Elsewhere, Ranked
-from tieline.bench.priority.stage import Stage, clock
-from tieline.bench.priority.tally import Tally
+from tieline.bench.priority import busy, link, run, slow
+from tieline.bench.priority.nodes import Reader, SlowReader, Stage, Writer, clock, hang_up, open_node, subscribe
+from tieline.bench.priority.packets import Arrival, Tally, publish
 from tieline.bench.record import Row
 from tieline.cli.bench import app
 from tieline.cli.trouble import Trouble
@@ -82,7 +80,7 @@ def test_the_thin_link_runs_as_root(need: Callable[[str], str]) -> None:
     need("mosquitto")
     need("ip")
     need("openssl")
-    why = namespaces.obstacle()
+    why = link.obstacle()
     if why:
         pytest.skip(f"no thin link here: {why}")
     record = run.run(run.Plan(parts=["thin"], quick=True), Quiet())
@@ -93,7 +91,7 @@ def test_the_thin_link_runs_as_root(need: Callable[[str], str]) -> None:
 
 @pytest.mark.usefixtures("tiny")
 def test_without_namespaces_the_thin_link_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(namespaces, "obstacle", lambda: "not here")
+    monkeypatch.setattr(link, "obstacle", lambda: "not here")
     record = run.run(run.Plan(parts=["thin"], quick=True), Quiet())
     assert record.left_out == {"thin": "not here"}
     assert not record.rows
@@ -117,7 +115,7 @@ def test_a_slow_reader_takes_what_a_reader_takes(need: Callable[[str], str]) -> 
     def taking(name: str) -> Callable[[Arrival, int], None]:
         return lambda arrival, when: tallies[name].arrival(arrival.mark[0], when)
 
-    instance = Instance(Elsewhere(), None)
+    instance = Instance(Mosquitto(), None)
     sockets = []
     try:
         at = instance.start()
@@ -143,7 +141,7 @@ def test_a_slow_reader_takes_what_a_reader_takes(need: Callable[[str], str]) -> 
 
 
 def test_tieline_tells_about_itself_and_refusals_are_sentences() -> None:
-    peer = Ranked('[[class]]\nname = "c"\nfilter = "t"\nlevel = 3\n')
+    peer = Tieline('[[class]]\nname = "c"\nfilter = "t"\nlevel = 3\n')
     with pytest.raises(Failure, match="not been started"):
         peer.top()
     instance = Instance(peer, None)

@@ -10,20 +10,15 @@ from typing import ClassVar
 
 import pytest
 
-from tieline.bench.certificate import make_certificate
-from tieline.bench.load.endpoint import Endpoint
-from tieline.bench.load.failure import Failure
-from tieline.bench.load.first import FirstMessages
-from tieline.bench.load.hold import ConnectMany, HoldIdle
-from tieline.bench.load.job import Job, Metrics
+from tieline.bench.load.connections import ConnectMany, HoldIdle, Visits
+from tieline.bench.load.job import Endpoint, Failure, Job, Metrics
+from tieline.bench.load.one_at_a_time import PingPong
 from tieline.bench.load.pace import Pace
-from tieline.bench.load.pingpong import PingPong
-from tieline.bench.load.saturate import Saturate, Topics
-from tieline.bench.load.visit import Visits
+from tieline.bench.load.saturate import FirstMessages, Saturate, Topics
 from tieline.bench.peers import known_peers
+from tieline.bench.peers.brokers import Mosquitto
 from tieline.bench.peers.instance import Instance
-from tieline.bench.peers.mosquitto import Mosquitto
-from tieline.bench.peers.peer import Peer, Place
+from tieline.bench.peers.peer import Peer, Place, make_certificate
 from tieline.bench.record import Row
 from tieline.bench.run import Plan, run
 from tieline.bench.workloads import WORKLOADS
@@ -141,7 +136,7 @@ def test_every_job_gets_its_numbers_from_a_real_broker(
 ) -> None:
     need("mosquitto")
     need("openssl")
-    monkeypatch.setattr("tieline.bench.load.hold._SETTLE_S", 0.0)
+    monkeypatch.setattr("tieline.bench.load.connections._SETTLE_S", 0.0)
     instance = Instance(Mosquitto(), make_certificate(tmp_path))
     try:
         metrics = job.run(instance.start())

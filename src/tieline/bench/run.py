@@ -15,15 +15,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from tieline.bench.certificate import Certificate
-from tieline.bench.disk import disk_of
-from tieline.bench.load.endpoint import Endpoint
-from tieline.bench.load.failure import Failure
 from tieline.bench.load.generator import Generator
-from tieline.bench.machine import describe_commit, describe_machine
+from tieline.bench.load.job import Endpoint, Failure
+from tieline.bench.machine import describe_commit, describe_machine, disk_of
 from tieline.bench.peers import BASELINE, SUBJECT
 from tieline.bench.peers.instance import Instance
-from tieline.bench.peers.peer import Peer
+from tieline.bench.peers.peer import Certificate, Peer
 from tieline.bench.record import Record, Row
 from tieline.bench.targets import judge
 from tieline.bench.workloads.workload import FULL, QUICK, Effort, Workload

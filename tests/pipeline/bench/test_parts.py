@@ -11,9 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from tieline.bench.load.failure import Failure
-from tieline.bench.pipeline import growth, ingest, plan, pruning, ranges, report, run
-from tieline.bench.pipeline.crash import ordeal
+from tieline.bench.load.job import Failure
+from tieline.bench.pipeline import growth, ingest, kills, plan, pruning, ranges, report, run
 from tieline.bench.pipeline.goals import judge
 from tieline.bench.pipeline.metrics import METRICS
 from tieline.bench.pipeline.record import PipelineRecord
@@ -111,12 +110,12 @@ def test_a_part_that_fails_becomes_rows_that_say_so(
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_200)
-@pytest.mark.parametrize(("kills", "on_cluster"), [(4, False), (8, True)])
+@pytest.mark.parametrize(("count", "on_cluster"), [(4, False), (8, True)])
 def test_nothing_is_lost_or_double_after_kills(
-    spark: SparkSession, tmp_path: Path, kills: int, on_cluster: bool
+    spark: SparkSession, tmp_path: Path, count: int, on_cluster: bool
 ) -> None:
-    rows = ordeal.rows()
-    ordeal.measure(spark, tmp_path, rows, kills=kills, seed=kills, on_cluster=on_cluster, step=print)
+    rows = kills.rows()
+    kills.measure(spark, tmp_path, rows, kills=count, seed=count, on_cluster=on_cluster, step=print)
     (found,) = by_peer(rows).values()
     print(found)
     assert found["acknowledged"] > 1_000

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tieline.bench.pipeline.cluster import Cluster, cluster, driver_environment
-from tieline.bench.pipeline.process import Process, our_path, our_program
+from tieline.bench.pipeline.processes import Cluster, Process, cluster, driver_environment, our_path, our_program
 from tieline.bench.pipeline.readings import readings
 from tieline.bench.pipeline.station import Station, publish, running
 from tieline.conf.load import load

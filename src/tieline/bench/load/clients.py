@@ -10,8 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from tieline.bench.load import packets
-from tieline.bench.load.endpoint import Endpoint
-from tieline.bench.load.failure import Failure, Refused, Stalled
+from tieline.bench.load.job import Endpoint, Failure, Refused, Stalled
 
 #: Handshakes under way at a time.  Brokers listen with a backlog of 100 or more; beyond it a SYN waits a second.
 IN_FLIGHT = 64

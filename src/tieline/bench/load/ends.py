@@ -5,8 +5,8 @@ from __future__ import annotations
 import select
 import socket
 
-from tieline.bench.load import acks, packets
-from tieline.bench.load.failure import Garbled, Refused
+from tieline.bench.load import packets
+from tieline.bench.load.job import Garbled, Refused
 from tieline.bench.load.stream import Layout, Stream
 
 #: Unacknowledged QoS 1 and 2 messages of one publisher; the brokers allow at least as many.
@@ -112,17 +112,17 @@ class Source(Client):
     def readable(self) -> None:
         """Count acknowledgements; answer PUBREC with PUBREL."""
         data = self._rest + self.receive()
-        whole = len(data) // acks.ACK * acks.ACK
+        whole = len(data) // packets.ACK * packets.ACK
         self._rest, data = data[whole:], data[:whole]
         if self._qos == 1:
-            acks.check_acks(data, bytes([packets.PUBACK]))
-            self.acknowledged += len(data) // acks.ACK
+            packets.check_acks(data, bytes([packets.PUBACK]))
+            self.acknowledged += len(data) // packets.ACK
         elif self._qos == 2:
-            for kind, run in acks.runs_of_acks(data):
+            for kind, run in packets.runs_of_acks(data):
                 if kind == packets.PUBREC:
-                    self.write(acks.retyped(run, packets.PUBREL))
+                    self.write(packets.retyped(run, packets.PUBREL))
                 else:
-                    self.acknowledged += len(run) // acks.ACK
+                    self.acknowledged += len(run) // packets.ACK
         elif data:
             raise Garbled(f"a QoS 0 publisher received {data[:16].hex(' ')}")
 
@@ -137,7 +137,7 @@ class Sink(Client):
         self._keep = keep * layout.packet
         self._skims = qos == 0 and layout.packet >= SKIMMED
         self._rest = b""
-        self._cut = acks.Deliveries(layout.packet)
+        self._cut = packets.Deliveries(layout.packet)
         self.kept = bytearray()
         #: Bytes of PUBLISH packets received, and QoS 2 exchanges completed.
         self.delivered = 0
@@ -165,8 +165,8 @@ class Sink(Client):
         else:
             for first, run in self._cut.feed(data):
                 if first == packets.PUBREL:
-                    self.released += len(run) // acks.ACK
-                    self.write(acks.retyped(run, packets.PUBCOMP))
+                    self.released += len(run) // packets.ACK
+                    self.write(packets.retyped(run, packets.PUBCOMP))
                 else:
                     self._take(run, packets.PUBREC)
         return self.delivered - before
@@ -196,7 +196,7 @@ class Sink(Client):
     def _take(self, publishes: bytes, kind: int) -> None:
         self._count(publishes)
         layout = self._layout
-        self.write(acks.answer(publishes, packet=layout.packet, identifier=layout.identifier, kind=kind))
+        self.write(packets.answer(publishes, packet=layout.packet, identifier=layout.identifier, kind=kind))
 
     def _count(self, data: bytes) -> None:
         layout = self._layout

@@ -12,9 +12,7 @@ from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Self
 
-from tieline.bench.load.endpoint import Endpoint
-from tieline.bench.load.failure import Failure, Stalled
-from tieline.bench.load.job import Job, Metrics
+from tieline.bench.load.job import Endpoint, Failure, Job, Metrics, Stalled
 
 # A fresh interpreter, not a fork: the parent has threads, and its garbage would be the child's.
 _SPAWN = multiprocessing.get_context("spawn")

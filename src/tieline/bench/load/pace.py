@@ -16,10 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tieline.bench.load.clients import clients, subscribe
-from tieline.bench.load.endpoint import Endpoint
-from tieline.bench.load.failure import Garbled, Lost, Refused
-from tieline.bench.load.job import Metrics
-from tieline.bench.load.quantile import quantile
+from tieline.bench.load.job import Endpoint, Garbled, Lost, Metrics, Refused, quantile
 from tieline.bench.load.stream import Layout, layout_of
 from tieline.bench.measure import Meter, Reading
 

@@ -1,16 +1,16 @@
-"""Throughput: as much as the broker takes, everything delivered, and what that cost it."""
+"""Throughput: as much as the broker takes, everything delivered, and what that cost it; also beside idle filters."""
 
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tieline.bench.load.clients import clients, forget, subscribe
-from tieline.bench.load.endpoint import Endpoint
 from tieline.bench.load.ends import SKIMMED
 from tieline.bench.load.flow import Flow
-from tieline.bench.load.job import Metrics
+from tieline.bench.load.job import Endpoint, Metrics
 from tieline.bench.load.stream import Stream, encode
 from tieline.bench.measure import Meter
 
@@ -122,3 +122,105 @@ class Saturate:
 def _flushes(before: int | None, after: int | None, wall_s: float) -> Metrics:
     """How often the disk was told to keep what it had got."""
     return {} if before is None or after is None else {"flushes_per_s": (after - before) / wall_s}
+
+
+_AT_MOST_S = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstMessages:
+    """So many topics that nobody has used before, one message to each, and then another."""
+
+    topics: int
+
+    @property
+    def patience_s(self) -> float:
+        """Three rounds at most."""
+        return 30.0 + 3 * _AT_MOST_S
+
+    def run(self, at: Endpoint) -> Metrics:
+        """CPU of a PUBLISH in the first round and in the second."""
+        # a broker that runs already may know topics from before, and must have done this work before
+        since = time.monotonic_ns() & 0xFFFFFFFF
+        self._load(f"early/{since:08x}").run(at)
+        with self._load(f"first/{since:08x}").flow(at) as flow:
+            rounds = []
+            for _ in range(2):
+                meter = Meter(at.pid)
+                volume = flow.spell(0.0, rounds=1, at_most_s=_AT_MOST_S)
+                rounds.append((meter.read(), volume.published))
+            checked = flow.check()
+        first, later = (reading.broker_s * 1e6 / published for reading, published in rounds)
+        return {
+            "cpu_us_first": first,
+            "cpu_us_later": later,
+            "ratio_first": first / later,
+            "delivered": sum(published for _, published in rounds),
+            "checked": checked,
+            **rounds[0][0].shares(),
+        }
+
+    def _load(self, name: str) -> Saturate:
+        return Saturate(
+            publishers=1,
+            filters=(f"{name}/#",),
+            topics=Topics(pattern=f"{name}/{{i:06d}}", each=self.topics),
+            payload=64,
+            qos=0,
+            seconds=0.1,
+        )
+
+
+_FILTERS_EACH = 1_000
+#: Literal, with wildcards inside, and with a wildcard first: a matcher may treat each kind differently.
+_SHAPES = ("other/{n}/state", "other/+/{n}/#", "+/{n}/+/state")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BystandingFilters:
+    """The same publisher without and with so many subscriptions that never match."""
+
+    filters: int
+    seconds: float
+
+    @property
+    def patience_s(self) -> float:
+        """Four spells and the subscribing."""
+        return 90.0 + 16 * self.seconds
+
+    def run(self, at: Endpoint) -> Metrics:
+        """CPU of a PUBLISH before and after, for one topic and for topics that change with every message."""
+        one, many = self._load(1), self._load(20_000)
+        one_before, many_before = one.run(at), many.run(at)
+        names = [f"bystander{number}" for number in range(-(-self.filters // _FILTERS_EACH))]
+        with clients(at, names) as socks:
+            upcoming = _filters(self.filters)
+            for sock in socks:
+                subscribe(sock, [name for _, name in zip(range(_FILTERS_EACH), upcoming, strict=False)])
+            one_after, many_after = one.run(at), many.run(at)
+        return {
+            "filters": self.filters,
+            "cpu_us_inbound": one_after["cpu_us_inbound"],
+            "ratio_one_topic": one_after["cpu_us_inbound"] / one_before["cpu_us_inbound"],
+            "ratio_many_topics": many_after["cpu_us_inbound"] / many_before["cpu_us_inbound"],
+            "ratio_cold": many_after["cpu_us_cold"] / many_before["cpu_us_cold"],
+            "cpu_us_cold": many_after["cpu_us_cold"],
+            "broker_cores": one_after["broker_cores"],
+            "generator_cores": one_after["generator_cores"],
+        }
+
+    def _load(self, topics: int) -> Saturate:
+        pattern = "busy/{ones}/{tens}/{rest:03d}"
+        return Saturate(
+            publishers=1,
+            filters=("busy/#",),
+            topics=Topics(pattern=pattern, each=topics),
+            payload=64,
+            qos=0,
+            seconds=self.seconds,
+        )
+
+
+def _filters(count: int) -> Iterator[str]:
+    for number in range(count):
+        yield _SHAPES[number % len(_SHAPES)].format(n=number)

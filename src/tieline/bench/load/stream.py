@@ -2,16 +2,18 @@
 
 All packets of a stream have one length, so a receiver counts packets by counting bytes and finds every
 packet identifier by a stride.  The payload opens with the publisher's number and the position in the
-stream, so a receiver can tell which message it holds.
+stream, so a receiver can tell which message it holds, and whether what arrived is what was sent.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tieline.bench.load import packets
+from tieline.bench.load.job import Garbled
+from tieline.wire.topics import matches
 
 MARK = b"%04x%08x"
 MARK_BYTES = 12
@@ -79,3 +81,42 @@ def encode(publisher: int, topics: Sequence[str], *, payload: int, qos: int, ver
         mark = MARK % (publisher, position)
         parts += (layout.head, names[position % len(names)], identifier, properties, mark, filler)
     return Stream(data=memoryview(b"".join(parts)), count=count, topics=topics, layout=layout)
+
+
+def check_deliveries(data: bytes, topic_filter: str, streams: Sequence[Stream]) -> int:
+    """Compare a subscriber's first packets with what each publisher sent; returns the number compared.
+
+    ``data`` holds whole packets from the very first one on, so each publisher's messages that match the
+    filter must appear from the beginning of its stream, gaplessly, interleaved in any way.
+    """
+    layout = streams[0].layout
+    wanted = [_matching(stream, topic_filter) for stream in streams]
+    count = len(data) // layout.packet
+    for number in range(count):
+        packet = data[number * layout.packet : (number + 1) * layout.packet]
+        payload = packet[layout.payload]
+        try:
+            publisher, position = int(payload[:4], 16), int(payload[4:MARK_BYTES], 16)
+            stream, expected = streams[publisher], next(wanted[publisher])
+        except (ValueError, IndexError, StopIteration) as error:
+            raise Garbled(f"packet {number} is none that was sent: {packet[:32].hex(' ')}") from error
+        if position != expected:
+            raise Garbled(f"publisher {publisher}: message {expected} was due, message {position} came")
+        sent = stream.data[position * layout.packet : (position + 1) * layout.packet]
+        if not packet.startswith(layout.head) or packet[layout.topic] != sent[layout.topic]:
+            raise Garbled(f"publisher {publisher}, message {position}: header or topic differs")
+        if payload != sent[layout.payload]:
+            raise Garbled(f"publisher {publisher}, message {position}: payload differs")
+    return count
+
+
+def _matching(stream: Stream, topic_filter: str) -> Iterator[int]:
+    """Positions of the messages that the filter selects, round and round."""
+    while True:
+        found = False
+        for position in range(stream.count):  # lazily: a stream may have a hundred thousand topics
+            if matches(topic_filter, stream.topic(position)):
+                found = True
+                yield position
+        if not found:
+            return

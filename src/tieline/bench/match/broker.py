@@ -12,17 +12,14 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from tieline.bench.load.clients import clients, subscribe
-from tieline.bench.load.endpoint import Endpoint
-from tieline.bench.load.failure import Stalled
-from tieline.bench.load.job import Metrics
+from tieline.bench.load.job import Endpoint, Failure, Metrics, Stalled
 from tieline.bench.load.saturate import Saturate, Topics
 from tieline.bench.load.stream import Stream
-from tieline.bench.match.deliveries import CountedFlow, compare_round, rotated
-from tieline.bench.match.lone import lone_p50_us
-from tieline.bench.match.peers import check_numba
+from tieline.bench.match.deliveries import CountedFlow, compare_round, lone_p50_us, rotated
 from tieline.bench.match.shapes import Shape
 from tieline.bench.measure import Meter, cpu_ns, family, memory_bytes
 from tieline.match.index.adaptive import SMALL_TO
@@ -205,3 +202,13 @@ class _Stage:
             **reading.shares(),
             **self._facts,
         }
+
+
+def check_numba(pid: int, *, is_expected: bool) -> None:
+    """See whether a running broker has loaded numba's compiler, and fail if it is not as intended."""
+    try:
+        is_loaded = "llvmlite" in Path(f"/proc/{pid}/maps").read_text()
+    except OSError as error:
+        raise Failure(f"nothing is known about the broker's libraries: {error}") from error
+    if is_loaded != is_expected:
+        raise Failure(f"the broker {'has' if is_loaded else 'has not'} loaded numba; its rows would be mislabelled")

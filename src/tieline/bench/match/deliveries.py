@@ -1,4 +1,4 @@
-"""Who got what: one round of a stream compared byte for byte, and afterwards the count of every subscriber."""
+"""Who got what: a round of a stream compared byte for byte, then every subscriber's count; and one event alone."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import time
 from collections.abc import Sequence
 from itertools import islice
 
+from tieline.bench.load.clients import PATIENCE_S
 from tieline.bench.load.ends import Client, Sink, Source
-from tieline.bench.load.failure import Garbled, Lost
 from tieline.bench.load.flow import Flow
+from tieline.bench.load.job import Garbled, Lost, Stalled, quantile
+from tieline.bench.load.one_at_a_time import exactly
 from tieline.bench.load.stream import Stream
 
 #: Bytes under way during a compared round, and how long none may arrive.
@@ -100,3 +102,33 @@ class CountedFlow(Flow):
                     f"subscriber {number} was to get {messages} messages, and got {sink.delivered / self._packet:g}"
                 )
         return sum(owed)
+
+
+def lone_p50_us(
+    publisher: socket.socket, subscribers: Sequence[socket.socket], stream: Stream, owners: Sequence[int], count: int
+) -> float:
+    """Median time from sending a message to its arrival at its owner, each sent when the one before has arrived."""
+    size = stream.layout.packet
+    took: list[int] = []
+    sockets = (publisher, *subscribers)
+    for sock in sockets:
+        sock.settimeout(PATIENCE_S)
+    try:
+        for number in range(count):
+            place = number % stream.count
+            sent = bytes(stream.data[place * size : (place + 1) * size])
+            receiver = subscribers[owners[place]]
+            began = time.perf_counter_ns()
+            publisher.sendall(sent)
+            got = receiver.recv(size)
+            took.append(time.perf_counter_ns() - began)
+            if len(got) < size:
+                got += exactly(receiver, size - len(got))
+            if got != sent:
+                raise Garbled(f"message {place} differs from the one sent")
+    except TimeoutError as error:
+        raise Stalled(f"message {len(took)} did not reach its subscriber within {PATIENCE_S:.0f} s") from error
+    finally:
+        for sock in sockets:
+            sock.setblocking(False)
+    return quantile(sorted(took), 0.5) / 1e3

@@ -8,19 +8,18 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from tieline.bench.load.failure import Failure
 from tieline.bench.load.generator import Generator
+from tieline.bench.load.job import Failure
 from tieline.bench.machine import describe_commit, describe_machine, versions
 from tieline.bench.match.broker import PLAIN, WITH_NUMBA, WITHOUT_NUMBA, Compare, unpacked
 from tieline.bench.match.engines import Numba, absent_engines
 from tieline.bench.match.goals import judge
-from tieline.bench.match.peers import Sifting
+from tieline.bench.match.index_jobs import NO_BROKER, Search, Update
 from tieline.bench.match.plan import PARTS, Plan, end_name, update_name
 from tieline.bench.match.record import MatchRecord
-from tieline.bench.match.search import NO_BROKER, Search
-from tieline.bench.match.shapes import Shape, Spread
-from tieline.bench.match.update import Update
+from tieline.bench.match.shapes import EVENT_TYPE, Shape, Spread
 from tieline.bench.match.workload import counted
+from tieline.bench.peers.brokers import Tieline
 from tieline.bench.peers.instance import Instance
 from tieline.bench.record import Row
 
@@ -119,7 +118,9 @@ class _Run:
         self._watcher.step(f"brokers with {title}")
         with _failing(list(rows.values())), contextlib.ExitStack() as stack:
             generator = stack.enter_context(Generator())
-            instances = [Instance(Sifting(has_numba=name != WITHOUT_NUMBA), None) for name in rows]
+            instances = [
+                Instance(Tieline(EVENT_TYPE, without="numba" if name == WITHOUT_NUMBA else ""), None) for name in rows
+            ]
             for instance in instances:
                 stack.callback(instance.stop)
             plain, *sifting = [instance.start() for instance in instances]

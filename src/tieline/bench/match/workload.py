@@ -14,18 +14,43 @@ configuration states; nothing has to be estimated from events.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from tieline.bench.match.oracle import containing
+from tieline.bench.load.job import Failure
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     Floats: TypeAlias = NDArray[np.float64]
+
+
+class Mismatch(Failure):
+    """An answer is not the right one."""
+
+
+def containing(lo: Floats, hi: Floats, point: Floats) -> list[int]:
+    """The rows of the boxes that contain a point, ascending."""
+    import numpy as np
+
+    found: list[int] = np.flatnonzero(((lo <= point) & (point <= hi)).all(axis=1)).tolist()
+    return found
+
+
+def verify(who: str, answers: Iterable[Sequence[int]], right: Sequence[list[int]]) -> int:
+    """Compare answers with the right ones, each id once and none too many; returns the number compared."""
+    for number, (answer, owed) in enumerate(zip(answers, right, strict=True)):
+        if sorted(answer) != owed:
+            few = sorted(set(owed).symmetric_difference(answer))[:5]
+            raise Mismatch(
+                f"{who} found {len(answer)} instead of {len(owed)} subscriptions for event {number}; "
+                f"among those that differ: {few or 'none, but some came twice'}"
+            )
+    return len(right)
+
 
 #: Boxes that the scale is calibrated with, and halvings of its range.
 _SAMPLE: Final = 40_000

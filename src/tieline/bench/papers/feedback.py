@@ -18,13 +18,11 @@ import socket
 import statistics
 from dataclasses import dataclass, field
 
-from tieline.bench.papers.port import BYTES_PER_S, open_port
+from tieline.bench.papers.heat import BYTES_PER_S, open_port
+from tieline.bench.peers.brokers import Tieline
 from tieline.bench.peers.instance import Instance
-from tieline.bench.priority.nodes import Writer, hang_up, open_node
-from tieline.bench.priority.packets import Arrival, overhead, publish
-from tieline.bench.priority.peers import Ranked
-from tieline.bench.priority.stage import Stage, clock
-from tieline.bench.priority.tally import Tally
+from tieline.bench.priority.nodes import Stage, Writer, clock, hang_up, open_node
+from tieline.bench.priority.packets import Arrival, Tally, overhead, publish
 
 PERIODS_S = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 FREQUENCIES = (1, 2, 4)
@@ -111,7 +109,7 @@ def run(*, repetitions: int) -> Figures345:
     low: dict[str, list[float]] = {one.name: [] for one in subscribers}
     with contextlib.ExitStack() as stack:
         stage = stack.enter_context(Stage())
-        instance = Instance(Ranked(CONFIGURATION), None)
+        instance = Instance(Tieline(CONFIGURATION), None)
         stack.callback(instance.stop)
         at = instance.start()
         sockets: list[socket.socket] = []

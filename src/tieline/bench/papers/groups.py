@@ -24,14 +24,13 @@ from typing import Literal
 
 from tieline.bench.load import packets as plain
 from tieline.bench.load.ends import Client
-from tieline.bench.load.failure import Lost, Refused
+from tieline.bench.load.job import Lost, Refused
+from tieline.bench.peers.brokers import Mosquitto, Tieline
 from tieline.bench.peers.instance import Instance
-from tieline.bench.ports import free_ports
+from tieline.bench.peers.peer import free_ports
 from tieline.bench.priority import packets
-from tieline.bench.priority.nodes import arrival_ns, hang_up, open_node, stamp_arrivals, subscribe
-from tieline.bench.priority.peers import Elsewhere, Ranked
-from tieline.bench.priority.stage import Stage, clock
-from tieline.bench.priority.tally import Tally
+from tieline.bench.priority.nodes import Stage, arrival_ns, clock, hang_up, open_node, stamp_arrivals, subscribe
+from tieline.bench.priority.packets import Tally
 
 GROUPS = 4
 PAYLOAD = 1_024
@@ -168,10 +167,10 @@ def run(case: Case, *, is_saturated: bool, seconds: float) -> list[float]:
     with contextlib.ExitStack() as stack:
         stage = stack.enter_context(Stage())
         (header_port,) = free_ports(1)
-        peer: Ranked | Elsewhere = Elsewhere()
+        peer: Tieline | Mosquitto = Mosquitto()
         if case.peer == "tieline":
             listener = f'[[listener]]\nurl = "tcp://127.0.0.1:{header_port}?header=priority"\n'
-            peer = Ranked(listener if case.means == "header" else "")
+            peer = Tieline(listener if case.means == "header" else "")
         instance = Instance(peer, None)
         stack.callback(instance.stop)
         at = instance.start()

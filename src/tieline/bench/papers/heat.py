@@ -9,6 +9,9 @@ most wanted topics are in the highest, together with a third, so that the compar
 
 Losses are counted in another burst, to a queue that holds a quarter of it: the share that is lost of the two topics
 which each policy ranks lowest.
+
+The blocked port is a subscriber that takes 128 kB a second, whatever is sent to it.  Real sockets, no root: its receive
+buffer is small and it reads at a fixed rate, so TCP holds the broker back as a thin link would.
 """
 
 from __future__ import annotations
@@ -17,18 +20,45 @@ import contextlib
 import random
 import socket
 import statistics
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tieline.bench.load.endpoint import Endpoint
-from tieline.bench.papers.port import BYTES_PER_S, open_port
+from tieline.bench.load.job import Endpoint
+from tieline.bench.peers.brokers import Mosquitto, Tieline
 from tieline.bench.peers.instance import Instance
 from tieline.bench.peers.peer import Peer
-from tieline.bench.priority.nodes import Reader, Writer, hang_up, open_node, subscribe
-from tieline.bench.priority.packets import Arrival, overhead, publish
-from tieline.bench.priority.peers import Elsewhere, Ranked
-from tieline.bench.priority.stage import Stage, clock
-from tieline.bench.priority.tally import Tally
+from tieline.bench.priority.nodes import (
+    Reader,
+    Receive,
+    SlowReader,
+    Stage,
+    Writer,
+    clock,
+    hang_up,
+    open_node,
+    subscribe,
+)
+from tieline.bench.priority.packets import Arrival, Tally, overhead, publish
+
+BYTES_PER_S = 128_000.0
+_RECEIVE_BUFFER = 2_304
+_SEGMENT = 536
+
+
+def open_port(
+    at: Endpoint,
+    stage: Stage,
+    name: str,
+    filters: Sequence[str],
+    receive: Receive,
+    wishes: Mapping[str, str] | None = None,
+) -> socket.socket:
+    """A subscriber with a blocked port; ``wishes`` are the user properties of its SUBSCRIBE."""
+    sock = open_node(at.host, at.port, name, receive_buffer=_RECEIVE_BUFFER, segment=_SEGMENT)
+    subscribe(sock, filters, wishes)
+    SlowReader(sock, stage, receive, bytes_per_s=BYTES_PER_S)
+    return sock
+
 
 TOPICS = tuple(f"plant/{letter}" for letter in "abcdefgh")
 #: The two topics with the most subscribers.
@@ -49,15 +79,15 @@ _CLASSES = "".join(
 
 #: The brokers of the figure: what it calls them, and how each is set up.
 _PEERS: dict[str, Callable[[], Peer]] = {
-    "mosquitto": Elsewhere,
-    "fifo": lambda: Ranked('[priority]\npolicy = "fifo"\n'),
-    "taxonomy": lambda: Ranked(f'[priority]\npolicy = "taxonomy"\n{_CLASSES}'),
-    "heat": lambda: Ranked('[priority]\npolicy = "heat"\n'),
+    "mosquitto": Mosquitto,
+    "fifo": lambda: Tieline('[priority]\npolicy = "fifo"\n'),
+    "taxonomy": lambda: Tieline(f'[priority]\npolicy = "taxonomy"\n{_CLASSES}'),
+    "heat": lambda: Tieline('[priority]\npolicy = "heat"\n'),
 }
 _SHORT = f"[limits]\nqueue_messages = {_LOSS_QUEUE}\n"
 _SHORT_PEERS: dict[str, Callable[[], Peer]] = {
-    "taxonomy": lambda: Ranked(f'{_SHORT}[priority]\npolicy = "taxonomy"\n{_CLASSES}'),
-    "heat": lambda: Ranked(f'{_SHORT}[priority]\npolicy = "heat"\n'),
+    "taxonomy": lambda: Tieline(f'{_SHORT}[priority]\npolicy = "taxonomy"\n{_CLASSES}'),
+    "heat": lambda: Tieline(f'{_SHORT}[priority]\npolicy = "heat"\n'),
 }
 
 

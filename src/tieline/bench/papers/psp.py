@@ -12,7 +12,7 @@ from tieline.bench.papers import psp_claims
 from tieline.bench.papers.psp_record import Measured, Outcome, PlanReproduction
 from tieline.bench.papers.run import Watcher
 from tieline.bench.plan.bounds import PAPER, tallies
-from tieline.bench.plan.parts import warm_up
+from tieline.bench.plan.measures import warm_up
 from tieline.plan.arrays import arrays
 from tieline.plan.generate.testset import SIZES, paper
 from tieline.plan.instance import Instance

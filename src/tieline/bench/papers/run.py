@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from tieline.bench.load.failure import Failure
+from tieline.bench.load.job import Failure
 from tieline.bench.machine import describe_commit, describe_machine
 from tieline.bench.papers import claims, feedback, groups, heat
 from tieline.bench.papers.record import Reproduction

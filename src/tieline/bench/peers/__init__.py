@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from tieline.bench.peers.aedes import Aedes
-from tieline.bench.peers.amqtt import Amqtt
-from tieline.bench.peers.mosquitto import Mosquitto
-from tieline.bench.peers.nats import Nats
+from tieline.bench.peers.brokers import Aedes, Amqtt, Mosquitto, Nats, Tieline
 from tieline.bench.peers.peer import Peer
-from tieline.bench.peers.tieline import Tieline
 
 #: The broker under test.
 SUBJECT = "tieline"

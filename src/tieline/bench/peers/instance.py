@@ -11,12 +11,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from tieline.bench.certificate import Certificate
-from tieline.bench.disk import disk_of
-from tieline.bench.load.endpoint import Endpoint
-from tieline.bench.load.failure import Failure
-from tieline.bench.peers.peer import Peer, Place
-from tieline.bench.ports import free_ports
+from tieline.bench.load.job import Endpoint, Failure
+from tieline.bench.machine import disk_of
+from tieline.bench.peers.peer import Certificate, Peer, Place, free_ports
 
 _HOST = "127.0.0.1"
 _READY_S = 20.0

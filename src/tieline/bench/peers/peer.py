@@ -1,16 +1,40 @@
-"""What the benchmark needs to know about a broker before it runs."""
+"""What the benchmark needs to know about a broker before it runs: its certificate, its place, its command."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import socket
 import subprocess
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from tieline.bench.certificate import Certificate
+_OPENSSL_S = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """PEM files of a self-signed P-256 certificate for 127.0.0.1."""
+
+    certificate: Path
+    key: Path
+
+
+def make_certificate(directory: Path) -> Certificate | None:
+    """A fresh certificate, or nothing on a machine without the ``openssl`` command."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        return None
+    made = Certificate(certificate=directory / "cert.pem", key=directory / "key.pem")
+    command = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    command += ["-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+    command += ["-keyout", str(made.key), "-out", str(made.certificate)]
+    done = subprocess.run(command, capture_output=True, timeout=_OPENSSL_S, check=False)
+    return made if done.returncode == 0 else None
+
 
 _VERSION_S = 20
 
@@ -70,3 +94,12 @@ def first_line(command: list[str]) -> str | None:
         return None
     lines = (done.stdout or done.stderr).splitlines()
     return lines[0].strip() if lines else None
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports nobody listens on, all different."""
+    with contextlib.ExitStack() as stack:
+        socks = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for sock in socks:
+            sock.bind(("127.0.0.1", 0))
+        return [int(sock.getsockname()[1]) for sock in socks]

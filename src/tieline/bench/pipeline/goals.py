@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tieline.bench.pipeline import growth, ingest, pruning, ranges
-from tieline.bench.pipeline.crash import ordeal
+from tieline.bench.pipeline import growth, ingest, kills, pruning, ranges
 from tieline.bench.priority.goals import Goal
 from tieline.bench.targets import Numbers
 
@@ -49,7 +48,7 @@ def _growth(numbers: Numbers) -> Iterator[Goal]:
 
 
 def _crash(numbers: Numbers) -> Iterator[Goal]:
-    kills = numbers.value(ordeal.WORKLOAD, ordeal.PEER, "kills")
-    after = "after random kills" if kills is None else f"after {kills:.0f} random kills"
+    count = numbers.value(kills.WORKLOAD, kills.PEER, "kills")
+    after = "after random kills" if count is None else f"after {count:.0f} random kills"
     for metric, what in (("lost", "acknowledged messages lost"), ("twice", "messages twice in the tables")):
-        yield Goal(f"{after}: {what}", 0, numbers.value(ordeal.WORKLOAD, ordeal.PEER, metric), "")
+        yield Goal(f"{after}: {what}", 0, numbers.value(kills.WORKLOAD, kills.PEER, metric), "")

@@ -13,8 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tieline.bench.load.failure import Failure
-from tieline.bench.load.job import Metrics
+from tieline.bench.load.job import Failure, Metrics
 from tieline.bench.pipeline.readings import portions, readings
 from tieline.bench.pipeline.spent import Spent, least, spent
 from tieline.bench.pipeline.station import Station, publish, running
@@ -68,8 +67,7 @@ def measure(
     step: Callable[[str], None],
 ) -> None:
     """Fill a log through its broker, and read it in all ways, in turns."""
-    from tieline.bench.pipeline.memory import BATCH_ROWS, MemorySource
-    from tieline.bench.pipeline.tuples import TupleSource
+    from tieline.bench.pipeline.sources import BATCH_ROWS, MemorySource, TupleSource
     from tieline.pipeline.decode.records import NEEDED
 
     for source in (TupleSource, MemorySource):

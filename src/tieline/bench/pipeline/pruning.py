@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from tieline.bench.load.failure import Failure
+from tieline.bench.load.job import Failure
 from tieline.bench.pipeline.readings import EVENT_TYPE, write_history
 from tieline.bench.record import Row
 from tieline.conf.load import loads

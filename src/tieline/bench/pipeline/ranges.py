@@ -13,8 +13,8 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from tieline.bench.load.failure import Failure
-from tieline.bench.pipeline.fit import line
+from tieline.bench.load.job import Failure
+from tieline.bench.pipeline.growth import line
 from tieline.bench.pipeline.spent import Spent, least, spent
 from tieline.bench.record import Row
 from tieline.conf.load import loads

@@ -11,11 +11,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tieline.bench.load.failure import Failure
+from tieline.bench.load.job import Failure
 from tieline.bench.machine import describe_commit, describe_machine, versions
 from tieline.bench.match.run import Watcher
-from tieline.bench.pipeline import growth, ingest, pruning, ranges
-from tieline.bench.pipeline.crash import ordeal
+from tieline.bench.pipeline import growth, ingest, kills, pruning, ranges
 from tieline.bench.pipeline.goals import judge
 from tieline.bench.pipeline.plan import PARTS, Plan
 from tieline.bench.pipeline.record import PipelineRecord
@@ -121,7 +120,7 @@ def _part(name: str, plan: Plan, watcher: Watcher) -> tuple[list[Row], Part]:
         return growth.rows(effort.growth_sizes), lambda spark, folder, rows: growth.measure(
             spark, folder, rows, sizes=effort.growth_sizes, repetitions=effort.growth_repetitions, step=step
         )
-    return ordeal.rows(), lambda spark, folder, rows: ordeal.measure(
+    return kills.rows(), lambda spark, folder, rows: kills.measure(
         spark, folder, rows, kills=effort.kills, seed=plan.seed, on_cluster=effort.on_cluster, step=step
     )
 

@@ -7,10 +7,10 @@ import datetime as dt
 import time
 from collections.abc import Iterator, Sequence
 
-from tieline.bench.load.failure import Failure
+from tieline.bench.load.job import Failure
 from tieline.bench.machine import describe_commit, describe_machine, versions
 from tieline.bench.match.run import Watcher
-from tieline.bench.plan import parts
+from tieline.bench.plan import measures
 from tieline.bench.plan.bounds import tallies
 from tieline.bench.plan.effort import (
     FRESH,
@@ -46,7 +46,7 @@ def run(plan: Plan, watcher: Watcher) -> PlanRecord:
     )
     watcher.planned(plan.steps)
     watcher.step("compiling and warming up")
-    record.compile_s = parts.warm_up()
+    record.compile_s = measures.warm_up()
     _Run(plan, record, watcher).all()
     record.seconds = round(time.monotonic() - began, 1)
     record.goals = judge(record)
@@ -90,9 +90,9 @@ class _Run:
                 rows = [mine, theirs] if tightness == LOOSE else [mine]
                 with _failing(rows):
                     for seed in range(effort.seeds):
-                        mine.repetitions.append(parts.ours(size, seed, tightness, effort.exact_s))
+                        mine.repetitions.append(measures.ours(size, seed, tightness, effort.exact_s))
                         if theirs in rows:
-                            theirs.repetitions.append(parts.naive(size, seed, tightness, effort.naive_s))
+                            theirs.repetitions.append(measures.naive(size, seed, tightness, effort.naive_s))
                 self._add(rows)
 
     def _found(self) -> None:
@@ -104,7 +104,9 @@ class _Run:
                 row = Row(workload=found_name(size, tightness), title=title, group="found", peer=OURS)
                 with _failing([row]):
                     for seed in range(FRESH, FRESH + effort.fresh):
-                        row.repetitions.append(parts.best_found(size, seed, tightness, effort.found_s, effort.better_s))
+                        row.repetitions.append(
+                            measures.best_found(size, seed, tightness, effort.found_s, effort.better_s)
+                        )
                 self._add([row])
 
     def _networks(self) -> None:
@@ -113,7 +115,7 @@ class _Run:
             row = Row(workload=size.name, title=size.title, group="networks", peer=OURS)
             with _failing([row]):
                 for seed in range(seeds):
-                    instance, found, metrics = parts.network(size, seed)
+                    instance, found, metrics = measures.network(size, seed)
                     row.repetitions.append(metrics)
                     self._kept.setdefault(size.name, []).append((instance, found))
             self._add([row])
@@ -123,7 +125,7 @@ class _Run:
             self._watcher.step(f"{size.title}: first plan")
             row = Row(workload=f"first-{size.name}", title=size.title, group="first", peer=OURS)
             with _failing([row]):
-                row.repetitions.append(parts.first_plan(size, 0))
+                row.repetitions.append(measures.first_plan(size, 0))
             self._add([row])
 
     def _replan(self) -> None:
@@ -132,11 +134,11 @@ class _Run:
             row = Row(workload=replan_name(size), title=f"a link of {size.title}", group="replan", peer=OURS)
             with _failing([row]):
                 for seed, (instance, before) in enumerate(self._kept.get(size.name) or [self._planned(size)]):
-                    row.repetitions += parts.failures(instance, before, count, size.seconds, seed=seed)
+                    row.repetitions += measures.failures(instance, before, count, size.seconds, seed=seed)
             self._add([row])
 
     def _planned(self, size: Mesh) -> tuple[Instance, Solution]:
-        instance, found, _ = parts.network(size, 0)
+        instance, found, _ = measures.network(size, 0)
         return instance, found
 
     def _bounds(self) -> None:
@@ -154,7 +156,7 @@ class _Run:
             row = Row(workload=distributed_name(size, tightness), title=title, group="distributed", peer=OURS)
             with _failing([row]):
                 for seed in range(self._effort.seeds):
-                    row.repetitions.append(parts.distributed(size, seed, tightness))
+                    row.repetitions.append(measures.distributed(size, seed, tightness))
             self._add([row])
 
     def _add(self, rows: list[Row]) -> None:

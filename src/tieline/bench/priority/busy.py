@@ -6,14 +6,136 @@ of every urgent message, so a probe that is scheduled late does not count agains
 
 from __future__ import annotations
 
+import contextlib
+import os
+import select
+import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
+from tieline.bench.load.clients import clients
+from tieline.bench.load.clients import subscribe as subscribe_plainly
+from tieline.bench.load.ends import Sink, Source
 from tieline.bench.load.generator import Generator
-from tieline.bench.load.job import Metrics
+from tieline.bench.load.job import Endpoint, Metrics
+from tieline.bench.load.stream import encode
+from tieline.bench.measure import Meter
+from tieline.bench.peers.brokers import Mosquitto, Tieline
 from tieline.bench.peers.instance import Instance
-from tieline.bench.priority.flood import Flood
-from tieline.bench.priority.peers import Elsewhere, Ranked
-from tieline.bench.priority.probe import Probe
+from tieline.bench.priority.nodes import Reader, Stage, Writer, clock, hang_up, open_node, subscribe
+from tieline.bench.priority.packets import Arrival, Tally, overhead, publish
+
+_STREAM_MESSAGES = 1_000
+_LARGEST_SEND = 65_536
+#: The flood yields to the brokers and to the probe: on two cores it would otherwise measure the scheduler.
+_NICE = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flood:
+    """``publishers`` that never pause, and one subscriber that takes everything."""
+
+    publishers: int
+    seconds: float
+    payload: int = 64
+
+    @property
+    def patience_s(self) -> float:
+        """Connecting, and the flood."""
+        return 20.0 + 2 * self.seconds
+
+    def run(self, at: Endpoint) -> Metrics:
+        """Messages that the broker delivered per second, and what that cost."""
+        names = [f"flood{number:03d}" for number in range(self.publishers)]
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, 0, _NICE)
+        with (
+            select.epoll() as poller,
+            clients(at, ["flooded"], version=5) as (receiver,),
+            clients(at, names, version=5) as senders,
+        ):
+            streams = [
+                encode(number, [f"flood/{number:03d}"], payload=self.payload, qos=0, version=5, count=_STREAM_MESSAGES)
+                for number in range(self.publishers)
+            ]
+            packet = streams[0].layout.packet
+            sink = Sink(receiver, poller, streams[0].layout, 0, 0)
+            subscribe_plainly(receiver, ["flood/#"], version=5)
+            sources = [Source(sock, poller, stream, 0) for sock, stream in zip(senders, streams, strict=True)]
+            by_fd = {source.fd: source for source in sources}
+            meter = Meter(at.pid)
+            until = time.perf_counter() + self.seconds
+            while time.perf_counter() < until:
+                free = [source for source in sources if not source.blocked]
+                for source in free:
+                    source.publish(_LARGEST_SEND)
+                for fd, event in poller.poll(0 if free else 0.1):
+                    if fd == sink.fd:
+                        sink.readable()
+                    elif event & select.EPOLLOUT:
+                        by_fd[fd].writable()
+            reading = meter.read()
+        return {
+            "flood_rate": sink.delivered / packet / reading.wall_s,
+            **reading.shares(),
+        }
+
+
+_TOPIC = "probe/urgent"
+_BYTES = 150
+_URGENT = {"priority": "3"}
+_DRAIN_S = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """So many urgent messages a second on a connection of their own, of level 3."""
+
+    per_second: float
+    seconds: float
+    #: The flood comes first.
+    delay_s: float
+
+    @property
+    def patience_s(self) -> float:
+        """Waiting, sending, draining."""
+        return 20.0 + self.delay_s + 2 * self.seconds
+
+    def run(self, at: Endpoint) -> Metrics:
+        """Time from send to receive; a message that does not arrive counts as the length of the run."""
+        tally = Tally()
+
+        def received(arrival: Arrival, when_ns: int) -> None:
+            number, _ = arrival.mark
+            tally.arrival(number, when_ns)
+
+        time.sleep(self.delay_s)
+        with Stage() as stage:
+            receiver = open_node(at.host, at.port, "probe-to", _URGENT)
+            sender = open_node(at.host, at.port, "probe-from", _URGENT)
+            try:
+                subscribe(receiver, [_TOPIC])
+                Reader(receiver, stage, received)
+                writer = Writer(sender, stage)
+                end = clock() + self.seconds
+
+                def send(now: float) -> float | None:
+                    writer.write(publish(_TOPIC, tally.payload(_BYTES - overhead(_TOPIC))))
+                    return now + 1 / self.per_second if now < end else None
+
+                stage.at(0.0, send)
+                stage.run(end)
+                stage.run(end + _DRAIN_S, lambda: not tally.lost)
+            finally:
+                hang_up([receiver, sender])
+        return {
+            "urgent_p50_ms": tally.quantile_s(0.5, self.seconds) * 1e3,
+            "urgent_p99_ms": tally.quantile_s(0.99, self.seconds) * 1e3,
+            "urgent_max_ms": max(tally.waits_s(self.seconds)) * 1e3,
+            "urgent_sent": len(tally.sent),
+            "urgent_lost": tally.lost,
+        }
+
 
 PUBLISHERS = 50
 PER_SECOND = 200.0
@@ -22,7 +144,7 @@ _LEAD_S = 0.7
 
 def measure(peer_name: str, *, seconds: float) -> Metrics:
     """One broker under one flood."""
-    peer: Ranked | Elsewhere = Ranked() if peer_name == "tieline" else Elsewhere()
+    peer: Tieline | Mosquitto = Tieline() if peer_name == "tieline" else Mosquitto()
     instance = Instance(peer, None)
     try:
         at = instance.start()
@@ -32,7 +154,7 @@ def measure(peer_name: str, *, seconds: float) -> Metrics:
             flooded = threads.submit(flooding.run, flood, at)
             found = probing.run(probe, at)
             found |= flooded.result()
-        if isinstance(peer, Ranked):
+        if isinstance(peer, Tieline):
             found["longest_turn_ms"] = float(peer.top()["longest_turn_ms"])
         return found
     finally:

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tieline.bench.load.endpoint import Endpoint
 from tieline.bench.load.generator import Generator
-from tieline.bench.load.job import Job, Metrics
+from tieline.bench.load.job import Endpoint, Job, Metrics
 from tieline.bench.load.pace import Pace
 from tieline.bench.load.saturate import Saturate, Topics
 

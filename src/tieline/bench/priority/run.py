@@ -15,16 +15,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
-from tieline.bench.load.failure import Failure
 from tieline.bench.load.generator import Generator
-from tieline.bench.load.job import Metrics
+from tieline.bench.load.job import Failure, Metrics
 from tieline.bench.machine import describe_commit, describe_machine
 from tieline.bench.peers import BASELINE, SUBJECT, known_peers
+from tieline.bench.peers.brokers import Tieline
 from tieline.bench.peers.instance import Instance
 from tieline.bench.peers.peer import executable
-from tieline.bench.priority import busy, cost, namespaces, slow, thin
+from tieline.bench.priority import busy, cost, link, slow, thin
 from tieline.bench.priority.goals import judge
-from tieline.bench.priority.peers import Ranked
 from tieline.bench.priority.record import PriorityRecord
 from tieline.bench.record import Row
 
@@ -155,7 +154,7 @@ class _Run:
             self._cost()
 
     def _thin(self) -> None:
-        obstacle = namespaces.obstacle()
+        obstacle = link.obstacle()
         if obstacle:
             self._record.left_out["thin"] = obstacle
             return
@@ -218,7 +217,7 @@ class _Run:
     def _cost(self) -> None:
         with contextlib.ExitStack() as stack:
             generator = stack.enter_context(Generator())
-            instances = (Instance(Ranked(), None), Instance(Ranked(cost.CLASSES), None))
+            instances = (Instance(Tieline(), None), Instance(Tieline(cost.CLASSES), None))
             for instance in instances:
                 stack.callback(instance.stop)
             brokers = (instances[0].start(), instances[1].start())

@@ -19,19 +19,15 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from tieline.bench.load.endpoint import Endpoint
-from tieline.bench.load.failure import Failure
 from tieline.bench.load.generator import Generator
-from tieline.bench.load.job import Metrics
+from tieline.bench.load.job import Endpoint, Failure, Metrics
 from tieline.bench.load.pace import Pace
 from tieline.bench.load.saturate import Saturate, Topics
+from tieline.bench.peers.brokers import Mosquitto, Tieline
 from tieline.bench.peers.instance import Instance
-from tieline.bench.priority.bound import KERNEL_BYTES
-from tieline.bench.priority.nodes import Reader, SlowReader, Writer, hang_up, open_node, subscribe
-from tieline.bench.priority.packets import Arrival, overhead, publish
-from tieline.bench.priority.peers import Elsewhere, Ranked
-from tieline.bench.priority.stage import Stage, clock
-from tieline.bench.priority.tally import Tally, quantile_of
+from tieline.bench.priority.link import KERNEL_BYTES
+from tieline.bench.priority.nodes import Reader, SlowReader, Stage, Writer, clock, hang_up, open_node, subscribe
+from tieline.bench.priority.packets import Arrival, Tally, overhead, publish, quantile_of
 
 READ_BYTES_PER_S = 1_000.0
 BULK_BYTES, URGENT_BYTES = 500, 120
@@ -153,7 +149,7 @@ def ahead_bound() -> int:
 
 def start(peer_name: str) -> Instance:
     """A broker for this experiment, not started yet."""
-    return Instance(Ranked(CONFIGURATION) if peer_name == "tieline" else Elsewhere(), None)
+    return Instance(Tieline(CONFIGURATION) if peer_name == "tieline" else Mosquitto(), None)
 
 
 def watch(peer_names: Sequence[str], *, seconds: float, over: threading.Event) -> dict[str, Metrics]:

@@ -23,18 +23,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tieline.bench.certificate import make_certificate
 from tieline.bench.load.clients import tls_context
-from tieline.bench.load.endpoint import Endpoint
-from tieline.bench.load.job import Metrics
+from tieline.bench.load.job import Endpoint, Metrics
+from tieline.bench.peers.brokers import Mosquitto, Tieline
 from tieline.bench.peers.instance import Instance
-from tieline.bench.priority.bound import Bound
-from tieline.bench.priority.namespaces import Shape, ThinLink, Where, thin_link
-from tieline.bench.priority.nodes import Reader, TlsReader, Writer, hang_up, open_node, subscribe
-from tieline.bench.priority.packets import Arrival, overhead, publish
-from tieline.bench.priority.peers import Elsewhere, Ranked
-from tieline.bench.priority.stage import Stage, clock
-from tieline.bench.priority.tally import Tally
+from tieline.bench.peers.peer import make_certificate
+from tieline.bench.priority.link import Bound, Shape, ThinLink, Where, thin_link
+from tieline.bench.priority.nodes import Reader, Stage, TlsReader, Writer, clock, hang_up, open_node, subscribe
+from tieline.bench.priority.packets import Arrival, Tally, overhead, publish
 
 URGENT, BULK, LOW = "thin/urgent", "thin/bulk", "thin/low"
 LEVELS = {URGENT: 3, BULK: 1, LOW: 0}
@@ -116,7 +112,7 @@ class Lane:
     """A broker, its thin link and its three flows."""
 
     case: Case
-    peer: Ranked | Elsewhere
+    peer: Tieline | Mosquitto
     link: ThinLink
     writers: dict[str, Writer]
     sockets: list[socket.socket]
@@ -207,7 +203,7 @@ class Lane:
             "bulk_received": len(bulk.arrived),
             "disordered": sum(flow.disordered + flow.duplicates for flow in self.flows.values()),
         }
-        if isinstance(self.peer, Ranked):
+        if isinstance(self.peer, Tieline):
             top = self.peer.top()
             dropped = sum(top["drops"].values())
             found["drops_named"] = dropped
@@ -257,11 +253,11 @@ def _timeline(urgent: Tally, missing_s: float) -> list[tuple[float, float]]:
 def _lane(case: Case, shape: Shape, stage: Stage) -> Iterator[Lane]:
     with contextlib.ExitStack() as stack:
         link = stack.enter_context(thin_link(case.where, shape))
-        peer: Ranked | Elsewhere
+        peer: Tieline | Mosquitto
         if case.peer == "tieline":
-            peer = Ranked(CONFIGURATION + (BY_PROPERTY if case.by_property else CLASSES), addresses=[link.address])
+            peer = Tieline(CONFIGURATION + (BY_PROPERTY if case.by_property else CLASSES), addresses=[link.address])
         else:
-            peer = Elsewhere(addresses=[link.address])
+            peer = Mosquitto(addresses=[link.address])
         sockets: list[socket.socket] = []
         certificate = None
         if case.is_tls:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tieline.bench.load.hold import ConnectMany, HoldIdle
-from tieline.bench.load.visit import Visits
+from tieline.bench.load.connections import ConnectMany, HoldIdle, Visits
 from tieline.bench.workloads.workload import Effort, Workload
 
 _IDLE = ("bytes_connection", "bytes_subscribed")

@@ -7,7 +7,7 @@ The rows say what the difference costs.
 
 from __future__ import annotations
 
-from tieline.bench.load.assure import Assure
+from tieline.bench.load.one_at_a_time import Assure
 from tieline.bench.load.saturate import Saturate, Topics
 from tieline.bench.workloads.workload import Effort, Workload
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tieline.bench.load.filters import BystandingFilters
+from tieline.bench.load.saturate import BystandingFilters
 from tieline.bench.workloads.workload import Effort, Workload
 
 

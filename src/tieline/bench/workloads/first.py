@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tieline.bench.load.first import FirstMessages
+from tieline.bench.load.saturate import FirstMessages
 from tieline.bench.workloads.workload import Effort, Workload
 
 

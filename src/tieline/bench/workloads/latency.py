@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tieline.bench.load.pingpong import PingPong
+from tieline.bench.load.one_at_a_time import PingPong
 from tieline.bench.workloads.workload import Effort, Workload
 
 

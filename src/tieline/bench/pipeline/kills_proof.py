@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tieline.bench.load.job import Metrics
-from tieline.bench.pipeline.crash.publishers import Publisher
+from tieline.bench.pipeline.publishers import Publisher
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

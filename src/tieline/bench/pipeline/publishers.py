@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
-from tieline.bench.load.failure import Failure
+from tieline.bench.load.job import Failure
 from tieline.bench.pipeline.readings import START_S
 from tieline.wire.codec import encode
 from tieline.wire.errors import ProtocolError

@@ -1,7 +1,9 @@
-"""Records that are in a worker's memory already, handed to Spark as Arrow batches or as tuples.
+"""Two more Spark sources, to show what Arrow is worth: rows as tuples, and records that are in memory already.
 
-Reading through a log server, what the server takes is the same for both and hides the difference; here is nothing else.
-The records are those of :mod:`tieline.bench.pipeline.readings`, one batch of them again and again.
+Nobody should use them.  The tuples are read from the same ranges of the same log servers through the same client as
+batches are.  Reading through a log server, what the server takes is the same for both and hides the difference; from
+memory there is nothing else.  Those records are the ones of :mod:`tieline.bench.pipeline.readings`, one batch of them
+again and again.
 """
 
 from __future__ import annotations
@@ -16,7 +18,38 @@ from pyspark.sql.types import StructType
 
 from tieline.bench.pipeline.readings import log_table, readings
 from tieline.pipeline.decode.records import NEEDED
+from tieline.pipeline.source.batch import BatchReader
+from tieline.pipeline.source.format import TielineSource
+from tieline.pipeline.source.options import SourceOptions, read_options
+from tieline.pipeline.source.ranges import read_range
 from tieline.pipeline.source.schema import LOG
+
+
+class TupleReader(BatchReader):
+    """Hands out one tuple for each record."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        super().__init__(options)
+        self._asked = options
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """The records of one range, row by row."""
+        for batch in read_range(self._asked, partition):
+            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+class TupleSource(TielineSource):
+    """The format ``tieline_tuples``."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What stands in ``format(...)``."""
+        return "tieline_tuples"
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Reads once, slowly."""
+        return TupleReader(read_options(self.options))
+
 
 #: Rows of one batch, as a log server makes them.
 BATCH_ROWS: Final = 8_192

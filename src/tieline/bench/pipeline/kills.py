@@ -12,12 +12,11 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from tieline.bench.load.failure import Failure
+from tieline.bench.load.job import Failure
 from tieline.bench.measure import family
-from tieline.bench.pipeline.cluster import Cluster, command_line, driver_environment
-from tieline.bench.pipeline.crash.proof import prove
-from tieline.bench.pipeline.crash.publishers import Crowd, Publisher
-from tieline.bench.pipeline.process import Process, our_path, our_program
+from tieline.bench.pipeline.kills_proof import prove
+from tieline.bench.pipeline.processes import Cluster, Process, command_line, driver_environment, our_path, our_program
+from tieline.bench.pipeline.publishers import Crowd, Publisher
 from tieline.bench.pipeline.station import Station
 from tieline.bench.record import Row
 
