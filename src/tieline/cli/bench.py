@@ -15,7 +15,6 @@ from rich.console import Console
 from rich.table import Table
 
 from tieline.bench.bar import Steps
-from tieline.bench.peers.peer import make_certificate
 from tieline.bench.load.job import Failure
 from tieline.bench.match import picture as match_picture
 from tieline.bench.match import report as match_report
@@ -23,7 +22,7 @@ from tieline.bench.match import run as match_run
 from tieline.bench.measure import raise_open_files
 from tieline.bench.peers import known_peers
 from tieline.bench.peers.brokers import INSTALLERS
-from tieline.bench.peers.peer import Peer, peers_directory
+from tieline.bench.peers.peer import Peer, make_certificate, peers_directory
 from tieline.bench.picture import draw
 from tieline.bench.pipeline.plan import PARTS as PIPELINE_PARTS
 from tieline.bench.pipeline.plan import Plan as PipelinePlan
