@@ -12,7 +12,7 @@ from tieline.access.gate import Gate, Outcome
 from tieline.conf.schema import Auth, Rule, Settings
 from tieline.core.broker import Broker
 from tieline.core.ports import Access, Allowed, Login, Pending, Refused, Verdict
-from tieline.net.auth.remembered import Remembered
+from tieline.net.auth.pool import Remembered
 from tieline.wire.reason import Reason
 
 LOCAL = "tcp://127.0.0.1:1883"

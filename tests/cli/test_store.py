@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from tieline.net.store.durable import Durable
-from tieline.net.store.options import Keep
+from tieline.net.store.frames import Keep
 from tieline.net.store.schema import path_of
 
 

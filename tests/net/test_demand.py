@@ -15,7 +15,7 @@ from tests.kits.world import World
 from tests.net.test_manage import _Channel
 from tieline.conf.paths import management_socket
 from tieline.core.figures.demand import DemandError
-from tieline.net.demand import answer
+from tieline.net.inquiry import answer_demand as answer
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.packets import Puback, Publish
 

@@ -16,9 +16,10 @@ from tests.kits.dial import Dial, dial, hang_up, open_socket, read_to_end
 from tests.kits.patience import until
 from tieline import Limits, Settings
 from tieline.conf.urls import parse
+from tieline.net.address import server_context
 from tieline.net.layer import LayerError
 from tieline.net.listener import ListenError
-from tieline.net.tls import Tls, server_context
+from tieline.net.tls import Tls
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.codec import encode
 from tieline.wire.packets import Connack, Connect, Disconnect, Pingreq, Pingresp, Puback, Publish, Will

@@ -24,7 +24,7 @@ from tests.kits.patience import PATIENCE_S, until
 from tests.robust.arena import Pair
 from tieline.conf.schema import Attribute, Event, Listener, Settings
 from tieline.net.store.durable import Durable
-from tieline.net.store.options import Keep
+from tieline.net.store.frames import Keep
 from tieline.net.store.schema import FILE, STEPS
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.packets import Publish

@@ -62,9 +62,11 @@ def _certificates(listener: Listener) -> Iterator[str]:
         yield f"{listener.url}: there is no file {name}."
     if missing:
         return
+    from tieline.net.address import load_certificate
+
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
-        context.load_cert_chain(listener.certificate, listener.key, password=_no_password)
+        load_certificate(context, listener.certificate, listener.key)
     except (OSError, ValueError) as problem:
         yield f"{listener.url}: {listener.certificate} and {listener.key} cannot be used together: {problem}"
     if listener.client_ca is not None:
@@ -72,8 +74,3 @@ def _certificates(listener: Listener) -> Iterator[str]:
             context.load_verify_locations(listener.client_ca)
         except OSError as problem:
             yield f"{listener.url}: {listener.client_ca} cannot be used: {problem}"
-
-
-def _no_password() -> str:
-    # Without this, OpenSSL would ask on the terminal; a broker that starts at boot has nobody to ask.
-    raise ValueError("the key is encrypted with a password")

@@ -21,11 +21,19 @@ from tieline.conf.load import load
 from tieline.conf.schema import Settings
 from tieline.log.record import Occurrence, Record
 from tieline.net.logserver import question
-from tieline.net.logserver.offsets import Offsets, offsets_of
-from tieline.net.logserver.question import MOST_OFFSET, STREAMS, Question, Stream, Unanswerable
-from tieline.net.logserver.readers import Readers
+from tieline.net.logserver.offsets import Offsets, Readers, offsets_of
+from tieline.net.logserver.question import (
+    MOST_OFFSET,
+    STREAMS,
+    Beyond,
+    Question,
+    Span,
+    Stream,
+    Unanswerable,
+    meant,
+    portions,
+)
 from tieline.net.logserver.selection import Selection
-from tieline.net.logserver.span import Beyond, Span, meant, portions
 from tieline.net.store.reading import Gap, Log
 from tieline.net.store.schema import Damaged, Unusable
 

@@ -10,7 +10,7 @@ import msgspec
 
 from tieline.log.record import Occurrence, Record
 from tieline.net.log import printable
-from tieline.net.logserver.properties import user_properties
+from tieline.wire.properties import user_properties
 
 Format = Literal["human", "json"]
 

@@ -6,7 +6,7 @@ was connected when the broker ended has left by then.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from tieline.core.account import Account, Event
 from tieline.core.client import Session
@@ -30,17 +30,6 @@ from tieline.wire.packets import Subscription, Will
 from tieline.wire.properties import WILL, Properties, decode_properties
 
 Row = Any
-TABLES: Final = (
-    "session",
-    "subscription",
-    "message",
-    "retained",
-    "queue",
-    "inflight",
-    "inbound",
-    "unrouted",
-    "producer",
-)
 
 
 class StoredState:
@@ -56,7 +45,7 @@ class StoredState:
         #: inbound: session, packet_id.
         #: unrouted: message; oldest first.
         #: producer: producer, number; the one unused longest first.
-        self.tables: dict[str, list[Row]] = {name: [] for name in TABLES}
+        self.tables: dict[str, list[Row]] = {name: [] for name in facts.STATE}
         #: How often a broker has been started with this store, and the highest number of a message.
         self.starts = 1
         self.messages = 0

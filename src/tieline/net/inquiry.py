@@ -1,10 +1,10 @@
-"""The questions about causes on the management channel: from JSON to the core's own answers, and back."""
+"""Questions on the management channel, about causes and about demand: from JSON to the core's own answers, and back."""
 
 from __future__ import annotations
 
 from base64 import b64decode
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -13,11 +13,13 @@ from tieline.core.account import NO_LEVEL, Drop
 from tieline.core.answers import why as causes
 from tieline.core.answers.standing import standing_of
 from tieline.core.answers.trace import Probe, trace
+from tieline.core.figures.demand import DemandError
 from tieline.sched.levels import LEVELS
 
 if TYPE_CHECKING:
     from tieline.core.account import Dropped
     from tieline.core.broker import Broker
+
 
 #: Records in one answer.
 MOST_DROPS = 1_000
@@ -169,4 +171,37 @@ def _trace(core: Broker, asked: Trace, now: float) -> dict[str, Any]:
         "steps": [asdict(step) for step in found.steps],
         "receivers": [asdict(receiver) for receiver in found.receivers],
         "unlisted": found.unlisted,
+    }
+
+
+#: For how long a count may last, in seconds.
+MOST_S: Final = 3_600.0
+
+
+class Counting(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``{"do": "demand", …}``: begin to count, or take what was counted, a portion at a time."""
+
+    do: Literal["demand"]
+    act: Literal["begin", "take"]
+    #: Begin: how long the count may last at most; nobody may come for it any more.
+    seconds: Annotated[float, Meta(ge=1, le=MOST_S)] = 60.0
+    #: Take: which count.
+    number: int = 0
+
+
+def answer_demand(core: Broker, request: dict[str, Any], now: float, *, by: str = "") -> dict[str, Any]:
+    """Begin a count, or give a portion of one; raises DemandError.  ``by`` is who asks, for the log."""
+    try:
+        asked = msgspec.convert(request, Counting)
+    except msgspec.ValidationError as problem:
+        raise DemandError(str(problem).lower()) from None
+    if asked.act == "begin":
+        return {"number": core.demand.begin(asked.seconds, now, by=by)}
+    portion = core.demand.take(asked.number, now)
+    return {
+        "seconds": portion.seconds,
+        "unnamed": portion.unnamed,
+        "flows": portion.flows,
+        "subscriptions": portion.subscriptions,
+        "more": not portion.is_last,
     }

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from tieline.conf import urls
 from tieline.conf.schema import bound
 from tieline.core.account import Event
+from tieline.net.address import bind, server_context
 from tieline.net.layer import Layer, Stack
 from tieline.net.link import Link
-from tieline.net.tls import Tls, server_context
+from tieline.net.tls import Tls
 
 if TYPE_CHECKING:
     import ssl
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 #: Connections accepted in one turn before the established ones get theirs.
 ACCEPTS_PER_TURN = 64
 BACKLOG = 1_024
+#: What accepted sockets begin with: it need not be set for each connection.
+_OPTIONS = ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1), (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1))
 #: How long to wait when the process has no descriptors left.
 PAUSE_S = 0.5
 _NO_DESCRIPTORS = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
@@ -140,20 +143,7 @@ def context_of(conf: Listener) -> ssl.SSLContext | None:
 
 def _bind(url: urls.ListenerUrl) -> socket.socket:
     try:
-        family, _, _, _, address = socket.getaddrinfo(url.host, url.port, type=socket.SOCK_STREAM)[0]
-        sock = socket.socket(family, socket.SOCK_STREAM)
-        try:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            # what it accepts begins with these: they need not be set for each connection
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            sock.setblocking(False)
-            sock.bind(address)
-            sock.listen(BACKLOG)
-        except OSError:
-            sock.close()
-            raise
+        return bind(url.host, url.port, backlog=BACKLOG, options=_OPTIONS)
     except OSError as error:
         hint = " Is another broker running?" if error.errno == errno.EADDRINUSE else ""
         raise ListenError(f"cannot listen on {url}: {error.strerror or error}.{hint}") from error
-    return sock

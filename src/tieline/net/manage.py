@@ -22,7 +22,7 @@ from tieline.core.answers.standing import standing
 from tieline.core.figures.demand import DemandError
 from tieline.core.figures.traffic import hottest, report
 from tieline.core.routing.heat import HeatError
-from tieline.net import demand, heating, inquiry
+from tieline.net import heating, inquiry
 from tieline.net.inquiry import KNOWN as INQUIRIES
 from tieline.net.reload import ReloadError, reload
 from tieline.version import __version__
@@ -116,7 +116,7 @@ class Management:
                 self._server.poke()
         if what == "demand":
             try:
-                return demand.answer(self._server.core, request, monotonic())
+                return inquiry.answer_demand(self._server.core, request, monotonic())
             except DemandError as error:
                 return {"error": str(error)}
             finally:

@@ -22,7 +22,6 @@ import msgspec
 from tieline.conf.schema import Listener, Settings
 from tieline.core.broker import Broker as Core
 from tieline.net import log as logs
-from tieline.net import memory
 from tieline.net.auth.door import Door, warn_of_doors
 from tieline.net.auth.passwords import PasswordFileError
 from tieline.net.beside import Beside, Inquiries
@@ -36,7 +35,7 @@ from tieline.net.pump import PumpedLoop, pump
 from tieline.net.reload import on_hangup
 from tieline.net.store.keeper import Keeper, wants_store
 from tieline.net.store.schema import Unusable
-from tieline.net.vitals import Vitals
+from tieline.net.vitals import Vitals, keep_memory
 from tieline.wire.reason import Reason
 
 if TYPE_CHECKING:
@@ -383,7 +382,7 @@ def _serve(server: Server, aio: PumpedLoop) -> str:
     warn_of_doors(server.settings)
     print(f"tieline {server.settings.name} ready: {' '.join(server.urls)}", flush=True)  # noqa: T201 - the ready line
     _tune_garbage_collection()
-    memory.keep(_KEPT_BLOCK, _KEPT_UNUSED)
+    keep_memory(_KEPT_BLOCK, _KEPT_UNUSED)
     pump(server.loop, aio, stopping)
     log.info("stopping")
     aio.run_until_complete(server.stop())

@@ -4,48 +4,15 @@ from __future__ import annotations
 
 import ssl
 from contextlib import suppress
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from tieline.net.auth.certificates import user_of
 from tieline.net.layer import LayerError
 
 if TYPE_CHECKING:
-    from tieline.conf.schema import Listener
+    pass
+
 
 _READ = 65_536
-
-
-def server_context(listener: Listener) -> ssl.SSLContext:
-    """TLS 1.2 and later, with forward secrecy and authenticated ciphers only.
-
-    Client certificates are required where an authority is given.
-    """
-    if listener.certificate is None or listener.key is None:
-        raise ValueError(f"{listener.url} needs both certificate and key")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # of TLS 1.2; those of 1.3 are all of this kind
-    context.set_ciphers("ECDHE+AESGCM:ECDHE+CHACHA20")
-    load_certificate(context, listener.certificate, listener.key)
-    context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
-    # each ticket costs a write and memory per connection; resumption still works with one
-    context.num_tickets = 1
-    if listener.client_ca is not None:
-        context.load_verify_locations(listener.client_ca)
-        context.verify_mode = ssl.CERT_REQUIRED
-    return context
-
-
-def load_certificate(context: ssl.SSLContext, certificate: str, key: str) -> None:
-    """Give a context its certificate; raises OSError, or ValueError for a key that has a password.
-
-    Without a function to ask, OpenSSL would ask on the terminal, and the broker would wait for somebody to type.
-    """
-    context.load_cert_chain(certificate, key, password=_refuse_password)
-
-
-def _refuse_password() -> str:
-    raise ValueError("the key is encrypted with a password")
 
 
 class Tls:
@@ -120,3 +87,23 @@ def _explain(data: bytes, error: ssl.SSLError, *, is_ready: bool) -> str:
     if not is_ready and data[:4] in {b"GET ", b"POST", b"HEAD"}:
         return "plain HTTP on a TLS port"
     return error.reason.lower().replace("_", " ") if error.reason else str(error)
+
+
+#: Alternative names that can stand for a user; addresses cannot.
+_KINDS = ("DNS", "email", "URI")
+
+
+def user_of(certificate: dict[str, Any] | None, source: Literal["cn", "san"]) -> str:
+    """The user in a verified certificate, as ``SSLObject.getpeercert`` gives it; empty if it names none."""
+    if not certificate:
+        return ""
+    if source == "san":
+        names = [name for kind, name in certificate.get("subjectAltName", ()) if kind in _KINDS]
+    else:
+        parts = [pair for part in certificate.get("subject", ()) for pair in part]
+        names = [value for key, value in parts if key == "commonName"]
+        if len(names) > 1:
+            # which of several is meant is a question with two answers, and so with a way around the rules
+            return ""
+    name = str(names[0]) if names else ""
+    return name if name.isprintable() else ""

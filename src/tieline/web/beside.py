@@ -17,10 +17,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tieline.conf.http import parse_http
 from tieline.core.ports import Allowed, Login, Refused
-from tieline.net import demand
+from tieline.net.address import bind, load_certificate
 from tieline.net.heating import shown
+from tieline.net.inquiry import answer_demand
 from tieline.net.log import log
-from tieline.net.tls import load_certificate
 from tieline.web.doors import SEEN, application
 from tieline.web.figures import Figures, take
 from tieline.wire.reason import Reason
@@ -79,7 +79,10 @@ class Http:
             raise OSError(f"{conf.url} could be read from other machines: set auth.password_file first, or stay local")
         self._server, self._broker_loop = server, asyncio.get_running_loop()
         self._is_local = url.is_loopback()
-        listening = _bind(url.host, url.port)
+        try:
+            listening = bind(url.host, url.port, backlog=MOST_CONNECTIONS)
+        except OSError as error:
+            raise OSError(f"cannot listen on http {url.host}:{url.port}: {error.strerror or error}") from error
         port: int = listening.getsockname()[1]
         scheme = "https" if url.is_tls else "http"
         self.url = f"{scheme}://{f'[{url.host}]' if ':' in url.host else url.host}:{port}"
@@ -197,7 +200,7 @@ class Http:
         server = self._server
         assert server is not None
         try:
-            return demand.answer(server.core, question, monotonic(), by=by)
+            return answer_demand(server.core, question, monotonic(), by=by)
         finally:
             server.poke()
 
@@ -243,20 +246,3 @@ async def _verdict(ask: Callable[[Callable[[Allowed | Refused], None]], None]) -
 
 def _fields(login: Login, verdict: Refused) -> dict[str, object]:
     return {"event": "http_refused", "client": login.client_id, "peer": login.peer, "why": verdict.reason.name.lower()}
-
-
-def _bind(host: str, port: int) -> socket.socket:
-    """An open socket at one address."""
-    try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        sock = socket.socket(family, socket.SOCK_STREAM)
-        try:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            sock.bind(address)
-            sock.listen(MOST_CONNECTIONS)
-        except OSError:
-            sock.close()
-            raise
-    except OSError as error:
-        raise OSError(f"cannot listen on http {host}:{port}: {error.strerror or error}") from error
-    return sock

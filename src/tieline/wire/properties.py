@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypedDict, cast
 
-from tieline.wire.errors import Malformed, Violation
+from tieline.wire.errors import Malformed, ProtocolError, Violation
 from tieline.wire.packet_type import WILL, PacketType
 from tieline.wire.reason import Reason
 from tieline.wire.text import decode_binary, decode_pair, decode_utf8, encode_binary, encode_pair, encode_utf8
 from tieline.wire.varint import decode_varint, encode_varint
 
-__all__ = ["WILL", "Properties", "decode_properties", "encode_properties", "forwardable"]
+__all__ = ["WILL", "Properties", "decode_properties", "encode_properties", "forwardable", "user_properties"]
 
 
 class Properties(TypedDict, total=False):
@@ -232,6 +232,22 @@ def forwardable(data: bytes, pos: int, end: int) -> bytes:
         if data[start] not in _REBOUND:
             kept.append(data[start:pos])
     return b"".join(kept)
+
+
+def user_properties(properties: bytes) -> list[tuple[str, str]]:
+    """Names and texts of a PUBLISH's properties, in the order in which they were sent; a name may stand there twice.
+
+    The block comes without its length, as the log keeps it; one that another version wrote may not be understood, and
+    has none.
+    """
+    if not properties:
+        return []
+    block = encode_varint(len(properties)) + properties
+    try:
+        found, _end = decode_properties(block, 0, len(block), PacketType.PUBLISH)
+    except (ProtocolError, ValueError):
+        return []
+    return found.get("user_property", [])
 
 
 def encode_properties(properties: Properties) -> bytes:

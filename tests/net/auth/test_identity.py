@@ -7,8 +7,8 @@ from typing import Any, Literal
 import pytest
 
 from tieline.core.ports import Login
-from tieline.net.auth.certificates import user_of
-from tieline.net.auth.remembered import Remembered
+from tieline.net.auth.pool import Remembered
+from tieline.net.tls import user_of
 
 
 def subject(*names: str) -> dict[str, Any]:

@@ -20,8 +20,7 @@ from tieline.conf.schema import Settings
 from tieline.log.record import Occurrence
 from tieline.net.logserver import batches, question
 from tieline.net.logserver.answer import Answer, Interrupted
-from tieline.net.logserver.question import Question, Unanswerable
-from tieline.net.logserver.span import Beyond
+from tieline.net.logserver.question import Beyond, Question, Unanswerable
 from tieline.net.store.reading import Gap
 from tieline.net.store.schema import Damaged, Unusable, path_of
 

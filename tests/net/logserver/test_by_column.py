@@ -17,16 +17,16 @@ from tieline.compiling import is_compiled
 from tieline.conf.schema import Attribute, Event, Settings
 from tieline.log.columns import LOG
 from tieline.log.record import Record
-from tieline.net.logserver import by_column, sample
+from tieline.net.logserver import by_column
 from tieline.net.logserver.batches import Found
 from tieline.net.logserver.by_column import ByColumn
 from tieline.net.logserver.by_row import ByRow
 from tieline.net.logserver.columns import schema_of
+from tieline.net.logserver.fast import Fast
 from tieline.net.logserver.loops import maps
 from tieline.net.logserver.loops import records as records_loops
-from tieline.net.logserver.question import Question
+from tieline.net.logserver.question import Question, Span
 from tieline.net.logserver.selection import Selection
-from tieline.net.logserver.span import Span
 from tieline.net.store.declarations import Declaration
 from tieline.net.store.declared_types import DeclaredTypes, declared_in
 from tieline.net.store.reading import Group
@@ -182,7 +182,9 @@ def test_more_bytes_than_places_can_name_go_the_other_way(monkeypatch: pytest.Mo
 @pytest.mark.skipif(not is_compiled(), reason="nothing is compiled")
 def test_what_was_made_ready_serves_every_question() -> None:
     """Otherwise a reader would wait for the compiler."""
-    sample.run()
+    ready = Fast()
+    ready.prepare()
+    assert ready.is_ready
     loops = [records_loops.walk, records_loops.numbers, records_loops.stretches, records_loops.gather, maps.count_pairs,
              maps.pairs, maps.count_users, maps.users]  # fmt: skip
     before = [list(each.signatures) for each in loops]  # type: ignore[attr-defined]  # the compiler's own

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from tests.net.logserver.writing import record
 from tieline.log.record import Occurrence
 from tieline.net.logserver.columns import SCHEMAS, events_batch, log_batch, schema_of
-from tieline.net.logserver.properties import user_properties
 from tieline.net.logserver.question import Unanswerable
-from tieline.wire.properties import Properties, encode_properties
+from tieline.wire.properties import Properties, encode_properties, user_properties
 
 
 def test_the_schema_is_a_promise() -> None:

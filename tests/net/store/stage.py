@@ -15,7 +15,7 @@ from tieline.core.durable import facts
 from tieline.core.ports import Fact
 from tieline.core.restore import StoredState
 from tieline.net.store.durable import Durable
-from tieline.net.store.options import Keep
+from tieline.net.store.frames import Keep
 
 
 class Stage:

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from tests.kits.ledger import Life, comparable
 from tieline.core.durable import facts
+from tieline.core.durable.facts import STATE
 from tieline.core.ports import Fact
 from tieline.net.store.database import journal_row, replay, rows
 from tieline.net.store.fold import Fold
-from tieline.net.store.schema import STATE, prepare
+from tieline.net.store.schema import prepare
 
 NOWHERE = Path("nowhere")
 

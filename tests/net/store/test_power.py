@@ -17,8 +17,7 @@ from tests.kits.patience import PATIENCE_S
 from tests.net.store.disk import Disk, calls, strace
 from tests.net.store.stage import record, retain
 from tieline.net.store.database import open_to_write, replay, rows
-from tieline.net.store.frames import Answers, Kind, encode_batch
-from tieline.net.store.options import Options
+from tieline.net.store.frames import Answers, Kind, Options, encode_batch
 from tieline.net.store.schema import Unusable, path_of
 
 #: Runs the writer with another value of PRAGMA synchronous, set after its own; and in small steps, so that the journal

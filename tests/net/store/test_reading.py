@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.net.store.stage import Stage, record
-from tieline.net.store.options import Keep
+from tieline.net.store.frames import Keep
 from tieline.net.store.reading import Gap, Log, keep_position, position
 from tieline.net.store.schema import Damaged, Unusable, path_of
 

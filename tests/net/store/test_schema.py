@@ -4,7 +4,8 @@ import sqlite3
 
 import pytest
 
-from tieline.net.store.schema import SINCE, STATE, STEPS, Unusable, prepare, version_of
+from tieline.core.durable.facts import STATE
+from tieline.net.store.schema import COUNTERS, STEPS, TABLES, Unusable, prepare, version_of
 
 
 def memory() -> sqlite3.Connection:
@@ -37,9 +38,9 @@ def test_a_file_of_the_first_version() -> None:
     db = memory()
     prepare(db, 1.0, STEPS[:1])
     tables = {name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    assert not tables & SINCE.keys()
+    assert not tables & {name for name, table in TABLES.items() if table.since > 1}
     prepare(db, 2.0)
-    for table in STATE:
+    for table in TABLES:
         assert not db.execute(f"SELECT * FROM {table}").fetchall()
     db.close()
 
@@ -65,4 +66,18 @@ def test_files_of_others_and_of_the_future_are_refused() -> None:
     db.execute(f"PRAGMA user_version = {len(STEPS) + 1}")
     with pytest.raises(Unusable, match="use a newer one"):
         prepare(db, 1.0)
+    db.close()
+
+
+def test_the_lists_of_tables_name_what_is_there() -> None:
+    db = memory()
+    prepare(db, 1.0)
+    there = {name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    assert there == TABLES.keys() | COUNTERS.keys() | {"migration"}
+    assert set(STATE) < TABLES.keys()
+    for name, table in TABLES.items():
+        columns = [row[1] for row in db.execute(f"PRAGMA table_info({name})")]
+        assert set(table.key.split(", ")) <= set(columns)
+        assert table.checksum is None or [columns[at] for at in table.checksum] == ["crc", "blob"]
+        assert (table.checksum is None) == ("crc" not in columns)
     db.close()

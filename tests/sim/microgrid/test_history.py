@@ -14,12 +14,12 @@ from tieline.conf.load import loads
 from tieline.log.columns import LOG, SHARD
 from tieline.log.record import digest_of
 from tieline.match.events import Events
-from tieline.net.logserver.properties import user_properties
 from tieline.sim.microgrid import World
 from tieline.sim.microgrid.config import text
 from tieline.sim.microgrid.history import Written, write
 from tieline.sim.microgrid.messages import LEVELS
 from tieline.sim.microgrid.rows import messages
+from tieline.wire.properties import user_properties
 
 _DAYS = 1 / 24
 

@@ -11,7 +11,6 @@ import pytest
 from tests.kits.patience import until
 from tests.sim.microgrid.conftest import START_S, quiet
 from tieline.conf.load import loads
-from tieline.net.logserver.properties import user_properties
 from tieline.net.store.reading import Log
 from tieline.pytest_plugin import BrokerThread
 from tieline.sim.microgrid import Islanding, Message, World
@@ -19,6 +18,7 @@ from tieline.sim.microgrid.config import text
 from tieline.sim.microgrid.extra import Unbuildable
 from tieline.sim.microgrid.publish import Publisher, Target, Unpublished, target_of
 from tieline.sim.microgrid.rows import messages
+from tieline.wire.properties import user_properties
 
 
 @pytest.fixture(name="world", scope="module")

@@ -75,6 +75,19 @@ NAMES: Final = {
     UNPRODUCED: "unproduced",
 }
 
+#: What facts add up to, by name and in the order in which a new broker takes it in; a store has a table for each.
+STATE: Final = (
+    "session",
+    "subscription",
+    "message",
+    "retained",
+    "queue",
+    "inflight",
+    "inbound",
+    "unrouted",
+    "producer",
+)
+
 #: Bits of ``options`` beside the QoS.
 KEEP_RETAIN: Final = 4
 SET_RETAIN: Final = 8

@@ -9,8 +9,7 @@ from tieline.access.gate import Gate
 from tieline.access.users import admit_nobody, closed_to_everybody, open_to_everybody
 from tieline.core.ports import Allowed, Login, Refused
 from tieline.net.auth import passwords
-from tieline.net.auth.pool import Pool
-from tieline.net.auth.remembered import Remembered
+from tieline.net.auth.pool import Pool, Remembered
 from tieline.net.log import log
 
 if TYPE_CHECKING:

@@ -13,12 +13,14 @@ because too many others of its kind have failed meanwhile is not checked when it
 
 from __future__ import annotations
 
+import hashlib
+import secrets
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tieline.access.failures import address_of
 from tieline.access.gate import Outcome
@@ -28,6 +30,8 @@ from tieline.wire.reason import Reason
 
 if TYPE_CHECKING:
     from tieline.access.users import Authenticator
+    from tieline.core.ports import Login
+
 
 #: What those are told who did not fit.
 BUSY = Refused("too many logins are being checked", Reason.SERVER_BUSY)
@@ -147,3 +151,50 @@ class Pool:
     def _end(self, job: _Job, outcome: Outcome) -> None:
         with suppress(RuntimeError):  # the loop has closed: nobody waits
             self._deliver(job.done, outcome)
+
+
+MOST: Final = 10_000
+
+
+class Remembered:
+    """A bounded table of credentials, each for a short time."""
+
+    def __init__(self, seconds: float, most: int = MOST) -> None:
+        """Zero seconds remember nothing."""
+        self.seconds = seconds
+        self._most = most
+        self._key = secrets.token_bytes(32)
+        self._known: OrderedDict[bytes, tuple[str, float]] = OrderedDict()
+
+    def __repr__(self) -> str:
+        return f"<Remembered {len(self._known)} logins>"
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def recall(self, login: Login, now: float) -> str | None:
+        """The user of credentials that were right; None when they are not known."""
+        if not self._known:
+            return None
+        user, until = self._known.get(self._digest(login), (None, now))
+        return user if until > now else None
+
+    def keep(self, login: Login, user: str, now: float) -> None:
+        """These credentials were right."""
+        if not self.seconds:
+            return
+        key = self._digest(login)
+        self._known[key] = (user, now + self.seconds)
+        self._known.move_to_end(key)
+        if len(self._known) > self._most:
+            self._known.popitem(last=False)
+
+    def clear(self) -> None:
+        """Forget all: users have changed."""
+        self._known.clear()
+
+    def _digest(self, login: Login) -> bytes:
+        name = (login.username or "").encode()
+        # the length keeps "ab" + "c" apart from "a" + "bc"
+        text = b"%d %b%b" % (len(name), name, login.password or b"")
+        return hashlib.blake2b(text, key=self._key, digest_size=32).digest()

@@ -30,10 +30,8 @@ from tieline.net.logserver import columns
 from tieline.net.logserver.batches import Batches, Way
 from tieline.net.logserver.by_row import ByRow
 from tieline.net.logserver.offsets import readable
-from tieline.net.logserver.question import MOST_OFFSET, Question
-from tieline.net.logserver.selection import Selection
-from tieline.net.logserver.sight import Sight
-from tieline.net.logserver.span import Span, settle
+from tieline.net.logserver.question import MOST_OFFSET, Question, Span, settle
+from tieline.net.logserver.selection import Selection, Visibility
 from tieline.net.store.reading import Gap, Log
 from tieline.net.store.schema import Damaged
 
@@ -66,16 +64,16 @@ class _Sink:
         return b"".join(parts)
 
 
-def _way(question: Question, selection: Selection, sight: Sight, schema: pa.Schema, *, is_fast: bool) -> Way:
+def _way(question: Question, selection: Selection, visibility: Visibility, schema: pa.Schema, *, is_fast: bool) -> Way:
     if question.stream == "events":
-        return ByRow.of_events(schema, selection, sight)
-    by_row = ByRow.of_messages(schema, selection, sight)
+        return ByRow.of_events(schema, selection, visibility)
+    by_row = ByRow.of_messages(schema, selection, visibility)
     if not is_fast or question.where is not None:
         return by_row
     # imports numba
     from tieline.net.logserver.by_column import ByColumn
 
-    return ByColumn(schema, selection, sight, by_row)
+    return ByColumn(schema, selection, visibility, by_row)
 
 
 class Answer:
@@ -86,7 +84,7 @@ class Answer:
         data: str | Path,
         question: Question,
         settings: Settings,
-        sight: Sight,
+        visibility: Visibility,
         *,
         most: int = MOST_OFFSET,
         is_fast: bool = False,
@@ -95,7 +93,7 @@ class Answer:
         self._data = data
         self._question = question
         self._settings = settings
-        self._sight = sight
+        self._visibility = visibility
         self._most = most
         self._is_fast = is_fast
         self._schema = columns.schema_of(question.stream, question.columns)
@@ -120,7 +118,7 @@ class Answer:
         types = log.types() if self._question.stream == "log" else None
         selection = Selection(self._question, self._settings, types)
         schema = self._schema.with_metadata(_said(self._question, span, self._settings.name))
-        way = _way(self._question, selection, self._sight, schema, is_fast=self._is_fast)
+        way = _way(self._question, selection, self._visibility, schema, is_fast=self._is_fast)
         nothing = pa.RecordBatch.from_pylist([], schema)
         sink = _Sink()
         writer = pa.ipc.new_stream(pa.PythonFile(sink, "w"), schema)

@@ -21,13 +21,10 @@ from tieline.conf.schema import Settings
 from tieline.net.logserver import question
 from tieline.net.logserver.answer import Answer
 from tieline.net.logserver.fast import Fast
-from tieline.net.logserver.guard import Guard, faults
-from tieline.net.logserver.offsets import Offsets, offsets_of, readable
-from tieline.net.logserver.question import Question, Unanswerable
-from tieline.net.logserver.readers import Readers
-from tieline.net.logserver.response import Stream, error, json
-from tieline.net.logserver.span import Beyond
-from tieline.net.logserver.visitors import Visitor, Visitors
+from tieline.net.logserver.offsets import Offsets, Readers, offsets_of, readable
+from tieline.net.logserver.question import Beyond, Question, Unanswerable
+from tieline.net.logserver.response import Stream, error, faults, json
+from tieline.net.logserver.visitors import Guard, Visitor, Visitors
 
 #: A request to move a reader is a few words.
 _MOST_BODY: Final = 4_096

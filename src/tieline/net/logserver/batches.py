@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tieline.net.logserver.span import Span
+from tieline.net.logserver.question import Span
 from tieline.net.store.reading import Group
 
 #: Rows and bytes of one batch.

@@ -24,12 +24,11 @@ from tieline.net.logserver.batches import Found, Way
 from tieline.net.logserver.loops import maps, records
 from tieline.net.logserver.loops.records import Numbers, Places
 from tieline.net.logserver.loops.values import Bytes
-from tieline.net.logserver.properties import user_properties
-from tieline.net.logserver.selection import Remembered, Selection
-from tieline.net.logserver.sight import Sight
-from tieline.net.logserver.span import Span
+from tieline.net.logserver.question import Span
+from tieline.net.logserver.selection import Remembered, Selection, Visibility
 from tieline.net.store.declared_types import DeclaredTypes
 from tieline.net.store.reading import Group
+from tieline.wire.properties import user_properties
 
 #: The place of a field in a record.
 _FIELD: Final = {name: place for place, name in enumerate(Record.__struct_fields__)}
@@ -74,12 +73,12 @@ class _Parts:
 class ByColumn:
     """The way for messages without a condition; ``otherwise`` takes what it cannot read."""
 
-    def __init__(self, schema: pa.Schema, selection: Selection, sight: Sight, otherwise: Way) -> None:
+    def __init__(self, schema: pa.Schema, selection: Selection, visibility: Visibility, otherwise: Way) -> None:
         self._schema = schema
         self._otherwise = otherwise
         self._event_of = selection.event_of
         self._types = selection.types
-        self._sees = None if sight.is_open else Remembered(sight.record)
+        self._sees = None if visibility.is_open else Remembered(visibility.record)
         self._takes = None if selection.is_everything else selection.has_topic
         needed = columns.fields_of(schema) | ({"topic"} if self._sees or self._takes else set())
         self._wanted = max((_FIELD[name] for name in needed), default=0) + 1

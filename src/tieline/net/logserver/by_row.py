@@ -12,9 +12,8 @@ import pyarrow as pa
 from tieline.log.record import Occurrence, Record, record_up_to
 from tieline.net.logserver import columns
 from tieline.net.logserver.batches import Found
-from tieline.net.logserver.selection import Remembered, Selection
-from tieline.net.logserver.sight import Sight
-from tieline.net.logserver.span import Span, decoded
+from tieline.net.logserver.question import Span, decoded
+from tieline.net.logserver.selection import Remembered, Selection, Visibility
 from tieline.net.store.reading import Group
 
 
@@ -35,9 +34,9 @@ class ByRow:
         self._batch = batch
 
     @classmethod
-    def of_messages(cls, schema: pa.Schema, selection: Selection, sight: Sight) -> ByRow:
+    def of_messages(cls, schema: pa.Schema, selection: Selection, visibility: Visibility) -> ByRow:
         """Messages; no more of a record is decoded than the columns and the selection need."""
-        sees = Remembered(sight.record)
+        sees = Remembered(visibility.record)
         needed = columns.fields_of(schema) | selection.fields
         says = "attributes" in schema.names
 
@@ -48,18 +47,18 @@ class ByRow:
             return columns.log_batch(some, schema, selection.event_of, offsets)
 
         return cls(
-            record_up_to(needed if sight.is_open else needed | {"topic"}),
-            None if sight.is_open else lambda record: sees(record.topic),
+            record_up_to(needed if visibility.is_open else needed | {"topic"}),
+            None if visibility.is_open else lambda record: sees(record.topic),
             None if selection.is_everything else selection.takes,
             batch,
         )
 
     @classmethod
-    def of_events(cls, schema: pa.Schema, selection: Selection, sight: Sight) -> ByRow:
+    def of_events(cls, schema: pa.Schema, selection: Selection, visibility: Visibility) -> ByRow:
         """Events of the broker."""
         return cls(
             Occurrence,
-            None if sight.is_open else sight.occurrence,
+            None if visibility.is_open else visibility.occurrence,
             None if selection.is_everything else selection.takes_occurrence,
             lambda offsets, some: columns.events_batch(some, schema, offsets),
         )

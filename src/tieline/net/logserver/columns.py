@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from tieline.log.columns import EVENTS, LOG, PAIR, TIME, VALUE
 from tieline.log.record import Occurrence, Record
-from tieline.net.logserver.properties import user_properties
 from tieline.net.logserver.question import Stream, Unanswerable
+from tieline.wire.properties import user_properties
 
 SCHEMAS: Final[dict[Stream, pa.Schema]] = {"log": LOG, "events": EVENTS}
 

@@ -1,4 +1,4 @@
-"""Answers over HTTP: JSON for what is small, and a stream that is written no faster than its reader takes it.
+"""Answers over HTTP: JSON for what is small, for faults too, and a stream no faster than its reader takes it.
 
 Reading the store and making Arrow of it happens in a thread of its own for each stream, because a SQLite connection
 belongs to the thread that opened it, and the loop has other readers to serve.  One piece is made, then handed to the
@@ -8,17 +8,24 @@ socket, then the next one is made.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Final
+from http import HTTPStatus
+from typing import Any, Final
 
 import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from tieline.net.log import log
-from tieline.net.logserver.answer import Interrupted
+from tieline.net.logserver.answer import Interrupted, trouble
+from tieline.net.logserver.offsets import Backwards, Unknown
+from tieline.net.logserver.question import Beyond, Unanswerable
+from tieline.net.store.reading import Gap
+from tieline.net.store.schema import Damaged, Unusable
 
 ARROW: Final = "application/vnd.apache.arrow.stream"
 
@@ -79,3 +86,35 @@ class Stream(Response):
 async def _until_gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+Handler = Callable[[Request, Any], Response]
+
+
+def faults() -> Mapping[Any, Handler]:
+    """The answer that each kind of refusal becomes."""
+    return {
+        Unanswerable: lambda _request, fault: _unanswerable(fault),
+        Gap: lambda _request, fault: json(trouble(fault), 410),
+        Beyond: lambda _request, fault: error(
+            416, "beyond", str(fault), {"Content-Range": f"records */{fault.latest}"}, latest=fault.latest
+        ),
+        Damaged: lambda _request, fault: json(trouble(fault), 500),
+        Unusable: lambda _request, fault: _no_log(fault),
+        Unknown: lambda _request, fault: error(404, "unknown_reader", str(fault)),
+        Backwards: lambda _request, fault: error(409, "backwards", str(fault), position=fault.position),
+        HTTPException: lambda _request, fault: error(
+            fault.status_code, HTTPStatus(fault.status_code).name.lower(), f"{fault.detail}.", fault.headers
+        ),
+    }
+
+
+def _no_log(fault: Unusable) -> Response:
+    """Where the files of the store are is the operator's business."""
+    log.warning("%s", fault)
+    return error(503, "no_log", "there is no log to read; the server's own log says why", {"Retry-After": "5"})
+
+
+def _unanswerable(fault: Unanswerable) -> Response:
+    found = {"error": "refused", "text": fault.text, "rule": fault.rule}
+    return json(found if fault.column is None else {**found, "column": fault.column}, 400)

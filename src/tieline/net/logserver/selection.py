@@ -15,7 +15,7 @@ depend on what was asked and read before, which no two requests should share.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from tieline.conf.schema import Settings
 from tieline.log.record import Occurrence, Record
@@ -144,3 +144,17 @@ class _Either:
 
 def _nothing(_name: str) -> None:
     return None
+
+
+class Visibility(Protocol):
+    """What the user of a reader may see: decides on topics and events."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing is withheld."""
+
+    def record(self, topic: str) -> bool:
+        """Whether messages of a topic may be seen."""
+
+    def occurrence(self, occurrence: Occurrence) -> bool:
+        """Whether an event of the broker may be seen."""

@@ -13,17 +13,18 @@ from pathlib import Path
 from typing import Final
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from tieline.conf.error import ConfError
 from tieline.conf.http import parse_http
 from tieline.conf.schema import Settings
 from tieline.conf.urls import ListenerUrl, UrlError
 from tieline.net import log as story
-from tieline.net import memory
+from tieline.net import vitals
+from tieline.net.address import bind, load_certificate
 from tieline.net.auth.passwords import PasswordFileError
 from tieline.net.log import log
 from tieline.net.logserver.app import Bounds, LogServer
-from tieline.net.logserver.impatient import Impatient
 from tieline.net.logserver.visitors import Visitors
 
 #: How long a reader may take nothing at all before its connection is given up.  Spark stops reading while it works.
@@ -96,7 +97,7 @@ def run(
     """Serve until SIGTERM or SIGINT; ``reload`` gives the settings again on SIGHUP, if they came from a file."""
     _check(where, settings)
     _certify(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), where)
-    memory.keep(memory.LARGEST, _UNUSED_BYTES)
+    vitals.keep_memory(vitals.LARGEST, _UNUSED_BYTES)
     bound = _bind(where)
     where = where.at(bound.getsockname()[1])
     writing = story.start(log_level, log_format)
@@ -123,7 +124,7 @@ async def _serve(
     server = LogServer(data, settings, bounds, is_configured=reload is not None)
     config = uvicorn.Config(
         server.app(visitors),
-        http=Impatient,
+        http=TimedHead,
         ws="none",
         lifespan="off",
         log_config=None,
@@ -184,32 +185,50 @@ def _certify(context: ssl.SSLContext, where: Address) -> None:
     if where.certificate is None:
         return
     try:
-        context.load_cert_chain(where.certificate, where.key, password=_no_password)
+        load_certificate(context, where.certificate, where.key)
     except (OSError, ValueError) as problem:
         raise Unservable(f"{where.certificate} and {where.key} cannot be used together: {problem}") from None
 
 
-def _no_password() -> str:
-    # Without this, OpenSSL would ask on the terminal, where nobody sits.
-    raise ValueError("the key is encrypted with a password")
-
-
 def _bind(where: Address) -> socket.socket:
+    # inherited by accepted sockets: also ends those whose reader keeps its window closed
+    options = ((socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _STALL_MS),) if hasattr(socket, "TCP_USER_TIMEOUT") else ()
     try:
-        family, kind, protocol, _name, place = socket.getaddrinfo(
-            where.listener.host, where.listener.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        bound = socket.socket(family, kind, protocol)
-        try:
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if hasattr(socket, "TCP_USER_TIMEOUT"):
-                # inherited by accepted sockets: also ends those whose reader keeps its window closed
-                bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _STALL_MS)
-            bound.bind(place)
-            bound.listen(128)
-        except BaseException:
-            bound.close()
-            raise
+        return bind(where.listener.host, where.listener.port, backlog=128, options=options)
     except OSError as problem:
         raise Unservable(f"cannot listen on {where}: {(problem.strerror or str(problem)).lower()}") from None
-    return bound
+
+
+#: From the opening of a connection, or from the first byte of a later request, to the end of the request's head.
+HEAD_S: Final = 15.0
+
+
+class TimedHead(H11Protocol):
+    """Breaks a connection whose request does not come to an end; uvicorn itself waits for ever."""
+
+    _hurry: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        """Something came; is it a request by now?"""
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._calm()
+        super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        cycle: object = self.cycle  # None before the first request, though uvicorn's annotation denies it
+        if isinstance(cycle, RequestResponseCycle) and not cycle.response_complete:
+            self._calm()
+        elif self._hurry is None:
+            self._hurry = self.loop.call_later(HEAD_S, self.transport.abort)
+
+    def _calm(self) -> None:
+        if self._hurry is not None:
+            self._hurry.cancel()
+            self._hurry = None

@@ -21,9 +21,14 @@ import ipaddress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
 from tieline.core.ports import Allowed, Login, Refused
 from tieline.match.where import ExpressionError, split
 from tieline.net.auth.door import Door, read_users
+from tieline.net.log import log
+from tieline.net.logserver.response import error
 from tieline.wire.reason import Reason
 
 if TYPE_CHECKING:
@@ -190,3 +195,36 @@ def _is_loopback(host: str | None) -> bool:
 
 def _has_port(host: str) -> bool:
     return ":" in host.rpartition("]")[2]
+
+
+_CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="tieline", charset="UTF-8"'}
+_NAMES: Final = {401: "unauthorized", 421: "misdirected", 429: "too_many_logins", 503: "busy"}
+
+
+class Guard:
+    """Admits requests, whatever they ask for: a stranger does not even learn which addresses there are."""
+
+    def __init__(self, app: ASGIApp, visitors: Visitors) -> None:
+        self._app = app
+        self._visitors = visitors
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, once it is known who sends it."""
+        try:
+            await self._answer(scope, receive, send)
+        except asyncio.CancelledError:
+            # Only the end of the server cancels; whoever is still reading then sees a broken connection.  Raised
+            # further, it would stand in the log as a fault.
+            log.info("a request was left unfinished: the server stops")
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        host, port = scope.get("client") or ("-", 0)
+        peer = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        found = await self._visitors.admit(headers.get("authorization"), headers.get("host"), peer)
+        if isinstance(found, Turned):
+            extra = {401: _CHALLENGE, 429: {"Retry-After": "60"}, 503: {"Retry-After": "1"}}.get(found.status)
+            await error(found.status, _NAMES[found.status], found.text, extra)(scope, receive, send)
+            return
+        scope["visitor"] = found
+        await self._app(scope, receive, send)

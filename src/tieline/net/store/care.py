@@ -20,26 +20,8 @@ from zlib import crc32
 from tieline.net.store.database import open_to_write, replay
 from tieline.net.store.lock import BROKER, WRITER, Lock
 from tieline.net.store.reading import connect
-from tieline.net.store.schema import FILE, SINCE, STATE, STREAMS, Unusable, path_of, version_of
+from tieline.net.store.schema import COUNTERS, FILE, STREAMS, TABLES, Unusable, path_of, version_of
 
-#: Columns by which each table is read in both directions.
-_KEYS: Final = {
-    "journal": "sequence",
-    "session": "number",
-    "subscription": "session, filter",
-    "message": "number",
-    "retained": "topic",
-    "queue": "position",
-    "inflight": "session, packet_id",
-    "inbound": "session, packet_id",
-    "unrouted": "message",
-    "producer": "name",
-    "log": "first_offset",
-    "events": "first_offset",
-    "declared": "first_offset",
-}
-#: Tables with a checksum: the name of the key, then where the checksum and the blob are in a row.
-_SUMS: Final = {"journal": (1, 2), "message": (1, 2), "log": (4, 5), "events": (4, 5), "declared": (1, 2)}
 #: What refers to what: rows without their counterpart are of no use.
 _REFERENCES: Final = (
     ("subscription", "session", "session", "number"),
@@ -93,8 +75,8 @@ def _tables(db: sqlite3.Connection) -> list[str]:
     try:
         version = version_of(db)
     except sqlite3.DatabaseError:
-        return list(_KEYS)
-    return [table for table in _KEYS if SINCE.get(table, 1) <= version]
+        return list(TABLES)
+    return [name for name, table in TABLES.items() if table.since <= version]
 
 
 def _holes(db: sqlite3.Connection) -> Iterator[str]:
@@ -142,7 +124,7 @@ def repair(data: str | Path) -> Findings:
             fold, last = _replay(new, path, found)
             fold.write(new, last)
             _prune(new, found)
-            for table in (*STATE, *STREAMS, "declared"):
+            for table in [name for name in TABLES if name != "journal"]:
                 found.rows[table] = new.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608
         return found
     finally:
@@ -167,7 +149,7 @@ def _save(aside: Path, new: sqlite3.Connection, found: Findings) -> None:
         # a file that is shorter than it says is read as far as it goes
         old.execute("PRAGMA writable_schema = ON")
         for table in _tables(old):
-            key = _KEYS[table]
+            key = TABLES[table].key
             try:
                 columns = len(new.execute(f"SELECT * FROM {table}").description)  # noqa: S608 - names from above
                 insert = f"INSERT OR IGNORE INTO {table} VALUES ({', '.join('?' * columns)})"  # noqa: S608
@@ -178,7 +160,7 @@ def _save(aside: Path, new: sqlite3.Connection, found: Findings) -> None:
                         new.execute(insert, row)
             except sqlite3.DatabaseError as error:
                 found.problems.append(f"{table}: {error}")
-        for table, column in (("stream", "next"), ("counter", "value")):
+        for table, column in COUNTERS.items():
             with suppress(sqlite3.DatabaseError):
                 for name, value in old.execute(f"SELECT name, {column} FROM {table}"):  # noqa: S608 - as above
                     new.execute(f"UPDATE {table} SET {column} = ? WHERE name = ?", (value, name))  # noqa: S608
@@ -225,5 +207,5 @@ def _prune(new: sqlite3.Connection, found: Findings) -> None:
 
 
 def _is_damaged(table: str, row: tuple[Any, ...]) -> bool:
-    sums = _SUMS.get(table)
+    sums = TABLES[table].checksum
     return sums is not None and crc32(row[sums[1]]) != row[sums[0]]

@@ -15,7 +15,7 @@ from zlib import crc32
 import msgspec
 
 from tieline.net.store.fold import Fold
-from tieline.net.store.schema import FILE, STATE, Unusable, path_of, prepare
+from tieline.net.store.schema import COUNTERS, FILE, STREAMS, TABLES, Unusable, path_of, prepare
 
 #: Says that there has been a store: a file that is missing or empty afterwards was lost.
 MARK: Final = "store"
@@ -99,7 +99,7 @@ def check_shape(db: sqlite3.Connection, path: Path) -> None:
     if path.stat().st_size < pages * size:
         raise Unusable(damaged(path, f"{pages * size - path.stat().st_size} bytes are missing at its end"))
     names = {name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    for table in (*STATE, "journal", "stream", "counter", "declared"):
+    for table in (TABLES.keys() | COUNTERS.keys()) - set(STREAMS):
         if table in names:
             (found,) = db.execute(f"PRAGMA quick_check({table})").fetchone()
             if found != "ok":

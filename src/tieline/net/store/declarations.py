@@ -11,7 +11,7 @@ import sqlite3
 from typing import NamedTuple
 from zlib import crc32
 
-from tieline.net.store.schema import SINCE, Damaged, version_of
+from tieline.net.store.schema import TABLES, Damaged, version_of
 
 
 class Declaration(NamedTuple):
@@ -38,7 +38,7 @@ def keep(db: sqlite3.Connection, text: str, next_offset: int) -> None:
 
 def declarations(db: sqlite3.Connection) -> list[Declaration]:
     """All that are kept, in the order of the log; none in files of a version that had none."""
-    if version_of(db) < SINCE["declared"]:
+    if version_of(db) < TABLES["declared"].since:
         return []
     found: list[Declaration] = []
     for first_offset, crc, blob in db.execute("SELECT first_offset, crc, blob FROM declared ORDER BY first_offset"):

@@ -21,9 +21,8 @@ import msgspec
 
 from tieline.core.ports import Fact
 from tieline.core.restore import StoredState
-from tieline.net.store.frames import Answers, Kind, encode_batch
+from tieline.net.store.frames import Answers, Keep, Kind, Options, encode_batch
 from tieline.net.store.lock import BROKER, Lock
-from tieline.net.store.options import Keep, Options
 from tieline.net.store.schema import Unusable
 
 if TYPE_CHECKING:

@@ -2,7 +2,8 @@
 
 A batch is a head and three sections, each already encoded: the facts as one MessagePack array, the records of the log
 and the occurrences one array after the other.  The writer copies sections into the file; it need not understand them
-before it has answered.
+before it has answered.  What a writer must know at its start comes on standard input: a command line has no room for
+many event types.
 """
 
 from __future__ import annotations
@@ -107,3 +108,22 @@ class Answers:
             found.append((Kind(kind), data[start:pos]))
         self._rest = data[pos:]
         return found
+
+
+class Keep(msgspec.Struct, frozen=True):
+    """How much of the log is kept; None for no bound."""
+
+    age_s: float | None = None
+    bytes: int | None = None
+    #: What named readers have not read is kept up to this.
+    hard_bytes: int | None = None
+    readers: tuple[str, ...] = ()
+
+
+class Options(msgspec.Struct, frozen=True):
+    """Where to write, how much to keep, and what is declared about what is written."""
+
+    data: str
+    keep: Keep = Keep()
+    #: The event types under which messages are captured from now on, as the store keeps them.
+    declared: str = ""

@@ -12,7 +12,7 @@ from tieline.conf.schema import Log, Settings, seconds
 from tieline.core.account import Event
 from tieline.net.store.declared_types import declared_in
 from tieline.net.store.durable import Durable
-from tieline.net.store.options import Keep
+from tieline.net.store.frames import Keep
 
 if TYPE_CHECKING:
     from tieline.core.broker import Broker

@@ -10,7 +10,7 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
-from tieline.net.store.options import Keep
+from tieline.net.store.frames import Keep
 from tieline.net.store.reading import position
 from tieline.net.store.schema import STREAMS, Unusable
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 #: Written into the header of the file (PRAGMA application_id): "TieL".
 APPLICATION: Final = 0x5469654C
@@ -135,20 +135,35 @@ CREATE TABLE declared (
 #: What makes a file of version n into one of version n + 1.
 STEPS: Final[Sequence[str]] = (_FIRST, _SECOND, _THIRD)
 
-#: The tables of the broker's state, in the order in which they are loaded.
-STATE: Final = (
-    "session",
-    "subscription",
-    "message",
-    "retained",
-    "queue",
-    "inflight",
-    "inbound",
-    "unrouted",
-    "producer",
-)
-#: Tables that older files do not have, and the version that brought them.
-SINCE: Final = {"unrouted": 2, "producer": 2, "declared": 3}
+
+class Table(NamedTuple):
+    """What those who look after a file have to know of a table."""
+
+    #: Columns by which it is read in both directions.
+    key: str
+    #: Where the checksum and the blob are in a row; None for a table without.
+    checksum: tuple[int, int] | None = None
+    #: The version that brought it.
+    since: int = 1
+
+
+#: Every table whose rows are a broker's own; ``stream`` and ``counter`` hold one number for each name.
+TABLES: Final = {
+    "journal": Table("sequence", checksum=(1, 2)),
+    "session": Table("number"),
+    "subscription": Table("session, filter"),
+    "message": Table("number", checksum=(1, 2)),
+    "retained": Table("topic"),
+    "queue": Table("position"),
+    "inflight": Table("session, packet_id"),
+    "inbound": Table("session, packet_id"),
+    "unrouted": Table("message", since=2),
+    "producer": Table("name", since=2),
+    "log": Table("first_offset", checksum=(4, 5)),
+    "events": Table("first_offset", checksum=(4, 5)),
+    "declared": Table("first_offset", checksum=(1, 2), since=3),
+}
+COUNTERS: Final = {"stream": "next", "counter": "value"}
 STREAMS: Final = ("log", "events")
 
 

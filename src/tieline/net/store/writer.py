@@ -22,13 +22,13 @@ from zlib import crc32
 
 import msgspec
 
+from tieline.core.durable import facts
 from tieline.net.store import declarations
 from tieline.net.store.database import damaged, journal_row, open_to_write, replay, rows
-from tieline.net.store.frames import Batch, Batches, Kind, encode_answer
+from tieline.net.store.frames import Batch, Batches, Kind, Options, encode_answer
 from tieline.net.store.lock import WRITER, Lock
-from tieline.net.store.options import Options
 from tieline.net.store.retention import Retention
-from tieline.net.store.schema import STATE, Unusable, path_of
+from tieline.net.store.schema import Unusable, path_of
 
 #: Bytes taken into one group at most, so that nobody waits for a huge one; and bytes per read.
 GROUP: Final = 4_194_304
@@ -73,7 +73,7 @@ class Writer:
 
     def load(self) -> None:
         """Tell the broker everything it knew."""
-        for table in STATE:
+        for table in facts.STATE:
             portion: list[tuple[object, ...]] = []
             for row in rows(self._db, table, self._path):
                 portion.append(row)

@@ -7,9 +7,9 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tieline.net.logserver.properties import user_properties
 from tieline.pipeline.decode import sequence
 from tieline.pipeline.lake.columns import OURS, RECORD
+from tieline.wire.properties import user_properties
 
 #: The columns of a record that decoding needs.  Spark converts what it is asked for row by row, so the nested ones,
 #: which the raw properties and the payload repeat, are not asked for.

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import uvicorn
 
-from tieline.net.logserver import impatient
-from tieline.net.logserver.impatient import Impatient
+from tieline.net.logserver import serve
+from tieline.net.logserver.serve import TimedHead
 
 
 async def _app(_scope: Any, _receive: Any, send: Any) -> None:
@@ -23,11 +23,11 @@ async def _app(_scope: Any, _receive: Any, send: Any) -> None:
     "said", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: x\r\n", b"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET"]
 )
 def test_half_a_request_is_not_waited_for(said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(impatient, "HEAD_S", 0.3)
+    monkeypatch.setattr(serve, "HEAD_S", 0.3)
 
     async def story() -> bytes:
         bound = socket.create_server(("127.0.0.1", 0))
-        config = uvicorn.Config(_app, http=Impatient, ws="none", lifespan="off", log_config=None, timeout_keep_alive=1)
+        config = uvicorn.Config(_app, http=TimedHead, ws="none", lifespan="off", log_config=None, timeout_keep_alive=1)
         server = uvicorn.Server(config)
         serving = asyncio.create_task(server.serve(sockets=[bound]))
         reader, writer = await asyncio.open_connection(*bound.getsockname())

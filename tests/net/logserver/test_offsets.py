@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tieline.net.logserver import readers
-from tieline.net.logserver.readers import Backwards, Readers, Unknown
+from tieline.net.logserver import offsets
+from tieline.net.logserver.offsets import Backwards, Readers, Unknown
 from tieline.net.store.reading import keep_position, position
 
 
@@ -36,7 +36,7 @@ def test_a_configuration_says_who_reads(tmp_path: Path) -> None:
 
 
 def test_without_a_configuration_there_is_an_end_to_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readers, "MOST", 2)
+    monkeypatch.setattr(offsets, "MOST", 2)
     some = Readers(tmp_path, None)
     some.move("a", 1)
     some.move("b", 1)

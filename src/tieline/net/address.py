@@ -1,0 +1,70 @@
+"""An address before anybody connects to it: its socket, and the certificate and the ciphers of TLS.
+
+Whatever listens begins here: MQTT, the pages beside the broker, and the log server.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tieline.conf.schema import Listener
+
+#: An option of the socket: its level, its name and its value.
+Option = tuple[int, int, int]
+
+
+def bind(host: str, port: int, *, backlog: int, options: tuple[Option, ...] = ()) -> socket.socket:
+    """A socket that listens, and does not block; what it accepts begins with the same options.  Raises OSError."""
+    family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[
+        0
+    ]
+    sock = socket.socket(family, kind, protocol)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        for option in options:
+            sock.setsockopt(*option)
+        sock.setblocking(False)
+        sock.bind(place)
+        sock.listen(backlog)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def server_context(listener: Listener) -> ssl.SSLContext:
+    """TLS 1.2 and later, with forward secrecy and authenticated ciphers only.
+
+    Client certificates are required where an authority is given.
+    """
+    if listener.certificate is None or listener.key is None:
+        raise ValueError(f"{listener.url} needs both certificate and key")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    # of TLS 1.2; those of 1.3 are all of this kind
+    context.set_ciphers("ECDHE+AESGCM:ECDHE+CHACHA20")
+    load_certificate(context, listener.certificate, listener.key)
+    context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
+    # each ticket costs a write and memory per connection; resumption still works with one
+    context.num_tickets = 1
+    if listener.client_ca is not None:
+        context.load_verify_locations(listener.client_ca)
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def load_certificate(context: ssl.SSLContext, certificate: str | Path, key: str | Path | None) -> None:
+    """Give a context its certificate; raises OSError, or ValueError for a key that has a password.
+
+    Without a function to ask, OpenSSL would ask on the terminal, and whoever starts at boot would wait for somebody to
+    type.
+    """
+    context.load_cert_chain(certificate, key, password=_refuse_password)
+
+
+def _refuse_password() -> str:
+    raise ValueError("the key is encrypted with a password")
