@@ -52,7 +52,7 @@ test-core: $(STAMP) ## the pure layers alone: no sockets, no processes, two minu
 	@$(PYTEST) $(addprefix tests/,access clause conf core match sched wire)
 
 test-cluster: $(STAMP) ## Spark on a cluster and behind Connect, kills, the demo: ten minutes
-	@$(BIN)/python -m pytest -m slow tests/pipeline tests/cli/demo tests/cli/test_doctor.py
+	@$(BIN)/python -m pytest -m slow tests/pipeline tests/examples tests/cli/demo tests/cli/test_doctor.py
 
 test-compiled: compile ## the tests of the broker, run on compiled modules
 	@$(PYTEST) $(COMPILED_TESTS)
