@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TypeVar
 
 from tieline.sched.levels import URGENT
-from tieline.sched.policy import Tieline
+from tieline.sched.policy import Ranked
 from tieline.sched.ranking import Key
 from tieline.sched.waiting import Flow
 
 E = TypeVar("E")
 
 
-class Fifo(Tieline[E]):
+class Fifo(Ranked[E]):
     """In the order of arrival: what every other broker does."""
 
     name = "fifo"
@@ -22,7 +22,7 @@ class Fifo(Tieline[E]):
         return (flow.head.order,)
 
 
-class Taxonomy(Tieline[E]):
+class Taxonomy(Ranked[E]):
     """By the importance that topic rules give to the content, first come first served inside it.
 
     The comparison of the heat paper: classes are fixed by the operator, nothing a publisher says moves a message.
@@ -35,7 +35,7 @@ class Taxonomy(Tieline[E]):
         return (-flow.head.taxon, flow.head.order)
 
 
-class Strict(Tieline[E]):
+class Strict(Ranked[E]):
     """Highest level first, first come first served inside a level, no floor."""
 
     name = "strict"
@@ -45,7 +45,7 @@ class Strict(Tieline[E]):
         return (-flow.level, flow.head.order)
 
 
-class Heat(Tieline[E]):
+class Heat(Ranked[E]):
     """The heat paper's order: urgent above all, then topics with more subscribers, then shallower ones."""
 
     name = "heat"
@@ -56,7 +56,7 @@ class Heat(Tieline[E]):
         return (-(flow.level == URGENT), -head.heat, head.depth, head.order)
 
 
-class Edf(Tieline[E]):
+class Edf(Ranked[E]):
     """Earliest deadline first: arrival plus the class's deadline."""
 
     name = "edf"

@@ -251,7 +251,7 @@ class Policy(ABC, Generic[E]):
             self._victims.mark(flow.entries[-1], is_superseded=False)
 
 
-class Tieline(Policy[E]):
+class Ranked(Policy[E]):
     """A policy that is one key: the flow with the smallest goes first."""
 
     def _choose(self, now: float, window: Window) -> Flow[E] | None:

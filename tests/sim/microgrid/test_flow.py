@@ -52,7 +52,7 @@ def test_the_sensitivity_is_the_slope_of_the_flow(node: int, kind: str) -> None:
 
     Seen from the voltage without load, which is 1, the equation is ``v = 1 + Z·conj(s / v)``.  Where ``s`` is injected,
     ``w = v - 1`` satisfies ``|w| <= b / (1 - |w|)`` with ``b = |Z·s|`` of that node, so ``|w| <= r``, the smaller root.
-    Mosquitto, with ``a = |Z·s|`` between the two nodes, ``Z·conj(s / v)`` is off ``Z·conj(s)`` by ``a·r / (1 - r)`` at
+    Elsewhere, with ``a = |Z·s|`` between the two nodes, ``Z·conj(s / v)`` is off ``Z·conj(s)`` by ``a·r / (1 - r)`` at
     most, and ``|1 + w|`` lies above ``1 + Re w`` by ``|w|² / 2(1 - |w|)`` at most.
     """
     network = keep("cigre_lv", build)

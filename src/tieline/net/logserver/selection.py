@@ -5,7 +5,7 @@ Theory of operation
 A condition is evaluated on what the message says, as its event type reads it: the types of the configuration the reader
 was started with, or none.  What it said by the types that were declared when it arrived
 (:mod:`tieline.net.store.declared_types`) counts first on topics for which the reader knows no type, and in Sparkplug,
-where names and signs come from an earlier birth certificate and the record carries them.  Mosquitto it counts where
+where names and signs come from an earlier birth certificate and the record carries them.  Elsewhere it counts where
 the reader's own type finds nothing.  Either is read when somebody asks for a value.
 
 A selection belongs to one request.  Event types number the categories that conditions name and remember births; both
