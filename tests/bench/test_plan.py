@@ -13,14 +13,23 @@ import pytest
 from tieline.bench.papers.psp_claims import counterexample, hold
 from tieline.bench.papers.psp_record import Measured, Outcome, PlanReproduction
 from tieline.bench.papers.psp_report import markdown as psp_markdown
-from tieline.bench.plan import picture, report
 from tieline.bench.plan.bounds import BOUNDS, PAPER, Tally, scarce, tallies
-from tieline.bench.plan.effort import FULL, LOOSE, MIDDLE, TIGHTNESS, Plan, found_name, replan_name, size_name
-from tieline.bench.plan.goals import judge
+from tieline.bench.plan.cases import make_plan
+from tieline.bench.plan.effort import (
+    FULL,
+    LOOSE,
+    MIDDLE,
+    NAIVE,
+    OURS,
+    TIGHTNESS,
+    found_name,
+    replan_name,
+    size_name,
+)
 from tieline.bench.plan.measures import Clock
-from tieline.bench.plan.metrics import METRICS
-from tieline.bench.plan.record import NAIVE, OURS, PlanRecord
-from tieline.bench.record import Row
+from tieline.bench.plan.suite import METRICS, SUITE, TABLES
+from tieline.bench.suite import report
+from tieline.bench.suite.record import Record, Row, Verdict
 from tieline.plan.search.progress import Progress
 
 
@@ -38,7 +47,7 @@ def looked_for(best_wall_s: float, *, is_found: bool = True, unmet: int = 0) -> 
 
 
 @pytest.fixture(name="record")
-def _record() -> PlanRecord:
+def _record() -> Record:
     rows = [
         Row(workload=size_name("res0", LOOSE), title="res0", group="sizes", peer=OURS, repetitions=[solved(0.2)]),
         Row(
@@ -80,19 +89,24 @@ def _record() -> PlanRecord:
             for name in (*BOUNDS, PAPER)
         ),
     ]  # fmt: skip
-    record = PlanRecord(
-        quick=True, started="now", commit="abc", machine={"processor": "p", "cores": 2, "memory_gb": 1, "kernel": "k"},
-        versions={"tieline": "0"}, absent={}, rows=rows,
+    record = Record(
+        form="plan-2", quick=True, started="now", commit="abc",
+        machine={"processor": "p", "cores": 2, "memory_gb": 1, "kernel": "k"}, versions={"tieline": "0"}, absent={},
+        rows=rows,
     )  # fmt: skip
     record.goals = judge(record)
     return record
 
 
-def verdicts(record: PlanRecord) -> dict[str, tuple[float | None, str]]:
+def judge(record: Record) -> list[Verdict]:
+    return [goal.judge(record) for goal in SUITE.goals]
+
+
+def verdicts(record: Record) -> dict[str, tuple[float | None, str]]:
     return {goal.text: (goal.measured, goal.verdict) for goal in record.goals}
 
 
-def test_goals_are_about_the_worst_instance(record: PlanRecord) -> None:
+def test_goals_are_about_the_worst_instance(record: Record) -> None:
     found = verdicts(record)
     assert found["tiny to res0, every tightness: proven optimal, the slowest"] == (0.2, "met")
     # the instance in which requests stay unmet has no part in this one
@@ -109,7 +123,7 @@ def test_goals_are_about_the_worst_instance(record: PlanRecord) -> None:
     assert ratio == pytest.approx(3.0) and verdict == "not met"
 
 
-def test_the_papers_bound_does_not_count_against_ours(record: PlanRecord) -> None:
+def test_the_papers_bound_does_not_count_against_ours(record: Record) -> None:
     assert verdicts(record)["50 small instances: bounds above the optimum"] == (0.0, "met")
     row = record.row("bounds", BOUNDS[1])
     assert row is not None
@@ -119,7 +133,7 @@ def test_the_papers_bound_does_not_count_against_ours(record: PlanRecord) -> Non
     ] == "not met"
 
 
-def test_what_is_not_proven_is_not_fast(record: PlanRecord) -> None:
+def test_what_is_not_proven_is_not_fast(record: Record) -> None:
     row = record.row(size_name("res0", LOOSE), OURS)
     assert row is not None
     row.repetitions.append(solved(0.01, is_proven=False))
@@ -127,39 +141,46 @@ def test_what_is_not_proven_is_not_fast(record: PlanRecord) -> None:
     assert goal.measured == math.inf and goal.verdict == "not met"
 
 
-def test_a_plan_that_was_never_found_is_not_fast(record: PlanRecord) -> None:
+def test_a_plan_that_was_never_found_is_not_fast(record: Record) -> None:
     row = record.row(found_name("res5", LOOSE), OURS)
     assert row is not None
     row.repetitions.append(looked_for(0.3, is_found=False))
     goal = next(goal for goal in judge(record) if goal.text.startswith("res5, requests fit, 3 instances"))
     assert goal.measured == math.inf and goal.verdict == "not met"
-    assert "3 of 4" in report.markdown(record)
+    assert "3 of 4" in report.markdown(SUITE, record)
 
 
-def test_the_report_says_what_is_at_least(record: PlanRecord, tmp_path: Path) -> None:
-    page = report.markdown(record)
+def test_the_report_says_what_is_at_least(record: Record, tmp_path: Path) -> None:
+    page = report.markdown(SUITE, record)
     assert "ended by its time limit 1 times" in page
     assert "| res5 | naive F1 | 12.0 s / 16.0 s |" in page
     record.write(tmp_path / "plan.json")
     written = json.loads((tmp_path / "plan.json").read_text())
-    assert written["format"] == "tieline-bench-plan-1"
+    assert written["format"] == "tieline-bench-plan-2"
     assert {goal["verdict"] for goal in written["goals"]} == {"met", "not met", "not measured"}
-    assert picture.draw(record, tmp_path / "plan.png")
+    assert SUITE.picture is not None
+    assert SUITE.picture.draw(record, tmp_path / "plan.png")
 
 
-def test_every_number_has_a_meaning(record: PlanRecord) -> None:
-    for _, columns in report.TABLES.values():
-        assert columns.keys() <= METRICS.keys()
+def test_every_number_has_a_meaning(record: Record) -> None:
+    for table in TABLES.values():
+        assert table.columns.keys() <= METRICS.keys()
     for row in record.rows:
         assert row.metrics.keys() <= METRICS.keys()
 
 
 def test_steps_are_counted() -> None:
-    assert Plan(parts=("bounds",)).steps == 2
+    assert make_plan(["bounds"], quick=False).steps == 2
     sizes = len(FULL.sizes) * len(FULL.tightness)
     meshes = len(FULL.meshes) + 1 + len(FULL.failures)
     found = 2 * len(TIGHTNESS)
-    assert Plan().steps == 1 + sizes + found + meshes + 1 + len(FULL.talkative)
+    assert make_plan(quick=False).steps == 1 + sizes + found + meshes + 1 + len(FULL.talkative)
+
+
+def test_a_quick_run_measures_every_goal() -> None:
+    assert SUITE.forecast(make_plan(quick=True)) == {}
+    reasons = make_plan(quick=True).reasons()
+    assert [goal.text for goal in SUITE.goals if goal.objection(reasons, {})] == []
 
 
 def test_a_clock_notes_when_a_plan_was_there() -> None:

@@ -1,4 +1,4 @@
-"""The numbers a measurement yields: what each means, and which direction is better."""
+"""The numbers a measurement yields: what each means, which direction is better, and how it is written."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One kind of number."""
+    """One kind of number, and what it means."""
 
     meaning: str
+    #: ``x`` a ratio, ``share`` a part of one, ``yes`` one or nothing, "" a count; all others as they are written.
     unit: str
     more_is_better: bool = False
+    #: The worst repetition is shown beside the median.
+    shows_worst: bool = False
 
 
 METRICS = {
@@ -46,6 +49,19 @@ METRICS = {
     "connections": Metric("connections held", ""),
     "filters": Metric("subscriptions that do not match", ""),
 }
+
+
+def amount(value: float | None, unit: str) -> str:
+    """A number with its unit, as tables have it; nothing for none."""
+    if value is None:
+        return ""
+    if unit in ("share", "yes"):
+        return f"{100 * value:.{2 if unit == 'share' else 0}f} %"
+    if unit in ("µs", "ms") and value >= 1_000:
+        return f"{three_digits(value / 1e3)} {'ms' if unit == 'µs' else 's'}"
+    if unit == "x":
+        return f"{three_digits(value)}x"
+    return f"{value:,.0f}" if unit == "" else readable(value, unit)
 
 
 def readable(value: float, unit: str) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import signal
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -13,8 +14,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.table import Table
+from typer.models import OptionInfo
 
-from tieline.bench.bar import Steps
+from tieline.bench import bar
 from tieline.bench.load.job import Failure
 from tieline.bench.match import picture as match_picture
 from tieline.bench.match import report as match_report
@@ -27,16 +29,28 @@ from tieline.bench.picture import draw
 from tieline.bench.pipeline.plan import PARTS as PIPELINE_PARTS
 from tieline.bench.pipeline.plan import Plan as PipelinePlan
 from tieline.bench.plan.effort import PARTS as PLAN_PARTS
-from tieline.bench.plan.effort import Plan as PlanPlan
 from tieline.bench.priority import picture as priority_picture
 from tieline.bench.priority import report as priority_report
 from tieline.bench.priority import run as priority_run
 from tieline.bench.progress import Display
 from tieline.bench.report import markdown, show
-from tieline.bench.run import Plan, run
+from tieline.bench.run import Plan as BrokerPlan
+from tieline.bench.run import run
+from tieline.bench.suite import report, runner
+from tieline.bench.suite.declaration import Plan, Suite
+from tieline.bench.suite.progress import Steps
 from tieline.bench.workloads import PARTS, WORKLOADS
 from tieline.bench.workloads.workload import Workload
 from tieline.cli.trouble import MISUSED, Trouble
+
+Out = Annotated[Path, typer.Option(metavar="DIR", help="Directory for the results.")]
+
+
+def _part_option(parts: Iterable[str]) -> OptionInfo:
+    """The option that chooses parts of a benchmark."""
+    option: OptionInfo = typer.Option(metavar="NAME", help=f"Run only this part ({', '.join(parts)}); repeatable.")
+    return option
+
 
 app = typer.Typer(
     add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, help="Measure Tieline beside others."
@@ -84,7 +98,7 @@ def broker(
         raise Trouble(f"{disk} is no directory", code=MISUSED)
     parts = _chosen(part, PARTS)
     workloads = [one for one in _choose_workloads(workload or [], quick=quick) if one.group in parts]
-    plan = Plan(peers=present, workloads=workloads, quick=quick, repeat=repetitions, disk=disk or out)
+    plan = BrokerPlan(peers=present, workloads=workloads, quick=quick, repeat=repetitions, disk=disk or out)
     with (
         orderly_end(),
         tempfile.TemporaryDirectory(prefix="tieline-bench-") as directory,
@@ -123,7 +137,7 @@ def priority(
     parts = _chosen(part, priority_run.PARTS)
     raise_open_files()
     out.mkdir(parents=True, exist_ok=True)
-    with orderly_end(), Steps(console, priority_report.line) as display:
+    with orderly_end(), bar.Steps(console, priority_report.line) as display:
         record = priority_run.run(priority_run.Plan(parts=parts, quick=quick), display)
     priority_report.show(record, console)
     record.write(out / "priority.json")
@@ -152,7 +166,7 @@ def match(
     parts = _chosen(part, match_run.PARTS)
     raise_open_files()
     out.mkdir(parents=True, exist_ok=True)
-    with orderly_end(), Steps(console, match_report.line) as display:
+    with orderly_end(), bar.Steps(console, match_report.line) as display:
         record = match_run.run(match_run.Plan(parts=parts, quick=quick), display)
     match_report.show(record, console)
     record.write(out / "match.json")
@@ -195,7 +209,7 @@ def pipeline(
         from tieline.bench.pipeline import report as pipeline_report
         from tieline.bench.pipeline import run as pipeline_run
 
-        with orderly_end(), Steps(console, pipeline_report.line) as display:
+        with orderly_end(), bar.Steps(console, pipeline_report.line) as display:
             plan = PipelinePlan(parts=parts, quick=quick, seed=seed)
             record = pipeline_run.run(plan, display, disk=(disk or out).absolute())
     pipeline_report.show(record, console)
@@ -209,39 +223,48 @@ def pipeline(
 @app.command()
 def plan(
     *,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer and smaller instances: about two minutes.")] = False,
-    part: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help=f"Run only this part ({', '.join(PLAN_PARTS)}); repeatable."),
-    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Every goal once: about five minutes.")] = False,
+    part: Annotated[list[str] | None, _part_option(PLAN_PARTS)] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the record as JSON instead of tables.")] = False,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory for the results.")] = Path("bench-results"),
+    out: Out = Path("bench-results"),
 ) -> None:
     r"""The planner: the paper's sizes beside the naive model, large networks, a failed link, bounds, brokers alone.
 
     Every plan passes the proof, or the command fails.  Writes plan.json, plan.md and plan.png.  Ends within twenty
-    minutes, --quick within two.  Needs the extra: pip install 'tieline\[plan]'.
+    minutes, --quick within five.  Needs the extra: pip install 'tieline\[plan]'.
     """
-    console = Console(stderr=True) if json else wide_console()
     parts = _chosen(part, PLAN_PARTS)
     try:
-        from tieline.bench.plan import picture, report
-        from tieline.bench.plan import run as plan_run
+        from tieline.bench.plan.cases import make_plan
+        from tieline.bench.plan.suite import SUITE
     except ImportError as missing:
         raise Trouble(f"{missing.name or missing} is not installed: pip install 'tieline[plan]'") from None
+    _carry_out(SUITE, make_plan(parts, quick=quick), out, as_json=json)
+
+
+def _carry_out(suite: Suite, wanted: Plan, out: Path, *, as_json: bool = False) -> None:
+    """Measure what is wanted, show it and write it down; fails if the results may not be used."""
+    console = Console(stderr=True) if as_json else wide_console()
+    raise_open_files()
     out.mkdir(parents=True, exist_ok=True)
-    with orderly_end(), Steps(console, report.line) as display:
-        record = plan_run.run(PlanPlan(parts=parts, quick=quick), display)
-    record.write(out / "plan.json")
-    if json:
-        print((out / "plan.json").read_text(), end="")
+    with orderly_end(), Steps(console, partial(report.line, suite)) as steps:
+        record = runner.run(suite, wanted, steps)
+    written = [f"{suite.name}.json", f"{suite.name}.md"]
+    record.write(out / written[0])
+    (out / written[1]).write_text(report.markdown(suite, record))
+    if as_json:
+        print((out / written[0]).read_text(), end="")
     else:
-        report.show(record, console)
-    (out / "plan.md").write_text(report.markdown(record))
-    _tell_written(console, out, "plan", has_picture=picture.draw(record, out / "plan.png"))
-    failed = [f"{row.title}: {row.note}" for row in record.rows if row.status == "failed"]
-    if failed:
-        raise Trouble(f"{len(failed)} rows failed, the first: {failed[0]}")
+        report.show(suite, record, console)
+    if suite.picture is not None:
+        if suite.picture.draw(record, out / f"{suite.name}.png"):
+            written.append(f"{suite.name}.png")
+        else:
+            console.print("no picture: it needs numbers and matplotlib (pip install 'tieline[bench]')", markup=False)
+    console.print(f"written to {out}: {', '.join(written)}", highlight=False, markup=False)
+    faults = list(suite.faults(record))
+    if faults:
+        raise Trouble(f"{len(faults)} rows failed, the first: {faults[0]}")
 
 
 def _chosen(asked: list[str] | None, parts: Collection[str]) -> list[str]:

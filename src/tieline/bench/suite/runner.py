@@ -1,0 +1,103 @@
+"""The run of a plan: first what will not be measured, then case after case, each failure the last word of its rows."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import time
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from tieline.bench.load.job import Failure
+from tieline.bench.machine import describe_commit, describe_machine
+from tieline.bench.suite.declaration import Case, Plan, Suite
+from tieline.bench.suite.record import Record, Row
+
+#: The version of the form in which all records are written.
+VERSION = 2
+
+
+class Watcher(Protocol):
+    """Whoever wants to know how far the run has come."""
+
+    def say(self, text: str) -> None:
+        """Something to be known before the run begins."""
+
+    def planned(self, steps: int) -> None:
+        """So many steps will be made."""
+
+    def step(self, text: str) -> None:
+        """A step begins."""
+
+    def found(self, rows: Sequence[Row]) -> None:
+        """Rows are complete."""
+
+
+def run(suite: Suite, plan: Plan, watcher: Watcher) -> Record:
+    """Measure everything planned; on Ctrl-C what was started is ended and the interruption passes on."""
+    began = time.monotonic()
+    record = begun(suite, plan)
+    for why, goals in suite.forecast(plan).items():
+        watcher.say(f"will not be measured, because {why}:")
+        for text in goals:
+            watcher.say(f"  {text}")
+    watcher.planned(plan.steps)
+    running = Run(suite, record, watcher)
+    with contextlib.ExitStack() as stack:
+        if any(not case.obstacle for case in plan.cases):
+            for resource in plan.resources:
+                stack.enter_context(resource)
+        for case in plan.cases:
+            is_late = time.monotonic() - began > plan.budget_s
+            running.measure(case, case.obstacle or (f"{plan.budget_s:,.0f} s were over" if is_late else ""))
+    record.seconds = round(time.monotonic() - began, 1)
+    record.goals = [goal.judge(record) for goal in suite.goals]
+    return record
+
+
+def begun(suite: Suite, plan: Plan) -> Record:
+    """A record without rows: where, when and with what the run takes place."""
+    return Record(
+        form=f"{suite.name}-{VERSION}",
+        quick=plan.quick,
+        started=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        commit=describe_commit(),
+        machine={**describe_machine(), **plan.machine},
+        versions=dict(plan.versions),
+        absent=dict(plan.absent),
+    )
+
+
+class Run:
+    """A run under way, as its cases see it."""
+
+    def __init__(self, suite: Suite, record: Record, watcher: Watcher) -> None:
+        self.record = record
+        self._watcher = watcher
+        self._failures: tuple[type[Exception], ...] = (Failure, OSError, MemoryError, *suite.failures)
+
+    def measure(self, case: Case, objection: str = "") -> None:
+        """Measure a case, or say why it is not."""
+        if objection:
+            for row in case.rows:
+                row.end("not run", objection)
+        else:
+            with self.failing(case.rows):
+                case.measure(self, case.rows)
+        self.record.rows += case.rows
+        self._watcher.found(case.rows)
+
+    def step(self, text: str) -> None:
+        """Say what is being done now."""
+        self._watcher.step(text)
+
+    @contextlib.contextmanager
+    def failing(self, rows: Sequence[Row]) -> Iterator[None]:
+        """Whatever fails inside becomes the last word of these rows."""
+        try:
+            yield
+        except self._failures as failure:
+            if not rows:
+                raise  # nobody would say so
+            for row in rows:
+                row.end("failed", str(failure) or type(failure).__name__)
