@@ -25,6 +25,7 @@ DUTIES = {
         "compiling": "loops as machine code",
         "conf": "settings",
         "core": "one broker, no I/O",
+        "extras": "optional libraries",
         "log": "what the log keeps",
         "match": "who wants it",
         "native": "compiled or not",

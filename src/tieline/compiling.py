@@ -16,6 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
+from tieline.extras import is_installed
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: Set to anything to run the loops as plain Python.
@@ -53,11 +55,7 @@ def compiled(function: F) -> F:
 
 def is_compiled() -> bool:
     """Whether the loops are machine code."""
-    if os.environ.get(PLAIN):
-        return False
-    from importlib.util import find_spec
-
-    return find_spec("numba") is not None
+    return not os.environ.get(PLAIN) and is_installed("numba")
 
 
 @cache

@@ -44,7 +44,7 @@ def test_no_java_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_missing_and_wrong_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     versions = {"pyspark": None, "pandas": "3.1.1", "pyarrow": "26.0.1"}
     monkeypatch.setattr(doctor, "_version", lambda name: versions.get(name, "1.0"))
-    monkeypatch.setattr(doctor, "_is_there", lambda module: module != "numba")
+    monkeypatch.setattr(doctor, "is_installed", lambda module: module != "numba")
     told = CliRunner().invoke(app, [])
     assert isinstance(told.exception, Trouble)
     text = str(told.exception)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tieline import extras
 from tieline.conf import describe, events
 from tieline.conf.effective import effective
 from tieline.conf.error import ConfError
@@ -153,7 +154,7 @@ def test_a_library_that_is_not_installed_is_named_with_its_extra(
         if not has_parent:
             raise ModuleNotFoundError(name)
 
-    monkeypatch.setattr(events, "find_spec", find_nothing)
+    monkeypatch.setattr(extras, "find_spec", find_nothing)
     with pytest.raises(ConfError) as caught:
         loads(one("name = 'v'", f"payload = '{payload}'"))
     assert caught.value.line == 3

@@ -11,7 +11,7 @@ from tests.wire.assemble import body
 from tests.wire.strategies import CARRIED, VALUES, properties
 from tieline.wire.errors import Malformed, ProtocolError, Violation
 from tieline.wire.packet_type import WILL, PacketType
-from tieline.wire.properties import Properties, decode_properties, encode_properties, forwardable
+from tieline.wire.properties import Properties, decode_properties, encode_properties, forwardable, user_properties
 
 #: One good value for each property.
 SAMPLES: dict[str, Any] = {
@@ -193,3 +193,12 @@ def test_what_is_encoded_decodes_again(case: tuple[int, Properties]) -> None:
     found = decoded(data, packet)
     assert found == wanted
     assert list(found) == list(wanted)
+
+
+def test_user_properties_come_in_their_order_and_as_often_as_they_were_sent() -> None:
+    assert user_properties(body("26 'z' '1' 09 0001 00 26 'a' '2' 26 'z' '3'")) == [("z", "1"), ("a", "2"), ("z", "3")]
+
+
+def test_properties_of_another_version_have_no_names() -> None:
+    assert user_properties(b"\x7f\x00") == []
+    assert user_properties(b"") == []

@@ -6,12 +6,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from importlib import metadata
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
 from tieline.cli.trouble import Trouble
+from tieline.extras import is_installed, remedy
 from tieline.native import is_compiled
 from tieline.version import __version__
 
@@ -112,18 +112,18 @@ def _java() -> Line:
 def _package(needed: Needed) -> Line:
     version = _version(needed.name)
     if version is None:
-        return Line(needed.name, "-", "", f"{needed.name} is missing: pip install 'tieline[pipeline]'.")
+        return Line(needed.name, "-", "", f"{needed.name} is missing: {remedy('pipeline')}.")
     if not needed.is_right(_numbers(version)):
-        advice = f"{needed.name} {version} is not what Spark needs ({needed.wanted}): pip install 'tieline[pipeline]'."
+        advice = f"{needed.name} {version} is not what Spark needs ({needed.wanted}): {remedy('pipeline')}."
         return Line(needed.name, version, f"needed is {needed.wanted}", advice)
     return Line(needed.name, version)
 
 
 def _extras() -> Iterator[Line]:
     for extra, packages in EXTRAS.items():
-        missing = [name for module, name in packages.items() if not _is_there(module)]
+        missing = [name for module, name in packages.items() if not is_installed(module)]
         if missing:
-            yield Line(f"[{extra}]", "-", f"without {', '.join(missing)}: pip install 'tieline[{extra}]'")
+            yield Line(f"[{extra}]", "-", f"without {', '.join(missing)}: {remedy(extra)}")
         else:
             found = ", ".join(f"{name} {_version(name) or ''}".strip() for name in packages.values())
             yield Line(f"[{extra}]", "yes", found)
@@ -164,13 +164,6 @@ def _look_up(session: SparkSession, sentence: Callable[[Exception], str | None])
 
 def _through(batches: Iterator[Any]) -> Iterator[Any]:
     return batches
-
-
-def _is_there(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:  # of the package that it would be in
-        return False
 
 
 def _version(name: str) -> str | None:

@@ -19,6 +19,7 @@ from tieline.cli.trouble import FAILED, MISUSED, Trouble
 from tieline.conf.error import ConfError
 from tieline.conf.load import load
 from tieline.conf.schema import Settings
+from tieline.extras import library_in, remedy
 from tieline.log.record import Occurrence, Record
 from tieline.net.logserver import question
 from tieline.net.logserver.offsets import Offsets, Readers, offsets_of
@@ -173,8 +174,7 @@ def serve(
         from tieline.net.logserver.app import Bounds
         from tieline.net.logserver.serve import Unservable, address, run
     except ModuleNotFoundError as missing:
-        library = (missing.name or "").partition(".")[0]
-        raise Trouble(f"the log server needs {library}: pip install 'tieline[log]'") from None
+        raise Trouble(f"the log server needs {library_in(missing)}: {remedy('log')}") from None
     try:
         run(
             place,

@@ -14,6 +14,7 @@ from tieline.bench.papers.run import run
 from tieline.bench.priority.report import line
 from tieline.cli.bench import orderly_end, wide_console
 from tieline.cli.trouble import Trouble
+from tieline.extras import remedy
 
 app = typer.Typer(
     add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, help="Repeat the papers' experiments."
@@ -70,7 +71,7 @@ def psp(
         from tieline.bench.papers import psp as experiment
         from tieline.bench.papers import psp_figures, psp_report
     except ImportError as missing:
-        raise Trouble(f"{missing.name or missing} is not installed: pip install 'tieline[plan]'") from None
+        raise Trouble(f"{missing.name or missing} is not installed: {remedy('plan')}") from None
     out.mkdir(parents=True, exist_ok=True)
     with orderly_end(), Steps(console, line) as display:
         found = experiment.run(quick=quick, watcher=display)

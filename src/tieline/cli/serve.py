@@ -13,6 +13,7 @@ from tieline.conf import rules, urls
 from tieline.conf.error import ConfError
 from tieline.conf.load import load
 from tieline.conf.schema import Listener, Settings
+from tieline.extras import remedy
 
 if TYPE_CHECKING:
     from tieline.net.beside import Beside
@@ -74,7 +75,7 @@ def _beside(settings: Settings) -> list[Beside]:
     try:
         from tieline.web.beside import Http
     except ImportError as problem:
-        text = f'http.url needs the extra "web" ({problem.name} is missing): pip install "tieline[web]".'
+        text = f'http.url needs the extra "web" ({problem.name} is missing): {remedy("web")}.'
         raise Trouble(text, code=MISUSED) from None
     return [Http()]
 

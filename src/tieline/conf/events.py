@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from importlib.util import find_spec
 from itertools import combinations
 from typing import Final
 
 from tieline.conf.describe import dotted
 from tieline.conf.filters import flaw, overlap
 from tieline.conf.schema import Attribute, Event
+from tieline.extras import is_installed, remedy
 
 KeyPath = tuple[str | int, ...]
 Finding = tuple[KeyPath, str]
@@ -60,9 +60,9 @@ def _broken_event(path: KeyPath, name: str, event: Event) -> Iterator[Finding]:
     if event.payload == "number":
         yield from _broken_number(path, name, event.attributes)
     library = _LIBRARIES.get(event.payload)
-    if library is not None and not _is_installed(library):
+    if library is not None and not is_installed(library):
         missing = f'event type {name} has payload = "{event.payload}", which needs {library}'
-        yield (*path, "payload"), f"{missing}: pip install 'tieline[payloads]'"
+        yield (*path, "payload"), f"{missing}: {remedy('payloads')}"
 
 
 def _broken_attribute(path: KeyPath, attribute: Attribute, payload: str) -> Iterator[Finding]:
@@ -127,11 +127,3 @@ def is_spelled(name: str) -> bool:
         and all(step and all(char.isalnum() or char == "_" for char in step) for step in name.split("."))
         and name.lower() not in _WORDS
     )
-
-
-def _is_installed(library: str) -> bool:
-    """Whether a library could be imported; it is not imported here."""
-    try:
-        return find_spec(library) is not None
-    except ModuleNotFoundError:  # the package around it is missing
-        return False

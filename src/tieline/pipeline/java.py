@@ -22,12 +22,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
+from tieline.extras import remedy
 from tieline.pipeline.cache import place
 
 #: Spark 4.3 runs on 17, 21 and 25.
 OLDEST: Final = 17
 #: What to do where there is none.
-REMEDY: Final = "pip install 'tieline[java]' brings one"
+REMEDY: Final = f"{remedy('java')} brings one"
 
 #: A JVM that says nothing for so long is none.
 _PATIENCE_S: Final = 60.0

@@ -17,13 +17,13 @@ import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 import tieline
+from tieline.extras import is_installed, remedy
 from tieline.pipeline.java import NoJava, find_java
 from tieline.pipeline.machine import cores, memory_bytes
 
@@ -71,8 +71,8 @@ def make_session(
 
     ``settings`` are Spark's own and come before ours.  Raises :class:`NoJava` or :class:`NoSpark`, with a sentence.
     """
-    if find_spec("pyspark") is None:
-        raise NoSpark("Spark is not installed: pip install 'tieline[pipeline]'")
+    if not is_installed("pyspark"):
+        raise NoSpark(f"Spark is not installed: {remedy('pipeline')}")
     if remote is not None and master is not None:
         raise NoSpark(f"a session has a master ({master}) or a Spark Connect server ({remote}), not both")
     if remote is not None:
@@ -89,7 +89,7 @@ def _connected(app_name: str, remote: str, settings: Mapping[str, str]) -> Spark
         _look_for(remote)
         session = SparkSession.builder.remote(remote).appName(app_name).getOrCreate()
     except ImportError:
-        raise NoSpark("Spark Connect needs libraries that are not here: pip install 'tieline[connect]'") from None
+        raise NoSpark(f"Spark Connect needs libraries that are not here: {remedy('connect')}") from None
     session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])
     for name, value in {"spark.sql.session.timeZone": "UTC", **settings}.items():
         session.conf.set(name, value)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from tieline.extras import is_installed
 from tieline.plan.arrays import Arrays, arrays
 from tieline.plan.certify import certified
 from tieline.plan.flaws import checked
@@ -254,6 +255,4 @@ class _Task:
 
 
 def _has_highs() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("highspy") is not None
+    return is_installed("highspy")

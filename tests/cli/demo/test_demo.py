@@ -86,7 +86,7 @@ def test_what_keeps_spark_from_running_is_named(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr("tieline.pipeline.java.find_java", no_java)
     assert demo._missing() == "there is no Java"
-    monkeypatch.setattr(demo, "find_spec", lambda name: None)
+    monkeypatch.setattr(demo, "is_installed", lambda name: False)
     assert demo._missing() == "pyspark is not installed: pip install 'tieline[pipeline]'"
 
 

@@ -12,7 +12,7 @@ from tests.net.logserver.writing import record
 from tieline.log.record import Occurrence
 from tieline.net.logserver.columns import SCHEMAS, events_batch, log_batch, schema_of
 from tieline.net.logserver.question import Unanswerable
-from tieline.wire.properties import Properties, encode_properties, user_properties
+from tieline.wire.properties import Properties, encode_properties
 
 
 def test_the_schema_is_a_promise() -> None:
@@ -93,11 +93,6 @@ def test_every_row_keeps_its_own_properties(lists: list[list[tuple[str, str]]]) 
     batch = log_batch([record(properties=each) for each in blocks], schema_of("log", ["properties"]), lambda _topic: "")
     batch.validate(full=True)
     assert [[(pair["key"], pair["value"]) for pair in row] for row in batch.column("properties").to_pylist()] == clean
-
-
-def test_properties_of_another_version_are_left_to_the_raw_column() -> None:
-    assert user_properties(b"\x7f\x00") == []
-    assert user_properties(b"") == []
 
 
 def test_an_event() -> None:

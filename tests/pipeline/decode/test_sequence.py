@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.pipeline.decode.records import prop
-from tieline.match.events.user_properties import user_properties
 from tieline.pipeline.decode import sequence
+from tieline.wire.properties import user_properties
 
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8)
 PROPERTIES = st.lists(
@@ -24,7 +24,7 @@ PROPERTIES = st.lists(
 @given(st.lists(PROPERTIES, max_size=6))
 def test_seq_is_what_the_broker_reads_as_a_user_property(blocks: Any) -> None:
     found = sequence.texts(pa.array(blocks, pa.binary())).to_pylist()
-    assert found == [user_properties(block).get("seq") for block in blocks]
+    assert found == [dict(user_properties(block)).get("seq") for block in blocks]
 
 
 def test_an_array_that_is_part_of_another_is_read_as_itself() -> None:

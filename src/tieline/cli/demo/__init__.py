@@ -7,7 +7,6 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
@@ -16,6 +15,7 @@ import typer
 from rich.console import Console
 
 from tieline.cli.trouble import FAILED, Trouble
+from tieline.extras import is_installed, remedy
 
 if TYPE_CHECKING:
     from tieline.cli.demo.play import Wishes
@@ -96,8 +96,8 @@ def _perform(console: Console, wishes: Wishes, *, headless: bool, missing: str |
 def _missing() -> str | None:
     """What keeps Spark from running here, as a sentence."""
     for library in ("pyspark", "pandas", "pyarrow", "starlette", "uvicorn", "jinja2"):
-        if find_spec(library) is None:
-            return f"{library} is not installed: pip install 'tieline[pipeline]'"
+        if not is_installed(library):
+            return f"{library} is not installed: {remedy('pipeline')}"
     from tieline.pipeline.java import NoJava, find_java
 
     try:

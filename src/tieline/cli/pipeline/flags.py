@@ -19,6 +19,7 @@ from tieline.cli.trouble import FAILED, MISUSED, Trouble
 from tieline.conf.error import ConfError
 from tieline.conf.load import load
 from tieline.conf.schema import Settings
+from tieline.extras import library_in, remedy
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -74,10 +75,10 @@ def sentences() -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as missing:
-        library = (missing.name or "").partition(".")[0]
+        library = library_in(missing)
         if library == "tieline":
             raise
-        raise Trouble(f"this needs {library}: pip install 'tieline[{_extra(library)}]'", code=FAILED) from None
+        raise Trouble(f"this needs {library}: {remedy(_extra(library))}", code=FAILED) from None
     except KeyboardInterrupt:
         raise Trouble("interrupted.", code=INTERRUPTED) from None
     except Exception as problem:

@@ -11,7 +11,7 @@ import msgspec
 import typer
 
 from tieline.cli.trouble import FAILED, MISUSED, Trouble
-from tieline.match.events.extra import ExtraNeeded
+from tieline.extras import ExtraNeeded, library_in, remedy
 
 if TYPE_CHECKING:
     from tieline.plan.instance import Instance
@@ -45,10 +45,10 @@ def sentences() -> Iterator[None]:
     except ExtraNeeded as missing:
         raise Trouble(str(missing), code=FAILED) from None
     except ModuleNotFoundError as missing:
-        library = (missing.name or "").partition(".")[0]
+        library = library_in(missing)
         if library == "tieline":
             raise
-        raise Trouble(f"{library} is not installed: pip install 'tieline[plan]'", code=FAILED) from None
+        raise Trouble(f"{library} is not installed: {remedy('plan')}", code=FAILED) from None
 
 
 def instance_in(name: str) -> Instance:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tieline.conf.schema import Attribute
+from tieline.extras import needs
 from tieline.match.events.codec import Decoded, declared
-from tieline.match.events.extra import needs
 from tieline.match.events.json_tree import BARE, is_position
 from tieline.match.events.kinds import Value
 

@@ -13,7 +13,7 @@ from tieline.match.events.codec import Codec, nothing
 from tieline.match.events.codes import Codes
 from tieline.match.events.kinds import NUMERIC, OF_TEXT, Value, timestamp
 from tieline.match.events.reading import Reading
-from tieline.match.events.user_properties import user_properties
+from tieline.wire.properties import user_properties
 
 #: The part of an event by which brokers route has at most as many attributes: beyond, a curve says too little.
 MOST_ROUTING: Final = 3
@@ -110,10 +110,10 @@ class EventType:
         if decoded is not None:
             values, find = decoded
             if properties and MISSING in values:
-                texts = user_properties(properties)
+                texts = dict(user_properties(properties))
                 self._fill(values, texts)
         else:
-            texts = user_properties(properties) if properties else None
+            texts = dict(user_properties(properties)) if properties else None
             if not texts:
                 return None
             values, find = [MISSING] * len(self.attributes), nothing

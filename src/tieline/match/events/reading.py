@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from tieline.match.box import MISSING
 from tieline.match.events.codec import Find
 from tieline.match.events.kinds import Value, undeclared, undeclared_text
-from tieline.match.events.user_properties import user_properties
+from tieline.wire.properties import user_properties
 
 #: How the attributes of a message are read, whoever knows them; None for those that it lacks.
 Get = Callable[[str], Value | None]
@@ -65,5 +65,6 @@ class Reading:
 
     def _user_properties(self) -> dict[str, str]:
         if self._texts is None:
-            self._texts = user_properties(self._properties)
+            # of several with one name the last counts, as with the keys of a JSON object
+            self._texts = dict(user_properties(self._properties))
         return self._texts

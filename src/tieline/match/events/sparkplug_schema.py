@@ -10,7 +10,7 @@ from enum import IntEnum
 from functools import cache
 from typing import Any, Final
 
-from tieline.match.events.extra import needs
+from tieline.extras import needs
 
 _PACKAGE: Final = "tieline.sparkplug"
 

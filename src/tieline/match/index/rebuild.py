@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from importlib.util import find_spec
 from typing import Literal
 
+from tieline.extras import is_installed
 from tieline.match.index.protocol import Boxes, Rebuildable
 from tieline.match.index.small import SmallIndex
 
@@ -56,4 +56,4 @@ def make(backend: Backend, dimensions: int, boxes: Boxes) -> Rebuildable:
 @cache
 def has_numba() -> bool:
     """Whether numba is installed; importing it would take long."""
-    return find_spec("numba") is not None
+    return is_installed("numba")

@@ -13,6 +13,7 @@ import msgspec
 
 from tieline.compiling import is_compiled
 from tieline.conf.schema import Settings
+from tieline.extras import remedy
 from tieline.log.columns import LOG
 from tieline.log.record import Occurrence
 from tieline.net.log import log
@@ -31,7 +32,7 @@ class Fast:
     def begin(self) -> None:
         """Make them ready in a thread that nobody waits for."""
         if not is_compiled():
-            log.info("without numba records are decoded one by one: pip install 'tieline[numba]'")
+            log.info("without numba records are decoded one by one: %s", remedy("numba"))
         else:
             threading.Thread(target=self.prepare, name="tieline-log-compile", daemon=True).start()
 

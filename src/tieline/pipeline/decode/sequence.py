@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tieline.match.events.user_properties import user_properties
+from tieline.wire.properties import user_properties
 
 NAME: Final = "seq"
 #: A user property of this name, as it is on the wire: its identifier, the length of its name, its name.
@@ -42,7 +42,7 @@ def texts(raw_properties: pa.Array) -> pa.Array:
         return values.cast(pa.string())
     found = values.cast(pa.string()).to_pylist()
     for place in others.tolist():
-        found[place] = user_properties(raw_properties[place].as_py()).get(NAME)
+        found[place] = dict(user_properties(raw_properties[place].as_py())).get(NAME)
     return pa.array(found, pa.string())
 
 

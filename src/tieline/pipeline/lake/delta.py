@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tieline.extras import remedy
 from tieline.pipeline.lake.columns import PARTITIONS
 from tieline.pipeline.lake.errors import LakeError
 from tieline.pipeline.lake.layout import Table, day_of
@@ -32,7 +33,7 @@ def check() -> None:
     try:
         import deltalake  # noqa: F401 - only whether it is there
     except ModuleNotFoundError:
-        raise LakeError("Delta tables need deltalake: pip install 'tieline[delta]'") from None
+        raise LakeError(f"Delta tables need deltalake: {remedy('delta')}") from None
 
 
 class Appended:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tieline.match.events.extra import needs
+from tieline.extras import needs
 from tieline.plan.arrays import Floats, Ints
 from tieline.plan.bounds.ascent import Bound, Until
 from tieline.plan.bounds.groups import Answer, Relaxation

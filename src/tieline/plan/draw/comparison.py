@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from tieline.match.events.extra import needs
+from tieline.extras import needs
 from tieline.plan.draw import style
 from tieline.plan.plan import Plan, gap
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tieline.match.events.extra import needs
+from tieline.extras import needs
 from tieline.plan.arrays import Floats
 from tieline.plan.draw import style
 from tieline.plan.draw.legend import LEGEND_HEIGHT_IN, LEGEND_IN, draw_legend

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tieline.match.events.extra import needs
+from tieline.extras import needs
 from tieline.plan.arrays import Flags, Floats, Ints
 from tieline.plan.instance import Instance
 

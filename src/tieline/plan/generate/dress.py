@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-from tieline.match.events.extra import needs
+from tieline.extras import needs
 from tieline.plan.arrays import Floats, Ints
 from tieline.plan.flaws import checked
 from tieline.plan.generate.network import Network

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.random import Generator
 
-from tieline.match.events.extra import needs
+from tieline.extras import needs
 from tieline.plan.arrays import Floats, Ints
 from tieline.plan.generate.network import Network, network
 

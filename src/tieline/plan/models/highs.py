@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tieline.match.events.extra import needs
+from tieline.extras import needs
 from tieline.plan.arrays import Floats, Ints
 from tieline.plan.models.program import Program
 

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from tieline.match.events.extra import needs
+from tieline.extras import needs
 from tieline.plan.flaws import Flawed
 from tieline.plan.generate.network import Network, network
 from tieline.plan.reading.graphml import spread_out

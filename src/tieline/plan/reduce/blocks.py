@@ -18,7 +18,7 @@ from functools import cached_property
 
 import msgspec
 
-from tieline.match.events.extra import needs
+from tieline.extras import needs
 from tieline.plan.instance import UNLIMITED, Instance, Link, Node, Role, Topic
 from tieline.plan.objective import dearest_plan, unmet_price, weight
 from tieline.plan.plan import Plan

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from numpy.random import default_rng
 
+from tieline.extras import is_installed
 from tieline.plan.arrays import Arrays, Flags, Ints
 from tieline.plan.arrays import arrays as as_arrays
 from tieline.plan.bounds.shortest import distances
@@ -158,6 +159,4 @@ def _key(route: Route) -> tuple[str, str]:
 
 
 def _has_highs() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("highspy") is not None
+    return is_installed("highspy")

@@ -7,6 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from tieline.extras import library_in, remedy
+
 
 class Unbuildable(Exception):
     """The world cannot be made as it was asked for; the text is a sentence for the user."""
@@ -17,13 +19,12 @@ def need(module: str) -> Any:
     try:
         return import_module(module)
     except ModuleNotFoundError as missing:
-        library = (missing.name or module).partition(".")[0]
-        raise Unbuildable(f"the microgrid needs {library}: pip install 'tieline[sim]'") from None
+        raise Unbuildable(f"the microgrid needs {library_in(missing)}: {remedy('sim')}") from None
 
 
 def data_of(package: str) -> Path:
     """The directory of an installed package, found without importing it."""
     spec = find_spec(package)
     if spec is None or spec.origin is None:
-        raise Unbuildable(f"the microgrid needs the data of {package}: pip install 'tieline[sim]'")
+        raise Unbuildable(f"the microgrid needs the data of {package}: {remedy('sim')}")
     return Path(spec.origin).parent

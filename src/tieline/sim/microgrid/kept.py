@@ -19,6 +19,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from tieline.extras import remedy
 from tieline.sim.microgrid.extra import Unbuildable
 from tieline.sim.microgrid.network import Element, Network
 
@@ -46,7 +47,7 @@ def keep(name: str, build: Callable[[str], Network]) -> Network:
     try:
         versions = [version(each) for each in _MAKERS]
     except PackageNotFoundError as missing:
-        raise Unbuildable(f"the microgrid needs {missing.name}: pip install 'tieline[sim]'") from None
+        raise Unbuildable(f"the microgrid needs {missing.name}: {remedy('sim')}") from None
     code = Path(__file__).with_name("network.py").read_bytes()
     mark = hashlib.sha256(repr((name, versions)).encode() + code).hexdigest()[:16]
     file = _folder() / f"network-{re.sub(r'[^A-Za-z0-9.-]+', '-', name)}-{mark}.bin"
