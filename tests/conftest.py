@@ -21,7 +21,7 @@ _HERE = Path(__file__).parent
 #: Tests of the planner, and those among them that search: compiling the loops takes a minute, so one process does it.
 _PLANNING = ("plan", "cli/plan", "cli/test_plan.py", "bench/test_plan.py")
 _SEARCHING = (
-    *("plan/search", "plan/adapt", "plan/loops", "plan/reduce"),
+    *("plan/search", "plan/adapt", "plan/kernels", "plan/reduce"),
     *("plan/test_solve.py", "plan/test_explain.py", "cli/test_plan.py"),
 )
 

@@ -7,17 +7,14 @@ import pytest
 
 from tests.plan.worlds import optimum, small
 from tieline.plan.arrays import Arrays, arrays
-from tieline.plan.bounds.ascent import Until
+from tieline.plan.bounds.ascent import Until, polyak
 from tieline.plan.bounds.bundle import bundle
 from tieline.plan.bounds.groups import Relaxation
-from tieline.plan.bounds.paper import shortest_path_trees
-from tieline.plan.bounds.polyak import polyak
-from tieline.plan.bounds.relaxation import relaxed
-from tieline.plan.bounds.shortest import shortest_paths_bound
+from tieline.plan.certify import shortest_paths_bound
 from tieline.plan.generate.testset import paper
 from tieline.plan.instance import Instance, Link, Node, Topic
-from tieline.plan.models.solve import solve
-from tieline.plan.paper.lagrangian import lagrangian
+from tieline.plan.methods.lagrangian import lagrangian, shortest_path_trees
+from tieline.plan.models.solve import relaxed, solve_model
 
 
 def every_bound(found: Arrays) -> Iterator[tuple[str, float]]:
@@ -91,7 +88,7 @@ def test_the_papers_bound_is_not_the_minimum_it_claims_to_be() -> None:
 def test_the_papers_bound_exceeds_the_optimum_of_whole_instances() -> None:
     """The paper's method, run as it is, ends with a "bound" above the value of a plan, even of its own."""
     found = arrays(paper("case3", seed=1, tightness=1.0, unmet_cost=100.0))
-    best = solve(found, model="f1d")
+    best = solve_model(found, model="f1d")
     assert best.status == "optimal"
     assert float(lagrangian(found).notes["paper_bound"]) > best.objective + 10
     own = lagrangian(arrays(paper("case3", seed=3, tightness=0.8, unmet_cost=100.0)))

@@ -10,7 +10,7 @@ from tieline.plan.bounds.bundle import bundle
 from tieline.plan.bounds.groups import Relaxation
 from tieline.plan.generate.testset import paper
 from tieline.plan.models.exact import exact
-from tieline.plan.models.solve import solve
+from tieline.plan.models.solve import solve_model
 from tieline.plan.routes import no_trees, trees
 from tieline.plan.search.progress import Progress
 
@@ -36,7 +36,7 @@ def test_the_exact_method_finds_the_optimum_of_many() -> None:
 def test_links_of_an_optimal_plan_are_never_priced_out(seed: int) -> None:
     """What it costs to use an arc is a bound of plans that use it, at any prices and in groups of any size."""
     found = arrays(small(seed + 100))
-    best = solve(found)
+    best = solve_model(found)
     used = trees(found, best.routes)
     rng = np.random.default_rng(seed)
     relaxation = Relaxation(found, largest=1 + seed % 3)
@@ -72,7 +72,7 @@ def test_whoever_stops_early_gets_a_proven_plan_and_a_valid_bound(how: str) -> N
         asked.append(None)
         return len(asked) > 3
 
-    plan = exact(found, stop=stop) if how == "exact" else solve(found, model=how, stop=stop)
+    plan = exact(found, stop=stop) if how == "exact" else solve_model(found, model=how, stop=stop)
     assert plan.status == "interrupted"
     assert plan.bound <= plan.objective
     assert len(asked) > 3
@@ -92,6 +92,6 @@ def test_whoever_watches_hears_of_every_better_plan_and_of_true_bounds() -> None
 def test_stages_tell_of_plans_too() -> None:
     found = arrays(paper("case3", seed=2, tightness=0.6))
     words: list[Progress] = []
-    plan = solve(found, model="f1d", watch=words.append)
+    plan = solve_model(found, model="f1d", watch=words.append)
     assert plan.objective == min(word.objective for word in words)
     assert words[-1].unmet == plan.unmet

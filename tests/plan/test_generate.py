@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from tieline.plan.arrays import arrays
-from tieline.plan.generate.dress import Clothes, dressed
-from tieline.plan.generate.mesh import geometric
+from tieline.plan.generate.clients import Population, populated
+from tieline.plan.generate.network import geometric
 from tieline.plan.generate.testset import SIZES, mesh, paper
 from tieline.plan.greedy import greedy
-from tieline.plan.models.solve import solve
+from tieline.plan.models.solve import solve_model
 
 
 @pytest.mark.parametrize("name", SIZES)
@@ -25,7 +25,7 @@ def test_the_papers_dimensions(name: str, seed: int) -> None:
 
 
 def test_tiny_leaves_a_broker_out_as_in_figure_5() -> None:
-    plan = solve(arrays(paper("tiny")))
+    plan = solve_model(arrays(paper("tiny")))
     assert plan.objective == 6.0
     assert not any("1" in (hop.tail, hop.head) for route in plan.routes for hop in route.links)
 
@@ -60,9 +60,9 @@ def test_what_cannot_be_generated_is_said() -> None:
         mesh(10, topics=5, requests=50)
     with pytest.raises(ValueError, match="not in the test set"):
         paper("res9")
-    clothes = Clothes(publishers=1, subscribers=1, topics=1, requests=1, client_links=9)
+    population = Population(publishers=1, subscribers=1, topics=1, requests=1, client_links=9)
     with pytest.raises(ValueError, match="not so many pairs"):
-        dressed(geometric(3, 3, rng, name="x"), clothes, rng)
+        populated(geometric(3, 3, rng, name="x"), population, rng)
     with pytest.raises(ValueError, match="tightness is 0"):
         paper("res0", tightness=0)
 

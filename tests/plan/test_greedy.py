@@ -7,8 +7,8 @@ from tests.plan.worlds import optimum, small
 from tieline.plan.arrays import arrays
 from tieline.plan.generate.testset import paper
 from tieline.plan.greedy import Builder, greedy, repaired
-from tieline.plan.paper.annealing import annealing
-from tieline.plan.paper.lagrangian import lagrangian
+from tieline.plan.methods.annealing import annealing
+from tieline.plan.methods.lagrangian import lagrangian
 from tieline.plan.proof import examine, proven
 from tieline.plan.routes import load, no_trees, routes
 

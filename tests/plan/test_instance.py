@@ -13,8 +13,7 @@ from tests.plan.worlds import small
 from tieline.plan.flaws import Flawed, checked
 from tieline.plan.generate.testset import paper, tiny
 from tieline.plan.instance import Instance, Link, Node
-from tieline.plan.reading.document import parse, read, render, write
-from tieline.plan.reading.wildcards import Subscription, expanded
+from tieline.plan.reading.document import Subscription, expanded, parse, read, render, write
 
 
 def document() -> dict[str, Any]:

@@ -5,24 +5,23 @@ import pytest
 from tests.plan.worlds import small
 from tieline.plan.arrays import arrays
 from tieline.plan.generate.testset import mesh
-from tieline.plan.instance import Instance, Link, Node, Topic
-from tieline.plan.models.solve import solve
-from tieline.plan.objective import unmet_price
+from tieline.plan.instance import Instance, Link, Node, Topic, unmet_price
+from tieline.plan.models.solve import solve_model
 from tieline.plan.proof import examine
-from tieline.plan.reduce.all import reduced
 from tieline.plan.reduce.blocks import blocks, plan_by_blocks
 from tieline.plan.reduce.chains import without_chains
 from tieline.plan.reduce.pendant import without_pendants
+from tieline.plan.reduce.solving import reduced
 
 
 def check_exact(instance: Instance) -> int:
     """The optimum of the smaller instance, lifted, is the optimum; how many nodes were saved."""
-    best = solve(arrays(instance))
+    best = solve_model(arrays(instance))
     assert best.status == "optimal"
     saved = 0
     for reduce in (without_pendants, without_chains, reduced):
         smaller = reduce(instance)
-        plan = solve(arrays(smaller.instance))
+        plan = solve_model(arrays(smaller.instance))
         lifted = examine(instance, smaller.lift(plan.routes))
         assert lifted.objective == pytest.approx(best.objective), (instance.name, reduce.__name__)
         assert smaller.lift_bound(plan.bound) == pytest.approx(best.objective)
@@ -50,11 +49,11 @@ def test_blocks_together_are_the_whole() -> None:
     helped = 0
     for seed in range(80):
         instance = small(seed, sparse=True)
-        found = plan_by_blocks(instance, lambda part: solve(arrays(part)))
+        found = plan_by_blocks(instance, lambda part: solve_model(arrays(part)))
         if found is None:
             continue
         routes, bound = found
-        best = solve(arrays(instance)).objective
+        best = solve_model(arrays(instance)).objective
         assert examine(instance, routes).objective == pytest.approx(best)
         assert bound == pytest.approx(best)
         helped += 1
@@ -65,10 +64,10 @@ def test_bounds_that_prove_too_little_stay_bounds() -> None:
     for seed in range(40):
         instance = small(seed, sparse=True)
         smaller = reduced(instance)
-        best = solve(arrays(instance)).objective
+        best = solve_model(arrays(instance)).objective
         price = unmet_price(smaller.instance)
         for share in (0.0, 0.3, 0.9):
-            weak = share * solve(arrays(smaller.instance)).objective
+            weak = share * solve_model(arrays(smaller.instance)).objective
             assert smaller.lift_bound(weak) <= best + 1e-6
             assert smaller.lift_bound(min(weak, price - 1)) <= best + 1e-6
 
@@ -109,7 +108,7 @@ def test_a_link_that_is_too_small_stays() -> None:
 
     instance = msgspec.structs.replace(line(), topics=(Topic(id="k", source="p", rate=3.0, subscribers=("s",)),))
     assert without_pendants(instance).instance.topics == instance.topics
-    assert solve(arrays(instance)).unmet == 1
+    assert solve_model(arrays(instance)).unmet == 1
 
 
 def test_a_mesh_has_one_block_of_brokers() -> None:

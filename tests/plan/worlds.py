@@ -8,8 +8,7 @@ from itertools import pairwise, product
 import numpy as np
 
 from tieline.plan.flaws import checked
-from tieline.plan.instance import UNLIMITED, Instance, Link, Node, Role, Topic
-from tieline.plan.objective import request_price
+from tieline.plan.instance import UNLIMITED, Instance, Link, Node, Role, Topic, request_price
 from tieline.plan.plan import Plan
 
 

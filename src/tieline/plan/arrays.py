@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tieline.plan.instance import Instance
-from tieline.plan.objective import unmet_price, weight
+from tieline.plan.instance import Instance, unmet_price, weight
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

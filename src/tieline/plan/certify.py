@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+import numpy as np
+
 from tieline.plan.arrays import Arrays
-from tieline.plan.instance import Instance
-from tieline.plan.objective import has_whole_costs, unmet_price
+from tieline.plan.instance import Instance, has_whole_costs, unmet_price
+from tieline.plan.kernels.shortest import distances
 from tieline.plan.plan import SAME, Plan, Status, gap
 from tieline.plan.proof import examine, proven
 from tieline.plan.routes import Route, Trees, routes
@@ -75,3 +77,14 @@ def rounded(instance: Instance, bound: float) -> float:
 def raised(bound: float) -> float:
     """The next whole number; what is above one by rounding stays at it."""
     return float(math.ceil(bound - SAME - 1e-9 * abs(bound))) if math.isfinite(bound) else bound
+
+
+def shortest_paths_bound(arrays: Arrays) -> float:
+    """The sum over requests of the cheapest way, or of the price of leaving it unmet if that is less."""
+    total = 0.0
+    cost = arrays.arc_cost()
+    for topic in range(arrays.topics):
+        weight = np.where(np.repeat(arrays.fits(topic), 2), cost, np.inf)
+        ways = distances(arrays, topic, weight)[arrays.subscribers(topic)]
+        total += float(np.minimum(ways, arrays.price[topic]).sum())
+    return total

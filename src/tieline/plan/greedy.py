@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tieline.plan.arrays import TOLERANCE, Arrays, Flags, Floats, Ints
-from tieline.plan.kernels import spread
+from tieline.plan.kernels.shortest import leaving, spread
 from tieline.plan.routes import Trees, load, no_trees
 
 
@@ -59,9 +59,7 @@ class Builder:
             for node, count in _fanout(arrays, tree).items():
                 relays[node] = relays[node] and (count < n_max or not arrays.is_broker[node])
         self._entering.fill(-1)
-        spread(
-            arrays.out_start, arrays.out_arc, arrays.head, relays, weight, distance, self._entering, is_fixed, target
-        )
+        spread(leaving(arrays), relays, weight, distance, self._entering, is_fixed, target)
         if not np.isfinite(distance[target]):
             return False
         path: list[int] = []
@@ -194,12 +192,12 @@ def repaired(arrays: Arrays, trees: Trees, prices: Floats) -> Trees:
     """A feasible plan close to given trees."""
     builder = Builder(arrays)
     weight = arrays.arc_cost()
-    wishes = []
+    wanted = []
     for request in range(arrays.requests):
         way = trees.path(arrays, request) if trees.served[request] else []
-        wishes.append((not way, -arrays.price[arrays.request_topic[request]], sum(weight[way]), request, way))
-    wishes.sort(key=lambda wish: wish[:4])
-    left = [request for *_, request, way in wishes if not (way and builder.serve_over(request, way[::-1]))]
+        wanted.append((not way, -arrays.price[arrays.request_topic[request]], sum(weight[way]), request, way))
+    wanted.sort(key=lambda one: one[:4])
+    left = [request for *_, request, way in wanted if not (way and builder.serve_over(request, way[::-1]))]
     for request in left:
         topic = arrays.request_topic[request]
         builder.serve(request, weight + np.repeat(prices * arrays.rate[topic], 2))

@@ -3,6 +3,11 @@
 A topic here is one commodity: what one publisher sends under one name.  Only brokers relay.  The cost of a link is paid
 once for every subscriber served through it.  :mod:`tieline.plan.flaws` says what makes an instance well-formed,
 :mod:`tieline.plan.reading.document` how it is written down.
+
+The objective of a plan is the cost of its links and the price of the requests that it leaves unmet.  With
+``unmet_cost`` that is what each of them adds.  Without it the order is lexicographic: serve as many requests as
+possible, weighted by class, then save cost.  Both are one number: without ``unmet_cost`` an unmet request of weight 1
+is priced above the dearest plan there can be, so that no saving outweighs it.
 """
 
 from __future__ import annotations
@@ -13,10 +18,13 @@ from typing import Final, Literal
 
 import msgspec
 
-Role = Literal["broker", "publisher", "subscriber"]
-
 #: The capacity of a link that carries whatever comes; files write "none".
 UNLIMITED: Final = math.inf
+#: The weight of an unmet request by the class of its topic, 0 to 3.
+CLASS_WEIGHTS: Final = (1.0, 2.0, 4.0, 8.0)
+
+
+Role = Literal["broker", "publisher", "subscriber"]
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,7 +86,7 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     n_max: int | None = None
 
     def requests(self) -> Iterator[tuple[Topic, str]]:
-        """Every wish to be served: a topic and one of its subscribers."""
+        """What is to be served: every topic with each of its subscribers."""
         for topic in self.topics:
             for subscriber in topic.subscribers:
                 yield topic, subscriber
@@ -104,3 +112,35 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
             f"Instance({self.name!r}, {len(self.nodes)} nodes, {len(self.links)} links, "
             f"{len(self.topics)} topics, {self.request_count} requests)"
         )
+
+
+def weight(topic: Topic) -> float:
+    """How much an unmet request of the topic counts among other unmet ones."""
+    return CLASS_WEIGHTS[topic.level]
+
+
+def unmet_price(instance: Instance) -> float:
+    """The price of one unmet request of weight 1."""
+    return dearest_plan(instance) + 1.0 if instance.unmet_cost is None else instance.unmet_cost
+
+
+def request_price(instance: Instance, topic: Topic) -> float:
+    """The price of one unmet request of a topic; a stated ``unmet_cost`` is the same for all."""
+    price = unmet_price(instance)
+    return price * weight(topic) if instance.unmet_cost is None else price
+
+
+def dearest_plan(instance: Instance) -> float:
+    """No plan costs more: every request over a loop-free way through the dearest links."""
+    brokers = sum(node.is_broker for node in instance.nodes)
+    costs = sorted((link.cost for link in instance.links), reverse=True)
+    # rounded up, so that prices of instances with whole costs stay whole and exact in a float
+    return float(math.ceil(instance.request_count * sum(costs[: brokers + 1])))
+
+
+def has_whole_costs(instance: Instance) -> bool:
+    """Whether every plan's objective is a whole number, so that bounds may be rounded up."""
+    amounts = [link.cost for link in instance.links]
+    if instance.unmet_cost is not None:
+        amounts.append(instance.unmet_cost)
+    return all(float(amount).is_integer() for amount in amounts)

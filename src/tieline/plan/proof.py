@@ -17,8 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tieline.plan.instance import Instance, Link, Node, Topic
-from tieline.plan.objective import unmet_price, weight
+from tieline.plan.instance import Instance, Link, Node, Topic, unmet_price, weight
 from tieline.plan.plan import Plan
 from tieline.plan.routes import Hop, Route
 

@@ -19,11 +19,11 @@ from tieline.plan.certify import certified
 from tieline.plan.flaws import checked
 from tieline.plan.instance import Instance
 from tieline.plan.plan import Plan
-from tieline.plan.reduce.solving import solved
+from tieline.plan.reduce.solving import solve_reduced
 from tieline.plan.routes import Trees, trees
+from tieline.plan.search.neighbourhood import Found, search
 from tieline.plan.search.progress import Improving, Listener, Progress
 from tieline.plan.search.rounds import in_rounds
-from tieline.plan.search.search import Found, search
 from tieline.plan.search.warm import warm
 
 #: Whether to return the best plan so far.
@@ -68,7 +68,7 @@ def solve(
     if method not in _REDUCED or model is not None:
         return planned(instance, seconds, watch)
     together = SECONDS if iterations is None and method != "mip" else None
-    return solved(instance, planned, method=method, seconds=seconds, together=together, watch=watch)
+    return solve_reduced(instance, planned, method=method, seconds=seconds, together=together, watch=watch)
 
 
 class _Task:
@@ -137,19 +137,19 @@ class _Task:
 
     def lagrangian(self) -> Plan:
         """The paper's matheuristic."""
-        from tieline.plan.paper.lagrangian import lagrangian
+        from tieline.plan.methods.lagrangian import lagrangian
 
         return self._told(lagrangian(self.arrays, seconds=self.seconds, stop=self.stop))
 
     def annealing(self) -> Plan:
         """The paper's baseline."""
-        from tieline.plan.paper.annealing import annealing
+        from tieline.plan.methods.annealing import annealing
 
         return self._told(annealing(self.arrays, seed=self.seed, seconds=self.seconds, stop=self.stop))
 
     def distributed(self) -> Plan:
         """Brokers among themselves."""
-        from tieline.plan.distributed.run import distributed
+        from tieline.plan.distributed.planning import distributed
 
         return self._told(distributed(self.arrays, seed=self.seed, seconds=self.seconds, stop=self.stop))
 
@@ -210,7 +210,7 @@ class _Task:
 
     def _exact(self, model: str | None, start: Trees | None) -> Plan:
         from tieline.plan.models.exact import exact
-        from tieline.plan.models.solve import solve as solve_formulation
+        from tieline.plan.models.solve import solve_model as solve_formulation
 
         left = self._left()
         if model is None:

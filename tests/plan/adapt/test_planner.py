@@ -6,9 +6,8 @@ import pytest
 
 from tests.plan.worlds import optimum, small
 from tieline.plan.adapt.changes import with_link, with_rate, with_subscription, without_broker, without_link
-from tieline.plan.adapt.flows import compared
 from tieline.plan.adapt.planner import Planner
-from tieline.plan.adapt.replan import Replanned, replan
+from tieline.plan.adapt.replan import Replanned, compared, replan
 from tieline.plan.flaws import Flawed
 from tieline.plan.generate.testset import mesh, paper
 from tieline.plan.instance import Instance

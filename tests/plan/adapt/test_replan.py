@@ -15,9 +15,7 @@ from tieline.plan.adapt.changes import (
     without_link,
     without_subscription,
 )
-from tieline.plan.adapt.flows import compared
-from tieline.plan.adapt.replan import replan
-from tieline.plan.adapt.whatif import what_if_removed
+from tieline.plan.adapt.replan import compared, replan, what_if_removed
 from tieline.plan.flaws import Flawed
 from tieline.plan.generate.testset import mesh, paper
 from tieline.plan.instance import Instance

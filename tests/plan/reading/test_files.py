@@ -6,10 +6,11 @@ import pytest
 
 from tieline.plan.arrays import arrays
 from tieline.plan.flaws import Flawed
-from tieline.plan.models.solve import solve
-from tieline.plan.reading import graphml, sndlib
+from tieline.plan.models.solve import solve_model
+from tieline.plan.reading import sndlib
 from tieline.plan.reading.document import write
 from tieline.plan.reading.load import load
+from tieline.plan.reading.networks import parse_graphml
 
 GRAPHML = """<?xml version="1.0" encoding="utf-8"?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns">
@@ -56,7 +57,7 @@ DEMANDS (
 
 
 def test_graphml_gives_brokers_and_joins_parallel_links() -> None:
-    found = graphml.parse(GRAPHML, name="zoo")
+    found = parse_graphml(GRAPHML, name="zoo")
     assert found.ids == ("0", "1", "2")
     assert found.pairs.tolist() == [[0, 1], [1, 2]]
     assert found.capacity[0] == 15.0
@@ -77,7 +78,7 @@ def test_graphml_gives_brokers_and_joins_parallel_links() -> None:
 )
 def test_mistakes_in_graphml_are_named(text: str, sentence: str) -> None:
     with pytest.raises(Flawed) as caught:
-        graphml.parse(text, name="zoo")
+        parse_graphml(text, name="zoo")
     assert sentence in str(caught.value)
 
 
@@ -93,7 +94,7 @@ def test_sndlib_gives_an_instance_that_can_be_planned() -> None:
         ("pub:Aachen", ("sub:Cologne",)),
         ("pub:Bonn", ("sub:Aachen",)),
     ]
-    assert solve(arrays(instance)).unmet == 0
+    assert solve_model(arrays(instance)).unmet == 0
 
 
 @pytest.mark.parametrize(
@@ -115,10 +116,10 @@ def test_mistakes_in_sndlib_are_named(text: str, sentence: str) -> None:
 def test_load_knows_what_it_reads(tmp_path: Path) -> None:
     (tmp_path / "a.graphml").write_text(GRAPHML)
     (tmp_path / "b.txt").write_text(SNDLIB)
-    dressed = load(str(tmp_path / "a.graphml"), topics=2, requests=4, seed=1)
-    assert (len(dressed.topics), dressed.request_count) == (2, 4)
-    write(dressed, tmp_path / "c.json")
-    assert load(str(tmp_path / "c.json")) == dressed
+    populated = load(str(tmp_path / "a.graphml"), topics=2, requests=4, seed=1)
+    assert (len(populated.topics), populated.request_count) == (2, 4)
+    write(populated, tmp_path / "c.json")
+    assert load(str(tmp_path / "c.json")) == populated
     assert load(str(tmp_path / "b.txt")).name == "b"
     with pytest.raises(Flawed, match="is expected"):
         load("network.csv")

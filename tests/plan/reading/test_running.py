@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from tieline.core.figures.demand import Flow, Subscribed
 from tieline.plan.flaws import Flawed
 from tieline.plan.instance import UNLIMITED, Link, Node
-from tieline.plan.reading.backbone import Backbone, unlinked
-from tieline.plan.reading.links import Access
+from tieline.plan.reading.backbone import Access, Backbone, unlinked
 from tieline.plan.reading.running import Party, Survey, Unit, observed
 from tieline.wire.topics import matches
 

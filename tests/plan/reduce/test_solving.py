@@ -8,9 +8,9 @@ from tests.plan.worlds import islands, small
 from tieline.plan.arrays import arrays
 from tieline.plan.generate.testset import paper
 from tieline.plan.instance import Instance
-from tieline.plan.models.solve import solve as optimal
+from tieline.plan.models.solve import solve_model as optimal
 from tieline.plan.proof import proven
-from tieline.plan.reduce.all import reduced
+from tieline.plan.reduce.solving import reduced
 from tieline.plan.search.progress import Progress
 from tieline.plan.solve import solve
 

@@ -10,17 +10,18 @@ from tieline.plan.arrays import arrays
 from tieline.plan.certify import certified
 from tieline.plan.generate.testset import paper
 from tieline.plan.instance import Instance
-from tieline.plan.loops.chance import seeded
-from tieline.plan.loops.scatter import scatter
-from tieline.plan.loops.values import desk, net
+from tieline.plan.kernels.chance import seeded
+from tieline.plan.kernels.network import net
+from tieline.plan.kernels.random_trees import route_each_alone
+from tieline.plan.kernels.state import empty_state, state_of
+from tieline.plan.kernels.ways import scratch
 from tieline.plan.plan import Plan
 from tieline.plan.proof import examine
 from tieline.plan.routes import no_trees, routes, value
-from tieline.plan.search.nursery import Nursery
+from tieline.plan.search.neighbourhood import search
 from tieline.plan.search.progress import Progress
 from tieline.plan.search.rounds import in_rounds
-from tieline.plan.search.search import search
-from tieline.plan.search.state import empty_state, state_of
+from tieline.plan.search.tree_pool import TreePool
 
 
 def found(instance: Instance, *, seed: int = 0) -> Plan:
@@ -71,7 +72,7 @@ def test_a_failure_ends_both_lanes() -> None:
     before = threading.active_count()
 
     def fails(word: Progress) -> None:
-        if word.doing == "assemble":
+        if word.doing == "choose":
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -82,7 +83,7 @@ def test_a_failure_ends_both_lanes() -> None:
 def test_progress_counts_seconds_from_the_first_round() -> None:
     told: list[Progress] = []
     in_rounds(arrays(paper("res5", tightness=1.0, seed=106)), listener=told.append)
-    assert "assemble" in {word.doing for word in told}
+    assert "choose" in {word.doing for word in told}
     assert [word.seconds for word in told] == sorted(word.seconds for word in told)
 
 
@@ -90,17 +91,17 @@ def test_a_nursery_knows_a_tree_again_and_what_it_costs() -> None:
     for seed in range(6):
         numbers = arrays(paper("res4", tightness=0.6, seed=seed))
         network = net(numbers)
-        nursery = Nursery(numbers, network)
+        pool = TreePool(numbers, network)
         trees = search(numbers, iterations=300, seed=seed).trees
-        own = nursery.add(state_of(numbers, network, trees))
-        assert (nursery.add(state_of(numbers, network, trees)) == own).all()
-        assert len(nursery) == numbers.topics
-        nobody = nursery.add(empty_state(numbers, network))
-        stock, order = nursery.stock(np.zeros(numbers.links))
+        own = pool.add(state_of(numbers, network, trees))
+        assert (pool.add(state_of(numbers, network, trees)) == own).all()
+        assert len(pool) == numbers.topics
+        nobody = pool.add(empty_state(numbers, network))
+        candidates, order = pool.candidates(np.zeros(numbers.links))
         place = {int(number): at for at, number in enumerate(order)}
         for chosen, plan in ((own, trees), (nobody, no_trees(numbers))):
-            assert routes(numbers, nursery.trees(chosen)) == routes(numbers, plan)
-            assert stock.cost[[place[int(number)] for number in chosen]].sum() == pytest.approx(
+            assert routes(numbers, pool.trees(chosen)) == routes(numbers, plan)
+            assert candidates.cost[[place[int(number)] for number in chosen]].sum() == pytest.approx(
                 sum(value(numbers, plan))
             )
 
@@ -108,22 +109,22 @@ def test_a_nursery_knows_a_tree_again_and_what_it_costs() -> None:
 def test_a_stock_has_every_topics_trees_side_by_side_the_cheapest_first() -> None:
     numbers = arrays(paper("res5", tightness=1.0))
     network = net(numbers)
-    nursery = Nursery(numbers, network)
+    pool = TreePool(numbers, network)
     search_state, chance = empty_state(numbers, network), seeded(1)
     for _ in range(20):
-        scatter(network, search_state, desk(numbers), chance, np.zeros(numbers.links), 1.0)
-        nursery.add(search_state)
+        route_each_alone(network, search_state, scratch(numbers), chance, np.zeros(numbers.links), 1.0)
+        pool.add(search_state)
     prices = np.random.default_rng(1).uniform(0, 2, numbers.links)
-    stock, _ = nursery.stock(prices)
-    assert stock.first[-1] == len(nursery) == len(stock.cost)
+    candidates, _ = pool.candidates(prices)
+    assert candidates.first[-1] == len(pool) == len(candidates.cost)
     for topic in range(numbers.topics):
-        own = stock.cost[stock.first[topic] : stock.first[topic + 1]]
+        own = candidates.cost[candidates.first[topic] : candidates.first[topic + 1]]
         assert len(own) > 1
         assert (np.diff(own) >= 0).all()
-        likely = stock.likely[stock.first[topic] : stock.first[topic + 1]]
-        assert sorted(likely) == list(range(stock.first[topic], stock.first[topic + 1]))
+        likely = candidates.likely[candidates.first[topic] : candidates.first[topic + 1]]
+        assert sorted(likely) == list(range(candidates.first[topic], candidates.first[topic + 1]))
         limited = np.isfinite(numbers.capacity)
-        dear = stock.cost[likely] + numbers.rate[topic] * (stock.uses[likely][:, limited] @ prices[limited])
+        dear = candidates.cost[likely] + numbers.rate[topic] * (candidates.uses[likely][:, limited] @ prices[limited])
         assert (np.diff(dear) >= -1e-9).all()
 
 
@@ -133,10 +134,10 @@ def test_scattered_trees_keep_every_limit_of_their_own(limits: bool) -> None:
         instance = small(seed + 60, limits=limits)
         numbers = arrays(instance)
         network = net(numbers)
-        nursery, state, chance = Nursery(numbers, network), empty_state(numbers, network), seeded(seed)
+        pool, state, chance = TreePool(numbers, network), empty_state(numbers, network), seeded(seed)
         for _ in range(3):
-            scatter(network, state, desk(numbers), chance, np.zeros(numbers.links), 2.0)
-            alone = nursery.trees(nursery.add(state))
+            route_each_alone(network, state, scratch(numbers), chance, np.zeros(numbers.links), 2.0)
+            alone = pool.trees(pool.add(state))
             for topic in range(numbers.topics):
                 one = no_trees(numbers)
                 one.entering[topic] = alone.entering[topic]

@@ -16,9 +16,9 @@ from tieline.bench.plan.measures import warm_up
 from tieline.plan.arrays import arrays
 from tieline.plan.generate.testset import SIZES, paper
 from tieline.plan.instance import Instance
-from tieline.plan.models.solve import solve as solve_model
-from tieline.plan.paper.annealing import annealing
-from tieline.plan.paper.lagrangian import lagrangian
+from tieline.plan.methods.annealing import annealing
+from tieline.plan.methods.lagrangian import lagrangian
+from tieline.plan.models.solve import solve_model
 from tieline.plan.plan import Plan
 from tieline.plan.proof import proven
 from tieline.plan.solve import solve

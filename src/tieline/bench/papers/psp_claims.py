@@ -11,9 +11,9 @@ from tieline.bench.papers.psp_record import PAPER_MIP_S, Counterexample, Measure
 from tieline.bench.papers.record import Claim
 from tieline.plan.arrays import arrays
 from tieline.plan.bounds.groups import Relaxation
-from tieline.plan.bounds.paper import shortest_path_trees
 from tieline.plan.flaws import checked
 from tieline.plan.instance import Instance, Link, Node, Topic
+from tieline.plan.methods.lagrangian import shortest_path_trees
 
 #: The sizes on which the paper's own bound proved its plans optimal.
 _SELF_PROVEN = ("tiny", "case2", "case3", "res0")

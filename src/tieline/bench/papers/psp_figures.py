@@ -105,7 +105,7 @@ def _bounds(axis: Axes, found: PlanReproduction) -> None:
 
 def _smallest(path: Path) -> None:
     """The paper's Figure 5: with broker 1 redundant, both topics meet at the subscriber."""
-    from tieline.plan.draw.figure import draw as draw_network
+    from tieline.plan.draw.network import draw as draw_network
     from tieline.plan.generate.testset import tiny
     from tieline.plan.solve import solve
 

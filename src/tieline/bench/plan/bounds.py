@@ -10,18 +10,16 @@ from numpy.random import Generator
 
 from tieline.bench.load.job import Metrics
 from tieline.plan.arrays import Arrays, arrays
-from tieline.plan.bounds.ascent import Until
+from tieline.plan.bounds.ascent import Until, polyak
 from tieline.plan.bounds.bundle import bundle
 from tieline.plan.bounds.groups import Relaxation
-from tieline.plan.bounds.polyak import polyak
-from tieline.plan.bounds.relaxation import relaxed
-from tieline.plan.bounds.shortest import shortest_paths_bound
+from tieline.plan.certify import shortest_paths_bound
 from tieline.plan.flaws import checked
 from tieline.plan.instance import Instance, Link, Node, Topic
-from tieline.plan.models.solve import solve
-from tieline.plan.paper.lagrangian import lagrangian
+from tieline.plan.methods.lagrangian import lagrangian
+from tieline.plan.models.solve import relaxed, solve_model
 from tieline.plan.plan import SAME
-from tieline.plan.search.search import search
+from tieline.plan.search.neighbourhood import search
 
 
 def scarce_instances(count: int) -> Iterator[Instance]:
@@ -106,7 +104,7 @@ def tallies(count: int) -> dict[str, Tally]:
     for instance in scarce_instances(count):
         compact = arrays(instance)
         # each instance is small enough to be solved to the end
-        optimum = solve(compact, model="f1").objective
+        optimum = solve_model(compact, model="f1").objective
         for name, bound in bounds_of(compact, optimum).items():
             found[name].add(bound, optimum)
     return found

@@ -12,13 +12,12 @@ import numpy as np
 from tieline.bench.load.job import Failure, Metrics
 from tieline.bench.plan.effort import Mesh
 from tieline.plan.adapt.changes import without_link
-from tieline.plan.adapt.flows import compared
 from tieline.plan.adapt.planner import Planner
-from tieline.plan.adapt.replan import replan
+from tieline.plan.adapt.replan import compared, replan
 from tieline.plan.arrays import arrays
 from tieline.plan.generate.testset import mesh, paper
 from tieline.plan.instance import Instance, Link
-from tieline.plan.models.solve import solve as solve_model
+from tieline.plan.models.solve import solve_model
 from tieline.plan.plan import SAME, Plan, gap
 from tieline.plan.proof import examine, proven
 from tieline.plan.search.progress import Progress

@@ -14,7 +14,7 @@ from tieline.cli.plan.files import InstanceFile, instance_in, sentences, write
 from tieline.cli.plan.solve import Seed
 
 if TYPE_CHECKING:
-    from tieline.plan.draw.comparison import Result
+    from tieline.plan.compare import MethodResult
 
 #: Letters of a line where nobody's terminal is known.
 _WIDTH = 120
@@ -41,7 +41,7 @@ def compare(
     path = None if out is None else picture_path(out, "")
     with sentences():
         from tieline.cli.plan.progress import Display, stoppable
-        from tieline.plan.draw.comparison import draw_comparison, rendered, results
+        from tieline.plan.compare import draw_comparison, rendered, results
         from tieline.plan.proof import proven
         from tieline.plan.solve import solve
 
@@ -68,7 +68,7 @@ def compare(
         console.print(f"drawn: {path}", highlight=False, markup=False, soft_wrap=True)
 
 
-def _table(results: list[Result]) -> Table:
+def _table(results: list[MethodResult]) -> Table:
     from tieline.cli.plan.words import amount, share
 
     table = Table("method", "objective", "unmet", "cost", "own bound", "gap to best bound", "seconds", "status")

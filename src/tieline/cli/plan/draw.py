@@ -33,7 +33,7 @@ def draw(
     Nodes stand at their own places if the instance has some, else where distances in the network suggest.
     """
     with sentences():
-        from tieline.plan.draw.figure import draw as drawn
+        from tieline.plan.draw.network import draw as drawn
 
         instance = instance_in(file)
         found = None if plan is None else proven_plan_in(instance, plan)

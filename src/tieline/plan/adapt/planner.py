@@ -16,21 +16,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from tieline.plan.adapt.flows import compared, standing
-from tieline.plan.adapt.ready import ready
-from tieline.plan.adapt.repair import Repair, snapshot
-from tieline.plan.adapt.replan import Replanned
+from tieline.plan.adapt.repair import Repair, ready, snapshot
+from tieline.plan.adapt.replan import Replanned, compared, standing
 from tieline.plan.arrays import TOLERANCE, Flags, Floats
 from tieline.plan.arrays import arrays as as_arrays
 from tieline.plan.certify import certified_routes
 from tieline.plan.flaws import checked
-from tieline.plan.instance import Instance, Node
-from tieline.plan.loops.adapt import close_link, load_on
-from tieline.plan.loops.values import desk, net
-from tieline.plan.objective import unmet_price
+from tieline.plan.instance import Instance, Node, unmet_price
+from tieline.plan.kernels.network import net
+from tieline.plan.kernels.repair import close_link, load_on
+from tieline.plan.kernels.state import state_of, trees_of
+from tieline.plan.kernels.ways import scratch
 from tieline.plan.plan import Plan
 from tieline.plan.routes import Route, route
-from tieline.plan.search.state import state_of, trees_of
 
 
 class Planner:
@@ -57,7 +55,7 @@ class Planner:
         else:
             old = snapshot(self._state)
             self._apply(instance, capacity)
-        repair = Repair(self._arrays, self._net, self._desk, self._state, seed=self.seed, deadline=deadline, old=old)
+        repair = Repair(self._arrays, self._net, self._scratch, self._state, seed=self.seed, deadline=deadline, old=old)
         repair.run(before.objective - before.cost if old is None else repair.unmet_price(old), self._prices)
         touched = np.ones(self._arrays.topics, np.bool_) if old is None else repair.touched()
         self._write(touched)
@@ -80,7 +78,7 @@ class Planner:
         """Learn a network and what of a plan stands in it."""
         self._arrays = as_arrays(instance)
         self._net = net(self._arrays)
-        self._desk = desk(self._arrays)
+        self._scratch = scratch(self._arrays)
         self._state = state_of(self._arrays, self._net, standing(self._arrays, plan.routes))
         self._link_at = {frozenset((link.a, link.b)): at for at, link in enumerate(instance.links)}
         self._node_at = {node.id: at for at, node in enumerate(instance.nodes)}

@@ -14,17 +14,21 @@ again among the ways that are left.
 from __future__ import annotations
 
 import time
+from functools import cache
 
 import numpy as np
 
 from tieline.plan.arrays import Arrays, Flags, Floats
-from tieline.plan.loops.adapt import make_room
-from tieline.plan.loops.negotiate import settle
-from tieline.plan.loops.values import BOUNDLESS, Desk, Net, Search, State
-from tieline.plan.loops.values import search as memory
-from tieline.plan.loops.ways import find, join, leave, restore
-from tieline.plan.search.search import search
-from tieline.plan.search.state import overwrite, state_of, trees_of, way_of
+from tieline.plan.arrays import arrays as as_arrays
+from tieline.plan.kernels.memory import SearchMemory, search_memory
+from tieline.plan.kernels.negotiate import settle
+from tieline.plan.kernels.network import BOUNDLESS, Net, net
+from tieline.plan.kernels.repair import close_link, load_on, make_room
+from tieline.plan.kernels.state import State, leave, overwrite, restore, state_of, trees_of, way_of
+from tieline.plan.kernels.ways import Scratch, find, join, scratch
+from tieline.plan.routes import no_trees
+from tieline.plan.search.neighbourhood import search
+from tieline.plan.search.warm import few_nodes, warm
 
 #: Tries per unmet request to make room for it.
 _TRIES = 40
@@ -48,7 +52,7 @@ class Repair:
         self,
         arrays: Arrays,
         net: Net,
-        desk: Desk,
+        scratch: Scratch,
         state: State,
         *,
         seed: int,
@@ -57,7 +61,7 @@ class Repair:
     ) -> None:
         self.arrays = arrays
         self.net = net
-        self.desk = desk
+        self.scratch = scratch
         self.state = state
         self.old = snapshot(state) if old is None else old
         self.seed = seed
@@ -66,7 +70,7 @@ class Repair:
 
     def run(self, paid_before: float, prices: Floats | None = None) -> None:
         """Repair the state; ``paid_before`` is what was paid for unmet requests, ``prices`` what capacity is worth."""
-        settle(self.net, self.state, self.desk, self._free if prices is None else prices)
+        settle(self.net, self.state, self.scratch, self._free if prices is None else prices)
         if not self.state.served.all():
             self._make_room()
             if self.unmet_price() > paid_before:
@@ -106,11 +110,11 @@ class Repair:
         for request in np.flatnonzero(~self.state.served):
             if time.perf_counter() > self.deadline:
                 return
-            make_room(self.net, self.state, self.desk, notebook, int(request), self._free, scale, _TRIES)
+            make_room(self.net, self.state, self.scratch, notebook, int(request), self._free, scale, _TRIES)
 
-    def _notebook(self) -> Search:
+    def _notebook(self) -> SearchMemory:
         largest = max(2, min(_LARGEST, self.arrays.requests))
-        return memory(self.arrays, seed=self.seed, largest=largest, choices=1)
+        return search_memory(self.arrays, seed=self.seed, largest=largest, choices=1)
 
     def _search(self) -> None:
         """A short search for a plan that serves more; its flows go home where they can."""
@@ -164,9 +168,24 @@ class Repair:
                     continue
                 now = way_of(self.arrays, self.state, request)
                 leave(self.net, self.state, request)
-                _, _, length = find(self.net, self.state, self.desk, request, self._free, np.inf, -1)
+                _, _, length = find(self.net, self.state, self.scratch, request, self._free, np.inf, -1)
                 if length >= 0:
-                    join(self.net, self.state, self.desk, request, length)
+                    join(self.net, self.state, self.scratch, request, length)
                 else:
                     # a limit hides from the search the way that it has
                     restore(self.net, self.state, request, np.array(now, np.int32), len(now))
+
+
+@cache
+def ready() -> None:
+    """Repair the plan of a network of a few nodes, once per process."""
+    warm()
+    numbers = as_arrays(few_nodes())
+    network = net(numbers)
+    state = state_of(numbers, network, no_trees(numbers))
+    for _ in range(2):
+        repair = Repair(numbers, network, scratch(numbers), state, seed=0, deadline=np.inf)
+        repair.run(repair.unmet_price())
+        # links 1 and 2 are the ways of the topic that is served: it moves to the other one
+        close_link(network, state, 1)
+        state.room[1] = load_on(network, state, 1)

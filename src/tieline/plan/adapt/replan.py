@@ -7,17 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tieline.plan.adapt.flows import compared, standing
-from tieline.plan.adapt.ready import ready
-from tieline.plan.adapt.repair import Repair
-from tieline.plan.arrays import Floats
+from tieline.plan.adapt.changes import without_link
+from tieline.plan.adapt.repair import Repair, ready
+from tieline.plan.arrays import Arrays, Floats
 from tieline.plan.arrays import arrays as as_arrays
 from tieline.plan.certify import certified
 from tieline.plan.flaws import checked
 from tieline.plan.instance import Instance
-from tieline.plan.loops.values import desk, net
+from tieline.plan.kernels.network import net
+from tieline.plan.kernels.state import state_of, trees_of
+from tieline.plan.kernels.ways import scratch
 from tieline.plan.plan import Plan
-from tieline.plan.search.state import state_of, trees_of
+from tieline.plan.routes import Hop, Route, Trees, no_trees
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +50,7 @@ def replan(
     network = net(arrays)
     state = state_of(arrays, network, standing(arrays, before.routes))
     deadline = np.inf if seconds is None else began + seconds
-    repair = Repair(arrays, network, desk(arrays), state, seed=seed, deadline=deadline)
+    repair = Repair(arrays, network, scratch(arrays), state, seed=seed, deadline=deadline)
     repair.run(before.objective - before.cost, prices)
     elapsed = time.perf_counter() - began
     plan = certified(
@@ -61,3 +62,81 @@ def replan(
         notes={"previous": before.method},
     )
     return Replanned(plan=plan, seconds=elapsed, **compared(before, plan))
+
+
+def compared(before: Plan, after: Plan) -> dict[str, int]:
+    """How many flows moved, were kept and were added between two plans."""
+    old, new = _flows(before), _flows(after)
+    kept = sum(new.get(key) == way for key, way in old.items())
+    return {
+        "flows_moved": len(old) - kept,
+        "flows_kept": kept,
+        "flows_added": sum(key not in old for key in new),
+    }
+
+
+def standing(arrays: Arrays, routes: tuple[Route, ...]) -> Trees:
+    """What of old routes still stands in a changed instance: ways whose nodes, links and requests all exist."""
+    number = {node.id: place for place, node in enumerate(arrays.instance.nodes)}
+    arcs = zip(arrays.tail.tolist(), arrays.head.tolist(), strict=True)
+    arc_of = {ends: arc for arc, ends in enumerate(arcs)}
+    place = {topic.key: k for k, topic in enumerate(arrays.instance.topics)}
+    trees = no_trees(arrays)
+    for route in routes:
+        topic = place.get((route.topic, route.source))
+        if topic is None:
+            continue
+        usable = arrays.usable(topic)
+        for hop in route.links:
+            arc = arc_of.get((number.get(hop.tail, -1), number.get(hop.head, -1)))
+            if arc is not None and usable[arc]:
+                trees.entering[topic][int(arrays.head[arc])] = arc
+        fed = {hop.head for hop in route.links if hop.head in hop.subscribers}
+        for request in range(arrays.request_start[topic], arrays.request_start[topic + 1]):
+            node = int(arrays.request_node[request])
+            is_fed = arrays.instance.nodes[node].id in fed
+            trees.served[request] = is_fed and _reaches(arrays, trees.entering[topic], topic, node)
+    return trees
+
+
+def _reaches(arrays: Arrays, tree: dict[int, int], topic: int, node: int) -> bool:
+    while node in tree:
+        node = int(arrays.tail[tree[node]])
+    return node == int(arrays.source[topic])
+
+
+def _flows(plan: Plan) -> dict[tuple[str, str, str], tuple[tuple[str, str], ...]]:
+    """The way of every served request, by topic, source and subscriber."""
+    flows: dict[tuple[str, str, str], list[Hop]] = {}
+    for route in plan.routes:
+        for hop in route.links:
+            for subscriber in hop.subscribers:
+                flows.setdefault((route.topic, route.source, subscriber), []).append(hop)
+    return {key: tuple(sorted((hop.tail, hop.head) for hop in hops)) for key, hops in flows.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIf:
+    """A plan before and after a change that has not happened."""
+
+    before: Plan
+    after: Replanned
+    #: Requests (topic, subscriber) that would be lost, and those that would be gained.
+    lost: tuple[tuple[str, str], ...]
+    gained: tuple[tuple[str, str], ...]
+
+    @property
+    def cost_change(self) -> float:
+        return self.after.plan.cost - self.before.cost
+
+
+def what_if_removed(instance: Instance, plan: Plan, a: str, b: str, *, seed: int = 0) -> WhatIf:
+    """What the loss of a link would mean for a plan."""
+    after = replan(without_link(instance, a, b), plan, seed=seed)
+    unmet_before, unmet_after = set(plan.unmet_requests()), set(after.plan.unmet_requests())
+    return WhatIf(
+        before=plan,
+        after=after,
+        lost=tuple(sorted(unmet_after - unmet_before)),
+        gained=tuple(sorted(unmet_before - unmet_after)),
+    )

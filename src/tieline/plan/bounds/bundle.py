@@ -20,7 +20,7 @@ import numpy as np
 from tieline.extras import needs
 from tieline.plan.arrays import Floats, Ints
 from tieline.plan.bounds.ascent import Bound, Until
-from tieline.plan.bounds.groups import Answer, Relaxation
+from tieline.plan.bounds.groups import GroupTree, Relaxation
 
 
 def bundle(relaxation: Relaxation, until: Until, *, prices: Floats | None = None) -> Bound:
@@ -87,7 +87,7 @@ class _Master:
         )
         self.highs.changeColsCost(count, np.arange(count, dtype=np.int32), costs)
 
-    def learn(self, answers: list[Answer]) -> None:
+    def learn(self, answers: list[GroupTree]) -> None:
         """One row per answer that is new: value of its group <= cost + Σ λ a share over its links."""
         lower: list[float] = []
         upper: list[float] = []

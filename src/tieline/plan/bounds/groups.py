@@ -4,7 +4,7 @@ Theory of operation
 -------------------
 At prices λ a topic pays c per subscriber served through a link and λ a once.  Its subscribers are split into groups,
 and each group pays a share of λ a; the shares of a link add up to 1.  A group is served as cheaply as possible,
-exactly, by :mod:`tieline.plan.loops.grove`.  The sum over groups is at most what the topic's best tree costs,
+exactly, by :mod:`tieline.plan.kernels.steiner`.  The sum over groups is at most what the topic's best tree costs,
 whatever the shares, so with -Σ λ cap added it is a lower bound of the objective:
 
 * groups of one with equal shares: one shortest path per request, the weakest bound and the fastest (**A**);
@@ -21,10 +21,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tieline.plan.arrays import Arrays, Floats, Ints
-from tieline.plan.bounds.shortest import distances
-from tieline.plan.kernels import deliver, through
-from tieline.plan.loops.grove import cheapest_tree, grove, harvest
-from tieline.plan.loops.values import net
+from tieline.plan.kernels.network import net
+from tieline.plan.kernels.shortest import distances
+from tieline.plan.kernels.steiner import cheapest_tree, follow_tree, steiner_tables
+from tieline.plan.kernels.tree_costs import Delivery, deliver, through
 
 #: The work per group grows with 3 to this number.
 LARGEST = 6
@@ -41,7 +41,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answer:
+class GroupTree:
     """The cheapest way to serve one group at some prices."""
 
     #: Cost of links per subscriber, and price of the unmet, without λ.
@@ -59,7 +59,7 @@ class Evaluation:
 
     #: A lower bound of the objective.
     value: float
-    answers: list[Answer]
+    answers: list[GroupTree]
     #: Per link: what the answers load on it, shares applied, less its capacity.  The direction of steepest ascent.
     slope: Floats
 
@@ -81,7 +81,7 @@ class Relaxation:
                 self._split.setdefault(group.topic, []).append(number)
         widest = max((len(group.targets) for group in self.groups), default=1)
         self._net = net(arrays)
-        self._grove = grove(arrays, widest)
+        self._steiner = steiner_tables(arrays, widest)
         self._table = np.empty((1 << widest, arrays.nodes))
         self._cost = arrays.arc_cost()
         self._limited = np.isfinite(arrays.capacity)
@@ -120,35 +120,17 @@ class Relaxation:
 
     def _through(self, number: int, group: Group, prices: Floats) -> tuple[float, Floats]:
         arrays = self.arrays
-        source, price = int(arrays.source[group.topic]), float(arrays.price[group.topic])
         unit, fixed = self._weights(number, group, prices)
-        value = deliver(
-            arrays.in_start,
-            arrays.in_arc,
-            arrays.tail,
-            arrays.is_broker,
-            unit,
-            fixed,
-            source,
-            group.targets,
-            price,
-            self._table,
+        delivery = Delivery(
+            source=int(arrays.source[group.topic]),
+            targets=group.targets,
+            price=float(arrays.price[group.topic]),
+            unit=unit,
+            fixed=fixed,
         )
+        value = deliver(self._net, delivery, self._table)
         least = np.empty(arrays.arcs)
-        through(
-            arrays.out_start,
-            arrays.out_arc,
-            arrays.head,
-            arrays.is_broker,
-            unit,
-            fixed,
-            source,
-            len(group.targets),
-            price,
-            self._table,
-            np.empty_like(self._table),
-            least,
-        )
+        through(self._net, delivery, self._table, np.empty_like(self._table), least)
         return value, least
 
     def _ahead(self, topic: int) -> Floats:
@@ -178,16 +160,16 @@ class Relaxation:
                 old = np.full(self.arrays.links, old) if isinstance(old, float) else old
                 self.shares[number] = np.where(users > 0, (1 - pace) * old + pace * wanted[row], old)
 
-    def _answer(self, number: int, group: Group, prices: Floats) -> tuple[float, Answer]:
+    def _answer(self, number: int, group: Group, prices: Floats) -> tuple[float, GroupTree]:
         arrays, topic = self.arrays, group.topic
-        self._grove.toll[:] = prices * arrays.rate[topic] * self.shares[number]
-        value, served = cheapest_tree(self._net, self._grove, topic, group.requests, self._ahead(topic))
-        count = harvest(self._net, self._grove, topic, served)
-        arcs = self._grove.arc[:count]
+        self._steiner.toll[:] = prices * arrays.rate[topic] * self.shares[number]
+        value, served = cheapest_tree(self._net, self._steiner, topic, group.requests, self._ahead(topic))
+        count = follow_tree(self._net, self._steiner, topic, served)
+        arcs = self._steiner.arc[:count]
         unmet = len(group.targets) - served.bit_count()
-        travellers = np.bitwise_count(self._grove.bits[:count])
+        travellers = np.bitwise_count(self._steiner.bits[:count])
         cost = float(self._cost[arcs] @ travellers) + unmet * float(arrays.price[topic])
-        return value, Answer(cost, np.unique(arcs >> 1), np.unique(arcs), served)
+        return value, GroupTree(cost, np.unique(arcs >> 1), np.unique(arcs), served)
 
 
 def groups(arrays: Arrays, largest: int) -> list[Group]:

@@ -22,21 +22,24 @@ import math
 from collections.abc import Callable
 
 from tieline.plan.arrays import TOLERANCE
-from tieline.plan.distributed.knowledge import Manners, Passing, Port, Wish
-from tieline.plan.distributed.messages import (
+from tieline.plan.distributed.protocol import (
     Accepted,
-    Card,
+    Agreement,
     Evicted,
     Join,
     Leave,
     Message,
     Offer,
     Offers,
+    OwnRequest,
+    Port,
     Price,
     Refused,
+    Relay,
+    TopicFacts,
 )
 
-#: A wish to tell a neighbour something, or to be woken later (the neighbour is then the node itself).
+#: What a node tells a neighbour, or itself: then the neighbour is its own number.
 Sent = tuple[int, Message]
 
 #: How likely a waking node lowers the price of a link with room, or looks for a better way for a topic.
@@ -54,23 +57,23 @@ class Broker:
         ports: dict[int, Port],
         *,
         is_broker: bool,
-        publishes: dict[int, Card],
+        publishes: dict[int, TopicFacts],
         wants: set[int],
         max_connections: int | None,
-        manners: Manners,
+        agreement: Agreement,
         chance: Callable[[], float],
     ) -> None:
         self.number = number
         self.ports = ports
         self.is_broker = is_broker
         self.publishes = publishes
-        self.wishes = {topic: Wish(at=5.0 * chance()) for topic in sorted(wants)}
+        self.requests = {topic: OwnRequest(at=5.0 * chance()) for topic in sorted(wants)}
         #: What is known of topics: its own, and those it was offered.
-        self.cards: dict[int, Card] = dict(publishes)
+        self.facts: dict[int, TopicFacts] = dict(publishes)
         self.max_connections = max_connections
-        self.manners = manners
+        self.agreement = agreement
         self.chance = chance
-        self.passing: dict[int, Passing] = {}
+        self.relays: dict[int, Relay] = {}
         self._offered: dict[int, Offer] = {}
         #: How often the node asked a topic's subscribers to look for a better way.
         self._moves: dict[int, int] = {}
@@ -84,7 +87,7 @@ class Broker:
         match message:
             case Offers(offers):
                 for offer in offers:
-                    self.cards[offer.topic] = offer.card
+                    self.facts[offer.topic] = offer.facts
                     self.ports[sender].offers[offer.topic] = offer
                     self._renew(offer.topic)
                 return []
@@ -112,18 +115,18 @@ class Broker:
                 sent += self._defend(neighbour, port)
             elif port.is_owner and port.price > 0 and self.chance() < _RELENT:
                 # a price that hardly counts would be told for ever
-                port.price = 0.8 * port.price if port.price > 0.01 * self.manners.scale else 0.0
+                port.price = 0.8 * port.price if port.price > 0.01 * self.agreement.scale else 0.0
                 sent.append((neighbour, Price(port.price)))
-        if now < self.manners.hard_after:
+        if now < self.agreement.hard_after:
             sent += self._improve()
-        for topic, wish in self.wishes.items():
-            if wish.is_joining and now >= wish.at:
+        for topic, request in self.requests.items():
+            if request.is_joining and now >= request.at:
                 # no answer came: forget the attempt
                 self._postpone(topic, now)
                 sent += self._leave(topic, self.number)
-            elif not wish.is_served and not wish.is_joining and now >= wish.at:
-                wish.is_joining = True
-                wish.at = now + 10.0 * self.manners.patience
+            elif not request.is_served and not request.is_joining and now >= request.at:
+                request.is_joining = True
+                request.at = now + 10.0 * self.agreement.patience
                 sent += self._join(self.number, Join(topic, self.number, ()), now)
         for neighbour, port in self.ports.items():
             if port.news:
@@ -150,19 +153,19 @@ class Broker:
     def _own_offer(self, topic: int) -> Offer:
         if topic in self.publishes:
             return Offer(topic, 0.0, 0.0, self.publishes[topic], (self.number,))
-        passing = self.passing.get(topic)
-        parent = passing.parent if passing else None
+        relay = self.relays.get(topic)
+        parent = relay.parent if relay else None
         if parent is None:
             parent = self._best(topic)
         if parent is None:
-            return Offer(topic, math.inf, math.inf, self.cards[topic], ())
+            return Offer(topic, math.inf, math.inf, self.facts[topic], ())
         port = self.ports[parent]
         offer = port.offers[topic]
         return Offer(
             topic,
             self._way(parent, topic),
             offer.delay + port.latency,
-            self.cards[topic],
+            self.facts[topic],
             (*offer.way, self.number),
         )
 
@@ -170,23 +173,23 @@ class Broker:
         """What it takes to use a link for a topic: nothing but its cost if the topic has it already."""
         if topic in port.users:
             return port.cost
-        rate = self.cards[topic].rate
+        rate = self.facts[topic].rate
         missing = rate - port.room
-        return port.cost + rate * port.price + max(0.0, missing) * self.manners.scale
+        return port.cost + rate * port.price + max(0.0, missing) * self.agreement.scale
 
     def _best(
         self, topic: int, via: tuple[int, ...] = (), *, is_hard: bool = False, child: Port | None = None
     ) -> int | None:
         """The neighbour from which to take a topic, if any can give it; by ``child`` it would go on."""
         best, least = None, math.inf
-        card = self.cards.get(topic)
-        if card is None:
+        facts = self.facts.get(topic)
+        if facts is None:
             return None
         for neighbour, port in self.ports.items():
             offer = port.offers.get(topic)
             if offer is None or math.isinf(offer.weight) or self.number in offer.way or neighbour in via:
                 continue
-            if card.rate > port.capacity * (1 + TOLERANCE) or (is_hard and not self._admits(port, topic)):
+            if facts.rate > port.capacity * (1 + TOLERANCE) or (is_hard and not self._admits(port, topic)):
                 continue
             if self._is_late(topic, offer.delay + port.latency):
                 continue
@@ -198,13 +201,13 @@ class Broker:
         return best
 
     def _is_late(self, topic: int, delay: float) -> bool:
-        latest = self.cards[topic].max_latency
+        latest = self.facts[topic].max_latency
         return latest is not None and delay > latest * (1 + TOLERANCE)
 
     # Joining and leaving
 
     def _admits(self, port: Port, topic: int) -> bool:
-        return topic in port.users or port.room >= self.cards[topic].rate
+        return topic in port.users or port.room >= self.facts[topic].rate
 
     def _connects(self, *ports: Port) -> bool:
         """Whether these links may be used, as well as those that are."""
@@ -215,61 +218,61 @@ class Broker:
 
     def _join(self, sender: int, join: Join, now: float) -> list[Sent]:
         topic, subscriber = join.topic, join.subscriber
-        is_hard = now >= self.manners.hard_after
+        is_hard = now >= self.agreement.hard_after
         if sender != self.number:
             port = self.ports[sender]
             if self.number in join.via or not self._takes(port, topic, is_hard):
                 return [(sender, Refused(topic, subscriber))]
-        passing = self.passing.setdefault(topic, Passing())
-        if topic not in self.publishes and passing.parent is None:
+        relay = self.relays.setdefault(topic, Relay())
+        if topic not in self.publishes and relay.parent is None:
             child = self.ports.get(sender)
             parent = self._best(topic, join.via, is_hard=is_hard, child=child)
             if parent is None:
                 return self._give_up(sender, topic, subscriber, now)
-            passing.parent = parent
-            self.ports[parent].users[topic] = self.cards[topic].rate
+            relay.parent = parent
+            self.ports[parent].users[topic] = self.facts[topic].rate
         if sender != self.number:
-            self.ports[sender].users[topic] = self.cards[topic].rate
-        before = passing.served.get(subscriber)
-        passing.served[subscriber] = sender
-        if before is not None and before not in passing.served.values():
+            self.ports[sender].users[topic] = self.facts[topic].rate
+        before = relay.served.get(subscriber)
+        relay.served[subscriber] = sender
+        if before is not None and before not in relay.served.values():
             self.ports[before].users.pop(topic, None)
         self._renew(topic)
         if topic in self.publishes:
             return [(sender, Accepted(topic, subscriber, self.ports[sender].latency))]
-        assert passing.parent is not None
-        return [(passing.parent, Join(topic, subscriber, (*join.via, self.number)))]
+        assert relay.parent is not None
+        return [(relay.parent, Join(topic, subscriber, (*join.via, self.number)))]
 
     def _takes(self, port: Port, topic: int, is_hard: bool) -> bool:
         """Whether the node may send a topic out over a link."""
         if topic in port.users:
             return True
-        if is_hard and port.room < self.cards[topic].rate:
+        if is_hard and port.room < self.facts[topic].rate:
             return False
-        limit = self.manners.n_max
+        limit = self.agreement.n_max
         if limit is not None and self.is_broker and self._branches(topic) >= limit:
             return False
         return self._connects(port)
 
     def _branches(self, topic: int) -> int:
         """Over how many links the node sends a topic on."""
-        passing = self.passing.get(topic)
-        return 0 if passing is None else len(set(passing.served.values()) - {self.number})
+        relay = self.relays.get(topic)
+        return 0 if relay is None else len(set(relay.served.values()) - {self.number})
 
     def _give_up(self, sender: int, topic: int, subscriber: int, now: float) -> list[Sent]:
-        if not self.passing[topic].served:
-            del self.passing[topic]
+        if not self.relays[topic].served:
+            del self.relays[topic]
         if sender == self.number:
             self._postpone(topic, now)
             return []
         return [(sender, Refused(topic, subscriber))]
 
     def _left(self, sender: int, topic: int, subscriber: int) -> list[Sent]:
-        passing = self.passing.get(topic)
-        if passing is not None and passing.served.get(subscriber) == sender:
+        relay = self.relays.get(topic)
+        if relay is not None and relay.served.get(subscriber) == sender:
             return self._leave(topic, subscriber)
         # the subscriber has come back another way before the news of its leaving: only the old link is free
-        if passing is None or sender not in passing.served.values():
+        if relay is None or sender not in relay.served.values():
             self.ports[sender].users.pop(topic, None)
             self._renew(topic)
         return []
@@ -280,39 +283,39 @@ class Broker:
 
     def _forget(self, topic: int, subscriber: int) -> int | None:
         """Pass a topic on for one subscriber less; the parent, if there is anything to tell it."""
-        passing = self.passing.get(topic)
-        if passing is None or subscriber not in passing.served:
+        relay = self.relays.get(topic)
+        if relay is None or subscriber not in relay.served:
             return None
-        child = passing.served.pop(subscriber)
-        if child != self.number and child not in passing.served.values():
+        child = relay.served.pop(subscriber)
+        if child != self.number and child not in relay.served.values():
             self.ports[child].users.pop(topic, None)
-        parent = passing.parent
-        if not passing.served:
-            del self.passing[topic]
+        parent = relay.parent
+        if not relay.served:
+            del self.relays[topic]
             if parent is not None:
                 self.ports[parent].users.pop(topic, None)
         self._renew(topic)
         return parent
 
     def _accepted(self, topic: int, subscriber: int, delay: float, now: float) -> list[Sent]:
-        passing = self.passing.get(topic)
-        if passing is None or subscriber not in passing.served:
+        relay = self.relays.get(topic)
+        if relay is None or subscriber not in relay.served:
             return []
         if subscriber != self.number:
-            child = passing.served[subscriber]
+            child = relay.served[subscriber]
             return [(child, Accepted(topic, subscriber, delay + self.ports[child].latency))]
-        wish = self.wishes[topic]
-        wish.is_joining, wish.is_served = False, True
+        request = self.requests[topic]
+        request.is_joining, request.is_served = False, True
         if self._is_late(topic, delay):
             self._postpone(topic, now)
             return self._leave(topic, subscriber)
         return []
 
     def _refused(self, topic: int, subscriber: int, now: float) -> list[Sent]:
-        passing = self.passing.get(topic)
-        if passing is None or subscriber not in passing.served:
+        relay = self.relays.get(topic)
+        if relay is None or subscriber not in relay.served:
             return []
-        child = passing.served[subscriber]
+        child = relay.served[subscriber]
         self._forget(topic, subscriber)
         if child != self.number:
             return [(child, Refused(topic, subscriber))]
@@ -320,27 +323,27 @@ class Broker:
         return []
 
     def _postpone(self, topic: int, now: float) -> None:
-        wish = self.wishes[topic]
-        wish.is_joining, wish.is_served = False, False
-        if now >= self.manners.hard_after:
-            wish.refusals += 1
-        is_hopeless = wish.refusals > self.manners.refusals
-        wish.at = math.inf if is_hopeless else now + self.manners.patience * (0.5 + self.chance())
+        request = self.requests[topic]
+        request.is_joining, request.is_served = False, False
+        if now >= self.agreement.hard_after:
+            request.refusals += 1
+        is_hopeless = request.refusals > self.agreement.refusals
+        request.at = math.inf if is_hopeless else now + self.agreement.patience * (0.5 + self.chance())
 
     # Prices
 
     def _improve(self) -> list[Sent]:
         """Where another neighbour has a topic for less, now and then ask its subscribers to look again."""
         sent: list[Sent] = []
-        for topic, passing in self.passing.items():
-            if passing.parent is None or self._moves.get(topic, 0) >= _MOVES or self.chance() >= _RELENT:
+        for topic, relay in self.relays.items():
+            if relay.parent is None or self._moves.get(topic, 0) >= _MOVES or self.chance() >= _RELENT:
                 continue
             best = self._best(topic)
-            if best is None or best == passing.parent:
+            if best is None or best == relay.parent:
                 continue
-            if self._way(best, topic) < self._way(passing.parent, topic) * (1 - 1e-9):
+            if self._way(best, topic) < self._way(relay.parent, topic) * (1 - 1e-9):
                 self._moves[topic] = self._moves.get(topic, 0) + 1
-                sent += [(child, Evicted(topic, each)) for each, child in sorted(passing.served.items())]
+                sent += [(child, Evicted(topic, each)) for each, child in sorted(relay.served.items())]
         return sent
 
     def _way(self, neighbour: int, topic: int) -> float:
@@ -349,10 +352,10 @@ class Broker:
 
     def _defend(self, neighbour: int, port: Port) -> list[Sent]:
         """An overloaded link of one's own: raise its price, and send topics away until the rest fits."""
-        port.price += 0.3 * self.manners.scale * min(1.0, 0.1 - port.room / port.capacity if port.capacity else 1.0)
+        port.price += 0.3 * self.agreement.scale * min(1.0, 0.1 - port.room / port.capacity if port.capacity else 1.0)
         sent: list[Sent] = [(neighbour, Price(port.price))]
         excess = -port.room
-        order = sorted(port.users, key=lambda topic: (self.cards[topic].urgency, self.chance()))
+        order = sorted(port.users, key=lambda topic: (self.facts[topic].urgency, self.chance()))
         for topic in order:
             if excess <= 0:
                 break
@@ -364,23 +367,23 @@ class Broker:
 
     def _evict(self, neighbour: int, topic: int) -> list[Sent]:
         """Send a topic off a link: the messages go to the subscribers, wherever the way down leads."""
-        passing = self.passing.get(topic)
-        if passing is None:
+        relay = self.relays.get(topic)
+        if relay is None:
             return []
-        is_downward = passing.parent != neighbour
+        is_downward = relay.parent != neighbour
         sent: list[Sent] = []
-        for subscriber, child in sorted(passing.served.items()):
+        for subscriber, child in sorted(relay.served.items()):
             if child == neighbour or not is_downward:
                 sent.append((child, Evicted(topic, subscriber)))
         return sent
 
     def _evicted(self, topic: int, subscriber: int, now: float) -> list[Sent]:
-        passing = self.passing.get(topic)
-        if passing is None or subscriber not in passing.served:
+        relay = self.relays.get(topic)
+        if relay is None or subscriber not in relay.served:
             return []
         if subscriber != self.number:
-            return [(passing.served[subscriber], Evicted(topic, subscriber))]
-        if self.wishes[topic].is_joining:
+            return [(relay.served[subscriber], Evicted(topic, subscriber))]
+        if self.requests[topic].is_joining:
             return []
         self._postpone(topic, now)
         return self._leave(topic, subscriber)

@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Mapping
 
 from tieline.plan.distributed.broker import Broker, Sent
-from tieline.plan.distributed.messages import Message, size
+from tieline.plan.distributed.protocol import Message, size
 
 #: Virtual seconds between two wakings of a node, before chance.
 _PERIOD = 4.0
@@ -67,9 +67,9 @@ class Exchange:
     def _has_plans(self) -> bool:
         """Whether some node waits for a moment to try again: the simulation ends when none does."""
         return any(
-            not wish.is_served and wish.at < float("inf")
+            not request.is_served and request.at < float("inf")
             for broker in self.brokers.values()
-            for wish in broker.wishes.values()
+            for request in broker.requests.values()
         )
 
     def _send(self, sender: int, sent: list[Sent]) -> None:

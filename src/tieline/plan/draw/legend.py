@@ -1,21 +1,49 @@
-"""What the signs in a picture of a network mean, in a column beside it."""
+"""How the pictures look: colours and sizes, and a column beside the network that says what they mean."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import median
-from typing import TYPE_CHECKING
-
-from tieline.plan.draw import style
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import LinearSegmentedColormap
 
+INK: Final = "#1f2933"
+QUIET: Final = "#7b8794"
+#: A link that carries nothing.
+UNUSED: Final = "#d5dae0"
+BROKER: Final = "#27364a"
+PUBLISHER: Final = "#0b7a5b"
+SUBSCRIBER: Final = "#ffffff"
+SUBSCRIBER_EDGE: Final = "#3d5a80"
+UNMET: Final = "#b5179e"
+#: A link that carries something and has no limit.
+LIMITLESS: Final = "#52606d"
+#: A link of a network without a plan.
+CAPACITY: Final = "#a9b4c0"
+#: From idle to full.  Lightness falls all the way, so that it can be read in grey and by every eye.
+_RAMP: Final = ("#f0dca0", "#f2ab3c", "#dd5f1e", "#8a1a12")
+#: Points, in a picture with room.
+THINNEST, WIDEST = 1.1, 6.5
 #: Inches.
 LEGEND_IN = 1.95
 #: The column is never higher.
 LEGEND_HEIGHT_IN = 5.0
 _ROW_IN = 0.24
+
+
+def utilisation_colours() -> LinearSegmentedColormap:
+    """The colour of a link by the share of its capacity that is used."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("utilisation", list(zip((0.0, 0.5, 0.8, 1.0), _RAMP, strict=True)))
+
+
+def width_of(load: float, greatest: float, widest: float = WIDEST) -> float:
+    """Points for a link that carries so much; by the root, since loads differ by orders of magnitude."""
+    return THINNEST + (widest - THINNEST) * (max(load, 0.0) / greatest) ** 0.5 if greatest > 0 else THINNEST
 
 
 class _Column:
@@ -31,11 +59,11 @@ class _Column:
 
     def heading(self, text: str) -> None:
         self.y -= 0.12
-        self.axes.text(0.05, self.y, text, fontsize=8, fontweight="bold", color=style.INK, va="center")
+        self.axes.text(0.05, self.y, text, fontsize=8, fontweight="bold", color=INK, va="center")
         self.y -= _ROW_IN
 
     def words(self, text: str) -> None:
-        self.axes.text(0.55, self.y, text, fontsize=8, color=style.INK, va="center")
+        self.axes.text(0.55, self.y, text, fontsize=8, color=INK, va="center")
         self.y -= _ROW_IN
 
     def line(self, text: str, colour: str, width: float, dashes: str = "-") -> None:
@@ -65,12 +93,12 @@ def draw_legend(
     """Explain what is in the picture, and only that; ``loads`` are those of the links that carry something."""
     column = _Column(axes, height)
     column.heading("nodes")
-    column.node("broker", "o", style.BROKER, "white")
-    column.node("publisher", "^", style.PUBLISHER, "white")
-    column.node("subscriber", "o", style.SUBSCRIBER, style.SUBSCRIBER_EDGE)
+    column.node("broker", "o", BROKER, "white")
+    column.node("publisher", "^", PUBLISHER, "white")
+    column.node("subscriber", "o", SUBSCRIBER, SUBSCRIBER_EDGE)
     if has_unmet:
-        axes.scatter([0.26], [column.y], s=130, facecolors="none", edgecolors=style.UNMET, linewidths=1.8)
-        axes.scatter([0.26], [column.y], s=28, marker="x", c=style.UNMET, linewidths=1.4)
+        axes.scatter([0.26], [column.y], s=130, facecolors="none", edgecolors=UNMET, linewidths=1.8)
+        axes.scatter([0.26], [column.y], s=28, marker="x", c=UNMET, linewidths=1.4)
         column.words("misses a topic")
     greatest = max(loads, default=0.0)
     if greatest > 0:
@@ -79,19 +107,19 @@ def draw_legend(
         for load in dict.fromkeys(samples):
             column.line(
                 f"{load:,.4g}",
-                style.LIMITLESS if has_plan else style.CAPACITY,
-                style.width_of(load, greatest, widest),
+                LIMITLESS if has_plan else CAPACITY,
+                width_of(load, greatest, widest),
             )
     if has_plan:
-        column.line("other links" if is_topic else "carries nothing", style.UNUSED, 0.9)
+        column.line("other links" if is_topic else "carries nothing", UNUSED, 0.9)
     if has_limits:
         column.heading("capacity in use")
         _ramp(column)
     if has_limitless and has_limits:
-        column.line("no limit", style.LIMITLESS, 2.0)
+        column.line("no limit", LIMITLESS, 2.0)
     if has_dashes:
         column.heading("requests")
-        column.line("unmet", style.UNMET, 1.0, "--")
+        column.line("unmet", UNMET, 1.0, "--")
 
 
 def _ramp(column: _Column) -> None:
@@ -101,7 +129,7 @@ def _ramp(column: _Column) -> None:
     column.axes.imshow(
         np.linspace(0, 1, 128).reshape(-1, 1),
         extent=(0.16, 0.36, bottom, top),
-        cmap=style.utilisation_colours(),
+        cmap=utilisation_colours(),
         origin="lower",
         aspect="auto",
     )
@@ -109,6 +137,6 @@ def _ramp(column: _Column) -> None:
     column.axes.set_xlim(0, LEGEND_IN)
     for part in (0.0, 0.5, 1.0):
         column.axes.text(
-            0.55, bottom + part * (top - bottom), f"{100 * part:.0f} %", fontsize=8, color=style.INK, va="center"
+            0.55, bottom + part * (top - bottom), f"{100 * part:.0f} %", fontsize=8, color=INK, va="center"
         )
     column.y = bottom - _ROW_IN

@@ -1,25 +1,111 @@
-"""A network in its axes: links, arrows, unmet requests, nodes and names, from the back to the front."""
+"""The picture of a network with its flows: width by load, colour by utilisation, unmet requests marked."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tieline.plan.arrays import Flags, Floats
-from tieline.plan.draw import style
-from tieline.plan.draw.labels import Sheet, boxes_around, points_along
-from tieline.plan.draw.scene import Scene
+from tieline.extras import needs
+from tieline.plan.arrays import Flags, Floats, Ints
+from tieline.plan.draw.layout import LabelPlacer, boxes_around, places, points_along
+from tieline.plan.draw.legend import (
+    BROKER,
+    CAPACITY,
+    INK,
+    LEGEND_HEIGHT_IN,
+    LEGEND_IN,
+    LIMITLESS,
+    PUBLISHER,
+    QUIET,
+    SUBSCRIBER,
+    SUBSCRIBER_EDGE,
+    UNMET,
+    UNUSED,
+    WIDEST,
+    draw_legend,
+    utilisation_colours,
+    width_of,
+)
+from tieline.plan.instance import Instance
+from tieline.plan.plan import Plan
+from tieline.plan.proof import examine
+from tieline.plan.routes import Route
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 #: More nodes than this, and only brokers have names; more than that, and nobody has.
 _ALL_NAMED = 130
 _BROKERS_NAMED = 350
 #: More unmet requests than this are marked at their subscribers only.
 DASHES = 40
+_TITLE_IN = 0.75
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Scene:
+    """What is to be drawn, as numbers."""
+
+    instance: Instance
+    plan: Plan | None
+    at: Floats
+    ends: Ints
+    #: Per link; of the topic alone where one is picked out.
+    load: Floats
+    #: NaN where a link has no limit or there is no plan.
+    used: Floats
+    #: Subscribers that miss something, and how many topics each.
+    missing: dict[int, int]
+    #: Source and subscriber of every unmet request.
+    unmet: list[tuple[int, int]]
+    #: The topic that is picked out, if one is, and its arcs, tail and head.
+    picked: str
+    arcs: list[tuple[int, int]]
+
+    @property
+    def has_limits(self) -> bool:
+        return bool(np.isfinite(self.used).any())
+
+
+def scene_of(instance: Instance, plan: Plan | None, topic: tuple[str, str] | None) -> Scene:
+    """The scene of a plan, or of a bare network; of one topic, if its id and source are given."""
+    number = {node.id: place for place, node in enumerate(instance.nodes)}
+    ends = np.array([(number[link.a], number[link.b]) for link in instance.links], np.int64).reshape(-1, 2)
+    routes: tuple[Route, ...] = () if plan is None else plan.routes
+    capacity = np.array([link.capacity for link in instance.links])
+    if plan is None:
+        load = np.where(np.isfinite(capacity), capacity, 0.0)
+        used = np.full(len(capacity), np.nan)
+    else:
+        load = np.array(examine(instance, routes).load)
+        used = np.where(np.isfinite(capacity) & (capacity > 0), load / np.maximum(capacity, 1e-12), np.nan)
+    arcs: list[tuple[int, int]] = []
+    if topic is not None:
+        routes = tuple(route for route in routes if (route.topic, route.source) == topic)
+        arcs = [(number[hop.tail], number[hop.head]) for route in routes for hop in route.links]
+        on_tree = {frozenset(arc) for arc in arcs}
+        load = np.where([frozenset(map(int, pair)) in on_tree for pair in ends], load, 0.0)
+    unmet = [(number[route.source], number[name]) for route in routes for name in route.unmet]
+    missing: dict[int, int] = {}
+    for _, subscriber in unmet:
+        missing[subscriber] = missing.get(subscriber, 0) + 1
+    return Scene(
+        instance=instance,
+        plan=plan,
+        at=places(instance),
+        ends=ends,
+        load=load,
+        used=used,
+        missing=missing,
+        unmet=unmet,
+        picked="" if topic is None else topic[0],
+        arcs=arcs,
+    )
 
 
 class Drawing:
@@ -34,7 +120,7 @@ class Drawing:
         #: Points.
         self.radius: Floats = np.where(self.is_broker, 1.0, 0.72) * float(np.clip(spacing / 7.0, 2.2, 9.0))
         self.letter = float(np.clip(spacing / 8.5, 5.0, 8.5))
-        self.widest = float(np.clip(spacing / 9.0, 2.5, style.WIDEST))
+        self.widest = float(np.clip(spacing / 9.0, 2.5, WIDEST))
         # names of outer nodes stand outside
         margin = 40.0 if len(nodes) <= _BROKERS_NAMED else 20.0
         box = np.array(inches) * 72
@@ -62,18 +148,18 @@ class Drawing:
         scene = self.scene
         lines = self.at[scene.ends]
         idle = scene.load <= 0
-        self.axes.add_collection(LineCollection(list(lines[idle]), colors=style.UNUSED, linewidths=0.9, zorder=1))
+        self.axes.add_collection(LineCollection(list(lines[idle]), colors=UNUSED, linewidths=0.9, zorder=1))
         # busy links lie above idle ones, and full links above all
         order = np.argsort(np.nan_to_num(scene.used, nan=0.0)[~idle], kind="stable")
         load, used = scene.load[~idle][order], scene.used[~idle][order]
         greatest = float(load.max(initial=0.0))
-        colours = style.utilisation_colours()
-        plain = style.LIMITLESS if scene.plan is not None else style.CAPACITY
+        colours = utilisation_colours()
+        plain = LIMITLESS if scene.plan is not None else CAPACITY
         self.axes.add_collection(
             LineCollection(
                 list(lines[~idle][order]),
                 colors=[plain if np.isnan(part) else colours(min(1.0, float(part))) for part in used],
-                linewidths=[style.width_of(float(one), greatest, self.widest) for one in load],
+                linewidths=[width_of(float(one), greatest, self.widest) for one in load],
                 capstyle="round",
                 zorder=2,
             )
@@ -85,7 +171,7 @@ class Drawing:
             middle = start + 0.58 * (end - start)
             self.axes.annotate(
                 "", xy=tuple(middle), xytext=tuple(middle - 0.02 * (end - start)), zorder=3,
-                arrowprops={"arrowstyle": "-|>", "facecolor": "white", "edgecolor": style.INK, "mutation_scale": 16},
+                arrowprops={"arrowstyle": "-|>", "facecolor": "white", "edgecolor": INK, "mutation_scale": 16},
             )  # fmt: skip
 
     def _unmet(self) -> None:
@@ -102,7 +188,7 @@ class Drawing:
                     connectionstyle="arc3,rad=0.18",
                     linestyle=(0, (4, 2.5)),
                     linewidth=1.0,
-                    color=style.UNMET,
+                    color=UNMET,
                     alpha=0.85,
                     mutation_scale=8,
                     shrinkA=float(self.radius[source]) + 1,
@@ -115,9 +201,9 @@ class Drawing:
         nodes = self.scene.instance.nodes
         publishes = np.array(["publisher" in node.roles for node in nodes])
         kinds = (
-            (self.is_broker, "o", style.BROKER, "white", 0.8),
-            (~self.is_broker & publishes, "^", style.PUBLISHER, "white", 0.6),
-            (~self.is_broker & ~publishes, "o", style.SUBSCRIBER, style.SUBSCRIBER_EDGE, 1.2),
+            (self.is_broker, "o", BROKER, "white", 0.8),
+            (~self.is_broker & publishes, "^", PUBLISHER, "white", 0.6),
+            (~self.is_broker & ~publishes, "o", SUBSCRIBER, SUBSCRIBER_EDGE, 1.2),
         )
         for chosen, marker, face, edge, line in kinds:
             size = (2 * self.radius[chosen]) ** 2 * (1.15 if marker == "^" else 1.0)
@@ -129,11 +215,11 @@ class Drawing:
         if len(missing):
             self.axes.scatter(
                 self.at[missing, 0], self.at[missing, 1], s=(2 * self.radius[missing] + 5) ** 2, marker="o",
-                facecolors="none", edgecolors=style.UNMET, linewidths=1.8, zorder=7,
+                facecolors="none", edgecolors=UNMET, linewidths=1.8, zorder=7,
             )  # fmt: skip
             self.axes.scatter(
                 self.at[missing, 0], self.at[missing, 1], s=(1.1 * self.radius[missing]) ** 2, marker="x",
-                c=style.UNMET, linewidths=1.4, zorder=7,
+                c=UNMET, linewidths=1.4, zorder=7,
             )  # fmt: skip
 
     def _names(self) -> None:
@@ -157,12 +243,12 @@ class Drawing:
         if not beside:
             return
         names = [_short(nodes[number].id) for number in beside]
-        sheet = Sheet(boxes_around(self.at, self.radius), points_along(self.at, self.scene.ends, 3.0))
-        spots = sheet.place(self.at[beside], names, radius=float(self.radius.max()) + 1.0, line=self.letter)
+        placer = LabelPlacer(boxes_around(self.at, self.radius), points_along(self.at, self.scene.ends, 3.0))
+        spots = placer.place(self.at[beside], names, radius=float(self.radius.max()) + 1.0, line=self.letter)
         for number, name, spot in zip(beside, names, spots, strict=True):
             self.axes.text(
                 *spot, name, fontsize=self.letter, ha="center", va="center", zorder=8,
-                color=style.UNMET if number in self.scene.missing else style.INK,
+                color=UNMET if number in self.scene.missing else INK,
                 fontweight="bold" if self.is_broker[number] else "normal",
                 path_effects=[withStroke(linewidth=2.2, foreground="white")],
             )  # fmt: skip
@@ -170,3 +256,66 @@ class Drawing:
 
 def _short(name: str) -> str:
     return name if len(name) <= 14 else f"{name[:13]}…"
+
+
+def draw(instance: Instance, plan: Plan | None, path: Path, *, topic: tuple[str, str] | None = None) -> None:
+    """Write the picture of an instance, or of a plan for it; the suffix of the path says in which format.
+
+    With ``topic``, an id and a source, only that topic's tree carries colour, and arrows.
+    """
+    with needs("plan"):
+        import matplotlib as mpl
+
+        mpl.use("Agg")
+        from matplotlib import pyplot as plt
+    scene = scene_of(instance, plan, topic)
+    width, height = _size(scene.at)
+    with plt.rc_context({"font.family": "DejaVu Sans", "svg.fonttype": "path", "svg.hashsalt": instance.name}):
+        figure = plt.figure(figsize=(width, height), facecolor="white")
+        network = figure.add_axes(
+            (0.01, 0.01, 1 - (LEGEND_IN + 0.15) / width - 0.01, 1 - _TITLE_IN / height - 0.01), frameon=False
+        )
+        drawing = Drawing(scene, network, (width - LEGEND_IN - 0.15, height - _TITLE_IN))
+        drawing.draw()
+        _title(figure, scene, height)
+        beside = figure.add_axes(
+            (1 - LEGEND_IN / width, 0.01, LEGEND_IN / width - 0.01, 1 - _TITLE_IN / height - 0.01), frameon=False
+        )
+        draw_legend(
+            beside,
+            height - _TITLE_IN,
+            loads=scene.load[scene.load > 0].tolist(),
+            widest=drawing.widest,
+            has_plan=plan is not None,
+            is_topic=bool(scene.picked),
+            has_limits=scene.has_limits,
+            has_limitless=bool((np.isnan(scene.used) & (scene.load > 0)).any()),
+            has_unmet=bool(scene.unmet),
+            has_dashes=0 < len(scene.unmet) <= DASHES,
+        )
+        metadata = {"Date": None} if path.suffix == ".svg" else {}
+        figure.savefig(path, dpi=150, metadata=metadata)
+        plt.close(figure)
+
+
+def _size(at: Floats) -> tuple[float, float]:
+    """Inches: room for every node, and the shape of the network."""
+    across = float(np.clip(2.2 + 1.05 * math.sqrt(max(1, len(at))), 5.2, 17.0))
+    wide, high = np.maximum(np.ptp(at, axis=0), 1e-9) if len(at) else (1.0, 1.0)
+    height = max(LEGEND_HEIGHT_IN, float(np.clip(across * high / wide, 0.55 * across, across)))
+    return across + LEGEND_IN, height + _TITLE_IN
+
+
+def _title(figure: Figure, scene: Scene, height: float) -> None:
+    instance, plan = scene.instance, scene.plan
+    figure.text(0.015, 1 - 0.30 / height, instance.name, fontsize=13, fontweight="bold", color=INK, va="center")
+    size = f"{len(instance.nodes):,} nodes, {len(instance.links):,} links, {len(instance.topics):,} topics"
+    words = f"{size}, {instance.request_count:,} requests"
+    if plan is not None:
+        gap = "proven optimal" if plan.status == "optimal" else f"gap {100 * plan.gap:.2f} %"
+        served = instance.request_count - plan.unmet
+        words = f"{size}   ·   {served:,} of {instance.request_count:,} requests served   ·   cost {plan.cost:,.6g}"
+        words += f"   ·   {gap}"
+        if scene.picked:
+            words = f"topic {scene.picked}   ·   {words}"
+    figure.text(0.015, 1 - 0.55 / height, words, fontsize=9, color=QUIET, va="center")

@@ -15,8 +15,8 @@ import msgspec
 import numpy as np
 
 from tieline.plan.flaws import checked
-from tieline.plan.generate.dress import Clothes, dressed
-from tieline.plan.generate.mesh import geometric
+from tieline.plan.generate.clients import Population, populated
+from tieline.plan.generate.network import geometric
 from tieline.plan.instance import Instance, Link, Node, Topic
 
 
@@ -90,7 +90,7 @@ def paper(name: str, *, seed: int = 0, tightness: float = 2.0, unmet_cost: float
     access = clients + clients // 4
     access += max(0, size.arcs - access - 2 * pairs)
     access += (size.arcs - access) % 2
-    clothes = Clothes(
+    population = Population(
         publishers=size.topics,
         subscribers=size.subscribers,
         topics=size.topics,
@@ -102,7 +102,7 @@ def paper(name: str, *, seed: int = 0, tightness: float = 2.0, unmet_cost: float
     rng = np.random.default_rng([seed, list(SIZES).index(name)])
     full_name = f"{name}-s{seed}-b{tightness:g}"
     bare = geometric(size.brokers, (size.arcs - access) // 2, rng, name=full_name)
-    return dressed(bare, clothes, rng)
+    return populated(bare, population, rng)
 
 
 def mesh(
@@ -121,7 +121,7 @@ def mesh(
     publishers = max(1, (nodes - brokers) // 2)
     subscribers = max(1, nodes - brokers - publishers)
     links = min(brokers * (brokers - 1) // 2, max(brokers - 1, round(brokers * degree / 2)))
-    clothes = Clothes(
+    population = Population(
         publishers=publishers,
         subscribers=subscribers,
         topics=topics,
@@ -132,4 +132,4 @@ def mesh(
         classes=classes,
     )
     rng = np.random.default_rng([seed, nodes])
-    return dressed(geometric(brokers, links, rng, name=f"mesh{nodes}-s{seed}-b{tightness:g}"), clothes, rng)
+    return populated(geometric(brokers, links, rng, name=f"mesh{nodes}-s{seed}-b{tightness:g}"), population, rng)

@@ -22,12 +22,12 @@ from tieline.plan.bounds.bundle import bundle
 from tieline.plan.bounds.groups import Relaxation
 from tieline.plan.certify import certified, rounded
 from tieline.plan.greedy import greedy
-from tieline.plan.models.extract import embed, extract
-from tieline.plan.models.f1d import f1d
+from tieline.plan.instance import has_whole_costs, unmet_price
+from tieline.plan.models.f1 import f1d
+from tieline.plan.models.formulation import embed, extract
 from tieline.plan.models.highs import Solver
 from tieline.plan.models.limits import add_limits
-from tieline.plan.models.solve import solve
-from tieline.plan.objective import has_whole_costs, unmet_price
+from tieline.plan.models.solve import solve_model
 from tieline.plan.plan import SAME, Plan, gap
 from tieline.plan.routes import Trees, trees, value
 from tieline.plan.search.progress import Listener, Progress
@@ -55,11 +55,11 @@ def exact(
     :func:`tieline.plan.models.solve.solve` decide whom to serve first.
     """
     began = time.perf_counter()
-    search = _Search(arrays, greedy(arrays) if start is None else start, began, seconds, seed, stop, watch)
+    search = _ExactSearch(arrays, greedy(arrays) if start is None else start, began, seconds, seed, stop, watch)
     if arrays.instance.unmet_cost is None and not search.best.served.all():
         search.serve_everybody(largest)
         if not search.best.served.all() and not search.is_over():
-            staged = solve(
+            staged = solve_model(
                 arrays, model="f1d", seconds=search.left(), seed=seed, start=search.best, stop=stop, watch=watch
             )
             return certified(
@@ -85,7 +85,7 @@ def exact(
     )
 
 
-class _Search:
+class _ExactSearch:
     """The best plan and the best bound so far, which approach each other."""
 
     def __init__(
@@ -159,20 +159,20 @@ class _Search:
 
     def _program(self, guess: float) -> None:
         keep = self.uses <= guess + SAME * max(1.0, abs(guess))
-        frame = f1d(self.arrays, keep)
-        add_limits(frame)
-        self.pairs = len(frame.arc)
+        formulation = f1d(self.arrays, keep)
+        add_limits(formulation)
+        self.pairs = len(formulation.arc)
         self.programs += 1
-        solver = Solver(frame.program, seed=self.seed)
+        solver = Solver(formulation.program, seed=self.seed)
         solver.stop_within(1.0 - 1e-4 if self.unit else 1e-9)
         if self.arrays.instance.unmet_cost is None:
-            solver.fix(frame.unmet, 0.0)
+            solver.fix(formulation.unmet, 0.0)
         if self._is_inside(keep):
-            solver.start_from(*embed(frame, self.best))
+            solver.start_from(*embed(formulation, self.best))
         self._tell()
 
         def adopt(solution: Floats) -> None:
-            found = extract(frame, solution)
+            found = extract(formulation, solution)
             worth = sum(value(self.arrays, found))
             if worth < self.worth:
                 self.best, self.worth = found, worth

@@ -10,80 +10,144 @@ from __future__ import annotations
 
 import numpy as np
 
-from tieline.plan.arrays import Arrays, Floats
-from tieline.plan.models.frame import Frame, node_rows, own_pairs, request_of
-from tieline.plan.models.program import Program
+from tieline.plan.arrays import Arrays, Flags, Floats, Ints
+from tieline.plan.models.formulation import Formulation, node_rows, own_pairs, request_of
+from tieline.plan.models.highs import Program
 
 #: The M of the naive variant.
 BIG_M = 1000.0
 
 
-def f1(arrays: Arrays) -> Frame:
+def f1(arrays: Arrays) -> Formulation:
     """F1 corrected."""
-    frame = columns(arrays, integer=False)
-    flow_balance(frame)
-    tight = np.where(frame.ends_at_client(), 1.0, frame.subscribers)
-    flow_needs_use(frame, tight)
-    shared_capacity(frame)
-    return frame
+    formulation = columns(arrays, integer=False)
+    flow_balance(formulation)
+    tight = np.where(formulation.ends_at_client(), 1.0, formulation.subscribers)
+    flow_needs_use(formulation, tight)
+    shared_capacity(formulation)
+    return formulation
 
 
-def f1_naive(arrays: Arrays) -> Frame:
+def f1_naive(arrays: Arrays) -> Formulation:
     """F1 with M = 1000 and integer x, on the own arcs of each topic: the same optimum as :func:`f1`, found slower."""
-    frame = columns(arrays, integer=True)
-    flow_balance(frame)
-    flow_needs_use(frame, np.full(len(frame.arc), BIG_M))
-    shared_capacity(frame)
-    return frame
+    formulation = columns(arrays, integer=True)
+    flow_balance(formulation)
+    flow_needs_use(formulation, np.full(len(formulation.arc), BIG_M))
+    shared_capacity(formulation)
+    return formulation
 
 
-def columns(arrays: Arrays, *, integer: bool) -> Frame:
+def columns(arrays: Arrays, *, integer: bool) -> Formulation:
     """The variables and the objective (1): x at the cost of its link (6), ζ binary and free (7), u at its price."""
     program = Program()
     topic, arc = own_pairs(arrays)
     flow = program.add_columns(len(arc), cost=arrays.cost[arc >> 1], integer=integer)
     use = program.add_columns(len(arc), upper=1.0, integer=True)
     unmet = program.add_columns(arrays.requests, cost=arrays.price[arrays.request_topic], upper=1.0, integer=True)
-    return Frame(arrays, program, topic, arc, flow, np.arange(len(arc), dtype=np.int64), use, unmet)
+    return Formulation(arrays, program, topic, arc, flow, np.arange(len(arc), dtype=np.int64), use, unmet)
 
 
-def flow_balance(frame: Frame) -> None:
+def flow_balance(formulation: Formulation) -> None:
     """(2) and (3): what enters a node leaves it, except one unit at a subscriber that is served.
 
     Σ_j x_ji - Σ_j x_ij (+ u = 1 at a subscriber, = 0 at any other node but the source).
     """
-    arrays = frame.arrays
-    inner = frame.tail != arrays.source[frame.topic]
+    arrays = formulation.arrays
+    inner = formulation.tail != arrays.source[formulation.topic]
     topics, nodes, place = node_rows(
         arrays,
-        np.concatenate([frame.topic, frame.topic[inner], arrays.request_topic]),
-        np.concatenate([frame.head, frame.tail[inner], arrays.request_node]),
+        np.concatenate([formulation.topic, formulation.topic[inner], arrays.request_topic]),
+        np.concatenate([formulation.head, formulation.tail[inner], arrays.request_node]),
     )
     count = len(topics)
-    entering, leaving = len(frame.arc), int(inner.sum())
+    entering, leaving = len(formulation.arc), int(inner.sum())
     wanted = request_of(arrays)
     demand = np.array([(int(k), int(v)) in wanted for k, v in zip(topics, nodes, strict=True)], np.float64)
-    frame.program.add_rows(
+    formulation.program.add_rows(
         count,
-        (place[:entering], frame.flow, 1.0),
-        (place[entering : entering + leaving], frame.flow[inner], -1.0),
-        (place[entering + leaving :], frame.unmet, 1.0),
+        (place[:entering], formulation.flow, 1.0),
+        (place[entering : entering + leaving], formulation.flow[inner], -1.0),
+        (place[entering + leaving :], formulation.unmet, 1.0),
         lower=demand,
         upper=demand,
     )
 
 
-def flow_needs_use(frame: Frame, big: Floats) -> None:
+def flow_needs_use(formulation: Formulation, big: Floats) -> None:
     """(4): M ζ_ij >= x_ij."""
-    rows = np.arange(len(frame.arc), dtype=np.int64)
-    frame.program.add_rows(len(rows), (rows, frame.use, big), (rows, frame.flow, -1.0), lower=0.0)
+    rows = np.arange(len(formulation.arc), dtype=np.int64)
+    formulation.program.add_rows(len(rows), (rows, formulation.use, big), (rows, formulation.flow, -1.0), lower=0.0)
 
 
-def shared_capacity(frame: Frame) -> None:
+def shared_capacity(formulation: Formulation) -> None:
     """(5): Σ_k a^k (ζ_ij + ζ_ji) <= cap_ij, once per link that has a limit."""
-    limited = np.isfinite(frame.arrays.capacity)
-    kept = limited[frame.link]
-    links, place = np.unique(frame.link[kept], return_inverse=True)
-    frame.program.add_rows(
-        len(links), (place.reshape(-1), frame.use[kept], frame.rate[kept]), upper=frame.arrays.capacity[links]
+    limited = np.isfinite(formulation.arrays.capacity)
+    kept = limited[formulation.link]
+    links, place = np.unique(formulation.link[kept], return_inverse=True)
+    formulation.program.add_rows(
+        len(links),
+        (place.reshape(-1), formulation.use[kept], formulation.rate[kept]),
+        upper=formulation.arrays.capacity[links],
+    )
+
+
+def f1d(arrays: Arrays, keep: Flags | None = None) -> Formulation:
+    """F1 with flows per request, on all pairs of topics and arcs or on those to keep."""
+    program = Program()
+    topic, arc = own_pairs(arrays, keep)
+    use = program.add_columns(len(arc), upper=1.0, integer=True)
+    unmet = program.add_columns(arrays.requests, cost=arrays.price[arrays.request_topic], upper=1.0, integer=True)
+    request, pair = _parts(arrays, topic, arc)
+    flow = program.add_columns(len(pair), cost=arrays.cost[arc[pair] >> 1], upper=1.0)
+    formulation = Formulation(arrays, program, topic, arc, flow, pair, use, unmet)
+    unit_flow_arrives(formulation, request)
+    split_flow_needs_use(formulation)
+    shared_capacity(formulation)
+    return formulation
+
+
+def _parts(arrays: Arrays, topic: Ints, arc: Ints) -> tuple[Ints, Ints]:
+    """Request and pair of every split flow: not into other subscribers' clients, and not out of the own subscriber."""
+    pair_start = np.searchsorted(topic, np.arange(arrays.topics + 1))
+    requests, pairs = [], []
+    for request in range(arrays.requests):
+        of_topic = arrays.request_topic[request]
+        mine = np.arange(pair_start[of_topic], pair_start[of_topic + 1], dtype=np.int64)
+        target = arrays.request_node[request]
+        head, tail = arrays.head[arc[mine]], arrays.tail[arc[mine]]
+        mine = mine[(arrays.is_broker[head] | (head == target)) & (tail != target)]
+        requests.append(np.full(len(mine), request, np.int64))
+        pairs.append(mine)
+    empty = np.zeros(0, np.int64)
+    return np.concatenate([empty, *requests]), np.concatenate([empty, *pairs])
+
+
+def unit_flow_arrives(formulation: Formulation, request: Ints) -> None:
+    """(2), (3) per subscriber: Σ_j f_jt + u = 1, and every node on the way passes on what it gets."""
+    arrays = formulation.arrays
+    head, tail = formulation.head[formulation.flow_pair], formulation.tail[formulation.flow_pair]
+    inner = tail != arrays.source[arrays.request_topic[request]]
+    every = np.arange(arrays.requests, dtype=np.int64)
+    requests, nodes, place = node_rows(
+        arrays,
+        np.concatenate([request, request[inner], every]),
+        np.concatenate([head, tail[inner], arrays.request_node]),
+    )
+    first, last = len(request), len(request) + int(inner.sum())
+    demand = (nodes == arrays.request_node[requests]).astype(np.float64)
+    formulation.program.add_rows(
+        len(nodes),
+        (place[:first], formulation.flow, 1.0),
+        (place[first:last], formulation.flow[inner], -1.0),
+        (place[last:], formulation.unmet, 1.0),
+        lower=demand,
+        upper=demand,
+    )
+
+
+def split_flow_needs_use(formulation: Formulation) -> None:
+    """(4) without M: ζ_ij >= f^t_ij."""
+    rows = np.arange(len(formulation.flow), dtype=np.int64)
+    formulation.program.add_rows(
+        len(rows), (rows, formulation.use[formulation.flow_pair], 1.0), (rows, formulation.flow, -1.0), lower=0.0
     )

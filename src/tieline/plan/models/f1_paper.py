@@ -12,21 +12,21 @@ import numpy as np
 
 from tieline.plan.arrays import Arrays
 from tieline.plan.models.f1 import BIG_M
-from tieline.plan.models.frame import Frame, node_rows
-from tieline.plan.models.program import Program
+from tieline.plan.models.formulation import Formulation, node_rows
+from tieline.plan.models.highs import Program
 
 
-def f1_paper(arrays: Arrays) -> Frame:
+def f1_paper(arrays: Arrays) -> Formulation:
     """F1 as printed."""
-    frame = columns(arrays)
-    every_subscriber_receives(frame)
-    brokers_conserve(frame)
-    flow_needs_use(frame)
-    capacity_in_both_directions(frame)
-    return frame
+    formulation = columns(arrays)
+    every_subscriber_receives(formulation)
+    brokers_conserve(formulation)
+    flow_needs_use(formulation)
+    capacity_in_both_directions(formulation)
+    return formulation
 
 
-def columns(arrays: Arrays) -> Frame:
+def columns(arrays: Arrays) -> Formulation:
     """(1), (6), (7): every topic on every arc from a publisher or broker to a broker or subscriber; dummies at a price.
 
     The dummy arc of a request is its ``unmet`` column; that it has no ζ changes nothing, as it has no capacity.
@@ -41,38 +41,44 @@ def columns(arrays: Arrays) -> Frame:
     flow = program.add_columns(len(arc), cost=arrays.cost[arc >> 1], integer=True)
     use = program.add_columns(len(arc), upper=1.0, integer=True)
     unmet = program.add_columns(arrays.requests, cost=arrays.price[arrays.request_topic], integer=True)
-    return Frame(arrays, program, topic, arc, flow, np.arange(len(arc), dtype=np.int64), use, unmet)
+    return Formulation(arrays, program, topic, arc, flow, np.arange(len(arc), dtype=np.int64), use, unmet)
 
 
-def every_subscriber_receives(frame: Frame) -> None:
+def every_subscriber_receives(formulation: Formulation) -> None:
     """(2): Σ_j x_jt = 1, the dummy arc included."""
-    arrays = frame.arrays
-    wanted = np.isin(frame.topic * arrays.nodes + frame.head, arrays.request_topic * arrays.nodes + arrays.request_node)
+    arrays = formulation.arrays
+    wanted = np.isin(
+        formulation.topic * arrays.nodes + formulation.head, arrays.request_topic * arrays.nodes + arrays.request_node
+    )
     topics, _, place = node_rows(
         arrays,
-        np.concatenate([frame.topic[wanted], arrays.request_topic]),
-        np.concatenate([frame.head[wanted], arrays.request_node]),
+        np.concatenate([formulation.topic[wanted], arrays.request_topic]),
+        np.concatenate([formulation.head[wanted], arrays.request_node]),
     )
     real = int(wanted.sum())
-    frame.program.add_rows(
-        len(topics), (place[:real], frame.flow[wanted], 1.0), (place[real:], frame.unmet, 1.0), lower=1.0, upper=1.0
+    formulation.program.add_rows(
+        len(topics),
+        (place[:real], formulation.flow[wanted], 1.0),
+        (place[real:], formulation.unmet, 1.0),
+        lower=1.0,
+        upper=1.0,
     )
 
 
-def brokers_conserve(frame: Frame) -> None:
+def brokers_conserve(formulation: Formulation) -> None:
     """(3): Σ_j x_ji = Σ_j x_ij at every broker; the paper's sources and sinks are no brokers for their own topics."""
-    arrays = frame.arrays
+    arrays = formulation.arrays
     sinks = arrays.request_topic * arrays.nodes + arrays.request_node
     parts = []
-    for node, sign in ((frame.head, 1.0), (frame.tail, -1.0)):
-        is_end = np.isin(frame.topic * arrays.nodes + node, sinks) | (node == arrays.source[frame.topic])
+    for node, sign in ((formulation.head, 1.0), (formulation.tail, -1.0)):
+        is_end = np.isin(formulation.topic * arrays.nodes + node, sinks) | (node == arrays.source[formulation.topic])
         relays = arrays.is_broker[node] & ~is_end
-        parts.append((frame.topic[relays], node[relays], frame.flow[relays], sign))
+        parts.append((formulation.topic[relays], node[relays], formulation.flow[relays], sign))
     topics, _, place = node_rows(
         arrays, np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
     )
     split = len(parts[0][0])
-    frame.program.add_rows(
+    formulation.program.add_rows(
         len(topics),
         (place[:split], parts[0][2], parts[0][3]),
         (place[split:], parts[1][2], parts[1][3]),
@@ -81,22 +87,25 @@ def brokers_conserve(frame: Frame) -> None:
     )
 
 
-def flow_needs_use(frame: Frame) -> None:
+def flow_needs_use(formulation: Formulation) -> None:
     """(4): M ζ_ij >= x_ij with M = 1000."""
-    rows = np.arange(len(frame.arc), dtype=np.int64)
-    frame.program.add_rows(len(rows), (rows, frame.use, BIG_M), (rows, frame.flow, -1.0), lower=0.0)
+    rows = np.arange(len(formulation.arc), dtype=np.int64)
+    formulation.program.add_rows(len(rows), (rows, formulation.use, BIG_M), (rows, formulation.flow, -1.0), lower=0.0)
 
 
-def capacity_in_both_directions(frame: Frame) -> None:
+def capacity_in_both_directions(formulation: Formulation) -> None:
     """(5): Σ_k a^k (ζ_ij + ζ_ji) <= cap_ij for (i, j) and again for (j, i)."""
-    capacity = np.repeat(frame.arrays.capacity, 2)
-    arcs, place = np.unique(frame.arc, return_inverse=True)
+    capacity = np.repeat(formulation.arrays.capacity, 2)
+    arcs, place = np.unique(formulation.arc, return_inverse=True)
     place = place.reshape(-1)
-    row_of = np.full(frame.arrays.arcs, -1, np.int64)
+    row_of = np.full(formulation.arrays.arcs, -1, np.int64)
     row_of[arcs] = np.arange(len(arcs))
-    reverse = row_of[frame.arc ^ 1]
+    reverse = row_of[formulation.arc ^ 1]
     both = reverse >= 0
     limits = capacity[arcs]
-    frame.program.add_rows(
-        len(arcs), (place, frame.use, frame.rate), (reverse[both], frame.use[both], frame.rate[both]), upper=limits
+    formulation.program.add_rows(
+        len(arcs),
+        (place, formulation.use, formulation.rate),
+        (reverse[both], formulation.use[both], formulation.rate[both]),
+        upper=limits,
     )

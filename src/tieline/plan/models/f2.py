@@ -12,11 +12,11 @@ import numpy as np
 
 from tieline.plan.arrays import Arrays, Floats
 from tieline.plan.models.f1 import shared_capacity
-from tieline.plan.models.frame import Frame, node_rows, own_pairs
-from tieline.plan.models.program import Program
+from tieline.plan.models.formulation import Formulation, node_rows, own_pairs
+from tieline.plan.models.highs import Program
 
 
-def f2(arrays: Arrays) -> Frame:
+def f2(arrays: Arrays) -> Formulation:
     """F2 corrected."""
     program = Program()
     topic, arc = own_pairs(arrays)
@@ -24,72 +24,72 @@ def f2(arrays: Arrays) -> Frame:
     # (22): the cost is paid by ζ
     use = program.add_columns(len(arc), cost=arrays.cost[arc >> 1], upper=1.0, integer=True)
     unmet = program.add_columns(arrays.requests, cost=arrays.price[arrays.request_topic], upper=1.0, integer=True)
-    frame = Frame(arrays, program, topic, arc, flow, np.arange(len(arc), dtype=np.int64), use, unmet)
-    source_sends_once(frame)
-    subscribers_are_entered_once(frame)
-    bandwidth_balance(frame)
-    flow_and_use_agree(frame)
-    shared_capacity(frame)
-    return frame
+    formulation = Formulation(arrays, program, topic, arc, flow, np.arange(len(arc), dtype=np.int64), use, unmet)
+    source_sends_once(formulation)
+    subscribers_are_entered_once(formulation)
+    bandwidth_balance(formulation)
+    flow_and_use_agree(formulation)
+    shared_capacity(formulation)
+    return formulation
 
 
-def source_sends_once(frame: Frame) -> None:
+def source_sends_once(formulation: Formulation) -> None:
     """(23): Σ_j ζ_sj <= 1 over real links."""
-    leaving = frame.tail == frame.arrays.source[frame.topic]
-    topics, place = np.unique(frame.topic[leaving], return_inverse=True)
-    frame.program.add_rows(len(topics), (place.reshape(-1), frame.use[leaving], 1.0), upper=1.0)
+    leaving = formulation.tail == formulation.arrays.source[formulation.topic]
+    topics, place = np.unique(formulation.topic[leaving], return_inverse=True)
+    formulation.program.add_rows(len(topics), (place.reshape(-1), formulation.use[leaving], 1.0), upper=1.0)
 
 
-def subscribers_are_entered_once(frame: Frame) -> None:
+def subscribers_are_entered_once(formulation: Formulation) -> None:
     """(24): Σ_j ζ_jt = 1 - u at a subscriber; at most 1 at a broker, which makes the routes trees."""
-    arrays = frame.arrays
+    arrays = formulation.arrays
     topics, nodes, place = node_rows(
         arrays,
-        np.concatenate([frame.topic, arrays.request_topic]),
-        np.concatenate([frame.head, arrays.request_node]),
+        np.concatenate([formulation.topic, arrays.request_topic]),
+        np.concatenate([formulation.head, arrays.request_node]),
     )
-    first = len(frame.arc)
+    first = len(formulation.arc)
     relays = arrays.is_broker[nodes]
-    frame.program.add_rows(
+    formulation.program.add_rows(
         len(topics),
-        (place[:first], frame.use, 1.0),
+        (place[:first], formulation.use, 1.0),
         # a broker may relay what it does not get itself, so its u says nothing about its entering links
-        (place[first:], frame.unmet, np.where(arrays.is_broker[arrays.request_node], 0.0, 1.0)),
+        (place[first:], formulation.unmet, np.where(arrays.is_broker[arrays.request_node], 0.0, 1.0)),
         lower=np.where(relays, 0.0, 1.0),
         upper=1.0,
     )
 
 
-def bandwidth_balance(frame: Frame) -> None:
+def bandwidth_balance(formulation: Formulation) -> None:
     """(26) and (27): a^k arrives at a served subscriber, and every relay passes on what it gets."""
-    arrays = frame.arrays
-    inner = frame.tail != arrays.source[frame.topic]
+    arrays = formulation.arrays
+    inner = formulation.tail != arrays.source[formulation.topic]
     topics, nodes, place = node_rows(
         arrays,
-        np.concatenate([frame.topic, frame.topic[inner], arrays.request_topic]),
-        np.concatenate([frame.head, frame.tail[inner], arrays.request_node]),
+        np.concatenate([formulation.topic, formulation.topic[inner], arrays.request_topic]),
+        np.concatenate([formulation.head, formulation.tail[inner], arrays.request_node]),
     )
-    first, last = len(frame.arc), len(frame.arc) + int(inner.sum())
+    first, last = len(formulation.arc), len(formulation.arc) + int(inner.sum())
     unit = _bandwidth(arrays)
     wanted = np.isin(topics * arrays.nodes + nodes, arrays.request_topic * arrays.nodes + arrays.request_node)
     demand = np.where(wanted, unit[topics], 0.0)
-    frame.program.add_rows(
+    formulation.program.add_rows(
         len(topics),
-        (place[:first], frame.flow, 1.0),
-        (place[first:last], frame.flow[inner], -1.0),
-        (place[last:], frame.unmet, unit[arrays.request_topic]),
+        (place[:first], formulation.flow, 1.0),
+        (place[first:last], formulation.flow[inner], -1.0),
+        (place[last:], formulation.unmet, unit[arrays.request_topic]),
         lower=demand,
         upper=demand,
     )
 
 
-def flow_and_use_agree(frame: Frame) -> None:
+def flow_and_use_agree(formulation: Formulation) -> None:
     """(28): a^k ζ_ij <= x_ij <= a^k |T^k| ζ_ij."""
-    rows = np.arange(len(frame.arc), dtype=np.int64)
-    unit = _bandwidth(frame.arrays)[frame.topic]
-    frame.program.add_rows(len(rows), (rows, frame.use, unit), (rows, frame.flow, -1.0), upper=0.0)
-    most = unit * frame.subscribers
-    frame.program.add_rows(len(rows), (rows, frame.use, most), (rows, frame.flow, -1.0), lower=0.0)
+    rows = np.arange(len(formulation.arc), dtype=np.int64)
+    unit = _bandwidth(formulation.arrays)[formulation.topic]
+    formulation.program.add_rows(len(rows), (rows, formulation.use, unit), (rows, formulation.flow, -1.0), upper=0.0)
+    most = unit * formulation.subscribers
+    formulation.program.add_rows(len(rows), (rows, formulation.use, most), (rows, formulation.flow, -1.0), lower=0.0)
 
 
 def _bandwidth(arrays: Arrays) -> Floats:

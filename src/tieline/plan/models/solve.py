@@ -15,25 +15,22 @@ from typing import Final
 import numpy as np
 
 from tieline.plan.arrays import Arrays, Floats
-from tieline.plan.bounds.shortest import shortest_paths_bound
-from tieline.plan.certify import certified
+from tieline.plan.certify import certified, shortest_paths_bound
 from tieline.plan.greedy import greedy
-from tieline.plan.models.extract import embed, extract
-from tieline.plan.models.f1 import f1, f1_naive
+from tieline.plan.instance import has_whole_costs
+from tieline.plan.models.f1 import f1, f1_naive, f1d
 from tieline.plan.models.f1_paper import f1_paper
-from tieline.plan.models.f1d import f1d
 from tieline.plan.models.f2 import f2
-from tieline.plan.models.frame import Frame
-from tieline.plan.models.highs import Answer, Solver
+from tieline.plan.models.formulation import Formulation, embed, extract
+from tieline.plan.models.highs import Outcome, Solver
 from tieline.plan.models.limits import add_limits
 from tieline.plan.models.tb import tb
-from tieline.plan.objective import has_whole_costs
 from tieline.plan.plan import Plan
 from tieline.plan.routes import Trees, no_trees, value
 from tieline.plan.search.progress import Listener, Progress
 
 #: Formulations by name; ``f1-naive`` is the baseline that speeds are compared with.
-MODELS: Final[dict[str, Callable[[Arrays], Frame]]] = {
+MODELS: Final[dict[str, Callable[[Arrays], Formulation]]] = {
     "f1": f1,
     "f1-paper": f1_paper,
     "f1-naive": f1_naive,
@@ -41,12 +38,11 @@ MODELS: Final[dict[str, Callable[[Arrays], Frame]]] = {
     "f2": f2,
     "tb": tb,
 }
-
 #: Whole numbers differ by 1: a smaller distance to the bound is none.
 _WHOLE: Final = 1.0 - 1e-4
 
 
-def solve(
+def solve_model(
     arrays: Arrays,
     *,
     model: str = "f1",
@@ -69,13 +65,13 @@ def solve(
         raise ValueError(f'"{model}" is no model; known: {", ".join(MODELS)}')
     if start is None and not naive and model != "f1-paper":
         start = greedy(arrays)
-    frame = MODELS[model](arrays)
+    formulation = MODELS[model](arrays)
     if model != "f1-paper":
-        add_limits(frame)
+        add_limits(formulation)
     elif _has_limits(arrays):
         raise ValueError("f1-paper is F1 as printed, which knows no limits on connections, duplications and latency")
     is_staged = arrays.instance.unmet_cost is None and model != "f1-paper"
-    run = _Run(arrays, frame, start, began, seconds, seed)
+    run = _Stages(arrays, formulation, start, began, seconds, seed)
     run.stop = stop
     run.watch = watch
     run.is_strict = strict and is_staged
@@ -84,7 +80,7 @@ def solve(
         trees, bound = run.lexicographic()
     else:
         trees, bound = run.single()
-    notes: dict[str, float | str] = {"columns": frame.program.columns, "rows": frame.program.rows}
+    notes: dict[str, float | str] = {"columns": formulation.program.columns, "rows": formulation.program.rows}
     if np.isfinite(run.value):
         notes["model_value"] = run.value
     if model == "f2":
@@ -109,15 +105,21 @@ def _has_limits(arrays: Arrays) -> bool:
     )
 
 
-class _Run:
+class _Stages:
     """The stages of one solution."""
 
     def __init__(
-        self, arrays: Arrays, frame: Frame, start: Trees | None, began: float, seconds: float | None, seed: int
+        self,
+        arrays: Arrays,
+        formulation: Formulation,
+        start: Trees | None,
+        began: float,
+        seconds: float | None,
+        seed: int,
     ) -> None:
         self.arrays = arrays
-        self.frame = frame
-        self.solver = Solver(frame.program, seed=seed)
+        self.formulation = formulation
+        self.solver = Solver(formulation.program, seed=seed)
         self.began = began
         self.seconds = seconds
         self.best = start
@@ -138,12 +140,12 @@ class _Run:
 
     def single(self) -> tuple[Trees, float]:
         """One stage: the objective as it is."""
-        answer = self._stage(self.frame.program.costs(), whole=self.whole)
+        answer = self._stage(self.formulation.program.costs(), whole=self.whole)
         return self._best(), answer.bound
 
     def lexicographic(self) -> tuple[Trees, float]:
         """The least weight of unmet requests, then the least cost."""
-        arrays, frame = self.arrays, self.frame
+        arrays, formulation = self.arrays, self.formulation
         price = arrays.price / arrays.weight
         unit_price = float(price[0]) if len(price) else 0.0
         weights = arrays.weight[arrays.request_topic]
@@ -151,10 +153,10 @@ class _Run:
         if least is None:
             # the time was over before the first stage was proven: what it knows about unmet requests is the bound
             return self._best(), -np.inf if self.is_strict else unit_price * self.proven_weight
-        costs = frame.program.costs().copy()
-        costs[frame.unmet] = 0.0
+        costs = formulation.program.costs().copy()
+        costs[formulation.unmet] = 0.0
         if least == 0.0:
-            self.solver.fix(frame.unmet, 0.0)
+            self.solver.fix(formulation.unmet, 0.0)
         answer = self._stage(costs, whole=self.whole)
         # strict classes may give up more weight than the objective would
         is_bound = least == 0.0 or not self.is_strict
@@ -162,7 +164,7 @@ class _Run:
 
     def _serve_most(self, weights: Floats) -> float | None:
         """The least weight of unmet requests, from then on a limit of the program; None if not proven in time."""
-        arrays, frame = self.arrays, self.frame
+        arrays, formulation = self.arrays, self.formulation
         self.proven_weight = 0.0
         if self.best is not None and self.best.served.all():
             return 0.0
@@ -172,23 +174,23 @@ class _Run:
             groups = [levels == level for level in np.unique(levels)[::-1]]
         total = 0.0
         for group in groups:
-            costs = np.zeros(frame.program.columns)
-            costs[frame.unmet[group]] = weights[group]
+            costs = np.zeros(formulation.program.columns)
+            costs[formulation.unmet[group]] = weights[group]
             answer = self._stage(costs, whole=True)
             if not answer.is_optimal or answer.solution is None:
                 self.proven_weight = total + max(0.0, float(np.ceil(answer.bound - 1e-6)))
                 return None
             least = float(round(answer.objective))
-            self.solver.add_limit(frame.unmet[group], weights[group], least + 1e-6)
+            self.solver.add_limit(formulation.unmet[group], weights[group], least + 1e-6)
             total += least
         self.proven_weight = total
         return total
 
-    def _stage(self, costs: Floats, *, whole: bool) -> Answer:
+    def _stage(self, costs: Floats, *, whole: bool) -> Outcome:
         self.solver.set_costs(costs)
         self.solver.stop_within(_WHOLE if whole else 1e-9)
         if self.best is not None:
-            self.solver.start_from(*embed(self.frame, self.best))
+            self.solver.start_from(*embed(self.formulation, self.best))
         answer = self.solver.run(self.left(), self.stop, None if self.watch is None else self._adopt)
         self.is_interrupted = self.is_interrupted or not answer.is_optimal
         self.value = answer.objective
@@ -198,7 +200,7 @@ class _Run:
 
     def _adopt(self, solution: Floats) -> None:
         """Keep a solution if its plan is better."""
-        found = extract(self.frame, solution)
+        found = extract(self.formulation, solution)
         if self.best is not None and not self.is_other and not self._rank(found) < self._rank(self.best):
             return
         self.best = found
@@ -223,3 +225,13 @@ class _Run:
 
     def _best(self) -> Trees:
         return no_trees(self.arrays) if self.best is None else self.best
+
+
+def relaxed(arrays: Arrays, *, seconds: float | None = None) -> float:
+    """The value of the disaggregated formulation without integrality; minus infinity if the time was not enough."""
+    formulation = f1d(arrays)
+    add_limits(formulation)
+    answer = Solver(formulation.program, is_relaxed=True).run(seconds)
+    # feasibility tolerances of the program's rows, seen through the largest price
+    slack = 1e-7 * max(1.0, abs(answer.bound)) if np.isfinite(answer.bound) else 0.0
+    return answer.bound - slack

@@ -1,24 +1,24 @@
 """Instances as JSON documents, format ``tieline-instance-1``: a strict reader and a writer.
 
 The pipeline's ``traffic`` job writes the same documents.  An optional section ``subscriptions`` holds filters with
-wildcards, which :mod:`tieline.plan.reading.wildcards` turns into subscribers of the topics.
+wildcards; every topic whose name a filter matches gets one subscriber more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 
+from tieline.conf.filters import flaw
+from tieline.match.filters import FilterTree
 from tieline.plan.flaws import Flawed, checked
 from tieline.plan.instance import UNLIMITED, Instance, Link, Node, Role, Topic
-from tieline.plan.reading.complaints import explained
-from tieline.plan.reading.wildcards import Subscription, expanded
 
 FORMAT: Final = "tieline-instance-1"
-
 #: What a document calls "none", by field, and what an instance has in its place.
 _LIMITS: Final[dict[str, float | None]] = {
     "capacity": UNLIMITED,
@@ -26,8 +26,64 @@ _LIMITS: Final[dict[str, float | None]] = {
     "max_latency": None,
     "n_max": None,
 }
-
 S = TypeVar("S", bound=msgspec.Struct)
+_PLACE: Final = re.compile(r"^(?P<complaint>.*) - at `\$(?P<path>.*)`$", re.DOTALL)
+_ELEMENT: Final = re.compile(r"^\.(nodes|links|topics|subscriptions)\[(\d+)\](.*)$")
+
+
+def explained(complaint: str, raw: dict[str, Any]) -> str:
+    """A complaint of the decoder about a document, as a sentence that names the element."""
+    found = _PLACE.match(complaint)
+    if found is None:
+        return f"the instance: {complaint}"
+    complaint, path = found["complaint"].replace("`", '"'), found["path"]
+    element = _ELEMENT.match(path)
+    if element is None:
+        return f"the instance: {path.lstrip('.')}: {complaint}"
+    kind, number, field = element[1], int(element[2]), element[3].lstrip(".")
+    where = f"{kind[:-1]} {number}{_nickname(kind, raw[kind][number])}"
+    return f"{where}: {field}: {complaint}" if field else f"{where}: {complaint}"
+
+
+def _nickname(kind: str, element: Any) -> str:
+    if not isinstance(element, dict):
+        return ""
+    names: Sequence[str] = {"links": ("a", "b"), "subscriptions": ("node", "filter")}.get(kind, ("id",))
+    return f" ({' - '.join(str(element[name]) for name in names if name in element)})"
+
+
+class Subscription(msgspec.Struct, frozen=True, kw_only=True):
+    """A node wants the topics that match a filter."""
+
+    node: str
+    filter: str
+
+
+def expanded(instance: Instance, subscriptions: Sequence[Subscription]) -> Instance:
+    """The instance with the subscriptions added to its topics.
+
+    A publisher whose own topic matches its filter keeps what it sent: that needs no link.
+    """
+    tree: FilterTree[list[str]] = FilterTree()
+    nodes = {node.id for node in instance.nodes}
+    for number, subscription in enumerate(subscriptions):
+        where = f"subscription {number} ({subscription.node} - {subscription.filter})"
+        if subscription.node not in nodes:
+            raise Flawed(f'{where}: there is no node "{subscription.node}"')
+        if problem := flaw(subscription.filter):
+            raise Flawed(f"{where}: {problem}")
+        holders = tree.get(subscription.filter)
+        if holders is None:
+            tree.put(subscription.filter, [subscription.node])
+        else:
+            holders.append(subscription.node)
+    topics = []
+    for topic in instance.topics:
+        wanted = dict.fromkeys(topic.subscribers)
+        for holders in tree.match(topic.id):
+            wanted.update(dict.fromkeys(node for node in holders if node != topic.source))
+        topics.append(msgspec.structs.replace(topic, subscribers=tuple(wanted)))
+    return msgspec.structs.replace(instance, topics=tuple(topics))
 
 
 class _Strict(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -108,8 +164,8 @@ def understood(raw: dict[str, Any]) -> Instance:
         unmet_cost=document.unmet_cost,
         n_max=_from_document("n_max", document.n_max),
     )
-    wishes = [Subscription(node=wish.node, filter=wish.filter) for wish in document.subscriptions]
-    return checked(expanded(instance, wishes) if wishes else instance)
+    wanted = [Subscription(node=one.node, filter=one.filter) for one in document.subscriptions]
+    return checked(expanded(instance, wanted) if wanted else instance)
 
 
 def write(instance: Instance, path: Path) -> None:

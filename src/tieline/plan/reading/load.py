@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from tieline.plan.flaws import Flawed
-from tieline.plan.generate.dress import Clothes, dressed
+from tieline.plan.generate.clients import Population, populated
 from tieline.plan.generate.network import Network
 from tieline.plan.instance import Instance
-from tieline.plan.reading import document, graphml, sndlib
-from tieline.plan.reading.topologies import topology
+from tieline.plan.reading import document, sndlib
+from tieline.plan.reading.networks import read_graphml, topology
 
 #: Before the name of a topology, where a file is expected.
 TOPOLOGY = "topohub:"
@@ -43,7 +43,7 @@ def bare_network(name: str) -> Network | None:
     if name.startswith(TOPOLOGY):
         return topology(name.removeprefix(TOPOLOGY))
     if Path(name).suffix == ".graphml":
-        return graphml.read(Path(name))
+        return read_graphml(Path(name))
     return None
 
 
@@ -55,7 +55,7 @@ def _dressed(bare: Network, topics: int | None, requests: int | None, seed: int,
     requests = 3 * topics if requests is None else requests
     publishers = max(1, min(topics, brokers))
     subscribers = max(3, brokers)
-    clothes = Clothes(
+    population = Population(
         publishers=publishers,
         subscribers=subscribers,
         topics=topics,
@@ -64,6 +64,6 @@ def _dressed(bare: Network, topics: int | None, requests: int | None, seed: int,
         tightness=tightness,
     )
     try:
-        return dressed(bare, clothes, np.random.default_rng(seed))
+        return populated(bare, population, np.random.default_rng(seed))
     except ValueError as error:
         raise Flawed(f"{bare.name}: {error}") from error

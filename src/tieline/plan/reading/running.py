@@ -4,7 +4,7 @@ Theory of operation
 -------------------
 A topic's source is where it is published, and whoever subscribes to it anywhere wants it, so filters are expanded
 against the topics of all brokers together.  Clients are nodes, each linked to its broker, because the cost of a link is
-paid once for every subscriber; or, if one wishes, each broker stands for its clients, publishes what they publish and
+paid once for every subscriber; or, if one likes, each broker stands for its clients, publishes what they publish and
 wants each topic once.  A client that several brokers know, or that is called like a broker, gets ``@BROKER`` behind its
 name.  A group that shares its messages takes each of them once at its broker, as one subscriber does.
 """
@@ -21,7 +21,7 @@ from tieline.core.figures.demand import Flow, Subscribed
 from tieline.plan.flaws import Flawed, checked
 from tieline.plan.instance import Instance, Link, Node, Role, Topic
 from tieline.plan.reading.backbone import Backbone
-from tieline.plan.reading.wildcards import Subscription, expanded
+from tieline.plan.reading.document import Subscription, expanded
 
 Unit = Literal["bytes", "messages"]
 Party = Literal["client", "broker"]
@@ -56,7 +56,7 @@ def observed(
     topics = _topics(surveys, ids, unit)
     if not topics:
         raise Flawed(f"nothing was published at {', '.join(survey.broker for survey in surveys)} in that time")
-    wishes = dict.fromkeys(
+    subscriptions = dict.fromkeys(
         Subscription(node=ids.get((survey.broker, _subscriber(one)), survey.broker), filter=one.filter)
         for survey in surveys
         for one in survey.subscriptions
@@ -66,7 +66,7 @@ def observed(
     wanted = tuple(
         # in an order of their own, so that two instances of one network can be compared
         msgspec.structs.replace(topic, subscribers=tuple(sorted(topic.subscribers)))
-        for topic in expanded(bare, list(wishes)).topics
+        for topic in expanded(bare, list(subscriptions)).topics
         if topic.subscribers
     )
     roles = _roles(wanted)

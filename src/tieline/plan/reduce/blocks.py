@@ -19,8 +19,7 @@ from functools import cached_property
 import msgspec
 
 from tieline.extras import needs
-from tieline.plan.instance import UNLIMITED, Instance, Link, Node, Role, Topic
-from tieline.plan.objective import dearest_plan, unmet_price, weight
+from tieline.plan.instance import UNLIMITED, Instance, Link, Node, Role, Topic, dearest_plan, unmet_price, weight
 from tieline.plan.plan import Plan
 from tieline.plan.routes import Hop, Route
 

@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from tieline.plan.instance import UNLIMITED, Instance, Link, Node, Role, Topic
-from tieline.plan.objective import request_price
+from tieline.plan.instance import UNLIMITED, Instance, Link, Node, Role, Topic, request_price
 from tieline.plan.reduce.reduction import Reduction, request_weight, unchanged
 from tieline.plan.routes import Hop, Route
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tieline.plan.instance import Instance
-from tieline.plan.objective import request_price, unmet_price
+from tieline.plan.instance import Instance, request_price, unmet_price
 from tieline.plan.routes import Route
 
 Lift = Callable[[Sequence[Route]], tuple[Route, ...]]

@@ -1,4 +1,4 @@
-"""Solving what reductions leave: every part of it is planned, and all that is said about it is lifted."""
+"""Every exact reduction that applies, one after the other."""
 
 from __future__ import annotations
 
@@ -10,20 +10,36 @@ from typing import Final, TypeAlias
 from tieline.plan.certify import certified_routes
 from tieline.plan.instance import Instance
 from tieline.plan.plan import Plan
-from tieline.plan.reduce.all import reduced
 from tieline.plan.reduce.blocks import Blocks, blocks
-from tieline.plan.reduce.reduction import Reduction
+from tieline.plan.reduce.chains import without_chains
+from tieline.plan.reduce.pendant import without_pendants
+from tieline.plan.reduce.reduction import Reduction, chained, unchanged
 from tieline.plan.routes import Route
 from tieline.plan.search.progress import Listener, Progress
 
-#: Plans an instance in so many seconds (None: as long as it takes) and tells a listener how far it is.
-Solve: TypeAlias = Callable[[Instance, float | None, Listener | None], Plan]
-
+#: What leaves more than this share of an instance saves less than the way back costs.
+_WORTHWHILE: Final = 0.95
 #: Blocks are planned one by one if none has more than this share of the links that leave a choice.
 _LARGEST: Final = 0.8
 
 
-def solved(
+def reduced(instance: Instance) -> Reduction:
+    """The instance without pendant trees and chains; blocks are a matter of the solver."""
+    pendants = without_pendants(instance)
+    found = chained(pendants, without_chains(pendants.instance))
+    # clients at the end of a link of their own are drawn in as well, which alone saves nothing
+    return found if _size(found.instance) <= _WORTHWHILE * _size(instance) else unchanged(instance)
+
+
+def _size(instance: Instance) -> int:
+    return len(instance.nodes) + len(instance.links) + instance.request_count
+
+
+#: Plans an instance in so many seconds (None: as long as it takes) and tells a listener how far it is.
+Solve: TypeAlias = Callable[[Instance, float | None, Listener | None], Plan]
+
+
+def solve_reduced(
     instance: Instance,
     solve: Solve,
     *,

@@ -13,13 +13,12 @@ from numpy.random import default_rng
 from tieline.extras import is_installed
 from tieline.plan.arrays import Arrays, Flags, Ints
 from tieline.plan.arrays import arrays as as_arrays
-from tieline.plan.bounds.shortest import distances
 from tieline.plan.instance import Instance
-from tieline.plan.loops.anneal import remember
-from tieline.plan.loops.values import Net, Search, State
-from tieline.plan.loops.ways import leave, restore, way_cost
+from tieline.plan.kernels.memory import SearchMemory, remember
+from tieline.plan.kernels.network import Net
+from tieline.plan.kernels.shortest import distances
+from tieline.plan.kernels.state import State, leave, restore, trees_of, way_cost
 from tieline.plan.routes import Route, routes, trees
-from tieline.plan.search.state import trees_of
 
 #: A program has at most so many topics and pairs of a topic and an arc.
 _TOPICS = 6
@@ -42,9 +41,9 @@ class Polisher:
         #: Limits on connections tie all topics together: what the others leave is then no instance.
         self.is_useful = not net.counts_connections and arrays.topics > 1 and _has_highs()
 
-    def polish(self, memory: Search, seconds: float | None) -> bool:
+    def polish(self, memory: SearchMemory, seconds: float | None) -> bool:
         """Solve one group; whether that made the plan better.  The best plan must stand."""
-        from tieline.plan.models.solve import solve
+        from tieline.plan.models.solve import solve_model
 
         topics = self._group()
         if len(topics) < 2:
@@ -54,7 +53,7 @@ class Polisher:
         own = {self.arrays.instance.topics[topic].key for topic in topics}
         present = [route for route in routes(self.arrays, trees_of(self.arrays, self.state)) if _key(route) in own]
         limit = None if seconds is None else min(seconds, _SECONDS)
-        plan = solve(
+        plan = solve_model(
             small, model="f1", seconds=limit, start=trees(small, present), seed=int(self._random.integers(1 << 30))
         )
         before = self._value(topics)
@@ -136,7 +135,7 @@ class Polisher:
                 total += way_cost(self.net, self.state, request) if served else float(self.arrays.price[topic])
         return total
 
-    def _replace(self, topics: list[int], found: tuple[Route, ...], memory: Search) -> None:
+    def _replace(self, topics: list[int], found: tuple[Route, ...], memory: SearchMemory) -> None:
         """Let the group's topics take the routes found."""
         arrays = self.arrays
         new = trees(arrays, found)

@@ -13,7 +13,7 @@ from tieline.plan.plan import gap
 class Progress:
     """How far a search is: the best plan, and what no plan can beat."""
 
-    #: What it is about: prepare, begin, negotiate, search, polish, assemble, or the name of a method.
+    #: What it is about: prepare, begin, negotiate, search, polish, choose, or the name of a method.
     doing: str
     seconds: float
     objective: float

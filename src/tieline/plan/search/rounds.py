@@ -2,11 +2,11 @@
 
 A search of a small, tight instance soon stands in a place that it cannot leave: many topics would have to change at
 once.  Their trees, though, have mostly been seen by then, in this search or in another one, or come up by chance; what
-is missing is the combination.  So every round begins anew, adds what it sees to one nursery, and then chooses from it,
+is missing is the combination.  So every round begins anew, adds what it sees to one pool, and then chooses from it,
 by turns from the best plan on and from its own.
 
 A search that leaves somebody unmet may have missed that everybody fits: then requests push each other about
-(:mod:`tieline.plan.loops.eject`), and if more are served after that, the search goes on from there.
+(:mod:`tieline.plan.kernels.eject`), and if more are served after that, the search goes on from there.
 """
 
 from __future__ import annotations
@@ -21,28 +21,27 @@ from typing import Final
 import numpy as np
 
 from tieline.plan.arrays import Arrays, Ints
-from tieline.plan.loops.assemble import assemble, board
-from tieline.plan.loops.chance import seeded
-from tieline.plan.loops.eject import eject
-from tieline.plan.loops.graft import graft
-from tieline.plan.loops.scatter import scatter
-from tieline.plan.loops.values import desk, net
+from tieline.plan.kernels.chance import seeded
+from tieline.plan.kernels.eject import eject
+from tieline.plan.kernels.network import net
+from tieline.plan.kernels.random_trees import reroute_some, route_each_alone
+from tieline.plan.kernels.state import empty_state, overwrite, state_of, trees_of
+from tieline.plan.kernels.tree_choice import choose_trees, empty_placement
+from tieline.plan.kernels.ways import scratch
 from tieline.plan.plan import gap
 from tieline.plan.routes import Trees
-from tieline.plan.search.beside import has_threads
 from tieline.plan.search.budget import Budget
-from tieline.plan.search.dual import Dual
-from tieline.plan.search.nursery import Nursery
+from tieline.plan.search.dual import Dual, has_threads
+from tieline.plan.search.neighbourhood import Found, Searcher, rate_scale
 from tieline.plan.search.progress import Listener, Progress
-from tieline.plan.search.search import Found, Searcher, rate_scale
-from tieline.plan.search.state import empty_state, overwrite, state_of, trees_of
+from tieline.plan.search.tree_pool import TreePool
 
 #: Iterations of each search, requests that are taken off together there, sets of trees by chance, sets of trees for
 #: the room in the best plan, topics that leave it for that, and moves among trees.
 _ITERATIONS: Final = 800
 _LARGEST: Final = 28
-_SCATTERED: Final = 20
-_GRAFTED: Final = 50
+_LONE_SETS: Final = 20
+_FITTING_SETS: Final = 50
 _LEAVING: Final = 10
 _MOVES: Final = 20_000
 #: Steps in which requests push each other about, what the weight of one costs there and how strong chance is, in mean
@@ -141,11 +140,11 @@ class Rounds:
         self.stop = stop
         self.began = time.perf_counter()
         self.net = net(arrays)
-        self.desk = desk(arrays)
+        self.scratch = scratch(arrays)
         self.dual = Dual(arrays, self.net)
-        self.nursery = Nursery(arrays, self.net)
+        self.pool = TreePool(arrays, self.net)
         #: Where trees by chance stand; they need not fit together.
-        self.scattered = empty_state(arrays, self.net)
+        self.drawn = empty_state(arrays, self.net)
         # where links cost nothing there is no temperature either, but it must not be zero
         self.mean = max(1e-9, float(arrays.cost.mean())) if arrays.links else 1.0
         self.chance = seeded(seed)
@@ -165,14 +164,14 @@ class Rounds:
             self.round()
 
     def round(self) -> None:
-        """Search, scatter, assemble."""
+        """Search, draw more trees by chance, and choose among all that were seen."""
         before = self.value
         self._search()
         # limits on connections tie topics together in a way that a choice of trees does not see
         if self.arrays.topics and self.arrays.links and not self.net.counts_connections and not self._is_stopped():
-            self._scatter()
-            self._graft()
-            self._assemble(self.own if self.done % 2 else self.best)
+            self._add_lone_trees()
+            self._add_fitting_trees()
+            self._choose_trees(self.own if self.done % 2 else self.best)
         self.idle = 0 if self.value < before else self.idle + 1
         self.done += 1
 
@@ -185,7 +184,7 @@ class Rounds:
     def found(self) -> Found:
         """The best plan so far."""
         return Found(
-            trees=self.nursery.trees(self.best),
+            trees=self.pool.trees(self.best),
             bound=self.bound,
             prices=self.dual.insight().prices,
             iterations=self.iterations,
@@ -198,7 +197,7 @@ class Rounds:
         if searcher.state.served.all() or self._is_stopped():
             return
         push, noise = _PUSH * self.mean, _NOISE * self.mean
-        if eject(self.net, searcher.state, self.desk, self.chance, _PUSHES, push, noise):
+        if eject(self.net, searcher.state, self.scratch, self.chance, _PUSHES, push, noise):
             self._searched(_MENDING, trees_of(self.arrays, searcher.state))
 
     def _searched(self, iterations: int, start: Trees | None) -> Searcher:
@@ -214,42 +213,42 @@ class Rounds:
             polishes=False,
             largest=_LARGEST,
             dual=self.dual,
-            seen=self.nursery.add,
+            seen=self.pool.add,
         )
         found = searcher.run()
         self.iterations += found.iterations
         self.bound = found.bound
-        self.own = self.nursery.add(searcher.state)
+        self.own = self.pool.add(searcher.state)
         if searcher.best < self.value:
             self.best, self.value = self.own, searcher.best
         return searcher
 
-    def _scatter(self) -> None:
+    def _add_lone_trees(self) -> None:
         """Trees by chance around the prices."""
         worth = self.dual.insight().prices
         surcharge = _SURCHARGE * rate_scale(self.arrays)
-        for _ in range(_SCATTERED):
-            scatter(self.net, self.scattered, self.desk, self.chance, worth, surcharge)
-            self.nursery.add(self.scattered)
+        for _ in range(_LONE_SETS):
+            route_each_alone(self.net, self.drawn, self.scratch, self.chance, worth, surcharge)
+            self.pool.add(self.drawn)
 
-    def _graft(self) -> None:
+    def _add_fitting_trees(self) -> None:
         """Trees for the room that others leave in the best plan."""
-        plan = state_of(self.arrays, self.net, self.nursery.trees(self.best))
-        for number in range(_GRAFTED):
-            overwrite(self.scattered, plan)
+        plan = state_of(self.arrays, self.net, self.pool.trees(self.best))
+        for number in range(_FITTING_SETS):
+            overwrite(self.drawn, plan)
             size = 2 + number % (_LEAVING - 1)
-            graft(self.net, self.scattered, self.desk, self.chance, size, _NOISE * self.mean)
-            self.nursery.add(self.scattered)
+            reroute_some(self.net, self.drawn, self.scratch, self.chance, size, _NOISE * self.mean)
+            self.pool.add(self.drawn)
 
-    def _assemble(self, start: Ints) -> None:
+    def _choose_trees(self, start: Ints) -> None:
         """A better choice among all trees, from a plan on."""
-        stock, numbers = self.nursery.stock(self.dual.insight().prices)
+        candidates, numbers = self.pool.candidates(self.dual.insight().prices)
         place = np.empty(len(numbers), np.int64)
         place[numbers] = np.arange(len(numbers))
         chosen = place[start]
         best = chosen.copy()
         hot, cool = _HOT * self.mean, _COOL * self.mean
-        value = assemble(stock, board(stock), chosen, best, self.chance, _MOVES, hot, cool)
+        value = choose_trees(candidates, empty_placement(candidates), chosen, best, self.chance, _MOVES, hot, cool)
         if value < self.value:
             self.best, self.value = numbers[best], value
             self._tell()
@@ -264,7 +263,7 @@ class Rounds:
 
     def _tell(self) -> None:
         if self.listener is not None:
-            unmet = int((~self.nursery.trees(self.best).served).sum())
+            unmet = int((~self.pool.trees(self.best).served).sum())
             self.listener(
-                Progress(doing="assemble", seconds=self._elapsed, objective=self.value, unmet=unmet, bound=self.bound)
+                Progress(doing="choose", seconds=self._elapsed, objective=self.value, unmet=unmet, bound=self.bound)
             )

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def warm() -> None:
     """Compile or load every loop of the search, once per process, by planning a network of a few nodes."""
     from tieline.plan.arrays import arrays
+    from tieline.plan.search.neighbourhood import search
     from tieline.plan.search.rounds import in_rounds
-    from tieline.plan.search.search import search
 
     instance = arrays(few_nodes())
     search(instance, iterations=20)

@@ -1,1 +1,0 @@
-"""The hot loops of the search, in the part of Python that numba compiles; without numba they run as they are."""

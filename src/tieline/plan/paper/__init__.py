@@ -1,1 +1,0 @@
-"""The paper's own heuristics, kept for comparison with ours."""
