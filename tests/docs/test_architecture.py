@@ -68,8 +68,8 @@ def test_what_is_counted(tmp_path: Path) -> None:
         tmp_path,
         {
             "__init__.py": "",
-            "one.py": f"from tieline import two\n{shared}x: Any = 1  # noqa: S101\n",
-            "two.py": f"from tieline import one\n{shared}{many}y = 2  # type: ignore[x]\n",
+            "one.py": f"from tieline import two\n{shared}x: Any = 1  # noqa: S101, SLF001  it is so\n",
+            "two.py": f"from tieline import one\n{shared}{many}y = 2  # type: ignore[x]\nz = 3  # noqa: X1 - ours\n",
             "kernels/__init__.py": "",
             "kernels/loop.py": long,
             "long.py": long,
@@ -78,17 +78,17 @@ def test_what_is_counted(tmp_path: Path) -> None:
     shape = measure(root)
     assert {str(path): size for path, size in shape.sizes.items()} == {
         "tieline/one.py": 8,
-        "tieline/two.py": 10,
+        "tieline/two.py": 11,
         "tieline/kernels/loop.py": 82,
         "tieline/long.py": 82,
     }
     assert shape.long_functions == ["tieline/long.py:1 long (81)"]
     assert shape.crowded_functions == ["tieline/two.py:8 many"]
     assert shape.short_docstrings == ["tieline/two.py:8 many"]
-    assert (shape.any_count, shape.noqa_count, shape.ignore_count) == (1, 1, 1)
+    assert (shape.any_count, shape.switched_off, shape.without_reason) == (1, 3, ["tieline/two.py:10"])
     assert shape.module_cycles == [["tieline.one", "tieline.two"]]
     assert shape.package_cycles == {"tieline": [["one", "two"]]}
     assert ("tieline/one.py:2", "tieline/two.py:2") in shape.repetitions
     text = "\n".join(shape.lines())
-    assert "4 source files, 182 lines" in text
+    assert "4 source files, 183 lines" in text
     assert "tieline.one <-> tieline.two" in text
