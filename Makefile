@@ -15,7 +15,7 @@ COMPILED_TESTS := $(addprefix tests/,clause core interop match net robust sched 
 PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup
 SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 
-.PHONY: help shape install compile uncompile demo test test-core test-compiled test-cluster explore check format bench docs spec fuzz lock peers clean
+.PHONY: help shape install compile uncompile demo test test-core test-compiled test-cluster explore check format bench docs spec fuzz attack lock peers clean
 
 help: ## print this list
 	@printf '\n  \033[1mTieline\033[0m: make …\n\n'
@@ -86,6 +86,9 @@ shape: $(STAMP) ## sizes, cycles and repetitions of the source, as numbers
 
 fuzz: $(STAMP) ## feed the decoder bytes that nobody meant
 	@for target in fuzz_wire fuzz_broker fuzz_where; do $(BIN)/python -m fuzz.$$target $(ARGS); done
+
+attack: $(STAMP) ## ten minutes of attacks on a broker, and what honest clients notice; ARGS="--seconds 60" for less
+	@$(BIN)/python -m tests.robust.attack $(ARGS)
 
 lock: ## pin every dependency again, with hashes
 	@test -x .lock/bin/pip-compile || { $(PYTHON) -m venv .lock && .lock/bin/pip install --quiet "pip-tools>=7.4"; }

@@ -1,0 +1,43 @@
+"""Every kind of attack by its name; ``make attack`` runs them all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Final
+
+from tests.robust.attack.kinds import arrivals, floods, subscriptions, websocket
+from tests.robust.attack.site import Doors
+
+#: Attacks the broker at these doors with so many connections until a time of the monotonic clock.
+Kind = Callable[[Doors, int, float], None]
+
+KINDS: Final[dict[str, Kind]] = {
+    kind.__name__.replace("_", "-"): kind
+    for kind in (
+        subscriptions.conditions_times_filters,
+        subscriptions.long_conditions_times_filters,
+        subscriptions.filters_times_rules,
+        subscriptions.sleepers_and_new_topics,
+        subscriptions.conditions_before_the_first_message,
+        floods.pubacks,
+        floods.answers_with_a_reason,
+        floods.pings,
+        floods.new_topics,
+        floods.subscribe_and_leave,
+        floods.retained_flood,
+        floods.never_acknowledged,
+        websocket.empty_frames,
+        websocket.unread_pongs,
+        websocket.tiny_fragments,
+        arrivals.tls_hellos,
+        arrivals.wrong_passwords,
+        arrivals.come_and_go,
+    )
+}
+
+
+def attack(name: str, doors: Doors, connections: int, until: float) -> None:
+    """Attack from a process of its own; the honest clients and the broker come first on a machine that all share."""
+    os.nice(10)
+    KINDS[name](doors, connections, until)

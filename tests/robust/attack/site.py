@@ -1,0 +1,99 @@
+"""The broker under attack: ``tieline serve`` in a process of its own, with the doors and rules that are attacked."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.kits.certificates import issue
+from tests.kits.patience import PATIENCE_S
+from tests.net.auth.users import write_users
+
+_PAGE: Final = os.sysconf("SC_PAGE_SIZE")
+#: Rules in front of those that let everybody do everything: each is looked at for each filter.
+RULES: Final = 100
+#: The user with a password; everybody else is nobody.
+USER: Final = ("operator", "right")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doors:
+    """Where the broker listens."""
+
+    tcp: str
+    ws: str
+    tls: str
+
+
+class Site:
+    """A running broker."""
+
+    def __init__(self, process: subprocess.Popen[str], doors: Doors, log: Path) -> None:
+        self._process = process
+        self._log = log
+        self.doors = doors
+
+    @property
+    def resident_bytes(self) -> int:
+        """What the process holds in memory now; 0 if it has ended."""
+        try:
+            return int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1]) * _PAGE
+        except FileNotFoundError:
+            return 0
+
+    @property
+    def trouble(self) -> str:
+        """What the broker should never say of itself; empty if all is well."""
+        if self._process.poll() is not None:
+            return f"the broker ended with code {self._process.returncode}"
+        lines = [line for line in self._log.read_text(errors="replace").splitlines() if "internal error" in line]
+        return lines[0] if lines else ""
+
+
+def _configuration(folder: Path, *, is_ruled: bool) -> str:
+    made = issue(folder)
+    users = write_users(folder / "users", **{USER[0]: USER[1]})
+    lines = [
+        '[auth]\nanonymous = "loopback"',
+        f'password_file = "{users}"',
+        '[[listener]]\nurl = "tcp://127.0.0.1:0"',
+        '[[listener]]\nurl = "ws://127.0.0.1:0"',
+        f'[[listener]]\nurl = "tls://127.0.0.1:0"\ncertificate = "{made.certificate}"\nkey = "{made.key}"',
+    ]
+    if is_ruled:
+        lines += [f'[[rule]]\ndeny = ["read", "write"]\nfilter = "own/{n}/%c/+/secret/%u"' for n in range(RULES)]
+        lines.append('[[rule]]\nallow = "all"\nfilter = "#"')
+        lines.append('[[rule]]\nallow = "all"\nfilter = "$honest/#"')
+    return "\n".join(lines)
+
+
+@contextmanager
+def serving(folder: Path, *, is_ruled: bool) -> Iterator[Site]:
+    """A broker on free ports of this machine, with the default limits; with ``is_ruled`` there are rules for topics."""
+    config, log = folder / "tieline.toml", folder / "log"
+    config.write_text(_configuration(folder, is_ruled=is_ruled))
+    with log.open("w") as errors:
+        command = [sys.executable, "-m", "tieline", "serve", "--config", str(config)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
+    try:
+        assert process.stdout is not None
+        ready = process.stdout.readline()
+        assert " ready: " in ready, log.read_text()
+        urls = {url.split(":", 1)[0]: url for url in ready.replace(",", " ").split() if "://" in url}
+        yield Site(process, Doors(tcp=urls["tcp"], ws=urls["ws"], tls=urls["tls"]), log)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
