@@ -22,6 +22,10 @@ class Ruled:
     def is_open(self) -> bool:
         return self.rules.is_open
 
+    @property
+    def effort(self) -> int:
+        return self.rules.effort
+
     def connect(self, login: Login) -> Verdict:
         return Allowed("its word", user=login.username)
 

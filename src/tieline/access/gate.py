@@ -84,6 +84,11 @@ class Gate:
         """There are no rules for topics."""
         return self.rules.is_open
 
+    @property
+    def effort(self) -> int:
+        """Every rule may have to be compared."""
+        return self.rules.effort
+
     def connect(self, login: Login) -> Verdict:
         """Let in whom something vouches for, and nobody else except where that is configured."""
         self._token += 1

@@ -80,7 +80,7 @@ class Broker:
         self._aside = aside
         self.account = Account()
         self.timers = Timers()
-        self.work = Work()
+        self.work = Work(self.timers)
         self.allowances = Allowances(settings)
         self._make_routing(settings)
         self._make_durable(settings, store or Memory(), now)
@@ -142,7 +142,7 @@ class Broker:
         changed = self.delivery.changed
         self.replays = Replays(self.retained, self.routes, self.content, changed, journal, account, self.timers)
         self.window = Window(journal)
-        self.holds = Holds(changed, self.timers, account, settings.mqtt.pause_max_s)
+        self.holds = Holds(changed, self.timers, self.work, account, settings.mqtt.pause_max_s)
         self.writer = Writer(
             self.delivery,
             self.order,
@@ -164,7 +164,7 @@ class Broker:
         #: QoS 2 messages that are routed when they are permanent.
         self.taken_over = TakenOver(routes, retained, delivery, journal, timers, self.work, promises=promises)
         self.wills = Wills(routes, priorities, arrivals, retained, delivery, journal, timers, account)
-        self.questions = Questions(access, routes, holds, settings.limits.topic_levels)
+        self.questions = Questions(access, routes, holds, self.work, settings.limits.topic_levels)
         self._sessions = Sessions(
             settings,
             routes,

@@ -8,7 +8,7 @@ subscriptions, waiting messages, packet ids.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from enum import StrEnum
 from typing import Final, Protocol
 
@@ -35,6 +35,10 @@ NEVER: Final = 0xFFFF_FFFF
 OPENED: Final = State.OPENED
 CONNECTED: Final = State.CONNECTED
 CLOSING: Final = State.CLOSING
+
+
+#: The handling of one packet in portions: what it yields at, it goes on from, and it is sent the time.
+Portions = Generator[None, float, None]
 
 
 class Again(Exception):
@@ -104,6 +108,7 @@ class Connection:
         "told_hold",
         "told_refusal",
         "unacknowledged",
+        "unfinished",
         "urgent_at",
         "verdicts",
         "version",
@@ -140,6 +145,8 @@ class Connection:
         #: Why reading is suspended; None while it is not.
         self.hold: Hold | None = None
         self.hold_timer: Timer | None = None
+        #: A packet that is handled in portions, while others have their turn; it goes on before anything behind it.
+        self.unfinished: Portions | None = None
         #: The receiver that has no room for what it sent.
         self.waits_for: Receiver | None = None
         #: When the log was last told of a hold, and of a refusal.

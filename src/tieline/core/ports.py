@@ -107,6 +107,15 @@ class Explains(Protocol):
         """What :meth:`Judge.may` says, and by which rule."""
 
 
+@runtime_checkable
+class Weighed(Protocol):
+    """What an Access may offer in addition: how much work its answers are."""
+
+    @property
+    def effort(self) -> int:
+        """What one question about a topic or filter costs at most, in the units of :mod:`tieline.core.work`."""
+
+
 class Everyone:
     """Allows everything to everybody: the access control of a broker that was given none."""
 

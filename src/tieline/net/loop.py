@@ -147,7 +147,8 @@ class Loop:
         watched = self._watched
         broker = self.broker
         account = broker.account
-        is_alone = len(ready) == 1
+        broker.work.busy = len(ready)
+        is_alone = broker.work.busy == 1
         if broker.serves_by_level and not is_alone:
             ready.sort(key=self._turn_of)
         flush_at = account.bytes_in + FLUSH_AFTER

@@ -68,6 +68,18 @@ MAX_UNREAD: Final = 65_536
 #: Longer packets are handled one by one: what a run of them saves is little beside the copies that are made where a
 #: write has no room for all of it, one for each receiver.
 LONG_PACKET: Final = 8_192
+#: What a packet that is decoded counts towards the work of a turn, beside what its handler finds to do; how many of its
+#: bytes count for one unit more; and what the packets of the short ways count.
+WORK_PER_PACKET: Final = 40
+BYTES_PER_WORK: Final = 32
+WORK_PER_ASSURED: Final = 30
+WORK_PER_PUBACK: Final = 10
+#: Messages of one topic that count for one unit, and what each change of topic counts.
+SAME_PER_WORK: Final = 8
+WORK_PER_KIND: Final = 10
+#: Most PUBACKs, and most changes of topic, that are handled without looking at the work that was done.
+MOST_PUBACKS: Final = 200
+MOST_KINDS: Final = 500
 #: SUBSCRIBE and UNSUBSCRIBE above this are refused: each filter costs, and one packet must not stop the broker.
 #: One filter of the greatest legal length fits, with properties.
 MAX_FILTER_BYTES: Final = 65_535 + 1_024
@@ -188,7 +200,7 @@ class Chunks:
                 pos = missing
             else:
                 data = partial.take(data)
-        if pos < len(data):
+        if pos < len(data) or conn.unfinished is not None:
             self._parse(conn, data, pos, now)
 
     def _parse(self, conn: Connection, data: bytes, pos: int, now: float) -> None:
@@ -222,6 +234,8 @@ class Chunks:
         work = self._work
         enough = work.enough()
         has_shortcuts = not conn.has_header
+        if conn.unfinished is not None and not self._go_on(conn, now):
+            return pos
         try:
             while pos < size:
                 if work.done > enough:
@@ -289,7 +303,7 @@ class Chunks:
                 if route is None or self._work.done > enough:
                     break
             is_long = end - pos > LONG_PACKET
-            if route is run.route and run.is_mixing and not is_long:
+            if route is run.route and run.is_mixing and not is_long and run.kinds < MOST_KINDS:
                 run.kinds += 1
                 if topic != run.topic:
                     run.topic = topic
@@ -348,6 +362,7 @@ class Chunks:
         """Packets that were found to go together go on their way."""
         route, conn, now = run.route, run.conn, run.now
         assert route is not None
+        self._work.did(run.kinds * WORK_PER_KIND + run.messages // SAME_PER_WORK)
         run.route = None
         priorities = self._priorities
         level = taxon = route.level
@@ -430,17 +445,20 @@ class Chunks:
             self._dispatch(now)  # what came first is asked about first
         self._publishing.accept(conn, message, route, packet_id, now)
         self._account.arrived(1, level)
+        self._work.did(WORK_PER_ASSURED)
         return end
 
     def _take_puback(self, conn: Connection, session: Session, data: bytes, pos: int) -> int:
         """Handle PUBACKs without a reason; where the first packet begins that is not one for this way."""
-        size = len(data)
+        size = min(len(data), pos + 4 * MOST_PUBACKS)
         before = pos
         while data.startswith(b"\x40\x02", pos) and pos + 4 <= size:
             if not self._acknowledging.acknowledge(session, conn, data[pos + 2] << 8 | data[pos + 3]):
                 break
             pos += 4
-        self._account.packets_in += (pos - before) >> 2
+        acknowledged = (pos - before) >> 2
+        self._account.packets_in += acknowledged
+        self._work.did(acknowledged * WORK_PER_PUBACK)
         return pos
 
     # -- the general way
@@ -457,6 +475,7 @@ class Chunks:
             text = f"a SUBSCRIBE or UNSUBSCRIBE of {end - start} bytes; {MAX_FILTER_BYTES} are allowed"
             raise Violation(text, "4.13", Reason.QUOTA_EXCEEDED)
         packet = decode(first, data[start + extra : end + extra], conn.version)
+        self._work.did(WORK_PER_PACKET + (end - start) // BYTES_PER_WORK)
         if self._pending:
             # a message of the same flow may be among them, or this packet changes who their receivers are
             self._dispatch(now)
@@ -469,9 +488,31 @@ class Chunks:
                 self._connecting.claim_node_level(conn, level_of(data[start]), now)
             self._handlers.get(packet.__class__, _not_for_servers)(conn, packet, now)
             self._account.packets_in += 1
+            if conn.unfinished is not None:
+                self._go_on(conn, now)
+                return end + extra
         if conn.verdicts:
             conn.verdicts.clear()
         return end + extra
+
+    def _go_on(self, conn: Connection, now: float) -> bool:
+        """Handle the next portion of a packet; whether it was the last.  The connection is held while it was not."""
+        unfinished = conn.unfinished
+        assert unfinished is not None
+        try:
+            unfinished.send(now)
+        except StopIteration:
+            conn.unfinished = None
+        except Exception:
+            conn.unfinished = None
+            raise
+        else:
+            if not _is_held(conn):
+                self._holds.postpone(conn)
+            return False
+        if conn.verdicts:
+            conn.verdicts.clear()
+        return True
 
 
 def _is_held(conn: Connection) -> bool:

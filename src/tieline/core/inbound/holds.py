@@ -13,16 +13,28 @@ from tieline.core.account import Account, Event
 from tieline.core.client import CLOSING, CONNECTED, Changed, Connection, Hold
 from tieline.core.receiver import Receiver
 from tieline.core.timers import Timers
+from tieline.core.work import Work
 
 
 class Holds:
     """Suspends and resumes connections; nothing else sets ``conn.hold``."""
 
-    __slots__ = ("_account", "_behind", "_changed", "_timers", "_waiting", "on_overdue", "parse", "pause_max_s")
+    __slots__ = (
+        "_account",
+        "_behind",
+        "_changed",
+        "_timers",
+        "_waiting",
+        "_work",
+        "on_overdue",
+        "parse",
+        "pause_max_s",
+    )
 
-    def __init__(self, changed: Changed, timers: Timers, account: Account, pause_max_s: float) -> None:
+    def __init__(self, changed: Changed, timers: Timers, work: Work, account: Account, pause_max_s: float) -> None:
         self._changed = changed
         self._timers = timers
+        self._work = work
         self._account = account
         #: How long a connection may be held by others before it is given up.
         self.pause_max_s = pause_max_s
@@ -62,8 +74,12 @@ class Holds:
     def postpone(self, conn: Connection) -> None:
         """Go on with a connection after the others have had their turn."""
         conn.hold = Hold.TURN
-        self._timers.soon(lambda due: self.resume(conn, due))
+        self._work.later(lambda due: self._resume_in_turn(conn, due))
         self._changed.mark(conn)
+
+    def _resume_in_turn(self, conn: Connection, now: float) -> None:
+        if conn.hold is Hold.TURN:
+            self.resume(conn, now)
 
     def wait_for_store(self, conn: Connection, now: float) -> None:
         """Stop reading from a connection until the store has caught up."""
@@ -94,7 +110,7 @@ class Holds:
         if conn.hold is None or conn.state is CLOSING:
             return
         data, deadline = conn.release()
-        if data:
+        if data or conn.unfinished is not None:
             self.parse(conn, data, now)
         if conn.hold_timer is not None and len(conn.partial) == len(data):
             # held again, without any progress: the first deadline stands
@@ -141,7 +157,7 @@ class Holds:
     def forget(self, conn: Connection) -> None:
         """A connection ends: it waits for nothing any more."""
         self._timers.cancel(conn.hold_timer)
-        conn.hold_timer = None
+        conn.hold_timer = conn.unfinished = None
         receiver, conn.waits_for = conn.waits_for, None
         if receiver is not None:
             self._waiting[receiver].remove(conn)

@@ -6,20 +6,26 @@ from collections.abc import Iterable
 
 from tieline.core.client import CLOSING, Again, Connection, Hold
 from tieline.core.inbound.holds import Holds
-from tieline.core.ports import Access, Allowed, Judge, Login, Pending, Refused, Verdict
+from tieline.core.ports import Access, Allowed, Judge, Login, Pending, Refused, Verdict, Weighed
 from tieline.core.routing.routes import RESERVED, Routes
+from tieline.core.work import Work
 
 
 class Questions:
     """Asks on behalf of connections, and holds those whose answers are pending."""
 
-    __slots__ = ("_holds", "_max_topic_levels", "_pending", "_routes", "access")
+    __slots__ = ("_effort", "_holds", "_max_topic_levels", "_pending", "_routes", "_work", "access", "judgement")
 
-    def __init__(self, access: Access, routes: Routes, holds: Holds, max_topic_levels: int) -> None:
+    def __init__(self, access: Access, routes: Routes, holds: Holds, work: Work, max_topic_levels: int) -> None:
         self.access = access
         self._routes = routes
         self._holds = holds
+        self._work = work
+        #: What one question counts towards the work of a turn.
+        self._effort = 0
         self._max_topic_levels = max_topic_levels
+        #: Grows whenever access begins to decide otherwise than before.
+        self.judgement = 0
         #: Who waits for the answer with a token.
         self._pending: dict[int, Connection] = {}
 
@@ -29,6 +35,7 @@ class Questions:
         assert login is not None
         verdict: Verdict | None = conn.verdicts.get((what, subject))
         if verdict is None:
+            self._work.did(self._effort)
             verdict = self.verdict(login, what, subject)
         if isinstance(verdict, Pending):
             conn.asked[verdict.token] = (what, subject)
@@ -72,7 +79,9 @@ class Questions:
     def begin_anew(self, connections: Iterable[Connection], max_topic_levels: int) -> None:
         """Access decides otherwise than before, or for the first time: nothing remembered of its verdicts holds."""
         self._max_topic_levels = max_topic_levels
+        self.judgement += 1
         access = self.access
+        self._effort = access.effort if isinstance(access, Weighed) else 0
         self._routes.judge = access if isinstance(access, Judge) and not access.is_open else None
         self._routes.reset()
         for conn in connections:

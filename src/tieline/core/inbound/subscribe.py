@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Final
 
 from tieline.conf.schema import Settings
 from tieline.core.account import Account, Event
-from tieline.core.client import Connection, Session
+from tieline.core.client import Again, Connection, Portions, Session
 from tieline.core.durable.chronicle import Chronicle
 from tieline.core.durable.journal import Journal
 from tieline.core.inbound.questions import Questions
 from tieline.core.inbound.subscription_request import (
     WHERE,
+    RequestReader,
     SubscriptionRequest,
     asked_patience,
     check_spelling,
     lack_of_room,
-    read_request,
     refusal_of,
 )
 from tieline.core.outbound.order import Order
@@ -36,9 +36,11 @@ from tieline.wire.packets import Suback, Subscribe, Unsuback, Unsubscribe
 from tieline.wire.properties import Properties
 from tieline.wire.reason import Reason
 
-#: What one filter counts towards the work of a turn, and one condition.
-WORK_PER_FILTER: Final = 10
-WORK_PER_CONDITION: Final = 100
+#: What one filter counts towards the work of a turn when it is read, each character of a condition that is parsed, and
+#: one subscription that is added or removed.
+WORK_PER_FILTER: Final = 30
+WORK_PER_CHARACTER: Final = 10
+WORK_PER_SUBSCRIPTION: Final = 100
 
 
 class Subscribing:
@@ -73,7 +75,10 @@ class Subscribing:
     # -- SUBSCRIBE
 
     def on_subscribe(self, conn: Connection, packet: Subscribe, now: float) -> None:
-        """Grant what can be granted, answer with one code per filter, then send what was retained."""
+        """Grant what can be granted, answer with one code per filter, then send what was retained.
+
+        It is left as the connection's unfinished packet: a long one takes several turns.
+        """
         session = conn.session
         assert session is not None
         _check_answer_fits(conn, len(packet.subscriptions))
@@ -83,34 +88,73 @@ class Subscribing:
             self._order.heed(session, patience)
             if session.is_kept:
                 self._journal.session(session)
-        self._work.did(len(packet.subscriptions) * WORK_PER_FILTER)
+        conditions = [text for name, text in asked if name == WHERE]
+        self._begin(conn, self._subscribe(conn, session, packet, conditions))
+
+    def _begin(self, conn: Connection, portions: Portions) -> None:
+        next(portions)  # to where it waits for the time
+        conn.unfinished = portions
+
+    def _subscribe(self, conn: Connection, session: Session, packet: Subscribe, conditions: Sequence[str]) -> Portions:
+        """Judge all filters, then grant them; it pauses wherever its share of the work is spent."""
+        now = yield
+        work, questions = self._work, self._questions
         identifiers = packet.properties.get("subscription_identifier")
         identifier = identifiers[0] if identifiers else 0
-        conditions = [text for name, text in asked if name == WHERE]
-        requests = [
-            read_request(options, conditions, question_mark=self._takes_question_marks)
-            for options in packet.subscriptions
-        ]
-        # verdicts first: a pending one stops here, before anything has changed
-        refusals = [self._may_subscribe(conn, request, now) for request in requests]
-        total = self.settings.limits.subscriptions_total
+        reader = RequestReader(conditions, question_mark=self._takes_question_marks)
+        # verdicts first: what the rules of 3.1.1 forbid ends the connection before anything has changed
+        judged: list[tuple[SubscriptionRequest, Refused | None]] = []
+        judgement = questions.judgement
+        for options in packet.subscriptions:
+            request = reader.read(options)
+            work.did(WORK_PER_FILTER + reader.take_parsed() * WORK_PER_CHARACTER)
+            judged.append((request, (yield from self._verdict(conn, request, now))))
+            if work.is_spent():
+                now = yield
         reasons: list[int] = []
         texts: list[str] = []
-        for request, verdict in zip(requests, refusals, strict=True):
-            written = request.options.filter
-            refusal = verdict
-            if refusal is None:
-                refusal = lack_of_room(written, session, conn.allowance.subscriptions, self._routes.weight, total)
+        for request, verdict in judged:
+            if judgement != questions.judgement:
+                # others may do what they could not, and the other way round
+                verdict = yield from self._verdict(conn, request, now)
+            refusal = verdict or self._lack_of_room(conn, session, request)
             if refusal is None:
                 reasons.append(self._grant(session, request, identifier, conditions))
             else:
                 reasons.append(refusal.reason)
                 self._account.refusals[refusal.reason.name.lower()] += 1
-                texts.append(f"{written[:64]}: {refusal.rule}")
+                texts.append(f"{request.options.filter[:64]}: {refusal.rule}")
+            if work.is_spent():
+                now = yield
+        self._answer_subscribe(conn, session, packet, reasons, texts, now)
+
+    def _verdict(
+        self, conn: Connection, request: SubscriptionRequest, now: float
+    ) -> Generator[None, float, Refused | None]:
+        """Why a filter is refused; the connection is held while that is not known yet."""
+        while True:
+            try:
+                return self._may_subscribe(conn, request, now)
+            except Again:
+                now = yield
+
+    def _lack_of_room(self, conn: Connection, session: Session, request: SubscriptionRequest) -> Refused | None:
+        total = self.settings.limits.subscriptions_total
+        return lack_of_room(request.options.filter, session, conn.allowance.subscriptions, self._routes.weight, total)
+
+    def _answer_subscribe(  # what was asked, and what came of it
+        self,
+        conn: Connection,
+        session: Session,
+        packet: Subscribe,
+        reasons: list[int],
+        texts: list[str],
+        now: float,
+    ) -> None:
+        """One code for each filter, in order, then what was retained ([MQTT-3.8.4-1], [MQTT-3.8.4-6])."""
         if texts:
             names = sorted({Reason(reason).name.lower() for reason in reasons if reason >= Reason.UNSPECIFIED_ERROR})
             self._tell_refusal(conn, f"SUBSCRIBE: {', '.join(names)}: {texts[0]}", now, why=names[0])
-        # [MQTT-3.8.4-1], [MQTT-3.8.4-6]: one code for each filter, in order
         self._say(conn, session, _answer(conn, Suback(packet_id=packet.packet_id, reasons=tuple(reasons)), texts))
         if self._chronicle is not None:
             for options, reason in zip(packet.subscriptions, reasons, strict=True):
@@ -157,8 +201,8 @@ class Subscribing:
         held: Held = Held(options, identifier)
         if request.predicate is not None:
             held = Conditional(options, identifier, session, share, filter_, request.predicate, self._references)
-            self._work.did(WORK_PER_CONDITION)
         held.conditions = tuple(conditions)
+        self._work.did(WORK_PER_SUBSCRIPTION)
         old = session.subscriptions.get(options.filter)
         if old is None:
             session.weight += weight_of(options.filter)
@@ -171,18 +215,30 @@ class Subscribing:
     # -- UNSUBSCRIBE
 
     def on_unsubscribe(self, conn: Connection, packet: Unsubscribe, now: float) -> None:
-        """Remove subscriptions; what is already queued is still delivered."""
+        """Remove subscriptions; what is already queued is still delivered.  In portions, as above."""
         session = conn.session
         assert session is not None
         _check_answer_fits(conn, len(packet.filters))
-        self._work.did(len(packet.filters) * WORK_PER_FILTER)
+        self._begin(conn, self._unsubscribe(conn, session, packet))
+
+    def _unsubscribe(self, conn: Connection, session: Session, packet: Unsubscribe) -> Portions:
+        now = yield
+        work = self._work
         # verdicts first: a 3.1.1 client that breaks the rules is closed before anything has changed
-        refusals = {
-            filter_: refusal
-            for filter_ in packet.filters
-            if filter_ not in session.subscriptions and (refusal := self._cannot_exist(conn, filter_)) is not None
-        }
-        reasons = [self._end(session, filter_, refusals.get(filter_)) for filter_ in packet.filters]
+        refusals: dict[str, Refused] = {}
+        for filter_ in packet.filters:
+            if filter_ not in session.subscriptions:
+                refusal = self._cannot_exist(conn, filter_)
+                if refusal is not None:
+                    refusals[filter_] = refusal
+            work.did(WORK_PER_FILTER)
+            if work.is_spent():
+                now = yield
+        reasons: list[Reason] = []
+        for filter_ in packet.filters:
+            reasons.append(self._end(session, filter_, refusals.get(filter_)))
+            if work.is_spent():
+                now = yield
         texts = [f"{filter_[:64]}: {refusal.rule}" for filter_, refusal in refusals.items()]
         if texts:
             self._account.refusals["topic_filter_invalid"] += len(texts)
@@ -209,6 +265,7 @@ class Subscribing:
         if held is None:
             return Reason.NO_SUBSCRIPTION_EXISTED if refusal is None else refusal.reason
         self._routes.cancel(session, filter_, held)
+        self._work.did(WORK_PER_SUBSCRIPTION)
         session.weight -= weight_of(filter_)
         # [MQTT-3.10.4-2] nothing new is added; what is queued is still delivered
         self._replays.stop(session, filter_)

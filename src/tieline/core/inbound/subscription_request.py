@@ -42,24 +42,74 @@ class SubscriptionRequest(NamedTuple):
     refusal: Refused | None
 
 
-def read_request(options: Subscription, conditions: Sequence[str], *, question_mark: bool) -> SubscriptionRequest:
-    """Take a filter apart; ``conditions`` hold in addition to its own."""
-    if not conditions and "?" not in options.filter and not options.filter.startswith("$"):
-        return SubscriptionRequest(options, None, options.filter, None, None)
-    share, filter_ = None, options.filter
-    try:
-        share, filter_, own = split(options.filter, question_mark=question_mark)
-        texts = [*conditions] if own is None else [own, *conditions]
-        if not texts:
-            return SubscriptionRequest(options, share, filter_, None, None)
+class RequestReader:
+    """Takes the filters of one SUBSCRIBE apart; the conditions that hold for all of them are parsed once."""
+
+    __slots__ = ("_characters", "_common", "_conditions", "_fault", "_question_mark")
+
+    def __init__(self, conditions: Sequence[str], *, question_mark: bool) -> None:
+        self._conditions = tuple(conditions)
+        self._question_mark = question_mark
+        #: Characters of conditions that were parsed since somebody last asked.
+        self._characters = 0
+        #: What the conditions come to for a filter without one of its own; made when it is needed.
+        self._common: Predicate | None = None
+        #: What is wrong with them.
+        self._fault: ExpressionError | None = None
+
+    def take_parsed(self) -> int:
+        """How many characters of conditions were parsed since the last call."""
+        parsed, self._characters = self._characters, 0
+        return parsed
+
+    def read(self, options: Subscription) -> SubscriptionRequest:
+        """Take a filter apart; the conditions of the packet hold in addition to its own."""
+        if not self._conditions and "?" not in options.filter and not options.filter.startswith("$"):
+            return SubscriptionRequest(options, None, options.filter, None, None)
+        share, filter_ = None, options.filter
+        try:
+            share, filter_, own = split(options.filter, question_mark=self._question_mark)
+            predicate = self._predicate(own)
+        except ExpressionError as error:
+            refused = Refused(f"condition: {error}", Reason.TOPIC_FILTER_INVALID)
+            return SubscriptionRequest(options, share, filter_, None, refused)
+        return SubscriptionRequest(options, share, filter_, predicate, None)
+
+    def _predicate(self, own: str | None) -> Predicate | None:
+        """What a filter asks for by all conditions together; None without any."""
+        if own is None:
+            if self._conditions and self._common is None:
+                self._common = self._parse_common()
+            return self._common
         # each on its own first, so that an error points into what the client wrote
-        parsed = [parse(text) for text in texts]
-        predicate = parsed[0] if len(parsed) == 1 else parse(" and ".join(f"({text})" for text in texts))
-    except ExpressionError as error:
-        return SubscriptionRequest(
-            options, share, filter_, None, Refused(f"condition: {error}", Reason.TOPIC_FILTER_INVALID)
-        )
-    return SubscriptionRequest(options, share, filter_, predicate, None)
+        alone = self._parse(own)
+        if not self._conditions:
+            return alone
+        if self._common is None:
+            self._common = self._parse_common()
+        return self._parse_together((own, *self._conditions))
+
+    def _parse_common(self) -> Predicate:
+        if self._fault is not None:
+            raise self._fault
+        try:
+            parsed = [self._parse(text) for text in self._conditions]
+            return parsed[0] if len(parsed) == 1 else self._parse_together(self._conditions)
+        except ExpressionError as fault:
+            self._fault = fault
+            raise
+
+    def _parse_together(self, texts: Sequence[str]) -> Predicate:
+        return self._parse(" and ".join(f"({text})" for text in texts))
+
+    def _parse(self, text: str) -> Predicate:
+        self._characters += len(text)
+        return parse(text)
+
+
+def read_request(options: Subscription, conditions: Sequence[str], *, question_mark: bool) -> SubscriptionRequest:
+    """Take a single filter apart; ``conditions`` hold in addition to its own."""
+    return RequestReader(conditions, question_mark=question_mark).read(options)
 
 
 def check_spelling(spelled: str, share: str | None, filter_: str, levels: int, version: int) -> Refused | None:

@@ -38,7 +38,7 @@ from tieline.wire.topics import check_name, split_share
 RESERVED = "$SYS/"
 
 #: What looking for the receivers of a topic counts towards the work of a turn, beside the filters that are looked at.
-WORK_PER_TOPIC = 10
+WORK_PER_TOPIC = 50
 #: Bytes that one remembered topic may cost on average; most take less.
 MEAN_COST = 1_024
 #: What one receiver adds to the cost of a remembered topic.
