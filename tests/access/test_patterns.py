@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tieline.access.patterns import is_pattern, narrow, wide
+from tieline.access.patterns import Pattern, is_pattern, narrow, wide
 from tieline.match.cover.filters import covers
 
 
@@ -50,3 +50,28 @@ def test_what_a_pattern_comes_to_stays_inside_its_own_shape(pattern: str, user: 
     denied = wide(pattern, user, client_id)
     assert covers(shape, denied)
     assert allowed is None or covers(denied, allowed), "what is denied is at least what would be allowed"
+
+
+_NAMES = st.sampled_from(["a", "b", "$a", "%u", "+", "#", "x/y", "", None])
+_LEVELS = st.sampled_from(["a", "b", "$a", "", "+", "%u", "%c", "a%c", "%u%c"])
+
+
+@given(
+    levels=st.lists(_LEVELS, min_size=1, max_size=4),
+    is_open=st.booleans(),
+    topic=st.lists(st.sampled_from(["a", "b", "$a", "", "aa", "ab", "+"]), min_size=1, max_size=4),
+    user=_NAMES,
+    client_id=_NAMES,
+    is_allowed=st.booleans(),
+)
+def test_a_pattern_says_of_a_topic_what_the_filter_says_that_is_written_out(
+    levels: list[str], is_open: bool, topic: list[str], user: str | None, client_id: str | None, is_allowed: bool
+) -> None:
+    filter_ = "/".join([*levels, "#"] if is_open else levels)
+    name, client = "/".join(topic), client_id or ""
+    if not is_pattern(filter_) or not name:
+        return
+    written = narrow(filter_, user, client) if is_allowed else wide(filter_, user, client)
+    pattern = Pattern(filter_)
+    found = covers(f"/{pattern.general}", f"/{name}") and pattern.matches(topic, user, client, is_allowed=is_allowed)
+    assert found == (written is not None and covers(written, name))

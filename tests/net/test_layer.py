@@ -15,8 +15,22 @@ class _Brackets:
         self._said = b""
         self.is_ready = is_ready
         self.is_over = False
+        self.is_costly = not is_ready
+        self.waiting = 0
+        self.work = 0
+        self._rest = b""
+
+    @property
+    def has_more(self) -> bool:
+        return bool(self._rest)
+
+    def take_work(self) -> int:
+        work, self.work = self.work, 0
+        return work
 
     def received(self, data: bytes) -> bytes:
+        # nine bytes in one go
+        data, self._rest = (self._rest + data)[:9], (self._rest + data)[9:]
         good, question, _ = data.partition(b"?")
         inside = good.replace(self._left, b"").replace(self._right, b"")
         if question:
@@ -107,3 +121,29 @@ def test_what_came_before_an_error_went_through_both(stack: Stack) -> None:
     with pytest.raises(LayerError) as caught:
         stack.received(b"([good])?")
     assert caught.value.before == b"good"
+
+
+def test_what_one_of_two_layers_did_not_look_at_is_looked_at_later(outer: _Brackets, inner: _Brackets) -> None:
+    stack = Stack(outer, inner)
+    assert stack.received(b"([abc]def)ghijkl") == b"abcdef"
+    assert stack.has_more
+    assert stack.received(b"") == b"ghijkl"
+    assert not stack.has_more
+
+
+def test_nothing_that_made_sense_is_lost_to_an_error(outer: _Brackets, inner: _Brackets) -> None:
+    inner._rest = b"0123456789abcdef"
+    with pytest.raises(LayerError) as caught:
+        Stack(outer, inner).received(b"(ghi)?")
+    assert caught.value.before == b"0123456789abcdefghi"
+
+
+def test_work_and_words_of_two_layers_are_added(outer: _Brackets, inner: _Brackets) -> None:
+    outer.work, inner.work, outer.waiting, inner.waiting = 3, 4, 10, 20
+    stack = Stack(outer, inner)
+    assert stack.take_work() == 7
+    assert stack.take_work() == 0
+    assert stack.waiting == 30
+    assert not stack.is_costly
+    outer.is_costly = True
+    assert stack.is_costly

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -16,6 +17,9 @@ from tests.kits.patience import until
 from tests.kits.websocket import WebSocketDial
 from tieline import Limits, Settings
 from tieline.conf.schema import bound
+from tieline.core.broker import Broker as Core
+from tieline.net.link import Link
+from tieline.net.ws import FRAMES, WORK_PER_FRAME, WebSocket
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.codec import encode
 from tieline.wire.packets import (
@@ -271,6 +275,71 @@ def test_a_frame_far_above_the_limit_is_refused_by_websocket(make: _Maker) -> No
     client.send(bytes(1_000_000))
     assert _close_code(client) == CloseCode.MESSAGE_TOO_BIG
     make.closed("ws_error")
+
+
+# --- how much in one go -----------------------------------------------------------------------------------------------
+
+
+def _server() -> WebSocket:
+    """A layer whose handshake is done."""
+    layer = WebSocket(_LIMIT)
+    assert layer.received(_impatient()) == b""
+    assert layer.is_ready
+    layer.pending()
+    layer.take_work()
+    return layer
+
+
+def test_a_chunk_full_of_frames_is_looked_at_in_parts_and_each_is_counted() -> None:
+    layer = _server()
+    frames = [Frame(Opcode.BINARY, b"%d," % number).serialize(mask=True) for number in range(1_000)]
+    plain, calls = layer.received(b"".join(frames)), 1
+    while layer.has_more:
+        assert layer.take_work() >= FRAMES * WORK_PER_FRAME
+        plain += layer.received(b"")
+        calls += 1
+    assert plain == b"".join(b"%d," % number for number in range(1_000))
+    assert calls == 1_000 / FRAMES
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 11, 64, 1_000, 10_000])
+def test_how_frames_are_cut_into_chunks_makes_no_difference(size: int) -> None:
+    layer = _server()
+    payloads = [b"", b"a" * 125, b"b" * 126, b"", b"c" * 65_535, b"d" * 65_536, b"e", *[b""] * 100, b"f"]
+    data = b"".join(Frame(Opcode.BINARY, payload).serialize(mask=True) for payload in payloads)
+    plain = b""
+    for at in range(0, len(data), size):
+        plain += layer.received(data[at : at + size])
+        while layer.has_more:
+            plain += layer.received(b"")
+    assert plain == b"".join(payloads)
+
+
+def test_pongs_that_were_not_taken_are_counted() -> None:
+    layer = _server()
+    layer.received(Frame(Opcode.PING, b"x" * 100).serialize(mask=True) * 10)
+    assert layer.waiting == 10 * 102
+    assert len(layer.pending()) == 10 * 102
+    assert layer.waiting == 0
+
+
+def test_one_that_pings_and_does_not_read_is_not_read_either(make: _Maker, broker: BrokerThread) -> None:
+    client = make.connect("pinging")
+    client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    ping = Frame(Opcode.PING, b"x" * 125).serialize(mask=True) * 500
+    client.sock.settimeout(0.5)
+    sent = 0
+    with pytest.raises(TimeoutError):
+        for _ in range(2_000):
+            sent += client.sock.send(ping)
+
+    def held(core: Core) -> int:
+        (conn,) = core.connections
+        link = conn.link
+        assert isinstance(link, Link) and link._layer is not None
+        return link.unsent + link._layer.waiting + len(link._put_off)
+
+    assert broker.ask(held) < 1_000_000
 
 
 # --- what is refused ------------------------------------------------------------------------------------------------

@@ -29,6 +29,8 @@ def has_client_id(filter_: str) -> bool:
 
 def narrow(filter_: str, user: str | None, client_id: str) -> str | None:
     """The filter as it allows: None when it comes to nothing."""
+    if filter_ == "%c":
+        return client_id if _is_plain(client_id) else None
     names = {"%u": user, "%c": client_id}
     if any(not _is_plain(names[found]) for found in _PLACEHOLDER.findall(filter_)):
         return None
@@ -39,6 +41,35 @@ def narrow(filter_: str, user: str | None, client_id: str) -> str | None:
 def wide(filter_: str, user: str | None, client_id: str) -> str:
     """The filter as it denies: a level whose name cannot be filled in stands for all."""
     return "/".join(narrow(level, user, client_id) or ("+" if level else "") for level in filter_.split("/"))
+
+
+class Pattern:
+    """A filter with placeholders, compared with topics: level by level, without being written out for each client."""
+
+    __slots__ = ("_is_wild", "_names", "general")
+
+    def __init__(self, filter_: str) -> None:
+        levels = filter_.split("/")
+        #: The levels in which a name stands, and what stands there.
+        self._names = tuple((place, level) for place, level in enumerate(levels) if is_pattern(level))
+        #: The filter in which any name may stand there: what it does not match, no client's filter matches.
+        self.general = "/".join("+" if is_pattern(level) else level for level in levels)
+        self._is_wild = filter_[:1] in ("+", "#")
+
+    def matches(self, topic: list[str], user: str | None, client_id: str, *, is_allowed: bool) -> bool:
+        """Whether the filter as it acts for one client matches a topic, by its levels, that the general one matches."""
+        is_hidden = topic[0][:1] == "$"
+        if is_hidden and self._is_wild:
+            return False
+        for place, level in self._names:
+            name = narrow(level, user, client_id)
+            if name is None:
+                # one that allows comes to nothing; one that denies stands for all, as a wildcard does
+                if is_allowed or (is_hidden and not place):
+                    return False
+            elif name != topic[place]:
+                return False
+        return True
 
 
 def _is_plain(name: str | None) -> bool:

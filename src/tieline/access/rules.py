@@ -20,8 +20,10 @@ that covers what was asked for has no level that the asker has not written.  One
 Delivery asks ``read`` for each topic in any case (:meth:`Rules.may`), also of subscriptions made before the rules
 changed.  So a wide subscription never yields more than the rules allow.
 
-Rules without a placeholder are found in a tree, shared by all users of whom the same rules speak; those with ``%u`` or
-``%c`` are compared one by one, in their order, as far as they can still decide.
+Rules are found in a tree, shared by all users of whom the same rules speak.  Those with ``%u`` or ``%c`` stand in it
+with wildcards in place of the names; what is found there is compared with the names, in its order, as far as it can
+still decide.  What was found for a topic is remembered until the next one: where a message goes to thousands, the same
+topic is asked about for each of them.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final
 
-from tieline.access.patterns import is_pattern, narrow, wide
+from tieline.access.patterns import Pattern, is_pattern, narrow, wide
 from tieline.conf.access_rules import WrittenRule
 from tieline.conf.schema import Action, Rule, Settings
 from tieline.core.ports import Allowed, Login, Refused
@@ -76,7 +78,8 @@ class _Entry:
     decision: Decision
     #: The answer where it denies a part of what was asked for: which part is not the asker's business.
     in_part: Decision
-    is_pattern: bool
+    #: The filter, if it holds placeholders.
+    pattern: Pattern | None
 
     @property
     def is_allowed(self) -> bool:
@@ -85,7 +88,7 @@ class _Entry:
     def filter_for(self, user: str | None, client_id: str) -> str | None:
         """The filter as it acts for one client; None when it comes to nothing."""
         filter_ = self.rule.filter
-        if not self.is_pattern:
+        if self.pattern is None:
             return filter_
         return narrow(filter_, user, client_id) if self.is_allowed else wide(filter_, user, client_id)
 
@@ -93,33 +96,57 @@ class _Entry:
 class _Selection:
     """The rules that speak of some users, ready to be asked."""
 
-    __slots__ = ("_patterns", "_trees", "subscribe")
+    __slots__ = ("_found", "_patterns", "_trees", "subscribe")
 
     def __init__(self, entries: Sequence[_Entry]) -> None:
         self._trees: dict[Action, FilterTree[_Entry]] = {action: FilterTree() for action in _TOPIC_ACTIONS}
-        self._patterns: dict[Action, list[_Entry]] = {action: [] for action in _TOPIC_ACTIONS}
+        #: Those with placeholders, behind one level more: a name may begin with $, which a leading wildcard would hide.
+        self._patterns: dict[Action, FilterTree[list[_Entry]]] = {action: FilterTree() for action in _TOPIC_ACTIONS}
+        #: For each action: the topic that was asked about last, its levels, the first rule without a placeholder, and
+        #: those with one that stand before it.
+        self._found: dict[Action, tuple[str, list[str], _Entry | None, list[_Entry]]] = {}
         self.subscribe = [entry for entry in entries if "subscribe" in entry.rule.actions]
         for entry in entries:
             for action in _TOPIC_ACTIONS:
                 if action not in entry.rule.actions:
                     continue
                 tree = self._trees[action]
-                if entry.is_pattern:
-                    self._patterns[action].append(entry)
+                if entry.pattern is not None:
+                    self._add_pattern(self._patterns[action], entry, entry.pattern)
                 elif tree.get(entry.rule.filter) is None:
                     # behind one with the same filter it would never be the first
                     tree.put(entry.rule.filter, entry)
 
+    @staticmethod
+    def _add_pattern(tree: FilterTree[list[_Entry]], entry: _Entry, pattern: Pattern) -> None:
+        key = f"/{pattern.general}"
+        alike = tree.get(key)
+        if alike is None:
+            tree.put(key, [entry])
+        else:
+            alike.append(entry)
+
     def first(self, action: Action, user: str | None, client_id: str, topic: str) -> _Entry | None:
         """The first rule that speaks of the topic."""
-        best = min(self._trees[action].match(topic), key=_order, default=None)
-        for entry in self._patterns[action]:
-            if best is not None and entry.order > best.order:
-                break
-            filter_ = entry.filter_for(user, client_id)
-            if filter_ is not None and covers(filter_, topic):
+        found = self._found.get(action)
+        if found is None or found[0] != topic:
+            found = self._found[action] = self._find(action, topic)
+        _, levels, best, patterns = found
+        for entry in patterns:
+            pattern = entry.pattern
+            if pattern is not None and pattern.matches(levels, user, client_id, is_allowed=entry.is_allowed):
                 return entry
         return best
+
+    def _find(self, action: Action, topic: str) -> tuple[str, list[str], _Entry | None, list[_Entry]]:
+        best = min(self._trees[action].match(topic), key=_order, default=None)
+        patterns = [
+            entry
+            for alike in self._patterns[action].match(f"/{topic}")
+            for entry in alike
+            if best is None or entry.order < best.order
+        ]
+        return topic, topic.split("/"), best, sorted(patterns, key=_order)
 
 
 class Rules:
@@ -204,7 +231,7 @@ def _entry(number: int, rule: Rule) -> _Entry:
     place = f"{PurePath(rule.file).name}:{rule.line}: " if isinstance(rule, WrittenRule) and rule.file else ""
     decision = Decision(rule.allow is not None, rule, f"{place}rule {number + 1}: {what}")
     in_part = Decision(rule.allow is not None, rule, f"{place}rule {number + 1}: deny {actions} on a part of this")
-    return _Entry(number, rule, decision, in_part, is_pattern(rule.filter))
+    return _Entry(number, rule, decision, in_part, Pattern(rule.filter) if is_pattern(rule.filter) else None)
 
 
 def _order(entry: _Entry) -> int:

@@ -49,6 +49,21 @@ class Layer(Protocol):
     def is_over(self) -> bool:
         """The peer has ended the layer."""
 
+    @property
+    def is_costly(self) -> bool:
+        """What arrives next takes long, such as an exchange of keys: others come first."""
+
+    @property
+    def has_more(self) -> bool:
+        """Not all of what arrived was looked at, because it was much; ``received(b"")`` goes on with it."""
+
+    @property
+    def waiting(self) -> int:
+        """Bytes of the layer's own words that wait in it: a peer that asks for many is not read for a while."""
+
+    def take_work(self) -> int:
+        """What was done since the last call, in the units of :mod:`tieline.core.work`."""
+
 
 class Stack:
     """Two layers as one: WebSocket over TLS."""
@@ -64,9 +79,12 @@ class Stack:
         try:
             inside = self._outer.received(data)
         except LayerError as error:
-            error.before = self._inner.received(error.before) if error.before else b""
+            before = self._inner.received(error.before) if error.before else b""
+            while self._inner.has_more:
+                before += self._inner.received(b"")
+            error.before = before
             raise
-        return self._inner.received(inside) if inside else b""
+        return self._inner.received(inside) if inside or self._inner.has_more else b""
 
     def wrap(self, data: bytes) -> bytes:
         """Wrap in the inner layer first, because the outer one travels outside."""
@@ -98,3 +116,22 @@ class Stack:
     @property
     def is_over(self) -> bool:
         return self._outer.is_over or self._inner.is_over
+
+    @property
+    def is_costly(self) -> bool:
+        """The outer handshake comes first."""
+        return self._outer.is_costly or self._inner.is_costly
+
+    @property
+    def has_more(self) -> bool:
+        """Either."""
+        return self._outer.has_more or self._inner.has_more
+
+    @property
+    def waiting(self) -> int:
+        """Of both."""
+        return self._outer.waiting + self._inner.waiting
+
+    def take_work(self) -> int:
+        """Of both."""
+        return self._outer.take_work() + self._inner.take_work()

@@ -27,6 +27,8 @@ WRITES_PER_TURN = 4
 LONG = 2_048
 #: Most pieces that one call takes; the system's own limit is 1,024.
 MOST_PIECES = 256
+#: Answers of a layer (pongs) that a client leaves unread before it is no longer read itself.
+MOST_ANSWERS = 4_096
 #: How long a closed connection is still read, so that our last words are not lost to a reset.
 LINGER_S = 2.0
 
@@ -41,11 +43,13 @@ class Link:
         "_appetite",
         "_is_ending",
         "_is_lingering",
+        "_is_put_off",
         "_is_waiting",
         "_layer",
         "_loop",
         "_on_closed",
         "_outq",
+        "_put_off",
         "_sock",
         "_unsent",
         "conn",
@@ -70,6 +74,9 @@ class Link:
         self.events = _IN
         self._appetite = READ
         self._outq = Outflow(SocketBuffer(sock), LEAST if loop.broker.priorities.always_matter else FAST)
+        #: What was read for a layer and is looked at when others have had their turn, and whether it is.
+        self._put_off = b""
+        self._is_put_off = False
         #: A timer will look at the kernel's share again.
         self._is_waiting = False
         #: In the set that is looked at after every chunk.
@@ -135,12 +142,25 @@ class Link:
         return room
 
     def _read_layer(self, layer: Layer, data: bytes, now: float, is_alone: bool) -> None:
+        """Let the layer read; what takes long is put off, and so is what is left of much."""
         broker = self._loop.broker
+        if layer.is_costly and not is_alone:
+            self._put_off += data
+            self._read_later()
+            return
+        work = broker.work
+        work.enough()
+        plain = b""
         try:
             plain = layer.received(data)
+            work.did(layer.take_work())
+            while layer.has_more and not work.is_spent() and layer.waiting < MOST_ANSWERS:
+                plain += layer.received(b"")
+                work.did(layer.take_work())
         except LayerError as error:
-            if error.before:
-                broker.receive(self.conn, error.before, now)
+            plain += error.before
+            if plain:
+                broker.receive(self.conn, plain, now)
             broker.shut(self.conn, error.name, now, text=error.text)
             return
         if plain:
@@ -149,12 +169,33 @@ class Link:
             broker.shut(self.conn, "connection_lost", now)
         elif layer.has_pending:
             broker.mark(self.conn)
+        if layer.has_more or layer.waiting >= MOST_ANSWERS:
+            self._listen()
+
+    def _read_later(self) -> None:
+        """Go on with what was read when the others have had their turn."""
+        if not self._is_put_off:
+            self._is_put_off = True
+            self._loop.broker.work.later(self._read_on)
+            self._listen()
+
+    def _read_on(self, now: float) -> None:
+        self._is_put_off = False
+        if self._layer is None or self.fd < 0 or self._is_lingering:
+            return
+        data, self._put_off = self._put_off, b""
+        self._read_layer(self._layer, data, now, True)
+        if not self.conn.closing:
+            self._listen()
 
     def flush(self, now: float) -> None:
         """Write what is due, as far as the kernel takes it."""
-        if self._is_lingering or self._unsent:
-            return
         conn = self.conn
+        if self._is_lingering or self._unsent:
+            if conn.hold is not None:
+                # what is not read stays with the client, also while the kernel takes nothing from us
+                self._listen()
+            return
         outq = self._outq
         for _ in range(WRITES_PER_TURN):
             if outq.written >= outq.due_at and self._look(now) <= 0 and not conn.closing:
@@ -268,12 +309,23 @@ class Link:
 
     def _listen(self) -> None:
         """Ask the kernel for what this link can use now."""
-        events = _IN if self.conn.hold is None or self._is_lingering else 0
+        events = _IN if self._is_lingering or (self.conn.hold is None and self._can_read()) else 0
         if self._unsent:
             events |= _OUT
         if events != self.events:
             self.events = events
             self._loop.modify(self, events)
+
+    def _can_read(self) -> bool:
+        """Whether the layer has nothing left of what it read before, and of what it answers."""
+        layer = self._layer
+        if layer is None:
+            return True
+        if layer.waiting >= MOST_ANSWERS:
+            return False
+        if layer.has_more:
+            self._read_later()
+        return not self._is_put_off
 
     def _finish(self, now: float) -> None:
         """Everything is written: say goodbye, and wait for the peer to close.

@@ -13,12 +13,17 @@ if TYPE_CHECKING:
 
 
 _READ = 65_536
+#: What a step of a handshake counts towards the work of a turn: most of one is a signature, which takes a millisecond.
+WORK_PER_STEP = 10_000
 
 
 class Tls:
     """The server's side of one TLS connection."""
 
-    __slots__ = ("_incoming", "_object", "_outgoing", "is_over", "is_ready")
+    __slots__ = ("_incoming", "_object", "_outgoing", "_work", "is_over", "is_ready")
+
+    #: Everything that can be decrypted is: a chunk of it is little.
+    has_more = False
 
     def __init__(self, context: ssl.SSLContext) -> None:
         self._incoming = ssl.MemoryBIO()
@@ -26,6 +31,7 @@ class Tls:
         self._object = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self.is_ready = False
         self.is_over = False
+        self._work = 0
 
     def received(self, data: bytes) -> bytes:
         """Decrypt what can be decrypted."""
@@ -33,6 +39,7 @@ class Tls:
         plain: list[bytes] = []
         try:
             if not self.is_ready:
+                self._work += WORK_PER_STEP
                 self._object.do_handshake()
                 self.is_ready = True
             while True:
@@ -70,6 +77,21 @@ class Tls:
     def has_pending(self) -> bool:
         """Whether the handshake or an alert wants to go out."""
         return self._outgoing.pending > 0
+
+    @property
+    def is_costly(self) -> bool:
+        """While hands are shaken."""
+        return not self.is_ready
+
+    @property
+    def waiting(self) -> int:
+        """Words of the handshake, and alerts: a peer cannot ask for many."""
+        return 0
+
+    def take_work(self) -> int:
+        """Steps of the handshake."""
+        work, self._work = self._work, 0
+        return work
 
     def farewell(self) -> bytes:
         """close_notify, without waiting for the peer's."""

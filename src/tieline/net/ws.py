@@ -14,8 +14,13 @@ from websockets.typing import Subprotocol
 
 from tieline.net.layer import LayerError
 
+#: Frames that are looked at in one go, and what one counts towards the work of a turn: the library takes its time.
+FRAMES = 40
+WORK_PER_FRAME = 250
 #: Frames above this are refused; a frame may carry several packets, or part of one.
 _MARGIN = 65_536
+#: The bytes before the payload of a pong.
+_HEAD = 2
 
 # the library's own log would repeat, per connection, what our counters and log lines name
 _SILENT = logging.getLogger("tieline.websocket")
@@ -33,19 +38,42 @@ def _choose(_protocol: ServerProtocol, offered: Sequence[Subprotocol]) -> Subpro
 class WebSocket:
     """The server's side of one WebSocket connection."""
 
-    __slots__ = ("_protocol", "is_over", "is_ready")
+    __slots__ = ("_fed", "_inside", "_protocol", "_rest", "_work", "is_over", "is_ready", "waiting")
+
+    #: A handshake is a few lines.
+    is_costly = False
 
     def __init__(self, max_packet: int) -> None:
         self._protocol = ServerProtocol(select_subprotocol=_choose, max_size=max_packet + _MARGIN, logger=_SILENT)
         self.is_ready = False
         self.is_over = False
+        #: What arrived and was not looked at yet; the library has so many bytes of it: a head that is not complete.
+        self._rest = b""
+        self._fed = 0
+        #: How many bytes of the frame that was begun have not arrived.
+        self._inside = 0
+        #: Bytes of answers to pings that were not taken yet.
+        self.waiting = 0
+        self._work = 0
+
+    @property
+    def has_more(self) -> bool:
+        """Whole frames were left for later."""
+        return not self.is_over and self._inside < len(self._rest) and frame_bytes(self._rest, self._inside) is not None
+
+    def take_work(self) -> int:
+        """Frames, and lines of the handshake."""
+        work, self._work = self._work, 0
+        return work
 
     def received(self, data: bytes) -> bytes:
-        """The payload of all binary frames in the data."""
+        """The payload of the binary frames in the data; of the first so many if it is full of them."""
         if not self.is_ready:
             data = self._shake_hands(data)
             if not data:
                 return b""
+        self._rest += data
+        data = self._cut()
         protocol = self._protocol
         protocol.receive_data(data)
         payload: list[bytes] = []
@@ -58,11 +86,32 @@ class WebSocket:
                 raise LayerError("ws_text_frame", text, b"".join(payload))
             if event.opcode in {Opcode.BINARY, Opcode.CONT}:
                 payload.append(bytes(event.data))
+            elif event.opcode is Opcode.PING:
+                self.waiting += _HEAD + len(event.data)
         if protocol.parser_exc is not None:
             raise LayerError("ws_error", str(protocol.parser_exc), b"".join(payload))
         if protocol.state is not State.OPEN:
             self.is_over = True
         return payload[0] if len(payload) == 1 else b"".join(payload)
+
+    def _cut(self) -> bytes:
+        """Take from what has arrived as many frames as are looked at in one go, and what there is of the last one."""
+        rest, fed = self._rest, self._fed
+        end, frames = self._inside, 0
+        is_cut_off = False
+        while end < len(rest) and frames < FRAMES and not is_cut_off:
+            length = frame_bytes(rest, end)
+            if length is None:
+                is_cut_off = True
+            else:
+                end += length
+                frames += 1
+        self._work += (frames + 1) * WORK_PER_FRAME
+        self._inside = max(0, end - len(rest))
+        self._rest = rest[end:]
+        # the library finds what is wrong with a head before all of it is there
+        self._fed = len(self._rest) if is_cut_off else 0
+        return rest[fed:] if is_cut_off else rest[fed:end]
 
     def _shake_hands(self, data: bytes) -> bytes:
         """Feed the handshake; what follows it.
@@ -75,6 +124,7 @@ class WebSocket:
         while data and not self.is_ready:
             end = data.find(b"\n") + 1 or len(data)
             protocol.receive_data(data[:end])
+            self._work += WORK_PER_FRAME
             data = data[end:]
             for event in protocol.events_received():
                 if isinstance(event, Request):
@@ -103,6 +153,7 @@ class WebSocket:
 
     def pending(self) -> bytes:
         """The handshake's answer, pongs and close frames."""
+        self.waiting = 0
         return b"".join(self._protocol.data_to_send())
 
     @property
@@ -115,3 +166,18 @@ class WebSocket:
         if self._protocol.state is State.OPEN:
             self._protocol.send_close(CloseCode.NORMAL_CLOSURE)
         return self.pending()
+
+
+def frame_bytes(data: bytes, at: int) -> int | None:
+    """How long the frame is that a client begins at this place; None while too little of it is there to know."""
+    if len(data) < at + 2:
+        return None
+    length = data[at + 1] & 0x7F
+    # one without a mask is an error, which the library finds in its first two bytes
+    head = 6 if data[at + 1] & 0x80 else 2
+    if length < 126:
+        return head + length
+    more = 2 if length == 126 else 8
+    if len(data) < at + 2 + more:
+        return None
+    return head + more + int.from_bytes(data[at + 2 : at + 2 + more], "big")

@@ -122,9 +122,12 @@ class Port:
 
     def flush(self, now: float) -> None:
         """Write what is due, as far as the endpoint takes it."""
-        if self._is_lingering or self._unsent:
-            return
         conn, outflow = self.conn, self._outflow
+        if self._is_lingering or self._unsent:
+            if conn.hold is not None:
+                # what is not read stays with the client, also while the endpoint takes nothing from us
+                self._listen()
+            return
         for _ in range(WRITES_PER_TURN):
             if outflow.is_due and self._look(now) <= 0 and not conn.closing:
                 self._look_again(now)

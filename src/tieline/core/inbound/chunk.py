@@ -241,6 +241,8 @@ class Chunks:
                 if work.done > enough:
                     self._holds.postpone(conn)
                     break
+                if conn.control_bytes > MAX_UNREAD:
+                    break
                 after = pos
                 if has_shortcuts:
                     first = data[pos]

@@ -20,7 +20,7 @@ from tieline.core.message import Burst, Item, Message
 from tieline.core.receiver import Grant, Held, Mark, Receiver, Share
 from tieline.core.routing.groups import Group
 from tieline.core.routing.route import Conditional, Route, RouteConditions, folded, grant_for
-from tieline.core.routing.routes import Routes
+from tieline.core.routing.routes import WORK_PER_READER, Routes
 from tieline.match.change import holds
 from tieline.match.conditions import Conditions
 from tieline.match.events import Events, EventType, Reading
@@ -156,7 +156,10 @@ class ContentMatch:
         self._account.examined(1, 0 if reading is not None else 1)
         if reading is None:
             return self._remembered(route, ())
-        readers = _readers(conditions, _met(conditions, reading, topic))
+        met = _met(conditions, reading, topic)
+        if conditions.may_read is not None:
+            self._routes.work.did(len(met) * WORK_PER_READER)
+        readers = _readers(conditions, met)
         if any(conditional.last is not None for conditional in readers):
             return _fold(route, readers, reading, topic)
         return self._remembered(route, readers)

@@ -39,6 +39,9 @@ RESERVED = "$SYS/"
 
 #: What looking for the receivers of a topic counts towards the work of a turn, beside the filters that are looked at.
 WORK_PER_TOPIC = 50
+#: What each of its receivers counts in addition, and what it counts to judge whether one may read it.
+WORK_PER_RECEIVER = 2
+WORK_PER_READER = 15
 #: Bytes that one remembered topic may cost on average; most take less.
 MEAN_COST = 1_024
 #: What one receiver adds to the cost of a remembered topic.
@@ -143,6 +146,9 @@ class Routes:
         is_birth = self._events.is_birth(topic)
         event = self._events.of(topic) if conditionals or is_birth else None
         may_read = self.readers(topic)
+        if len(buckets) > 1 or may_read is not None:
+            receivers = sum([len(bucket.members) for bucket in buckets])
+            self.work.did(receivers * (WORK_PER_RECEIVER if may_read is None else WORK_PER_READER))
         if len(buckets) == 1 and not self._counts_deliveries and not is_birth and may_read is None:
             routes = buckets[0].routes
             route = routes.get((level, event))
