@@ -23,7 +23,7 @@ from tests.pipeline.lake import kit
 from tests.pipeline.source.conftest import Serve
 from tieline.pipeline.java import find_java
 from tieline.pipeline.jobs.ingest import Running
-from tieline.pipeline.jobs.ingest_logs import Logs
+from tieline.pipeline.jobs.ingest_batch import Logs
 from tieline.pipeline.lake import Lake
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]

@@ -14,8 +14,7 @@ from pyspark.sql import SparkSession
 
 from tests.pipeline.test_java import fake
 from tieline.pipeline import session
-from tieline.pipeline.machine import cores, memory_bytes
-from tieline.pipeline.session import NoSpark, heap_mebibytes, make_session
+from tieline.pipeline.session import NoSpark, cores, heap_mebibytes, make_session, memory_bytes
 
 pytestmark = pytest.mark.timeout(300)
 

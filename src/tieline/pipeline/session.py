@@ -16,7 +16,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -25,7 +25,6 @@ from urllib.parse import urlsplit
 import tieline
 from tieline.extras import is_installed, remedy
 from tieline.pipeline.java import NoJava, find_java
-from tieline.pipeline.machine import cores, memory_bytes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -159,6 +158,21 @@ def _on_this_machine(master: str) -> dict[str, str]:
         "spark.sql.shuffle.partitions": str(max(2, partitions)),
         "spark.driver.memory": f"{heap_mebibytes(memory_bytes())}m",
     }
+
+
+def cores() -> int:
+    """Processors that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def memory_bytes(group: Path = Path("/sys/fs/cgroup/memory.max")) -> int:
+    """Memory of the machine, or of the container if that has less."""
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with suppress(OSError, ValueError):  # no such file, or "max"
+        return min(whole, int(group.read_text()))
+    return whole
 
 
 def heap_mebibytes(memory: int) -> int:

@@ -16,7 +16,7 @@ from tieline.bench.pipeline.station import Station, publish, running
 from tieline.conf.load import load
 from tieline.match.events import Events
 from tieline.pipeline.jobs.ingest import Running
-from tieline.pipeline.jobs.ingest_logs import Logs
+from tieline.pipeline.jobs.ingest_batch import Logs
 from tieline.pipeline.jobs.match.job import match_events
 from tieline.pipeline.jobs.match.subscriptions import subscription
 from tieline.pipeline.lake import Lake

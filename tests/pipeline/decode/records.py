@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tieline.pipeline.source.schema import LOG_ARROW
+from tieline.pipeline.source.options import LOG_ARROW
 
 _T0 = 1_772_366_400_000_000  # 2026-03-01T12:00:00Z, in microseconds
 

@@ -15,7 +15,7 @@ from tests.pipeline.decode.records import prop, record, table
 from tests.pipeline.lake.kit import READING, SWITCH, settings
 from tieline.match.events import Events
 from tieline.pipeline.decode import Decoder
-from tieline.pipeline.decode.days import MOST
+from tieline.pipeline.decode.batch import MOST_DAYS
 from tieline.pipeline.lake.document import created
 from tieline.pipeline.lake.layout import QUARANTINE, Table, events
 
@@ -121,10 +121,12 @@ attributes = [{name = "count", kind = "integer"}, {name = "cause", kind = "categ
 
 
 def test_more_days_than_a_portion_may_have_are_quarantined() -> None:
-    payloads = [b'{"time": %d}' % (day * 86_400) for day in (*range(MOST + 50), *range(MOST))]
+    payloads = [b'{"time": %d}' % (day * 86_400) for day in (*range(MOST_DAYS + 50), *range(MOST_DAYS))]
     rows = decoded([record(offset, payload=payload) for offset, payload in enumerate(payloads)])
     days = {each.date() for each in rows[READING]["_time"].to_pylist()}
-    assert len(days) == MOST and max(days) == date(1970, 1, 1).fromordinal(date(1970, 1, 1).toordinal() + MOST - 1)
+    assert len(days) == MOST_DAYS and max(days) == date(1970, 1, 1).fromordinal(
+        date(1970, 1, 1).toordinal() + MOST_DAYS - 1
+    )
     assert len(rows[BAD]) == 50
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.pipeline.decode.records import record, table
-from tieline.pipeline.decode.keys import keys
+from tieline.pipeline.dedupe.repeats import keys
 from tieline.pipeline.dedupe.retries import MOST_RECORDS, Retries, Sent
 
 SENT = st.lists(

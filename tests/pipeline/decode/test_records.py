@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tieline.pipeline.decode.records import NEEDED
-from tieline.pipeline.jobs.ingest_logs import Logs
+from tieline.pipeline.jobs.ingest_batch import Logs
 
 
 def test_ingest_does_not_let_the_log_server_read_messages_that_it_reads_itself() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.pipeline.decode.records import prop
-from tieline.pipeline.decode import sequence
+from tieline.pipeline.decode import records
 from tieline.wire.properties import user_properties
 
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8)
@@ -23,18 +23,18 @@ PROPERTIES = st.lists(
 
 @given(st.lists(PROPERTIES, max_size=6))
 def test_seq_is_what_the_broker_reads_as_a_user_property(blocks: Any) -> None:
-    found = sequence.texts(pa.array(blocks, pa.binary())).to_pylist()
+    found = records.seq_texts(pa.array(blocks, pa.binary())).to_pylist()
     assert found == [dict(user_properties(block)).get("seq") for block in blocks]
 
 
 def test_an_array_that_is_part_of_another_is_read_as_itself() -> None:
     whole = pa.array([prop("seq", "1"), prop("seq", "22"), b"", prop("a", "b") + prop("seq", "3")], pa.binary())
-    assert sequence.texts(whole.slice(1)).to_pylist() == ["22", None, "3"]
-    assert sequence.texts(whole.slice(2, 1)).to_pylist() == [None]
+    assert records.seq_texts(whole.slice(1)).to_pylist() == ["22", None, "3"]
+    assert records.seq_texts(whole.slice(2, 1)).to_pylist() == [None]
 
 
 def test_a_portion_of_usual_size() -> None:
-    found = sequence.texts(pa.array([prop("seq", "7"), prop("a", "x" * 100)] * 40_000, pa.binary()))
+    found = records.seq_texts(pa.array([prop("seq", "7"), prop("a", "x" * 100)] * 40_000, pa.binary()))
     assert found.null_count == 40_000
 
 
@@ -57,7 +57,7 @@ def test_runs_and_numbers() -> None:
         "99999999999999999999",
         "0000000000000000000000001",
     ]
-    run, number = sequence.numbers(pa.array(said, pa.string()))
+    run, number = records.seq_numbers(pa.array(said, pa.string()))
     assert list(zip(run.to_pylist(), number.to_pylist(), strict=True)) == [
         ("", 12), ("a", 12), ("a/b", 3), ("", 4), ("", 7), ("", 0), ("", 2**63 - 1), *[(None, None)] * 8, ("", 1)
     ]  # fmt: skip

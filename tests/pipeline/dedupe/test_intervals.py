@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tieline.pipeline.dedupe.intervals import Intervals
+from tieline.pipeline.dedupe.numbered import Intervals
 
 NUMBERS = st.integers(0, 40) | st.integers(2**63 - 5, 2**63 - 1)
 

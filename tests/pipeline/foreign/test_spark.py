@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from tests.pipeline.foreign.test_stream import publish, reader
-from tieline.pipeline.foreign.schema import MQTT
+from tieline.pipeline.foreign.options import MQTT
 from tieline.pipeline.said import sentence
 from tieline.pytest_plugin import BrokerThread
 

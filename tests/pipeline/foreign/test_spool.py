@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.kits.examples import examples
 from tieline.pipeline.broker import BrokerError
-from tieline.pipeline.foreign.schema import MQTT_ARROW
+from tieline.pipeline.foreign.options import MQTT_ARROW
 from tieline.pipeline.foreign.spool import Arrival, Spool
 
 

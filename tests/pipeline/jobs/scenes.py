@@ -17,7 +17,7 @@ from tieline.conf.schema import Settings
 from tieline.log.record import Occurrence, Record
 from tieline.match.events import Events
 from tieline.net.logserver.columns import SCHEMAS, events_batch, log_batch
-from tieline.pipeline.source.schema import EVENTS_ARROW, LOG_ARROW
+from tieline.pipeline.source.options import EVENTS_ARROW, LOG_ARROW
 
 #: When the tests' tables begin: the begin of a minute, an hour and a day.
 START = datetime(2026, 3, 2, tzinfo=UTC)

@@ -12,18 +12,18 @@ from tests.pipeline.jobs.scenes import at, emitted, events_table, frame, rows, s
 from tieline.match.events import Attribute, EventType
 from tieline.match.space import Space
 from tieline.pipeline.jobs.content_heat import NoSpace, cell_heat, condition_heat, described, space_of
-from tieline.pipeline.jobs.deliveries import deliveries
-from tieline.pipeline.jobs.heat import (
+from tieline.pipeline.jobs.topic_heat import (
     NoWindow,
     Weights,
     Windows,
     from_deliveries,
     from_messages,
+    heat_by_topic,
     hottest,
     recent,
-    table,
     topic_heat,
 )
+from tieline.pipeline.jobs.traffic import deliveries
 
 WINDOWS = Windows(length_s=60, slide_s=30, late_s=30)
 EACH = Weights(subscribers=1.0, deliveries=10.0, publishes=100.0)
@@ -67,7 +67,7 @@ def test_the_last_window_that_is_nearly_full_is_meant(spark: SparkSession) -> No
     assert {row["start"].timestamp() for row in whole} == {at(240).timestamp()}
     assert sum(row["deliveries"] for row in whole) == sum(1 + second % 3 for second in range(240, 310, 10))
     assert [row["topic"] for row in some] == ["t/2", "t/1"]
-    assert table(some) == {row["topic"]: row["heat"] for row in whole[:2]}
+    assert heat_by_topic(some) == {row["topic"]: row["heat"] for row in whole[:2]}
 
 
 def test_a_stream_tells_each_window_once_and_leaves_out_what_is_too_late(spark: SparkSession, tmp_path: Path) -> None:

@@ -17,8 +17,7 @@ from tests.pipeline.lake import kit
 from tests.pipeline.source.served import Served
 from tieline.pipeline.jobs import history
 from tieline.pipeline.jobs.ingest import Running, take_history
-from tieline.pipeline.jobs.ingest_batch import Landed
-from tieline.pipeline.jobs.ingest_logs import Logs
+from tieline.pipeline.jobs.ingest_batch import Landed, Logs
 from tieline.pipeline.lake import Foreign, Lake, LakeError
 
 #: The first test of a session waits for the JVM too.

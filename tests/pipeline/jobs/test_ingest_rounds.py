@@ -15,13 +15,12 @@ from tests.net.logserver.writing import record as logged
 from tests.pipeline.lake import kit
 from tests.pipeline.source.conftest import Serve
 from tieline.conf.schema import Log, Settings
-from tieline.pipeline.jobs.ingest_batch import Landed
-from tieline.pipeline.jobs.ingest_logs import Logs
+from tieline.pipeline.jobs.ingest_batch import Landed, Logs
 from tieline.pipeline.jobs.ingest_rounds import Rounds
 from tieline.pipeline.lake import Foreign, Lake
-from tieline.pipeline.source.batch import BatchReader
 from tieline.pipeline.source.client import Gap, LogError
 from tieline.pipeline.source.options import read_options
+from tieline.pipeline.source.ranges import BatchReader
 
 TOML = '[event.reading]\ntopic = "grid/+/pcc"\nattributes = [{name = "number", kind = "integer"}]\n'
 

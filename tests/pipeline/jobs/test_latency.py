@@ -14,11 +14,10 @@ from tests.core.durable.test_capture import Scene
 from tests.pipeline.jobs.scenes import at, emitted, events_table, frame, rows, stream, traffic
 from tieline.core.account import WAIT_BUCKETS
 from tieline.log.record import Occurrence
-from tieline.pipeline.jobs.deliveries import deliveries
-from tieline.pipeline.jobs.latency import latency
-from tieline.pipeline.jobs.requirements import BY_NAME, NoRequirement, mapping
+from tieline.pipeline.jobs.latency import BY_NAME, NoRequirement, latency, requirements_of
+from tieline.pipeline.jobs.traffic import deliveries
 
-REQUIRED = mapping(["alarm=immediate-1a"])
+REQUIRED = requirements_of(["alarm=immediate-1a"])
 
 
 def judged(spark: SparkSession, *told: Occurrence, **how: Any) -> list[dict[str, Any]]:
@@ -136,9 +135,9 @@ def test_windows_of_a_stream_close_behind_the_watermark(spark: SparkSession, tmp
 )
 def test_mappings_that_cannot_be_meant(written: str, said: str) -> None:
     with pytest.raises(NoRequirement, match=said):
-        mapping([written])
+        requirements_of([written])
 
 
 def test_a_class_name_goes_before_its_level() -> None:
-    assert mapping(["alarm=outage"])["alarm"] is BY_NAME["outage"]
-    assert mapping([])["3"] is BY_NAME["immediate-1a"]
+    assert requirements_of(["alarm=outage"])["alarm"] is BY_NAME["outage"]
+    assert requirements_of([])["3"] is BY_NAME["immediate-1a"]

@@ -21,10 +21,8 @@ from tieline.conf.schema import Attribute, Content, Event
 from tieline.match.events.births import Births
 from tieline.match.events.event_type import declared_type
 from tieline.pipeline.broker import Broker, BrokerError
-from tieline.pipeline.jobs.pace import NoSpeed, Pace, speed_of
-from tieline.pipeline.jobs.players import Player, play
-from tieline.pipeline.jobs.replay import COLUMNS, Unrepeatable, from_table, in_order
-from tieline.pipeline.jobs.topics import NoFilter, of_topics, pattern
+from tieline.pipeline.jobs.players import NoSpeed, Pace, Player, play, speed_of
+from tieline.pipeline.jobs.replay import COLUMNS, NoFilter, Unrepeatable, from_table, in_order, of_topics, pattern
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.topics import matches
 

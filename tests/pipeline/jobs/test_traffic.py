@@ -12,9 +12,8 @@ from pyspark.sql import SparkSession
 
 from tests.pipeline.jobs.scenes import events_table, frame, rows, traffic
 from tieline.log.record import Occurrence
-from tieline.pipeline.jobs.deliveries import deliveries
 from tieline.pipeline.jobs.instance import Instance, Network, Unplannable, instance, written
-from tieline.pipeline.jobs.traffic import demand, homes, unnamed_share
+from tieline.pipeline.jobs.traffic import deliveries, demand_matrix, homes, unnamed_share
 
 TOLD = [
     traffic(10, "meter", "grid/1", "desk", {1: 10}, level=0, class_="log"),
@@ -34,7 +33,7 @@ def connected(client: str, seconds: float) -> Occurrence:
 
 def test_rates_are_over_the_time_that_the_records_span(spark: SparkSession) -> None:
     events = frame(spark, events_table(TOLD), events_table([traffic(10, "meter", "grid/1", "desk", {1: 5})], "b"))
-    found = rows(demand(deliveries(events)))
+    found = rows(demand_matrix(deliveries(events)))
     assert [(row["shard"], row["publisher"], row["topic"], row["subscriber"], row["level"]) for row in found] == [
         ("a", "desk", "grid/cmd", "desk", 2),
         ("a", "desk", "grid/cmd", "meter", 2),

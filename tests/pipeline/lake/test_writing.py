@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.pipeline.lake import kit
-from tieline.pipeline.decode.hilbert import Curve
+from tieline.pipeline.decode.batch import Curve
 from tieline.pipeline.lake.document import created
 from tieline.pipeline.lake.writing import by_day, clustered, write_file
 

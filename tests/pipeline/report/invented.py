@@ -5,10 +5,9 @@ from __future__ import annotations
 import random
 from datetime import UTC, datetime
 
-from tieline.pipeline.jobs.quality.clauses import WINDOW_S
-from tieline.pipeline.jobs.quality.limits import Limits
-from tieline.pipeline.jobs.quality.plane import axes
-from tieline.pipeline.jobs.quality.verdicts import FAIL, PASS, TOO_LITTLE
+from tieline.pipeline.jobs.quality.assessment import FAIL, PASS, TOO_LITTLE
+from tieline.pipeline.jobs.quality.limits import WINDOW_S, Limits
+from tieline.pipeline.jobs.quality.zones import axes
 from tieline.pipeline.report.findings import (
     Cell,
     Findings,

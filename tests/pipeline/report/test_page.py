@@ -11,9 +11,8 @@ from itertools import pairwise
 import pytest
 
 from tests.pipeline.report.invented import invent
-from tieline.pipeline.jobs.quality.clauses import NOT_ASSESSED
-from tieline.pipeline.jobs.quality.limits import Limits
-from tieline.pipeline.report.document import document
+from tieline.pipeline.jobs.quality.limits import NOT_ASSESSED, Limits
+from tieline.pipeline.report.exports import for_programs
 from tieline.pipeline.report.findings import Findings, Origin
 from tieline.pipeline.report.page import headline, render
 
@@ -134,7 +133,7 @@ def test_no_readings_in_the_plane_still_make_a_page() -> None:
 
 
 def test_the_document_for_programs(findings: Findings) -> None:
-    found = document(findings, "x", WHEN)
+    found = for_programs(findings, "x", WHEN)
     first = next(each for each in found["nodes"] if each["node"] == "R1")
     assert first["verdict"] == "fail"
     assert first["weeks"][-1]["clauses"]["voltage-95"]["verdict"] == "fail"

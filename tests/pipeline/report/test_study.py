@@ -15,7 +15,7 @@ from tests.pipeline.report import lakes
 from tests.pipeline.report.invented import invent
 from tieline.cli.pipeline import quality
 from tieline.cli.trouble import Trouble
-from tieline.pipeline.report.pdf import find_browser
+from tieline.pipeline.report.exports import find_browser
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -17,10 +17,10 @@ from tests.pipeline.sink.test_rows import table
 from tieline.conf.schema import Auth, Rule, Settings
 from tieline.pipeline.broker import BrokerError
 from tieline.pipeline.options import OptionError
-from tieline.pipeline.sink.once import ONCE, publish, stage
 from tieline.pipeline.sink.options import SinkOptions, read_options
 from tieline.pipeline.sink.publisher import Outgoing, Publisher
 from tieline.pipeline.sink.rows import BATCH_SPAN, Message, numbered
+from tieline.pipeline.sink.writers import ONCE, publish, stage
 from tieline.pytest_plugin import BrokerThread
 
 

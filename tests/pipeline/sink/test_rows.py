@@ -12,9 +12,10 @@ from pyspark.sql.types import StructField, StructType, _parse_datatype_json_valu
 
 from tieline.pipeline.broker import BrokerError
 from tieline.pipeline.options import OptionError
-from tieline.pipeline.sink import once
-from tieline.pipeline.sink.once import stage, unpack
-from tieline.pipeline.sink.rows import BATCH_SPAN, Message, check_columns, messages, numbered, producer_of
+from tieline.pipeline.sink import writers
+from tieline.pipeline.sink.options import check_columns
+from tieline.pipeline.sink.rows import BATCH_SPAN, Message, messages, numbered, producer_of
+from tieline.pipeline.sink.writers import stage, unpack
 
 ROWS = st.lists(
     st.builds(
@@ -92,7 +93,7 @@ def test_rows_that_no_broker_takes(column: str, value: object, text: str) -> Non
 
 def test_a_batch_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [Message(0, "a", b"", 1, False, -1)] * 6
-    monkeypatch.setattr(once, "MOST_ROWS", 10)
+    monkeypatch.setattr(writers, "MOST_ROWS", 10)
     staged = stage(iter([table(rows)]), "query")
     assert len(unpack([staged])) == 6
     with pytest.raises(BrokerError, match="more than 10 rows"):

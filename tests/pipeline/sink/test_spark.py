@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from tests.pipeline.sink.conftest import Collect, properties
 from tieline.pipeline.said import sentence
-from tieline.pipeline.sink.once import ONCE
 from tieline.pipeline.sink.rows import BATCH_SPAN, producer_of
+from tieline.pipeline.sink.writers import ONCE
 from tieline.pytest_plugin import BrokerThread
 
 pytestmark = pytest.mark.timeout(300)

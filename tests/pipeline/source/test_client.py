@@ -25,7 +25,7 @@ from tieline.log.columns import SHARD
 from tieline.net.logserver import batches
 from tieline.net.logserver.columns import SCHEMAS
 from tieline.pipeline.source.client import Gap, LogClient, LogError, Offsets
-from tieline.pipeline.source.schema import ARROW
+from tieline.pipeline.source.options import ARROW
 
 
 def read(client: LogClient, start: int, end: int, **how: object) -> list[int]:

@@ -14,7 +14,7 @@ from tests.pipeline.source.conftest import Serve, options
 from tieline.conf.schema import Log, Settings
 from tieline.pipeline.said import sentence
 from tieline.pipeline.source.offsets import shards
-from tieline.pipeline.source.schema import LOG
+from tieline.pipeline.source.options import LOG
 
 # a loaded machine takes its time to start a JVM and its first workers
 pytestmark = pytest.mark.timeout(300)

@@ -154,7 +154,7 @@ def _check(frame: DataFrame, records: int) -> None:
 
 def _tables(spark: SparkSession, station: Station, place: Path, records: int) -> Spent:
     from tieline.pipeline.jobs.ingest import Running
-    from tieline.pipeline.jobs.ingest_logs import Logs
+    from tieline.pipeline.jobs.ingest_batch import Logs
     from tieline.pipeline.lake import Lake
 
     lake = Lake.create(place, load(station.config))

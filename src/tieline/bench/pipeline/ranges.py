@@ -23,7 +23,7 @@ from tieline.match.events import Events
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from tieline.pipeline.jobs.match.plan import Plan
+    from tieline.pipeline.jobs.match.bound import BoundSubscriptions
 
 Floats = NDArray[np.float64]
 
@@ -125,8 +125,8 @@ def checksum(offsets: NDArray[np.int64], numbers: NDArray[np.int64]) -> int:
     return int(((offsets * _OFFSET_FACTOR + numbers * _NUMBER_FACTOR) % _MODULUS).sum())
 
 
-def _plan(lo: Floats, hi: Floats) -> Plan:
-    from tieline.pipeline.jobs.match.plan import make_plan
+def _plan(lo: Floats, hi: Floats) -> BoundSubscriptions:
+    from tieline.pipeline.jobs.match.bound import bind_all
     from tieline.pipeline.jobs.match.subscriptions import subscription
 
     def text(number: int) -> str:
@@ -134,7 +134,7 @@ def _plan(lo: Floats, hi: Floats) -> Plan:
         return " and ".join(f"{name} >= {low!r} and {name} <= {high!r}" for name, low, high in ends)
 
     wanted = [subscription(f"{_TOPIC}?{text(number)}", id=str(number)) for number in range(len(lo))]
-    return make_plan(wanted, Events(loads(_TYPE)).types["point"], only_declared=True)
+    return bind_all(wanted, Events(loads(_TYPE)).types["point"], only_declared=True)
 
 
 def _write(points: Floats, folder: Path) -> Path:
@@ -149,15 +149,15 @@ def _write(points: Floats, folder: Path) -> Path:
     return folder
 
 
-def _job(spark: SparkSession, folder: Path, plan: Plan) -> Pairs:
+def _job(spark: SparkSession, folder: Path, plan: BoundSubscriptions) -> Pairs:
     from tieline.pipeline.jobs.match.job import match_plan
 
     return _summed(match_plan(spark.read.parquet(str(folder)), plan, keep=("_offset",)))
 
 
-def _alone(folder: Path, plan: Plan) -> Pairs:
+def _alone(folder: Path, plan: BoundSubscriptions) -> Pairs:
     """What Spark's workers do, without Spark: one process, one thread, the same files and the same index."""
-    from tieline.pipeline.jobs.match.columns import column_of
+    from tieline.pipeline.jobs.match.rows import column_of
     from tieline.pipeline.jobs.match.worker import on_columns
 
     find = on_columns(plan)
@@ -179,7 +179,7 @@ def _nested(
     folder: Path,
     points: Floats,
     ends: tuple[Floats, Floats],
-    plan: Plan,
+    plan: BoundSubscriptions,
     step: Callable[[str], None],
 ) -> Spent:
     """The join that Spark makes of eight comparisons, on some of the events, whose pairs our job finds as well."""

@@ -18,11 +18,9 @@ from pyspark.sql.types import StructType
 
 from tieline.bench.pipeline.readings import log_table, readings
 from tieline.pipeline.decode.records import NEEDED
-from tieline.pipeline.source.batch import BatchReader
 from tieline.pipeline.source.format import TielineSource
-from tieline.pipeline.source.options import SourceOptions, read_options
-from tieline.pipeline.source.ranges import read_range
-from tieline.pipeline.source.schema import LOG
+from tieline.pipeline.source.options import LOG, SourceOptions, read_options
+from tieline.pipeline.source.ranges import BatchReader, read_range
 
 
 class TupleReader(BatchReader):

@@ -59,7 +59,7 @@ def compact(
             report(compaction.compact(opened, keep_from=keep_from))
             return
         with session(master, "tieline compact", verbose=verbose) as spark:
-            from tieline.pipeline.jobs.compact import on_spark
+            from tieline.pipeline.lake.compaction import on_spark
 
             report(compaction.compact(opened, keep_from=keep_from, run=on_spark(spark)))
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from tieline.pipeline.jobs.heat import Weights, Windows
+    from tieline.pipeline.jobs.topic_heat import Weights, Windows
 
 #: A broker keeps so many entries; what is colder than all of these has the broker's own heat.
 _MOST: Final = 100_000
@@ -99,7 +99,7 @@ def heat(
         raise Trouble("--content reads the tables of --lake, and brokers take no heat of content.", code=MISUSED)
     every_s = None if every is None else whole_seconds("--every", every)
     with sentences():
-        from tieline.pipeline.jobs.heat import Weights, Windows
+        from tieline.pipeline.jobs.topic_heat import Weights, Windows
 
         windows = Windows(
             length_s=whole_seconds("--window", window),
@@ -133,8 +133,8 @@ def _once(
     to_broker: Give | None,
     style: Style,
 ) -> None:
-    from tieline.pipeline.jobs.deliveries import deliveries
-    from tieline.pipeline.jobs.heat import from_deliveries, hottest, recent, table, topic_heat
+    from tieline.pipeline.jobs.topic_heat import from_deliveries, heat_by_topic, hottest, recent, topic_heat
+    from tieline.pipeline.jobs.traffic import deliveries
 
     activity = from_deliveries(deliveries(events))
     if published is not None:
@@ -146,7 +146,7 @@ def _once(
     if to_broker is not None:
         if not rows:
             raise Trouble("no topic was hot, and a broker takes no empty table.")
-        print(said(to_broker(table(rows))))
+        print(said(to_broker(heat_by_topic(rows))))
 
 
 def _follow(
@@ -159,15 +159,15 @@ def _follow(
     every_s: int,
 ) -> None:
     """One more table whenever a window is complete; a broker that is away for a while misses some."""
-    from tieline.pipeline.jobs.deliveries import deliveries
-    from tieline.pipeline.jobs.heat import from_deliveries, hottest, table, topic_heat
+    from tieline.pipeline.jobs.topic_heat import from_deliveries, heat_by_topic, hottest, topic_heat
+    from tieline.pipeline.jobs.traffic import deliveries
 
     def tell(batch: DataFrame, _number: int) -> None:
         rows = hottest(batch.cache(), most)
         batch.unpersist()
         if rows:
             try:
-                print(said(to_broker(table(rows))), flush=True)
+                print(said(to_broker(heat_by_topic(rows))), flush=True)
             except Trouble as trouble:
                 print(f"tieline: {trouble}", flush=True)
 
@@ -191,7 +191,7 @@ def _published(
 
     from pyspark.sql import DataFrame
 
-    from tieline.pipeline.jobs.heat import from_messages
+    from tieline.pipeline.jobs.topic_heat import from_messages
     from tieline.pipeline.lake import OTHER, Lake
 
     if lake is None:

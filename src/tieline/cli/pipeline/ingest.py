@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from tieline.pipeline.jobs.ingest_logs import Logs
+    from tieline.pipeline.jobs.ingest_batch import Logs
     from tieline.pipeline.lake import Lake
 
 #: Between two looks at how far the query is.
@@ -72,7 +72,7 @@ def ingest(
         )
     every_s = None if every is None else _seconds(every)
     with sentences():
-        from tieline.pipeline.jobs.ingest_logs import Logs
+        from tieline.pipeline.jobs.ingest_batch import Logs
 
         target = _lake(lake, config, delta=delta)
         options = {

@@ -48,11 +48,11 @@ def latency(
     demand-response, outage.
     """
     with sentences():
-        from tieline.pipeline.jobs.deliveries import deliveries
         from tieline.pipeline.jobs.latency import latency as job
-        from tieline.pipeline.jobs.requirements import mapping
+        from tieline.pipeline.jobs.latency import requirements_of
+        from tieline.pipeline.jobs.traffic import deliveries
 
-        required = mapping(require or ())
+        required = requirements_of(require or ())
         with session(master, "tieline latency", verbose=verbose) as spark:
             told = records(
                 spark, "events", url, events, user=user, password_file=password_file, since=since, until=until

@@ -126,14 +126,13 @@ def quality(
 
 def _tell(findings: Findings, network: str, out: Path, *, pdf: bool, as_json: bool) -> None:
     """Write the report, then print the result: a report that cannot be written is no success."""
-    from tieline.pipeline.report.document import document
+    from tieline.pipeline.report.exports import NoPdf, for_programs, print_pdf
     from tieline.pipeline.report.page import headline, render
-    from tieline.pipeline.report.pdf import NoPdf, print_pdf
 
     generated = datetime.now(UTC)
     _write(out, render(findings, network, generated))
     if as_json:
-        print(json.dumps(document(findings, network, generated)))
+        print(json.dumps(for_programs(findings, network, generated)))
     else:
         here = console()
         here.print(_table(findings))
@@ -162,7 +161,7 @@ def _write(out: Path, page: str) -> None:
 
 def _table(findings: Findings) -> Table:
     """One row for each node: its verdict, the worst week of each clause, how much was measured."""
-    from tieline.pipeline.jobs.quality.verdicts import TOO_LITTLE
+    from tieline.pipeline.jobs.quality.assessment import TOO_LITTLE
     from tieline.pipeline.report.figures import percent
 
     table = Table(box=None, header_style="dim", pad_edge=False)

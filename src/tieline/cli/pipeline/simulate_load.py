@@ -62,10 +62,8 @@ def simulate_load(
         )
     with sentences():
         from tieline.pipeline.broker import NAMES, read_broker
-        from tieline.pipeline.jobs.pace import Pace, speed_of
-        from tieline.pipeline.jobs.players import Player, play
-        from tieline.pipeline.jobs.replay import LOGGED, from_log, in_order
-        from tieline.pipeline.jobs.topics import of_topics
+        from tieline.pipeline.jobs.players import Pace, Player, play, speed_of
+        from tieline.pipeline.jobs.replay import LOGGED, from_log, in_order, of_topics
         from tieline.pipeline.options import Given
 
         pace = Pace(speed_of(speed), time.monotonic)

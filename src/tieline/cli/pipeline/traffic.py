@@ -50,8 +50,7 @@ def traffic(
     """
     with sentences():
         from tieline.pipeline.jobs import instance as planning
-        from tieline.pipeline.jobs.deliveries import deliveries
-        from tieline.pipeline.jobs.traffic import demand, homes, unnamed_share
+        from tieline.pipeline.jobs.traffic import deliveries, demand_matrix, homes, unnamed_share
 
         links = None if network is None else planning.Network.read(network)
         with session(master, "tieline traffic", verbose=verbose) as spark:
@@ -59,7 +58,7 @@ def traffic(
                 spark, "events", url, events, user=user, password_file=password_file, since=since, until=until
             ).cache()
             passed = deliveries(told)
-            matrix = [row.asDict() for row in demand(passed).collect()]
+            matrix = [row.asDict() for row in demand_matrix(passed).collect()]
             show(_COLUMNS, matrix, style)
             if instance is not None:
                 known = {row["client"]: row["shard"] for row in homes(told).collect()}

@@ -2,21 +2,74 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tieline.match.events import Events
+from tieline.match.space_arrays import Points, keys
 from tieline.pipeline.decode.births import Birth, Follower, Timeline
-from tieline.pipeline.decode.days import few_days
-from tieline.pipeline.decode.hilbert import Curve
 from tieline.pipeline.decode.records import ours, quarantined
 from tieline.pipeline.decode.typed import Typed
 from tieline.pipeline.lake.columns import OURS, of_kind
-from tieline.pipeline.lake.document import Document
+from tieline.pipeline.lake.document import Clustering, Document
 from tieline.pipeline.lake.layout import OTHER, QUARANTINE, Table, events
+
+#: Days of one portion of records that get files; those with the most rows count first.
+MOST_DAYS: Final = 400
+
+
+def few_days(
+    records: pa.Table, time: pa.Array | None, good: NDArray[np.bool_], reasons: list[str]
+) -> tuple[NDArray[np.bool_], list[str], pa.Array | None]:
+    """Which records are still good, why the others are not, and which of the good ones stay (None: all of them)."""
+    if time is None or not pa.types.is_timestamp(time.type):
+        return good, reasons, None
+    days = pc.floor_temporal(time, unit="day")
+    counted = pc.value_counts(days.drop_null())
+    if len(counted) <= MOST_DAYS:
+        return good, reasons, None
+    order = np.argsort(-counted.field("counts").to_numpy(), kind="stable")[:MOST_DAYS]
+    stays = pc.or_(pc.is_in(days, value_set=counted.field("values").take(pa.array(order))), pc.is_null(days))
+    kept = np.asarray(stays.to_numpy(zero_copy_only=False), bool)
+    explained = np.full(len(records), None, object)
+    explained[~good] = reasons
+    still = good.copy()
+    still[good] = kept
+    explained[good & ~still] = f"its time lies on one of too many different days: a portion of records has {MOST_DAYS}"
+    return still, list(explained[~still]), pa.array(kept)
+
+
+class Curve:
+    """The curve of one event type.  A value that is missing lies in the last cell of its axis."""
+
+    def __init__(self, clustering: Clustering) -> None:
+        self._attributes = clustering.attributes
+        self._space = clustering.space()
+
+    def keys(self, arrays: Mapping[str, pa.Array], count: int) -> pa.Array:
+        """The keys of some rows, from the columns of their attributes."""
+        points = np.full((count, len(self._attributes)), np.nan)
+        for axis, name in enumerate(self._attributes):
+            if name in arrays:
+                points[:, axis] = _numbers(arrays[name])
+        # the order is chosen so that a key is below 2**62
+        return pa.array(keys(self._space, points).astype(np.int64))
+
+
+def _numbers(array: pa.Array) -> Points:
+    """A column as numbers, NaN where it is null; times in seconds, as their bounds are."""
+    if pa.types.is_timestamp(array.type):
+        micros = array.cast(pa.int64())
+        found = micros.cast(pa.float64()).to_numpy(zero_copy_only=False) / 1e6
+    else:
+        found = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return np.asarray(found, np.float64)
+
 
 #: The attribute that says when an event happened, if it is of kind timestamp.
 _EVENT_TIME: Final = "time"

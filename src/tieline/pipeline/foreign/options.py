@@ -1,4 +1,4 @@
-"""The options of ``spark.readStream`` with ``format("mqtt")``."""
+"""What ``spark.readStream`` with ``format("mqtt")`` takes and gives: its options and its columns."""
 
 from __future__ import annotations
 
@@ -7,11 +7,35 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
 from tieline.pipeline.broker import NAMES as BROKER_NAMES
 from tieline.pipeline.broker import Broker, read_broker
 from tieline.pipeline.options import Given, OptionError
 from tieline.wire.errors import Violation
 from tieline.wire.topics import check_filter
+
+
+def _required(name: str, kind: pa.DataType) -> pa.Field:
+    return pa.field(name, kind, nullable=False)
+
+
+MQTT_ARROW: Final = pa.schema(
+    [
+        _required("offset", pa.int64()),
+        _required("received", pa.timestamp("us", tz="UTC")),
+        _required("topic", pa.string()),
+        _required("payload", pa.binary()),
+        _required("qos", pa.int8()),
+        _required("retain", pa.bool_()),
+        _required("dup", pa.bool_()),
+        _required("properties", pa.list_(pa.struct([_required("key", pa.string()), _required("value", pa.string())]))),
+    ]
+)
+MQTT: Final[StructType] = from_arrow_schema(MQTT_ARROW)
+
 
 NAMES: Final = (
     *BROKER_NAMES, "topics", "spool", "qos", "version", "clientId", "sessionExpiry", "receiveMaximum",

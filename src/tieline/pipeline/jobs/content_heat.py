@@ -14,7 +14,7 @@ from pyspark.sql import functions as sql
 
 from tieline.match.events import Attribute, EventType
 from tieline.match.space import Space
-from tieline.pipeline.jobs.heat import Windows
+from tieline.pipeline.jobs.topic_heat import Windows
 
 #: What a cell is called in the output.
 CELL: Final = "cell"

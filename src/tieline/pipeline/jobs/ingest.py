@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from tieline.pipeline.jobs import history
-from tieline.pipeline.jobs.ingest_batch import After, Ingest
-from tieline.pipeline.jobs.ingest_logs import MAX_ROWS, Filling, Logs, OnLanded, ahead, batch_of
+from tieline.pipeline.jobs.ingest_batch import MAX_ROWS, After, Filling, Ingest, Logs, OnLanded, ahead, batch_of
 from tieline.pipeline.jobs.ingest_rounds import Rounds
 from tieline.pipeline.lake import Lake, LakeError, State
 from tieline.pipeline.session import is_connected

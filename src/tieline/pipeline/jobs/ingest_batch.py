@@ -12,14 +12,15 @@ hundred records of each session otherwise.  How many, the size of a batch bounds
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import msgspec
 import pyarrow as pa
 
-from tieline.pipeline.decode.births import Birth
-from tieline.pipeline.dedupe.memory import Memory, Repeat
+from tieline.pipeline.decode.births import PATTERN, Birth
+from tieline.pipeline.decode.records import NEEDED
+from tieline.pipeline.dedupe.repeats import IngestMemory, Repeat
 from tieline.pipeline.jobs.ingest_task import Repeats, Seen, Work, Written
 from tieline.pipeline.lake import Lake
 from tieline.pipeline.lake.disk import walk
@@ -28,6 +29,7 @@ from tieline.pipeline.lake.state import State, newest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
 
 #: Runs the tasks of a batch with this work, and returns what they reported.
 RunTasks = Callable[[Work], Iterable[tuple[str, bytes]]]
@@ -68,7 +70,7 @@ class Ingest:
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
         #: The memory after the batch of this number; None if it has to be read again.
-        self._memory: Memory | None = None
+        self._memory: IngestMemory | None = None
         self._number = -1
         self._reads_births = any(known.declared.payload == "sparkplug" for known in lake.document.types.values())
 
@@ -77,7 +79,7 @@ class Ingest:
         state, directory = newest(self._lake.layout.state)
         memory = self._memory
         if memory is None or self._number != state.batch:
-            memory = Memory.restored(directory)
+            memory = IngestMemory.restored(directory)
         # until the batch has landed, what is in memory is ahead of what is on the disk
         self._memory = None
         with self._lake.attempt() as attempt:
@@ -95,7 +97,7 @@ class Ingest:
         self._memory = memory
         return Landed(sum(seen.records for seen in reported.seen), _rows(reported.files))
 
-    def _work(self, attempt: Attempt, memory: Memory, batch: Batch) -> Work:
+    def _work(self, attempt: Attempt, memory: IngestMemory, batch: Batch) -> Work:
         before = tuple(memory.births)
         if self._reads_births:
             memory.learn(births := batch.births())
@@ -168,3 +170,58 @@ def _drop_strangers(attempt: Attempt, files: Iterable[Written]) -> None:
                 path.rmdir()
         elif str(path) not in known:
             path.unlink()
+
+
+#: Offsets in one batch, unless said otherwise.
+MAX_ROWS: Final = 1_000_000
+
+#: Told about each batch that landed.
+OnLanded = Callable[[Landed], None]
+
+
+class Logs(NamedTuple):
+    """Which logs are read, and how."""
+
+    urls: Sequence[str]
+    max_rows: int = MAX_ROWS
+    #: More options of ``format("tieline")``: topics, where, user, reader, startingOffsets.
+    options: Mapping[str, str] = {}
+
+    def source(self) -> dict[str, str]:
+        """All options of ``format("tieline")``."""
+        ours = {"url": ",".join(self.urls), "maxRowsPerTrigger": str(self.max_rows), "columns": ",".join(NEEDED)}
+        return {**ours, **self.options}
+
+
+class Filling(Protocol):
+    """Fills a lake from logs, in the background."""
+
+    def start(self, *, once: bool = False, every_s: float | None = None) -> None:
+        """Begin; with ``once`` it ends when it has what there is now.
+
+        ``every_s`` is the least time between the beginnings of two batches.
+        """
+
+    def wait(self, seconds: int) -> bool:
+        """Whether it has ended, or does so within this time; raises what ended it."""
+
+    def stop(self) -> None:
+        """End between two batches: the one in the making lands, the next does not begin."""
+
+    def behind(self) -> int | None:
+        """How many offsets the logs are ahead; None while that is not known."""
+
+
+def batch_of(frame: DataFrame, after: After) -> Batch:
+    """Records of logs as a batch."""
+
+    def births() -> list[Birth]:
+        rows = frame.where(frame["topic"].rlike(PATTERN)).select(*Birth._fields).collect()
+        return [Birth(row["shard"], row["offset"], row["topic"], bytes(row["payload"])) for row in rows]
+
+    return Batch(lambda work: run_frame(frame, work), births, after)
+
+
+def ahead(latest: Mapping[str, int], end: Mapping[str, int]) -> int:
+    """How many offsets lie between where logs end and where reading has come to."""
+    return sum(max(0, offset - end.get(name, 0)) for name, offset in latest.items())

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from tieline.pipeline.jobs.ingest_batch import Batch, Ingest
-from tieline.pipeline.jobs.ingest_logs import Logs, OnLanded, ahead, batch_of
+from tieline.pipeline.jobs.ingest_batch import Batch, Ingest, Logs, OnLanded, ahead, batch_of
 from tieline.pipeline.lake import Lake, State
 from tieline.pipeline.lake.lake import WITHOUT_CHECKPOINT
 from tieline.pipeline.source.offsets import shards

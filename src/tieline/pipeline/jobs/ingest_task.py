@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 
 from tieline.pipeline.decode import Decoder
 from tieline.pipeline.decode.births import Birth
-from tieline.pipeline.decode.keys import keys
 from tieline.pipeline.decode.records import NEEDED, duplicated
+from tieline.pipeline.dedupe.repeats import keys
 from tieline.pipeline.lake.document import Document
 from tieline.pipeline.lake.layout import DUPLICATES, Table
 from tieline.pipeline.lake.writing import write

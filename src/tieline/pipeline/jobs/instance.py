@@ -129,7 +129,7 @@ def instance(
     homes: Mapping[str, str],
     unit: Unit = "bytes",
 ) -> Instance:
-    """The planning problem of a demand matrix (rows of :func:`tieline.pipeline.jobs.traffic.demand`).
+    """The planning problem of a demand matrix (rows of :func:`tieline.pipeline.jobs.traffic.demand_matrix`).
 
     ``homes`` says at which broker a client connected; one that it lacks is where it was sent something, or where
     something of it was delivered.

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from tieline.conf.schema import Attribute, Kind
+from tieline.log.columns import LOG, SHARD
 from tieline.pipeline.lake.errors import Changed
 from tieline.pipeline.lake.layout import DUPLICATES, OTHER, QUARANTINE, Table
-from tieline.pipeline.source.schema import LOG_ARROW
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -47,7 +47,7 @@ _OF_KIND: Final[Mapping[Kind, pa.DataType]] = {
 }
 
 #: The map of attributes says what the payload says: it is left out of the tables that keep whole records.
-RECORD: Final = pa.schema([field.with_nullable(True) for field in LOG_ARROW if field.name != "attributes"])
+RECORD: Final = pa.schema([field.with_nullable(True) for field in (*LOG, SHARD) if field.name != "attributes"])
 _QUARANTINE: Final = RECORD.append(pa.field("reason", pa.string()))
 _DUPLICATES: Final = RECORD.append(pa.field("reason", pa.string())).append(pa.field("first_offset", pa.int64()))
 

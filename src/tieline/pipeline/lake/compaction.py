@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -27,6 +27,10 @@ from tieline.pipeline.lake.lake import Lake
 from tieline.pipeline.lake.layout import Table, batch_name, batch_number, day_name, day_of, files
 from tieline.pipeline.lake.locks import locked
 from tieline.pipeline.lake.writing import clustered, part_name, write_file
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 
 #: Rows of a file after compaction, and rows that one merge holds in memory (some 150 bytes each).
 FILE_ROWS: Final = 1_048_576
@@ -186,3 +190,21 @@ def _with_columns(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def _rows(paths: Iterable[Path]) -> int:
     return sum(pq.read_metadata(path).num_rows for path in paths)
+
+
+def on_spark(spark: SparkSession) -> RunMerges:
+    """Carries out each merge as one task."""
+
+    def run(merges: Sequence[Merge]) -> list[str]:
+        if not merges:
+            return []
+
+        def task(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in numbers:
+                for number in batch.column("id").to_pylist():
+                    yield pa.RecordBatch.from_arrays([pa.array(merge(merges[number]), pa.string())], names=["path"])
+
+        found = spark.range(0, len(merges), 1, len(merges)).mapInArrow(task, "path string").collect()
+        return [row["path"] for row in found]
+
+    return run

@@ -1,13 +1,18 @@
-"""Numbers and times as people read them in a report."""
+"""The small things that a page is made of: numbers and times as people read them, shapes, and bars.
+
+Shapes are escaped markup; the page's style sheet colours them in light, dark and print.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from tieline.pipeline.jobs.quality.clauses import Clause
-from tieline.pipeline.jobs.quality.limits import Range
+from markupsafe import Markup, escape
+
+from tieline.pipeline.jobs.quality.limits import Clause, Quantity, Range
+from tieline.pipeline.report.findings import Findings
 
 
 def percent(share: float | None, digits: int = 2) -> str:
@@ -65,3 +70,79 @@ def second(when: datetime) -> str:
 FILTERS: Final[dict[str, Callable[..., Any]]] = {
     function.__name__: function for function in (percent, duration, number, grouped, span, minute, second)
 }
+
+
+_RENAMED: Final = {"class_": "class"}
+
+
+def tag(name: str, *inside: object, **attributes: object) -> Markup:
+    """One element. Text is escaped, elements are kept; ``text_anchor=`` becomes ``text-anchor=``."""
+    written = Markup("").join(
+        Markup(' {}="{}"').format(_RENAMED.get(key, key.replace("_", "-")), _value(value))
+        for key, value in attributes.items()
+        if value is not None
+    )
+    content = Markup("").join(escape(each) for each in inside)
+    return Markup("<{0}{1}>{2}</{0}>").format(Markup(name), written, content)  # noqa: S704  our own names of elements
+
+
+def picture(
+    width: float, height: float, label: str, parts: Iterable[Markup], *, class_: str = "", stretches: bool = False
+) -> Markup:
+    """A whole picture that scales with the page; ``label`` is what a screen reader says.
+
+    One that ``stretches`` fills its place whatever the proportions: for bars, not for text.
+    """
+    shape = Markup(' preserveAspectRatio="none"') if stretches else ""
+    return Markup('<svg viewBox="0 0 {} {}" role="img" class="{}"{}><title>{}</title>{}</svg>').format(
+        _value(width), _value(height), class_, shape, label, Markup("").join(parts)
+    )
+
+
+def _value(value: object) -> str:
+    """Numbers as short as a picture needs them."""
+    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+
+
+_WIDTH: Final = 200.0
+_HEIGHT: Final = 14.0
+#: A part that exists is seen, however small.
+_LEAST: Final = 1.5
+
+
+def week_bar(findings: Findings, node: str, week: str, quantity: Quantity) -> Markup:
+    """A week's windows: normal, tolerated, not tolerated, flagged and left out, not measured; a tick at 95 %."""
+    normal, extreme = (findings.judgement(node, week, clause) for clause in findings.limits.clauses(quantity))
+    parts = (
+        ("zone-1", normal.judged - normal.outside, "normal"),
+        ("zone-2", normal.outside - extreme.outside, "tolerated"),
+        ("zone-3", extreme.outside, "not tolerated"),
+        ("flagged", normal.measured - normal.judged, "flagged"),
+        ("missing", normal.windows - normal.measured, "not measured"),
+    )
+    label = f"{quantity}, {node}, {week}: " + ", ".join(
+        f"{part / normal.windows:.1%} {name}" for _, part, name in parts
+    )
+    tick = tag("line", x1=_WIDTH * 0.95, x2=_WIDTH * 0.95, y1=0, y2=_HEIGHT, class_="goal")
+    return _strip([(class_, float(part)) for class_, part, _ in parts], label, [tick])
+
+
+def zone_bar(seconds: tuple[float, float, float], name: str) -> Markup:
+    """Time in the three zones."""
+    total = sum(seconds) or 1.0
+    label = f"{name}: " + ", ".join(f"{part / total:.2%} in zone {number}" for number, part in enumerate(seconds, 1))
+    return _strip([(f"zone-{number}", part) for number, part in enumerate(seconds, 1)], label, [])
+
+
+def _strip(parts: list[tuple[str, float]], label: str, above: list[Markup]) -> Markup:
+    shown = [(class_, part) for class_, part in parts if part > 0]
+    total = sum(part for _, part in shown) or 1.0
+    widths = [max(_LEAST, part / total * _WIDTH) for _, part in shown]
+    # What the small parts were given is taken from the largest.
+    if widths:
+        widths[widths.index(max(widths))] -= sum(widths) - _WIDTH
+    at, drawn = 0.0, []
+    for (class_, _), width in zip(shown, widths, strict=True):
+        drawn.append(tag("rect", x=at, y=2.0, width=width, height=_HEIGHT - 4, class_=class_))
+        at += width
+    return picture(_WIDTH, _HEIGHT, label, [*drawn, *above], class_="strip", stretches=True)

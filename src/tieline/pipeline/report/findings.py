@@ -10,9 +10,8 @@ from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
 
-from tieline.pipeline.jobs.quality.clauses import Clause, Quantity
-from tieline.pipeline.jobs.quality.limits import Limits
-from tieline.pipeline.jobs.quality.verdicts import FAIL, PASS, TOO_LITTLE
+from tieline.pipeline.jobs.quality.assessment import FAIL, PASS, TOO_LITTLE
+from tieline.pipeline.jobs.quality.limits import Clause, Limits, Quantity
 
 
 class Judgement(NamedTuple):

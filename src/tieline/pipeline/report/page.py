@@ -12,14 +12,12 @@ from typing import Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from tieline.pipeline.jobs.quality.clauses import NOT_ASSESSED, Quantity
+from tieline.pipeline.jobs.quality.assessment import FAIL, PASS, TOO_LITTLE
 from tieline.pipeline.jobs.quality.incidents import OTHER, TABLES
-from tieline.pipeline.jobs.quality.verdicts import FAIL, PASS, TOO_LITTLE
+from tieline.pipeline.jobs.quality.limits import NOT_ASSESSED, Quantity
 from tieline.pipeline.report import plane
-from tieline.pipeline.report.bars import week_bar, zone_bar
-from tieline.pipeline.report.figures import FILTERS
+from tieline.pipeline.report.figures import FILTERS, tag, week_bar, zone_bar
 from tieline.pipeline.report.findings import Findings, Interval, all_of, natural
-from tieline.pipeline.report.svg import tag
 from tieline.version import __version__
 
 _SYSTEMS: Final = {

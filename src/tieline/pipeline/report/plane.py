@@ -10,11 +10,10 @@ from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
-from tieline.pipeline.jobs.quality.clauses import Quantity
-from tieline.pipeline.jobs.quality.limits import Limits, Range
-from tieline.pipeline.jobs.quality.plane import Axis, axes
+from tieline.pipeline.jobs.quality.limits import Limits, Quantity, Range
+from tieline.pipeline.jobs.quality.zones import Axis, axes
+from tieline.pipeline.report.figures import picture, tag
 from tieline.pipeline.report.findings import Findings
-from tieline.pipeline.report.svg import picture, tag
 
 #: Shades from few readings to many; the style sheet knows as many colours.
 SHADES: Final = 7

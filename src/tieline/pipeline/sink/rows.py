@@ -12,10 +12,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql.types import BinaryType, BooleanType, DataType, IntegralType, StringType, StructType
 
 from tieline.pipeline.broker import BrokerError
-from tieline.pipeline.options import OptionError
 from tieline.wire.errors import Violation
 from tieline.wire.topics import check_name
 
@@ -23,15 +21,6 @@ from tieline.wire.topics import check_name
 BATCH_SPAN: Final = 2**32
 #: Levels of a topic that any broker takes; ours may be configured to take fewer.
 _MOST_LEVELS: Final = 65_535
-
-_KINDS: Final[dict[str, tuple[type[DataType], ...]]] = {
-    "topic": (StringType,),
-    "payload": (BinaryType, StringType),
-    "qos": (IntegralType,),
-    "retain": (BooleanType,),
-    "level": (IntegralType,),
-    "order": (IntegralType,),
-}
 
 
 class Message(NamedTuple):
@@ -45,23 +34,6 @@ class Message(NamedTuple):
     retain: bool
     #: How urgent, 0 to 3; -1 where the broker's own rules shall say.
     level: int
-
-
-def check_columns(format_name: str, schema: StructType) -> None:
-    """Refuse a data frame that is not made of messages."""
-    for name in ("topic", "payload"):
-        if name not in schema.fieldNames():
-            raise OptionError(
-                f'format("{format_name}") publishes rows with topic and payload: there is no column {name}'
-            )
-    for field in schema.fields:
-        if field.name not in _KINDS:
-            raise OptionError(
-                f'format("{format_name}") does not know the column "{field.name}": it takes {", ".join(_KINDS)}; '
-                "put values into the payload, as in to_json(struct(...))"
-            )
-        if not isinstance(field.dataType, _KINDS[field.name]):
-            raise OptionError(f"the column {field.name} cannot be {field.dataType.simpleString()}")
 
 
 def messages(batch: pa.RecordBatch, *, least_qos: int) -> Iterator[Message]:

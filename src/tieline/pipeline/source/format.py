@@ -16,9 +16,8 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from tieline.pipeline.options import OptionError
-from tieline.pipeline.source.batch import BatchReader
-from tieline.pipeline.source.options import SourceOptions, read_options
-from tieline.pipeline.source.schema import SPARK
+from tieline.pipeline.source.options import SPARK, SourceOptions, read_options
+from tieline.pipeline.source.ranges import BatchReader
 from tieline.pipeline.source.stream import StreamReader
 
 
@@ -48,15 +47,15 @@ class TielineSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Publishes a data frame."""
-        from tieline.pipeline.sink.door import sink_options
-        from tieline.pipeline.sink.once import OnceBatchWriter
+        from tieline.pipeline.sink.options import sink_options
+        from tieline.pipeline.sink.writers import OnceBatchWriter
 
         return OnceBatchWriter(sink_options("tieline", self.options, schema, overwrite=overwrite))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
         """Publishes the batches of a query."""
-        from tieline.pipeline.sink.door import sink_options
-        from tieline.pipeline.sink.once import OnceStreamWriter
+        from tieline.pipeline.sink.options import sink_options
+        from tieline.pipeline.sink.writers import OnceStreamWriter
 
         return OnceStreamWriter(sink_options("tieline", self.options, schema, overwrite=overwrite))
 

@@ -1,4 +1,8 @@
-"""The options of ``spark.read`` and ``spark.readStream`` with ``format("tieline")``."""
+"""What ``spark.read`` and ``spark.readStream`` with ``format("tieline")`` take and give: options and columns.
+
+The columns are those of the log, and behind them which broker they came from.  There is one definition, in Arrow
+(:mod:`tieline.log.columns`); Spark's is derived from it.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from tieline.log import columns as log_columns
+from tieline.log.columns import SHARD
 from tieline.pipeline.options import Given, OptionError
 from tieline.pipeline.source.client import PATIENCE_S, LogClient
-from tieline.pipeline.source.schema import ARROW
+
+LOG_ARROW: Final[pa.Schema] = log_columns.LOG.append(SHARD)
+EVENTS_ARROW: Final[pa.Schema] = log_columns.EVENTS.append(SHARD)
+
+LOG: Final[StructType] = from_arrow_schema(LOG_ARROW)
+EVENTS: Final[StructType] = from_arrow_schema(EVENTS_ARROW)
+
+ARROW: Final = {"log": LOG_ARROW, "events": EVENTS_ARROW}
+SPARK: Final = {"log": LOG, "events": EVENTS}
+
 
 Where = Literal["earliest", "latest"] | dict[str, int]
 

@@ -1,20 +1,21 @@
-"""Ranges of offsets: one is what one task reads, straight from a broker's log server."""
+"""Ranges of offsets: a task reads one, straight from a broker's log server; a batch query cuts every log into some."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
 import pyarrow as pa
-from pyspark.sql.datasource import InputPartition
+from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from tieline.log.columns import SHARD
+from tieline.pipeline.options import OptionError
 from tieline.pipeline.source.client import Gap
-from tieline.pipeline.source.options import SourceOptions
-from tieline.pipeline.source.schema import ARROW
+from tieline.pipeline.source.offsets import Place, chosen, missing, survey
+from tieline.pipeline.source.options import ARROW, SourceOptions
 
 log: Final = logging.getLogger("tieline.pipeline.source")
 
@@ -71,3 +72,33 @@ def _column(field: pa.Field, batch: pa.RecordBatch, shard: str) -> pa.Array:
         return pa.repeat(shard, batch.num_rows)
     found = batch.column(field.name)
     return found if found.type == field.type else found.cast(field.type)
+
+
+class BatchReader(DataSourceReader):
+    """Reads once; Spark makes it on the driver and sends copies to executors."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """The ranges that are read in parallel."""
+        options, found = self._options, survey(self._options)
+        starts = chosen("startingOffsets", options.starting, found)
+        ends = chosen("endingOffsets", options.ending, found)
+        parts: list[InputPartition] = []
+        for name, shard in sorted(found.items()):
+            start, end = starts[name].offset, ends[name].offset
+            if start > end:
+                raise OptionError(f"startingOffsets ({start}) lies behind endingOffsets ({end}) for {name}")
+            gap = missing(name, Place(start, 0.0), shard) if start < end else None
+            if gap is not None:
+                if options.fail_on_data_loss:
+                    raise Gap(f"{gap}; {REMEDY}", gap.first, gap.last)
+                warn(name, Gap(str(gap), gap.first, min(gap.last, end)))
+                start = min(gap.last, end)
+            parts += cut(name, shard.url, start, end, rows=options.partition_rows)
+        return parts
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The records of one range."""
+        return read_range(self._options, partition)

@@ -23,10 +23,20 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from tieline.pipeline.source.client import Gap
-from tieline.pipeline.source.offsets import Place, Places, decode, encode, spread
+from tieline.pipeline.source.offsets import (
+    Place,
+    Places,
+    Survey,
+    check,
+    chosen,
+    decode,
+    encode,
+    missing,
+    spread,
+    survey,
+)
 from tieline.pipeline.source.options import SourceOptions
 from tieline.pipeline.source.ranges import REMEDY, cut, log, read_range, warn
-from tieline.pipeline.source.survey import Survey, check, chosen, missing, survey
 
 #: Spark asks for news every ten milliseconds where the trigger allows it; a server is asked so often at most.
 _CALM_S: Final = 0.05

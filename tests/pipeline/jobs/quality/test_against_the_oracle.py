@@ -13,9 +13,8 @@ from pyspark.sql import functions as sql
 from tests.pipeline.jobs.quality import oracle
 from tests.pipeline.jobs.quality.frames import incidents_frame, readings_frame
 from tests.pipeline.jobs.quality.oracle import Incident, Reading
-from tieline.pipeline.jobs.quality.assessment import assess
+from tieline.pipeline.jobs.quality.assessment import assess, judge
 from tieline.pipeline.jobs.quality.limits import Limits
-from tieline.pipeline.jobs.quality.verdicts import judge
 
 #: The first test may start a JVM on a busy machine.
 pytestmark = pytest.mark.timeout(300)

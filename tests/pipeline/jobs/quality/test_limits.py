@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tieline.pipeline.jobs.quality.clauses import CLAUSES, SYSTEMS
-from tieline.pipeline.jobs.quality.limits import Limits, Range
+from tieline.pipeline.jobs.quality.limits import CLAUSES, SYSTEMS, Limits, Range
 
 
 def test_an_island_has_the_zones_of_the_microgrid_example() -> None:

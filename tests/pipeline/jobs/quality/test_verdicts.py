@@ -6,8 +6,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
+from tieline.pipeline.jobs.quality.assessment import FAIL, PASS, TOO_LITTLE, judge
 from tieline.pipeline.jobs.quality.limits import Limits
-from tieline.pipeline.jobs.quality.verdicts import FAIL, PASS, TOO_LITTLE, judge
 
 pytestmark = pytest.mark.timeout(300)
 

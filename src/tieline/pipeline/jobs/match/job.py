@@ -22,8 +22,8 @@ from pyspark.sql import functions as sql
 
 from tieline.conf.schema import Settings
 from tieline.match.events import Events, EventType
-from tieline.pipeline.jobs.match.columns import column_of
-from tieline.pipeline.jobs.match.plan import Plan, make_plan
+from tieline.pipeline.jobs.match.bound import BoundSubscriptions, bind_all
+from tieline.pipeline.jobs.match.rows import column_of
 from tieline.pipeline.jobs.match.subscriptions import NoSubscription, Subscription
 from tieline.pipeline.jobs.match.worker import Match, on_columns, on_messages
 
@@ -47,10 +47,12 @@ def match_events(
     subscription and message: ``subscription``, and those of :data:`PLACE` that are to be kept.  Or, ``counted``, one
     for each subscription that was met: ``subscription``, ``matches``.  Columns that nobody needs are not read.
     """
-    return match_plan(events, make_plan(subscriptions, event, only_declared=True), keep=keep, counted=counted)
+    return match_plan(events, bind_all(subscriptions, event, only_declared=True), keep=keep, counted=counted)
 
 
-def match_plan(events: DataFrame, plan: Plan, *, keep: Sequence[str] = PLACE, counted: bool = False) -> DataFrame:
+def match_plan(
+    events: DataFrame, plan: BoundSubscriptions, *, keep: Sequence[str] = PLACE, counted: bool = False
+) -> DataFrame:
     """The same for subscriptions that are bound to their event type already: thousands take a second to bind."""
     needed = set() if counted else set(keep)
     if plan.is_stateful:
@@ -82,7 +84,7 @@ def match_messages(
     """
     events = Events(settings)
     types = [*events.types.values(), events.untyped]
-    plans = {each.name: make_plan(subscriptions, each) for each in types}
+    plans = {each.name: bind_all(subscriptions, each) for each in types}
     place = [sql.col(name).alias(ours) for name, ours in zip(_LOGGED, PLACE, strict=True)]
     rows = _ordered(
         messages.select(*place, *columns_for(settings)[len(_LOGGED) :]),

@@ -27,7 +27,7 @@ from tieline.match.filters import FilterTree
 from tieline.match.index import AdaptiveIndex, Boxes
 from tieline.match.index.rebuild import has_numba
 from tieline.match.where import Predicate
-from tieline.pipeline.jobs.match.plan import Plan, Wanted
+from tieline.pipeline.jobs.match.bound import BoundSubscriptions, FilterWants
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -59,7 +59,7 @@ class Rows:
 class Search:
     """The subscriptions of a plan, found by messages."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: BoundSubscriptions) -> None:
         self._filters: FilterTree[int] = FilterTree()
         for number, wanted in enumerate(plan.wanted):
             self._filters.put(wanted.filter, number)
@@ -100,7 +100,7 @@ class Search:
 class _Filter:
     """The subscriptions with one filter."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: FilterWants) -> None:
         self._wanted = wanted
         self._index = _index(wanted)
         self._is_unsure = np.zeros(len(wanted.members), np.bool_)
@@ -162,7 +162,7 @@ class _Filter:
         return candidates[keep], numbers[keep]
 
 
-def _index(wanted: Wanted) -> AdaptiveIndex | None:
+def _index(wanted: FilterWants) -> AdaptiveIndex | None:
     """The boxes of a filter in the kind of index that answers many questions at once; None where they are few."""
     if len(wanted.owners) <= FEW:
         return None
@@ -170,7 +170,7 @@ def _index(wanted: Wanted) -> AdaptiveIndex | None:
     return AdaptiveIndex.from_boxes(boxes, wanted.lo.shape[1], backend="numba" if has_numba() else "numpy")
 
 
-def _compared(wanted: Wanted, points: Floats, readable: Integers) -> tuple[Integers, Integers]:
+def _compared(wanted: FilterWants, points: Floats, readable: Integers) -> tuple[Integers, Integers]:
     inside = np.zeros((len(points), len(wanted.members)), np.bool_)
     for owner, lo, hi in zip(wanted.owners, wanted.lo, wanted.hi, strict=True):
         inside[:, owner] |= ((points >= lo) & (points <= hi)).all(axis=1)

@@ -11,16 +11,15 @@ import pyarrow.compute as pc
 
 from tieline.conf.schema import Settings
 from tieline.match.events import Events, EventType
-from tieline.pipeline.jobs.match.columns import Values, points
-from tieline.pipeline.jobs.match.plan import Plan
-from tieline.pipeline.jobs.match.readings import Readings, kept_attributes
+from tieline.pipeline.jobs.match.bound import BoundSubscriptions
+from tieline.pipeline.jobs.match.rows import Readings, Values, kept_attributes, points
 from tieline.pipeline.jobs.match.search import NONE, Integers, Rows, Search
 
 #: Rows of a batch, and for each the number of a subscription that is sent it.
 Match = Callable[[pa.RecordBatch], tuple[Integers, Integers]]
 
 
-def on_columns(plan: Plan) -> Match:
+def on_columns(plan: BoundSubscriptions) -> Match:
     """Matches batches of a table."""
     search = _search(plan)
     search.leave(None)
@@ -35,7 +34,7 @@ def on_columns(plan: Plan) -> Match:
     return find
 
 
-def on_messages(plans: Mapping[str, Plan], settings: Settings) -> Match:
+def on_messages(plans: Mapping[str, BoundSubscriptions], settings: Settings) -> Match:
     """Matches batches of the log, with a plan for each event type."""
     events = Events(settings)
     searches = {name: _search(plan) for name, plan in plans.items()}
@@ -61,7 +60,7 @@ def on_messages(plans: Mapping[str, Plan], settings: Settings) -> Match:
 def _of_type(
     batch: pa.RecordBatch,
     event: EventType,
-    plan: Plan,
+    plan: BoundSubscriptions,
     search: Search,
     known: tuple[list[str], list[bytes], Integers],
     types: Sequence[EventType],
@@ -83,7 +82,7 @@ def _of_type(
     return mine[found], numbers
 
 
-def _rows(batch: pa.RecordBatch, plan: Plan) -> Rows:
+def _rows(batch: pa.RecordBatch, plan: BoundSubscriptions) -> Rows:
     """A batch of a table, as a search takes it."""
     if "_topic" in batch.schema.names:
         topics, keys, topic_of = _topics(batch, is_keyed=plan.is_stateful)
@@ -107,6 +106,6 @@ def _topics(batch: pa.RecordBatch, *, is_keyed: bool) -> tuple[list[str], list[b
 
 
 @lru_cache(maxsize=8)
-def _search(plan: Plan) -> Search:
+def _search(plan: BoundSubscriptions) -> Search:
     """The indexes of a plan, made once in a process that Spark uses again and again."""
     return Search(plan)

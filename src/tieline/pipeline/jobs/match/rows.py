@@ -7,7 +7,7 @@ some condition names, or ``OTHER``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tieline.match.box import MISSING
-from tieline.match.events import OTHER, Attribute, Get, Value
+from tieline.match.events import OTHER, Attribute, EventType, Get, Reading, Value
 from tieline.match.events.kinds import EXACT
-from tieline.pipeline.jobs.match.plan import Plan
+from tieline.pipeline.jobs.match.bound import BoundSubscriptions
 
 Floats = NDArray[np.float64]
 
@@ -30,15 +30,15 @@ def column_of(position: int) -> str:
     return f"a{position}"
 
 
-def points(batch: pa.RecordBatch, plan: Plan) -> Floats:
+def points(batch: pa.RecordBatch, plan: BoundSubscriptions) -> Floats:
     """One row of numbers for each row of a batch whose columns are called :func:`column_of`."""
     found = np.empty((batch.num_rows, len(plan.attributes)), np.float64)
     for position, attribute in enumerate(plan.attributes):
-        found[:, position] = _numbers(batch.column(column_of(position)), attribute, plan.codes.get(position, {}))
+        found[:, position] = _column_numbers(batch.column(column_of(position)), attribute, plan.codes.get(position, {}))
     return found
 
 
-def _numbers(column: pa.Array, attribute: Attribute, codes: Mapping[str, float]) -> Floats:
+def _column_numbers(column: pa.Array, attribute: Attribute, codes: Mapping[str, float]) -> Floats:
     if attribute.kind == "category":
         return _coded(column, codes)
     if attribute.kind == "timestamp":
@@ -71,7 +71,7 @@ def _coded(column: pa.Array, codes: Mapping[str, float]) -> Floats:
 class Values:
     """The attributes of a batch as conditions are evaluated with them; columns are unpacked when they are needed."""
 
-    def __init__(self, batch: pa.RecordBatch, plan: Plan) -> None:
+    def __init__(self, batch: pa.RecordBatch, plan: BoundSubscriptions) -> None:
         self._batch = batch
         self._positions = {each.name: (position, each.kind) for position, each in enumerate(plan.attributes)}
         self._unpacked: dict[str, list[Any]] = {}
@@ -94,5 +94,65 @@ class Values:
         if kind in ("category", "boolean"):
             return list(column.to_pylist())
         # the numbers of the index, so that both agree in every bit
-        numbers = _numbers(column, Attribute(name, kind), {})
+        numbers = _column_numbers(column, Attribute(name, kind), {})
         return [None if number == MISSING else number for number in numbers.tolist()]
+
+
+class Readings:
+    """The messages of one event type in a batch."""
+
+    def __init__(
+        self,
+        event: EventType,
+        plan: BoundSubscriptions,
+        topics: Sequence[str],
+        payloads: Sequence[bytes],
+        properties: Sequence[bytes | None],
+        kept: Sequence[Mapping[str, Value] | None],
+    ) -> None:
+        """``kept`` is what the broker read when the message arrived, where the message alone does not say it."""
+        self._found: list[Get | None] = [
+            _get(event.read(payload, block or b"", topic), known if event.reads_topic else None)
+            for topic, payload, block, known in zip(topics, payloads, properties, kept, strict=True)
+        ]
+        self.is_readable: NDArray[np.bool_] = np.array([each is not None for each in self._found], np.bool_)
+        self.points = np.array([_message_numbers(each, plan) for each in self._found], np.float64)
+        self.points = self.points.reshape(len(self._found), len(plan.attributes))
+
+    def get(self, row: int) -> Get:
+        """How the attributes of a message are read."""
+        found = self._found[row]
+        assert found is not None
+        return found
+
+
+def kept_attributes(column: pa.Array) -> list[dict[str, Value] | None]:
+    """The log's column ``attributes`` as dictionaries: of number, text and flag the one that is set."""
+    return [None if each is None else {name: _only(value) for name, value in each} for each in column.to_pylist()]
+
+
+def _only(value: Mapping[str, Any]) -> Value:
+    found: Value = next(each for each in value.values() if each is not None)
+    return found
+
+
+def _get(reading: Reading | None, kept: Mapping[str, Value] | None) -> Get | None:
+    if reading is None or kept is None:
+        return None if reading is None else reading.get
+    # as in the log server: names and signs of Sparkplug come from a birth certificate that may be elsewhere
+    return lambda name: kept[name] if name in kept else reading.get(name)
+
+
+def _message_numbers(get: Get | None, plan: BoundSubscriptions) -> list[float]:
+    if get is None:
+        return [MISSING] * len(plan.attributes)
+    return [
+        _number(get(attribute.name), attribute, plan.codes.get(place, {}))
+        for place, attribute in enumerate(plan.attributes)
+    ]
+
+
+def _number(value: Value | None, attribute: Attribute, codes: Mapping[str, float]) -> float:
+    if value is None:
+        return MISSING
+    return codes.get(str(value), OTHER) if attribute.kind == "category" else float(value)

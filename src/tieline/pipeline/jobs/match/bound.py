@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class FilterWants:
     """What all subscriptions with one topic filter want."""
 
     filter: str
@@ -47,7 +47,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class BoundSubscriptions:
     """Everything that a worker needs to know about the subscriptions on one event type.
 
     Plans are compared by a digest: a worker that is given the same one again need not look at a thousand boxes.
@@ -57,7 +57,7 @@ class Plan:
     attributes: tuple[Attribute, ...]
     #: By number: what the subscriptions are called.
     ids: tuple[str, ...]
-    wanted: tuple[Wanted, ...]
+    wanted: tuple[FilterWants, ...]
     #: By position of a category: the numbers of the values that conditions name.
     codes: Mapping[int, Mapping[str, float]]
     #: Whether an answer depends on earlier messages of the same topic.
@@ -67,13 +67,15 @@ class Plan:
     digest: bytes = b""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Plan) and self.digest == other.digest
+        return isinstance(other, BoundSubscriptions) and self.digest == other.digest
 
     def __hash__(self) -> int:
         return hash(self.digest)
 
 
-def make_plan(subscriptions: Sequence[Subscription], event: EventType, *, only_declared: bool = False) -> Plan:
+def bind_all(
+    subscriptions: Sequence[Subscription], event: EventType, *, only_declared: bool = False
+) -> BoundSubscriptions:
     """Bind subscriptions to an event type; those that no topic of the type can meet are left out.
 
     ``only_declared`` refuses conditions on attributes that the type does not declare: tables do not keep them.
@@ -86,7 +88,7 @@ def make_plan(subscriptions: Sequence[Subscription], event: EventType, *, only_d
         by_filter.setdefault(each.filter, []).append((number, each))
     named: dict[str, set[str]] = {}
     wanted = tuple(_wanted(filter_, some, event, named) for filter_, some in by_filter.items())
-    plan = Plan(
+    plan = BoundSubscriptions(
         event=event.name,
         attributes=event.attributes,
         ids=tuple(each.id for each in subscriptions),
@@ -100,7 +102,7 @@ def make_plan(subscriptions: Sequence[Subscription], event: EventType, *, only_d
 
 def _wanted(
     filter_: str, some: Iterable[tuple[int, Subscription]], event: EventType, named: dict[str, set[str]]
-) -> Wanted:
+) -> FilterWants:
     dimensions = len(event.attributes)
     plain: list[int] = []
     members: list[int] = []
@@ -122,7 +124,7 @@ def _wanted(
         owners += [len(members)] * len(narrowed.boxes)
         boxes += narrowed.boxes
         members.append(number)
-    return Wanted(
+    return FilterWants(
         filter_,
         np.array(plain, np.int64),
         np.array(members, np.int64),

@@ -1,16 +1,21 @@
-"""The findings for programs: one JSON object with what the page shows."""
+"""The report in other forms: one JSON object for programs, and a PDF that whatever Chromium is here prints."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import tempfile
 from collections import defaultdict
 from datetime import datetime
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from tieline.pipeline.report.findings import Findings
 from tieline.version import __version__
 
 
-def document(findings: Findings, network: str, generated: datetime) -> dict[str, Any]:
+def for_programs(findings: Findings, network: str, generated: datetime) -> dict[str, Any]:
     """Values that ``json`` can write; times are UTC, shares are parts of one."""
     limits = findings.limits
     return {
@@ -73,3 +78,46 @@ def _node(findings: Findings, node: str) -> dict[str, Any]:
 
 def _without_keys(judgement: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in judgement.items() if name not in ("node", "week", "clause")}
+
+
+_BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+_PATIENCE_S: Final = 120
+_FLAGS: Final = (
+    "--headless",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--no-pdf-header-footer",
+)
+
+
+class NoPdf(Exception):
+    """No PDF could be made; the message is a sentence."""
+
+
+def find_browser() -> str | None:
+    """The program that prints, if there is one."""
+    return next((found for name in _BROWSERS if (found := shutil.which(name))), None)
+
+
+def print_pdf(page: Path, target: Path) -> None:
+    """Print an HTML file to a PDF beside it."""
+    browser = find_browser()
+    if browser is None:
+        raise NoPdf("a PDF needs Chromium or Chrome on this machine; the HTML report prints well from any browser")
+    target.unlink(missing_ok=True)  # what stands there afterwards is this page
+    with tempfile.TemporaryDirectory(prefix="tieline-pdf-") as profile:
+        # For root Chromium starts only without its sandbox; the page is ours, has no script and asks for nothing.
+        outside = ["--no-sandbox"] if os.geteuid() == 0 else []
+        command = [browser, *_FLAGS, *outside, f"--user-data-dir={profile}", f"--print-to-pdf={target.absolute()}"]
+        try:
+            ended = subprocess.run(  # noqa: S603  a program from PATH, a file of ours
+                [*command, page.absolute().as_uri()], capture_output=True, check=False, timeout=_PATIENCE_S
+            )
+        except subprocess.TimeoutExpired:
+            raise NoPdf(f"{browser} did not finish the PDF within {_PATIENCE_S} s") from None
+    if ended.returncode != 0 or not target.is_file():
+        last = ended.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["nothing"]
+        raise NoPdf(f"{browser} could not print the PDF; it said: {last[0]}")

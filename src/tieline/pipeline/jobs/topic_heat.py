@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sql
 
-from tieline.pipeline.jobs.deliveries import named
+from tieline.pipeline.jobs.traffic import named
 
 
 class NoWindow(ValueError):
@@ -54,7 +54,7 @@ class Windows:
 
 
 def from_deliveries(traffic: DataFrame) -> DataFrame:
-    """Activity from what :func:`tieline.pipeline.jobs.deliveries.deliveries` makes."""
+    """Activity from what :func:`tieline.pipeline.jobs.traffic.deliveries` makes."""
     return named(traffic).select(
         "topic",
         sql.col("until").alias("time"),
@@ -114,6 +114,6 @@ def hottest(heat: DataFrame, most: int, *, behind_s: int = 0) -> list[Row]:
     return rows.orderBy(sql.desc("heat"), "topic").limit(most).collect()
 
 
-def table(rows: Iterable[Row]) -> dict[str, float]:
+def heat_by_topic(rows: Iterable[Row]) -> dict[str, float]:
     """Rows as a broker takes them: heat by topic."""
     return {row["topic"]: float(row["heat"]) for row in rows}

@@ -1,14 +1,16 @@
-"""``format("tieline")`` as a sink: each row of a batch is published once, though Spark runs the batch again.
+"""Both sinks: ``format("tieline")`` publishes each row once, ``format("mqtt")`` at least once, to any broker.
 
 Theory of operation
 -------------------
-Tasks publish nothing: they hand their rows to the driver, in the message by which Spark tells it that they are done.
-When all are, Spark calls ``commit`` there.  It sorts the rows, numbers them (batch id × 2^32 + place) and publishes
-them in this order with QoS 1 and the user property ``$once`` = ``<producer>/<number>``.  If the driver dies before
-Spark has written down that the batch is done, the batch runs again, the same rows get the same numbers, and the broker
-ignores those it has.
+Once: tasks publish nothing; they hand their rows to the driver, in the message by which Spark tells it that they are
+done.  When all are, Spark calls ``commit`` there.  It sorts the rows, numbers them (batch id × 2^32 + place) and
+publishes them in this order with QoS 1 and the user property ``$once`` = ``<producer>/<number>``.  If the driver dies
+before Spark has written down that the batch is done, the batch runs again, the same rows get the same numbers, and the
+broker ignores those it has.  All rows of a batch pass through the driver's memory, hence the bound on their number.
 
-All rows of a batch pass through the driver's memory, hence the bound on their number.
+At least once: every task publishes its own rows.  A task that Spark runs again publishes them again.  Each carries the
+user property ``idem`` = ``<query>/<batch>/<partition>/<place>``, so that a receiver can tell: it is the same again if
+the query gives its rows in the same order again, which one without a shuffle before the sink does.
 """
 
 from __future__ import annotations
@@ -127,3 +129,58 @@ def _property(name: str) -> str:
     if found is None:
         raise BrokerError(f"Spark does not say which query this is ({name} is missing)")
     return found
+
+
+IDEM: Final = "idem"
+
+
+@dataclass(frozen=True)
+class Published(WriterCommitMessage):
+    """How many rows a task has published."""
+
+    rows: int
+
+
+class AtLeastOnceStreamWriter(DataSourceStreamArrowWriter):
+    """Publishes the batches of a query."""
+
+    def __init__(self, options: SinkOptions) -> None:
+        self._options = options
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Published:
+        """Publish the rows of one task."""
+        context = TaskContext.get()
+        assert context is not None, "Spark calls this inside a task"
+        query, batch = (context.getLocalProperty(name) for name in ("sql.streaming.queryId", "streaming.sql.batchId"))
+        return send(self._options, iterator, f"{query}/{batch}/{context.partitionId()}")
+
+
+class AtLeastOnceBatchWriter(DataSourceArrowWriter):
+    """Publishes a data frame."""
+
+    def __init__(self, options: SinkOptions) -> None:
+        self._options = options
+        self._producer = options.producer or secrets.token_hex(8)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Published:
+        """Publish the rows of one task."""
+        context = TaskContext.get()
+        assert context is not None, "Spark calls this inside a task"
+        return send(self._options, iterator, f"{self._producer}/0/{context.partitionId()}")
+
+
+def send(options: SinkOptions, batches: Iterator[pa.RecordBatch], prefix: str) -> Published:
+    """Publish rows as they come; returns when the broker has acknowledged all that can be."""
+    rows = (message for batch in batches for message in messages(batch, least_qos=0))
+    first = next(rows, None)
+    if first is None:
+        return Published(0)
+
+    def outgoing() -> Iterator[Outgoing]:
+        yield Outgoing(first, IDEM, f"{prefix}/0")
+        for place, message in enumerate(rows, 1):
+            yield Outgoing(message, IDEM, f"{prefix}/{place}")
+
+    client_id = f"tieline-{secrets.token_hex(8)}"
+    with Publisher(options.broker, client_id, patience_s=options.patience_s, window=options.window) as publisher:
+        return Published(publisher.publish(outgoing()))
