@@ -28,7 +28,7 @@ from tieline.cli.bench import app
 from tieline.cli.trouble import Trouble
 from tieline.conf.load import loads
 from tieline.pipeline.decode import Decoder
-from tieline.pipeline.lake.document import created
+from tieline.pipeline.lake.document import new_document
 
 times = st.floats(0.01, 1_000.0)
 
@@ -95,7 +95,7 @@ def test_payloads_say_what_the_numbers_say() -> None:
 
 def test_the_made_up_log_can_be_decoded_and_all_numbers_differ() -> None:
     log = log_table(readings(0, 1_000))
-    decoded = Decoder(created("parquet", "now").evolved(loads(EVENT_TYPE).event, "now")).decode(log)
+    decoded = Decoder(new_document("parquet", "now").evolved(loads(EVENT_TYPE).event, "now")).decode(log)
     assert {table.name: len(rows) for table, rows in decoded.rows.items()} == {"events/reading": 1_000}
     (rows,) = decoded.rows.values()
     assert rows["_hilbert"].null_count == 0

@@ -16,11 +16,11 @@ from tests.pipeline.lake.kit import READING, SWITCH, settings
 from tieline.match.events import Events
 from tieline.pipeline.decode import Decoder
 from tieline.pipeline.decode.batch import MOST_DAYS
-from tieline.pipeline.lake.document import created
+from tieline.pipeline.lake.document import new_document
 from tieline.pipeline.lake.layout import QUARANTINE, Table, events
 
 BAD = Table((QUARANTINE,))
-DOCUMENT = created("parquet", "now").evolved(settings().event, "now")
+DOCUMENT = new_document("parquet", "now").evolved(settings().event, "now")
 
 
 def decoded(records: Any, document: Any = DOCUMENT) -> Any:

@@ -13,7 +13,7 @@ from tests.pipeline.lake.kit import settings
 from tieline.match.events import Events
 from tieline.pipeline.decode import Decoder
 from tieline.pipeline.decode.births import Birth, latest
-from tieline.pipeline.lake.document import created
+from tieline.pipeline.lake.document import new_document
 from tieline.pipeline.lake.layout import QUARANTINE, Table, events
 
 SETTINGS = settings(
@@ -24,7 +24,7 @@ payload = "sparkplug"
 attributes = [{name = "a"}, {name = "b"}]
 """
 )
-DOCUMENT = created("parquet", "now").evolved(SETTINGS.event, "now")
+DOCUMENT = new_document("parquet", "now").evolved(SETTINGS.event, "now")
 
 
 def born(edge: str, alias_of_a: int) -> tuple[str, bytes]:

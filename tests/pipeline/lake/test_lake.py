@@ -19,7 +19,7 @@ from tests.kits.patience import PATIENCE_S
 from tests.pipeline.lake import kit
 from tieline.pipeline.lake import Changed, Foreign, Lake, LakeError, NotALake
 from tieline.pipeline.lake.compaction import compact
-from tieline.pipeline.lake.locks import Busy, locked
+from tieline.pipeline.lake.disk import Busy, locked
 
 GAINED = kit.TOML.replace('{name = "node", kind = "category"}', '{name = "phase", kind = "integer"}')
 

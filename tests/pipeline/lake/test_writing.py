@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.pipeline.lake import kit
 from tieline.pipeline.decode.batch import Curve
-from tieline.pipeline.lake.document import created
+from tieline.pipeline.lake.document import new_document
 from tieline.pipeline.lake.writing import by_day, clustered, write_file
 
 BOX = {"voltage": (228.0, 232.0), "current": (10.0, 30.0), "frequency": (49.98, 50.02)}
@@ -29,7 +29,7 @@ def spread_rows(count: int) -> pa.Table:
         "current": pa.array(random.uniform(0, 100, count)),
         "frequency": pa.array(random.normal(50, 0.1, count)),
     }
-    clustering = created("parquet", "now").evolved(kit.settings().event, "now").types["reading"].clustering
+    clustering = new_document("parquet", "now").evolved(kit.settings().event, "now").types["reading"].clustering
     assert clustering is not None
     return pa.table({**columns, "_hilbert": Curve(clustering).keys(columns, count)})
 

@@ -194,13 +194,12 @@ class Ordeal:
 
     def _landed(self) -> int:
         """The number of the last batch that has landed."""
-        from tieline.pipeline.lake.errors import LakeError
-        from tieline.pipeline.lake.layout import Layout
-        from tieline.pipeline.lake.state import newest
+        from tieline.pipeline.lake.document import newest_state
+        from tieline.pipeline.lake.layout import LakeError, Layout
 
         # a state may be replaced by the next one while it is read
         with suppress(LakeError):
-            return newest(Layout(self.lake).state)[0].batch
+            return newest_state(Layout(self.lake).state)[0].batch
         return self._batch
 
     def _ingest(self, name: str, *more: str) -> Process:

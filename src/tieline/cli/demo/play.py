@@ -189,11 +189,11 @@ class Play:
         self._children.check()
         if not log_url:
             return False
+        from tieline.pipeline.lake.document import newest_state
         from tieline.pipeline.lake.layout import Layout
-        from tieline.pipeline.lake.state import newest
         from tieline.pipeline.source.client import LogClient
 
-        state, _folder = newest(Layout(self._lake).state)
+        state, _folder = newest_state(Layout(self._lake).state)
         found = self._show.ingested
         found.rows, found.latest = state.positions.get(_BROKER, 0), LogClient(log_url).offsets().latest
         return found.rows >= found.latest

@@ -24,8 +24,8 @@ from tieline.pipeline.dedupe.repeats import IngestMemory, Repeat
 from tieline.pipeline.jobs.ingest_task import Repeats, Seen, Work, Written
 from tieline.pipeline.lake import Lake
 from tieline.pipeline.lake.disk import walk
-from tieline.pipeline.lake.staging import Attempt
-from tieline.pipeline.lake.state import State, newest
+from tieline.pipeline.lake.document import State, newest_state
+from tieline.pipeline.lake.landing import Attempt
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -76,7 +76,7 @@ class Ingest:
 
     def take(self, batch: Batch) -> Landed:
         """Decode and land a batch."""
-        state, directory = newest(self._lake.layout.state)
+        state, directory = newest_state(self._lake.layout.state)
         memory = self._memory
         if memory is None or self._number != state.batch:
             memory = IngestMemory.restored(directory)

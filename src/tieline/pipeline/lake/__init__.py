@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from tieline.pipeline.lake.document import Document
-from tieline.pipeline.lake.errors import Changed, Foreign, LakeError, NotALake
+from tieline.pipeline.lake.document import Document, State
 from tieline.pipeline.lake.lake import Lake
-from tieline.pipeline.lake.layout import DUPLICATES, OTHER, QUARANTINE, Table
-from tieline.pipeline.lake.state import State
-from tieline.pipeline.lake.status import Status
+from tieline.pipeline.lake.layout import DUPLICATES, OTHER, QUARANTINE, Changed, Foreign, LakeError, NotALake, Table
+from tieline.pipeline.lake.reading import Status
 
 __all__ = [
     "DUPLICATES",

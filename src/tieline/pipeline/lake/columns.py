@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from tieline.conf.schema import Attribute, Kind
 from tieline.log.columns import LOG, SHARD
-from tieline.pipeline.lake.errors import Changed
-from tieline.pipeline.lake.layout import DUPLICATES, OTHER, QUARANTINE, Table
+from tieline.pipeline.lake.layout import DUPLICATES, OTHER, QUARANTINE, Changed, Table
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

@@ -21,11 +21,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tieline.pipeline.lake import exchange
-from tieline.pipeline.lake.errors import LakeError
+from tieline.pipeline.lake import landing
+from tieline.pipeline.lake.disk import locked
 from tieline.pipeline.lake.lake import Lake
-from tieline.pipeline.lake.layout import Table, batch_name, batch_number, day_name, day_of, files
-from tieline.pipeline.lake.locks import locked
+from tieline.pipeline.lake.layout import LakeError, Table, batch_name, batch_number, day_name, day_of, files
 from tieline.pipeline.lake.writing import clustered, part_name, write_file
 
 if TYPE_CHECKING:
@@ -124,7 +123,7 @@ def _compact(lake: Lake, table: Table, keep_from: date | None, run: RunMerges) -
             if rows != expected:
                 raise LakeError(f"{table.name} would have {rows:,} rows after compaction and has {expected:,}.")
             removed = _rows(before) - _rows(kept)
-            exchange.replace(lake.layout, lake.disk, table, fresh)
+            landing.replace_table(lake.layout, lake.disk, table, fresh)
     return Compacted(table.name, len(before) + len(arrived), len(files(live)), rows, removed)
 
 

@@ -16,16 +16,15 @@ import pyarrow.parquet as pq
 
 from tieline.extras import remedy
 from tieline.pipeline.lake.columns import PARTITIONS
-from tieline.pipeline.lake.errors import LakeError
-from tieline.pipeline.lake.layout import Table, day_of
+from tieline.pipeline.lake.disk import Disk
+from tieline.pipeline.lake.document import Document
+from tieline.pipeline.lake.layout import LakeError, Layout, Table, day_of
 
 if TYPE_CHECKING:
     from datetime import date
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
-
-    from tieline.pipeline.lake.lake import Lake
 
 
 def check() -> None:
@@ -39,21 +38,23 @@ def check() -> None:
 class Appended:
     """Brings batches into Delta tables; see :class:`tieline.pipeline.lake.landing.Place`."""
 
-    def __init__(self, lake: Lake) -> None:
+    def __init__(self, layout: Layout, document: Document, disk: Disk) -> None:
         check()
-        self._lake = lake
+        self._layout = layout
+        self._document = document
+        self._disk = disk
 
     def put(self, source: Path, table: Table, number: int) -> None:
         from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
-        target = str(self._lake.layout.table(table))
-        app = self._lake.document.id
+        target = str(self._layout.table(table))
+        app = self._document.id
         if DeltaTable.is_deltatable(target):
             landed = DeltaTable(target).transaction_version(app)
             if landed is not None and landed >= number:
-                self._lake.disk.remove(source)
+                self._disk.remove(source)
                 return
-        schema = pa.schema([*self._lake.schema(table), *PARTITIONS])
+        schema = pa.schema([*self._document.schema(table), *PARTITIONS])
         write_deltalake(
             target,
             pa.RecordBatchReader.from_batches(schema, _batches(source, schema, number)),
@@ -62,12 +63,11 @@ class Appended:
             schema_mode="merge",
             commit_properties=CommitProperties(app_transactions=[Transaction(app, number)]),
         )
-        self._lake.disk.remove(source)
+        self._disk.remove(source)
 
 
-def frame(lake: Lake, spark: SparkSession, table: Table, schema: StructType) -> DataFrame:
+def frame(spark: SparkSession, directory: Path, schema: StructType) -> DataFrame:
     """A table as Spark reads it: the files that its log names, as plain Parquet."""
-    directory = lake.layout.table(table)
     found = files(directory)
     if not found:
         return spark.createDataFrame([], schema)

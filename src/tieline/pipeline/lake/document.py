@@ -1,7 +1,10 @@
-"""``lake.json``: what a lake is, which event types it knows, and every column that they ever had.
+"""What a lake keeps about itself: ``lake.json`` with every column that its types ever had, and the state after a batch.
 
 A type may gain attributes: files of before have no such column, and readers see null.  A type may lose attributes: the
 column stays.  An attribute may not change its kind, because one column has one type.
+
+The state says which query and history files a batch came from, and how far each broker's log was read.  It lands with
+the batch, in the same step, so that it is never ahead of the tables nor behind them.
 """
 
 from __future__ import annotations
@@ -10,16 +13,17 @@ import secrets
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
+import pyarrow as pa
 
 from tieline.conf.schema import Event, Kind, Settings
 from tieline.match.events import EventType
 from tieline.match.space import Space
-from tieline.pipeline.lake.columns import check_names
+from tieline.pipeline.lake.columns import arrow_schema, check_names
 from tieline.pipeline.lake.disk import Disk
-from tieline.pipeline.lake.errors import Changed, NotALake
+from tieline.pipeline.lake.layout import Changed, LakeError, NotALake, Table
 
 VERSION: Final = 1
 Format = Literal["parquet", "delta"]
@@ -84,17 +88,22 @@ class Document(msgspec.Struct, frozen=True):
             types[name] = _evolved(name, types.get(name), event, now)
         return msgspec.structs.replace(self, types=types)
 
+    def schema(self, table: Table) -> pa.Schema:
+        """The columns in the files of a table, as they are written today."""
+        known = None if table.event_type is None else self.types.get(table.event_type)
+        return arrow_schema(table, {} if known is None else known.kinds())
+
     def settings(self) -> Settings:
         """The event types as they were declared last: enough to decode without the configuration file."""
         return Settings(event={name: known.declared for name, known in self.types.items()})
 
 
-def created(form: Format, now: str) -> Document:
+def new_document(form: Format, now: str) -> Document:
     """A new lake without event types."""
     return Document(version=VERSION, id=secrets.token_hex(8), created=now, format=form)
 
 
-def loaded(path: Path) -> Document:
+def load_document(path: Path) -> Document:
     """What a file says; raises :class:`NotALake`."""
     try:
         data = path.read_bytes()
@@ -109,7 +118,7 @@ def loaded(path: Path) -> Document:
         raise NotALake(f"{path} cannot be read: {problem}.") from None
 
 
-def save(document: Document, path: Path, disk: Disk) -> None:
+def save_document(document: Document, path: Path, disk: Disk) -> None:
     """Put a document in place of the old one, in one step."""
     disk.write(path, msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
 
@@ -151,3 +160,61 @@ def _clustering(name: str, event: Event) -> Clustering | None:
     return Clustering(
         attributes, tuple(bounds[each] for each in attributes), min(_MOST_ORDER, _BITS // len(attributes))
     )
+
+
+_NAME: Final = "state.json"
+#: States kept besides the newest, for people who look for a fault.
+_SPARE: Final = 1
+
+
+class State(msgspec.Struct, frozen=True):
+    """The state after a batch."""
+
+    #: The number of the batch; -1 before the first.
+    batch: int = -1
+    #: The newest batch of each streaming query, by the query's own count.
+    queries: dict[str, int] = {}
+    #: The offset behind the last one seen of each broker's log.
+    positions: dict[str, int] = {}
+    #: Where ingest that keeps no checkpoint goes on, as a checkpoint would say it.
+    place: dict[str, Any] = {}
+    #: History files that were taken, by name, with their sizes.
+    history: dict[str, int] = {}
+    #: Rows that ever landed, by table.
+    rows: dict[str, int] = {}
+    #: When the batch landed.
+    landed: str | None = None
+
+    def has(self, query: str, batch: int) -> bool:
+        """Whether a batch of a query is in the tables already."""
+        return batch <= self.queries.get(query, -1)
+
+
+def newest_state(states: Path) -> tuple[State, Path | None]:
+    """The state after the last batch that landed, and the directory in which more may lie."""
+    found = _numbers(states)
+    if not found:
+        return State(), None
+    directory = states / str(found[-1])
+    try:
+        return msgspec.json.decode((directory / _NAME).read_bytes(), type=State), directory
+    except (OSError, msgspec.DecodeError) as problem:
+        raise LakeError(f"{directory / _NAME} cannot be read: {problem}.") from None
+
+
+def save_state(state: State, directory: Path, disk: Disk) -> None:
+    """Write a state into a directory."""
+    disk.make(directory)
+    disk.write(directory / _NAME, msgspec.json.encode(state))
+
+
+def prune_states(states: Path, disk: Disk) -> None:
+    """Remove the states that newer ones have replaced."""
+    for number in _numbers(states)[: -1 - _SPARE]:
+        disk.remove(states / str(number))
+
+
+def _numbers(states: Path) -> list[int]:
+    if not states.is_dir():
+        return []
+    return sorted(int(each.name) for each in states.iterdir() if each.name.isdecimal())

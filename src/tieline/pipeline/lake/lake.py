@@ -13,17 +13,12 @@ import pyarrow as pa
 
 from tieline.conf.schema import Settings
 from tieline.pipeline.lake import document as documents
-from tieline.pipeline.lake import exchange, landing, reading, staging
-from tieline.pipeline.lake import state as states
-from tieline.pipeline.lake.columns import arrow_schema
-from tieline.pipeline.lake.disk import Disk
-from tieline.pipeline.lake.document import Document, Format
-from tieline.pipeline.lake.errors import Foreign, LakeError
-from tieline.pipeline.lake.layout import DUPLICATES, QUARANTINE, Layout, Table, events
-from tieline.pipeline.lake.locks import locked
-from tieline.pipeline.lake.staging import Attempt
-from tieline.pipeline.lake.state import State
-from tieline.pipeline.lake.status import Status, status_of
+from tieline.pipeline.lake import landing, reading
+from tieline.pipeline.lake.disk import Disk, locked
+from tieline.pipeline.lake.document import Document, Format, State
+from tieline.pipeline.lake.landing import Attempt
+from tieline.pipeline.lake.layout import DUPLICATES, QUARANTINE, Foreign, LakeError, Layout, Table, events
+from tieline.pipeline.lake.reading import Status, status_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,15 +42,15 @@ class Lake:
     def open(cls, path: str | Path, *, disk: Disk | None = None) -> Lake:
         """Open a lake that exists; finishes what a killed process began, and removes what it left behind."""
         layout, disk = Layout(Path(path).absolute()), disk or Disk()
-        lake = cls(layout, documents.loaded(layout.document), disk)
+        lake = cls(layout, documents.load_document(layout.document), disk)
         if not os.access(layout.root, os.W_OK):
             # for reading alone: whoever may write finishes and removes
             return lake
         with lake.changing():
-            lake.document = documents.loaded(layout.document)
-            landing.roll_forward(layout, disk, lake._place())
-            exchange.finish(layout, disk)
-            staging.sweep(layout, disk)
+            lake.document = documents.load_document(layout.document)
+            landing.land_decided(layout, disk, lake._place())
+            landing.finish_exchanges(layout, disk)
+            landing.sweep(layout, disk)
         return lake
 
     @classmethod
@@ -75,10 +70,10 @@ class Lake:
         for directory in (layout.root, layout.staging, layout.landing, layout.state, layout.checkpoints):
             disk.make(directory)
         now = documents.now_text()
-        document = documents.created(form, now)
+        document = documents.new_document(form, now)
         if settings is not None:
             document = document.evolved(settings.event, now)
-        documents.save(document, layout.document, disk)
+        documents.save_document(document, layout.document, disk)
         return cls(layout, document, disk)
 
     # --- what is in it ------------------------------------------------------------------------------------------------
@@ -87,23 +82,23 @@ class Lake:
         self, spark: SparkSession, event_type: str, start: datetime | None = None, end: datetime | None = None
     ) -> DataFrame:
         """The events of a type from ``start`` up to, and without, ``end``, by event time."""
-        return reading.frame(self, spark, self.known(event_type), "_time", start, end)
+        return reading.within(self._frame(spark, self.known(event_type)), "_time", start, end)
 
     def quarantine(self, spark: SparkSession, start: datetime | None = None, end: datetime | None = None) -> DataFrame:
         """The records that could not be read, each with the reason."""
-        return reading.frame(self, spark, Table((QUARANTINE,)), "received", start, end)
+        return reading.within(self._frame(spark, Table((QUARANTINE,))), "received", start, end)
 
     def duplicates(self, spark: SparkSession, start: datetime | None = None, end: datetime | None = None) -> DataFrame:
         """The records that were in the log before."""
-        return reading.frame(self, spark, Table((DUPLICATES,)), "received", start, end)
+        return reading.within(self._frame(spark, Table((DUPLICATES,))), "received", start, end)
 
     def status(self) -> Status:
         """What the tables hold and what landed last; needs no Spark."""
-        return status_of(self)
+        return status_of(self.layout, self.document, self.state(), self.tables())
 
     def state(self) -> State:
         """The state after the last batch."""
-        return states.newest(self.layout.state)[0]
+        return documents.newest_state(self.layout.state)[0]
 
     def known(self, event_type: str) -> Table:
         """The table of an event type; refuses one that the lake does not know."""
@@ -119,18 +114,17 @@ class Lake:
 
     def schema(self, table: Table) -> pa.Schema:
         """The columns in the files of a table, as they are written today."""
-        known = None if table.event_type is None else self.document.types.get(table.event_type)
-        return arrow_schema(table, {} if known is None else known.kinds())
+        return self.document.schema(table)
 
     # --- how it changes -----------------------------------------------------------------------------------------------
 
     def evolve(self, settings: Settings) -> None:
         """Take over the event types of a configuration: new types, new attributes."""
         with self.changing():
-            before = documents.loaded(self.layout.document)
+            before = documents.load_document(self.layout.document)
             self.document = before.evolved(settings.event, documents.now_text())
             if self.document != before:
-                documents.save(self.document, self.layout.document, self.disk)
+                documents.save_document(self.document, self.layout.document, self.disk)
 
     def claim(self, query: str) -> None:
         """Say which query fills the lake; refuses another one than before.
@@ -138,12 +132,12 @@ class Lake:
         Batches are counted by their query.  With the count of another one, rows would land twice or not at all.
         """
         with self.changing():
-            self.document = documents.loaded(self.layout.document)
+            self.document = documents.load_document(self.layout.document)
             if self.document.query == query:
                 return
             self.refuse_other_query(query)
             self.document = msgspec.structs.replace(self.document, query=query)
-            documents.save(self.document, self.layout.document, self.disk)
+            documents.save_document(self.document, self.layout.document, self.disk)
 
     def refuse_other_query(self, query: str) -> None:
         """Raise :class:`Foreign` if another query has filled the lake."""
@@ -167,17 +161,17 @@ class Lake:
 
     def attempt(self) -> AbstractContextManager[Attempt]:
         """A place for the files of the next batch."""
-        return staging.attempt(self.layout, self.disk)
+        return landing.attempt(self.layout, self.disk)
 
     def land(self, attempt: Attempt, state: State) -> State:
         """Bring an attempt into the tables as the next batch, together with the state after it."""
         with self.changing():
-            landing.roll_forward(self.layout, self.disk, self._place())
+            landing.land_decided(self.layout, self.disk, self._place())
             number = self.state().batch + 1
             state = msgspec.structs.replace(state, batch=number, landed=documents.now_text())
-            states.save(state, attempt.state, self.disk)
-            landing.decide(self.layout, self.disk, attempt, number)
-            landing.roll_forward(self.layout, self.disk, self._place())
+            documents.save_state(state, attempt.state, self.disk)
+            landing.decide_batch(self.layout, self.disk, attempt, number)
+            landing.land_decided(self.layout, self.disk, self._place())
         return state
 
     def ingesting(self) -> AbstractContextManager[None]:
@@ -190,9 +184,12 @@ class Lake:
         """While this lasts, no other process changes the tables."""
         return locked(self.layout.lock)
 
+    def _frame(self, spark: SparkSession, table: Table) -> DataFrame:
+        return reading.frame(spark, self.layout, self.document, table)
+
     def _place(self) -> landing.Place:
         if self.document.format == "delta":
             from tieline.pipeline.lake.delta import Appended
 
-            return Appended(self)
+            return Appended(self.layout, self.document, self.disk)
         return landing.Renamed(self.layout, self.disk)

@@ -1,9 +1,26 @@
-"""Where everything is in a lake: the one place that knows the names of its directories."""
+"""Where everything is in a lake, the one place that knows the names of its directories; and what a lake refuses."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Final, NamedTuple
+
+
+class LakeError(Exception):
+    """Something about a lake is not as it must be."""
+
+
+class NotALake(LakeError):
+    """A directory holds no lake, or one of another version."""
+
+
+class Foreign(LakeError):
+    """A batch comes from a query that has not filled this lake."""
+
+
+class Changed(LakeError):
+    """An event type is declared otherwise than the files that exist."""
+
 
 #: The event type of topics that no declared type claims.
 OTHER: Final = "other"
