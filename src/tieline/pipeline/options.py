@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 #: Options that Spark itself puts among ours.
 _SPARKS: Final = frozenset({"path", "checkpointlocation", "queryname", "truncate", "numrows"})
+
+
+#: An offset as Spark keeps it in its checkpoint: JSON of which only the source that made it knows what is in it.
+SparkOffset = dict[str, Any]
 
 
 class OptionError(ValueError):

@@ -150,9 +150,9 @@ def _write(points: Floats, folder: Path) -> Path:
 
 
 def _job(spark: SparkSession, folder: Path, plan: BoundSubscriptions) -> Pairs:
-    from tieline.pipeline.jobs.match.job import match_plan
+    from tieline.pipeline.jobs.match.job import match_bound
 
-    return _summed(match_plan(spark.read.parquet(str(folder)), plan, keep=("_offset",)))
+    return _summed(match_bound(spark.read.parquet(str(folder)), plan, keep=("_offset",)))
 
 
 def _alone(folder: Path, plan: BoundSubscriptions) -> Pairs:

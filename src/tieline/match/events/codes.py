@@ -54,6 +54,10 @@ class Codes:
         """The number of a value that a message carries; a missing one stays missing."""
         return self._numbers.get(value, OTHER)
 
+    def all_named(self) -> dict[str, float]:
+        """Every value that has a number of its own, with that number."""
+        return {value: number for value, number in self._numbers.items() if isinstance(value, str)}
+
     def keep(self, numbers: Iterable[float]) -> None:
         """Forget every value whose number is not among these; the others keep theirs."""
         kept = {MISSING, *numbers}

@@ -95,6 +95,10 @@ class EventType:
             literal = timestamp(literal)
         return float(literal) if math.isfinite(literal) else None
 
+    def named_values(self, name: str) -> dict[str, float]:
+        """The values of a category that a configuration lists or a condition names, with their numbers."""
+        return self._codes[self.position[name]].all_named()
+
     def keep(self, name: str, codes: Iterable[float]) -> None:
         """Forget the values of a category that no condition names any longer: those whose numbers are not given."""
         self._codes[self.position[name]].keep(codes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,8 @@ from tieline.pipeline.decode.births import Follower
 from tieline.pipeline.decode.reasons import EARLIEST, LATEST, Bad, examined, outside
 from tieline.pipeline.lake.columns import TIME, of_kind
 
-Row = list[Value] | list[Value | None] | None
+#: What a record says, attribute by attribute; or why it says nothing that a table could hold.
+Row = Sequence[Value | None] | Bad
 
 
 class Columns(NamedTuple):
@@ -51,21 +52,22 @@ class Typed:
             if isinstance(row, Bad):
                 good[place] = False
                 reasons.append(str(row))
-        kept: Sequence[Any] = rows if not reasons else [row for row in rows if not isinstance(row, Bad)]
+        kept = [row for row in rows if not isinstance(row, Bad)]
         return self._checked(Columns(self._arrays(kept), good, reasons))
 
-    def _plain(self, records: pa.Table, payloads: list[bytes]) -> list[Any]:
-        rows: list[Any] = list(self._type.values(payloads))
-        lacking = [place for place, row in enumerate(rows) if row is None or MISSING in row]
+    def _plain(self, records: pa.Table, payloads: list[bytes]) -> list[Row]:
+        said = self._type.values(payloads)
+        lacking = [place for place, row in enumerate(said) if row is None or MISSING in row]
+        rows: list[Row] = [row or () for row in said]
         if lacking:
             properties = records["raw_properties"].take(pa.array(lacking)).to_pylist()
             for place, block in zip(lacking, properties, strict=True):
-                rows[place] = self._examined(payloads[place], block, "", is_readable=rows[place] is not None)
+                rows[place] = self._examined(payloads[place], block, "", is_readable=said[place] is not None)
         return rows
 
-    def _followed(self, records: pa.Table, payloads: list[bytes], follower: Follower) -> list[Any]:
+    def _followed(self, records: pa.Table, payloads: list[bytes], follower: Follower) -> list[Row]:
         """Aliases mean what the last birth said, so every record is read with the births before it."""
-        rows: list[Any] = []
+        rows: list[Row] = []
         places = zip(
             records["shard"].to_pylist(),
             records["offset"].to_pylist(),
@@ -92,7 +94,9 @@ class Typed:
             return problem
 
     def _arrays(self, rows: Sequence[Sequence[Value | None]]) -> dict[str, pa.Array]:
-        columns: Sequence[Sequence[Any]] = list(zip(*rows, strict=True)) if rows else [()] * len(self._type.attributes)
+        columns: Sequence[Sequence[Value | None]] = (
+            list(zip(*rows, strict=True)) if rows else [()] * len(self._type.attributes)
+        )
         return {
             attribute.name: _array(attribute, values)
             for attribute, values in zip(self._type.attributes, columns, strict=True)
@@ -124,7 +128,7 @@ class Typed:
         return Columns({name: array.filter(kept) for name, array in arrays.items()}, good, list(all_reasons[~good]))
 
 
-def _array(attribute: Attribute, values: Sequence[Any]) -> pa.Array:
+def _array(attribute: Attribute, values: Sequence[Value | None]) -> pa.Array:
     """A column; times stay seconds here."""
     if attribute.kind in NUMERIC:
         numbers = np.array(values, np.float64)  # None becomes NaN

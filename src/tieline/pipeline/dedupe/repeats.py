@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tieline.pipeline.decode.births import Birth, latest
+from tieline.pipeline.decode.records import seq_numbers, seq_texts
 from tieline.pipeline.dedupe.numbered import BEFORE, NEW, Numbered
 from tieline.pipeline.dedupe.retries import MOST_RECORDS, Retries, Sent
 
@@ -33,7 +34,7 @@ class Keys(NamedTuple):
 
 def keys(records: pa.Table, most: int = MOST_RECORDS) -> Keys:
     """The keys of a portion of records that is in the order of the log; ``most`` are remembered of a session."""
-    run, number = records.seq_numbers(records.seq_texts(records["raw_properties"].combine_chunks()))
+    run, number = seq_numbers(seq_texts(records["raw_properties"].combine_chunks()))
     has = pc.is_valid(number)
     numbered = records.select(_NUMBERED).append_column("run", run).append_column("number", number).filter(has)
     sent = records.filter(pc.and_(pc.equal(records["qos"], 1), pc.invert(has))).select(_SENT)
@@ -89,7 +90,7 @@ class Repeat(NamedTuple):
 
 
 class IngestMemory:
-    """All of it."""
+    """What ingest remembers between batches: the numbers seen, the last records of sessions, Sparkplug's births."""
 
     def __init__(self) -> None:
         self.numbered = Numbered()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import (
@@ -29,7 +29,7 @@ from tieline.pipeline.broker import BrokerError
 from tieline.pipeline.foreign.intake import Intake
 from tieline.pipeline.foreign.options import MQTT, MQTT_ARROW, ForeignOptions, read_options
 from tieline.pipeline.foreign.spool import Spool
-from tieline.pipeline.options import OptionError
+from tieline.pipeline.options import OptionError, SparkOffset
 from tieline.pipeline.sink.options import sink_options
 from tieline.pipeline.sink.writers import AtLeastOnceBatchWriter, AtLeastOnceStreamWriter
 
@@ -54,11 +54,11 @@ class ForeignReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._open: tuple[Spool, Intake] | None = None
         self._target: int | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Copies for executors hold nothing open."""
         return {"_options": self._options, "_open": None, "_target": None}
 
-    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name, as those below
+    def initialOffset(self) -> SparkOffset:  # noqa: N802 - Spark's name, as those below
         """Where a query without a checkpoint begins: at whatever the spool has."""
         return self._offset(self._spool().bounds()[0])
 
@@ -72,11 +72,11 @@ class ForeignReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._intake().drain(_QUIET_S)
         self._target = spool.bounds()[1]
 
-    def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802
+    def reportLatestOffset(self) -> SparkOffset:  # noqa: N802
         """Where the spool ends, for the progress that people watch."""
         return self._offset(self._spool().bounds()[1])
 
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+    def latestOffset(self, start: SparkOffset, limit: ReadLimit) -> SparkOffset:  # noqa: N802
         """Where the next batch ends."""
         begin = self._place(start)
         self._intake().check()
@@ -86,7 +86,7 @@ class ForeignReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             end = min(end, begin + limit.max_rows)
         return self._offset(max(begin, end))
 
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+    def partitions(self, start: SparkOffset, end: SparkOffset) -> Sequence[InputPartition]:
         """The rows of a batch, in parts."""
         first, last = self._place(start), self._place(end)
         spool = self._spool()
@@ -100,7 +100,7 @@ class ForeignReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if isinstance(partition, Rows):
             yield from pa.ipc.open_stream(partition.stream)
 
-    def commit(self, end: dict[str, Any]) -> None:
+    def commit(self, end: SparkOffset) -> None:
         """Spark has finished with everything before a place."""
         self._spool().trim(self._place(end))
 
@@ -131,10 +131,10 @@ class ForeignReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._open = spool, intake
         return self._open
 
-    def _offset(self, place: int) -> dict[str, Any]:
+    def _offset(self, place: int) -> SparkOffset:
         return {"offset": place, "spool": self._spool().id}
 
-    def _place(self, offset: dict[str, Any]) -> int:
+    def _place(self, offset: SparkOffset) -> int:
         if offset["spool"] != self._spool().id:
             raise BrokerError(
                 f"the spool {self._options.spool} is not the one that the checkpoint has read: begin with a new "
@@ -162,7 +162,7 @@ class MqttSource(DataSource):
         return "mqtt"
 
     def schema(self) -> StructType:
-        """The columns."""
+        """The columns of a message, which are the same for every broker."""
         return MQTT
 
     def reader(self, schema: StructType) -> DataSourceReader:

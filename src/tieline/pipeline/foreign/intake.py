@@ -18,7 +18,7 @@ import logging
 import sqlite3
 import threading
 import time
-from typing import Any, Final
+from typing import Final
 
 from paho.mqtt import client as paho
 from paho.mqtt.packettypes import PacketTypes
@@ -124,7 +124,12 @@ class Intake:
         self._client.connect(broker.host, broker.port, clean_start=False, properties=properties)
 
     def _on_connect(
-        self, client: paho.Client, _data: Any, flags: Any, reason: ReasonCode, _properties: Properties | None
+        self,
+        client: paho.Client,
+        _data: object,
+        flags: paho.ConnectFlags,
+        reason: ReasonCode,
+        _properties: Properties | None,
     ) -> None:
         if reason.is_failure:
             self._fail(f"{self._options.broker.url} refuses the connection: {why(reason)}")
@@ -140,7 +145,7 @@ class Intake:
         client.subscribe([(topic, self._options.qos) for topic in self._options.topics])
 
     def _on_subscribe(
-        self, _client: paho.Client, _data: Any, _mid: int, reasons: list[ReasonCode], _properties: Properties | None
+        self, _client: paho.Client, _data: object, _mid: int, reasons: list[ReasonCode], _properties: Properties | None
     ) -> None:
         refused = [topic for topic, reason in zip(self._options.topics, reasons, strict=False) if reason.is_failure]
         if refused:
@@ -152,7 +157,7 @@ class Intake:
             self._news.notify_all()
 
     def _on_disconnect(
-        self, _client: paho.Client, _data: Any, _flags: Any, reason: ReasonCode, _properties: Properties | None
+        self, _client: paho.Client, _data: object, _flags: object, reason: ReasonCode, _properties: Properties | None
     ) -> None:
         with self._news:
             self._connection += 1
@@ -160,7 +165,7 @@ class Intake:
             self._why = f"the connection is lost: {why(reason)}"
             self._news.notify_all()
 
-    def _on_message(self, _client: paho.Client, _data: Any, message: paho.MQTTMessage) -> None:
+    def _on_message(self, _client: paho.Client, _data: object, message: paho.MQTTMessage) -> None:
         pairs = getattr(message.properties, "UserProperty", []) if message.properties is not None else []
         arrival = Arrival(
             time.time_ns() // 1_000,

@@ -77,7 +77,7 @@ class Spool:
         os.close(self._lock)
 
     def fact(self, name: str) -> str | None:
-        """Something remembered."""
+        """What :meth:`remember` was told under a name, in this run or an earlier one."""
         with self._guard:
             row = self._db.execute("SELECT value FROM fact WHERE name = ?", (name,)).fetchone()
         return None if row is None else str(row[0])
@@ -94,7 +94,7 @@ class Spool:
         with self._guard:
             self._db.execute("BEGIN")
             try:
-                self._db.executemany(f"INSERT INTO message ({_FIELDS}) VALUES (?, ?, ?, ?, ?, ?, ?)", rows)  # noqa: S608
+                self._db.executemany(f"INSERT INTO message ({_FIELDS}) VALUES (?, ?, ?, ?, ?, ?, ?)", rows)  # noqa: S608 - names of ours
                 self._db.execute("COMMIT")
             except BaseException:
                 self._db.execute("ROLLBACK")
@@ -117,7 +117,7 @@ class Spool:
         """The messages from an offset up to, and without, another."""
         with self._guard:
             rows = self._db.execute(
-                f"SELECT place - 1, {_FIELDS} FROM message WHERE place > ? AND place <= ? ORDER BY place",  # noqa: S608
+                f"SELECT place - 1, {_FIELDS} FROM message WHERE place > ? AND place <= ? ORDER BY place",  # noqa: S608 - the same
                 (start, end),
             ).fetchall()
         if len(rows) != end - start:

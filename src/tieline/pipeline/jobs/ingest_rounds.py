@@ -17,13 +17,14 @@ from __future__ import annotations
 import json
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from tieline.pipeline.jobs.ingest_batch import Batch, Ingest, Logs, OnLanded, ahead, batch_of
 from tieline.pipeline.lake import Lake, State
 from tieline.pipeline.lake.lake import WITHOUT_CHECKPOINT
+from tieline.pipeline.options import SparkOffset
 from tieline.pipeline.source.offsets import shards
 from tieline.pipeline.source.options import read_options
 from tieline.pipeline.source.stream import StreamReader
@@ -93,7 +94,7 @@ class Rounds:
         except Exception as problem:  # noqa: BLE001 - it is raised where somebody waits
             self._problem = problem
 
-    def _round(self, start: dict[str, Any]) -> dict[str, Any]:
+    def _round(self, start: SparkOffset) -> SparkOffset:
         """Land what comes next, if anything does; where reading goes on."""
         end = self._source.latestOffset(start, self._source.getDefaultReadLimit())
         if end == start:
@@ -106,7 +107,7 @@ class Rounds:
             self._on_landed(landed)
         return end
 
-    def _batch(self, start: dict[str, Any], end: dict[str, Any]) -> Batch:
+    def _batch(self, start: SparkOffset, end: SparkOffset) -> Batch:
         def after(state: State) -> State:
             number = state.queries.get(WITHOUT_CHECKPOINT, -1) + 1
             return msgspec.structs.replace(

@@ -115,7 +115,7 @@ class _Task:
                 yield from self._write(table)
 
     def finish(self) -> Iterator[pa.RecordBatch]:
-        """Write the rest."""
+        """Write what is left of all tables, and report how much was read."""
         for table in list(self._rows):
             yield from self._write(table)
         yield _report("seen", msgspec.json.encode(Seen(self._records, self._positions)))

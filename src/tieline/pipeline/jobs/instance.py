@@ -54,7 +54,7 @@ class Topic(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_
 
 
 class Instance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A planning problem."""
+    """A planning problem, as :mod:`tieline.plan` reads it from a file."""
 
     format: Literal["tieline-instance-1"]
     name: str

@@ -16,6 +16,7 @@ from zlib import crc32
 from paho.mqtt import client as paho
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
+from paho.mqtt.reasoncodes import ReasonCode
 
 from tieline.pipeline.broker import Broker, BrokerError, why
 
@@ -90,7 +91,7 @@ class Played:
 
 
 class Player:
-    """One connection."""
+    """One connection to a broker, over which recorded messages are published."""
 
     def __init__(self, broker: Broker, client_id: str) -> None:
         self._broker = broker
@@ -161,19 +162,25 @@ class Player:
                 self._news.wait(_LOOK_S)
         return True
 
-    def _on_connect(self, _client: Any, _data: Any, _flags: Any, reason: Any, _properties: Any) -> None:
+    def _on_connect(
+        self, _client: object, _data: object, _flags: object, reason: ReasonCode, _properties: object
+    ) -> None:
         with self._news:
             if reason.is_failure:
                 self._problem = f"refuses the connection: {why(reason)}"
             self._is_connected = not reason.is_failure
             self._news.notify_all()
 
-    def _on_disconnect(self, _client: Any, _data: Any, _flags: Any, _reason: Any, _properties: Any) -> None:
+    def _on_disconnect(
+        self, _client: object, _data: object, _flags: object, _reason: ReasonCode, _properties: object
+    ) -> None:
         with self._news:
             self._is_connected = False
             self._news.notify_all()
 
-    def _on_publish(self, _client: Any, _data: Any, _number: int, reason: Any, _properties: Any) -> None:
+    def _on_publish(
+        self, _client: object, _data: object, _number: int, reason: ReasonCode, _properties: object
+    ) -> None:
         with self._news:
             self._under_way -= 1
             if reason.is_failure:

@@ -32,7 +32,7 @@ _STRAY: Final = 0.0005
 
 
 def whole(findings: Findings) -> Markup:
-    """All three zones."""
+    """The plane as far as all three zones reach, with the readings in it."""
     volts, hertz = axes(findings.limits)
     return _draw(findings, _View(volts.low, volts.high), _View(hertz.low, hertz.high), "All zones")
 

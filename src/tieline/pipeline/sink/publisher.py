@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Any, Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 from paho.mqtt import client as paho
 from paho.mqtt.packettypes import PacketTypes
@@ -121,7 +121,7 @@ class Publisher:
                 raise BrokerError(self._failure)
 
     def _on_connect(
-        self, _client: paho.Client, _data: Any, _flags: Any, reason: ReasonCode, properties: Properties | None
+        self, _client: paho.Client, _data: object, _flags: object, reason: ReasonCode, properties: Properties | None
     ) -> None:
         with self._news:
             if reason.is_failure:
@@ -132,7 +132,7 @@ class Publisher:
             self._news.notify_all()
 
     def _on_disconnect(
-        self, _client: paho.Client, _data: Any, _flags: Any, reason: ReasonCode, _properties: Properties | None
+        self, _client: paho.Client, _data: object, _flags: object, reason: ReasonCode, _properties: Properties | None
     ) -> None:
         with self._news:
             self._why = f"the connection is lost: {why(reason)}"
@@ -142,7 +142,7 @@ class Publisher:
             self._news.notify_all()
 
     def _on_publish(
-        self, _client: paho.Client, _data: Any, _mid: int, reason: ReasonCode, _properties: Properties | None
+        self, _client: paho.Client, _data: object, _mid: int, reason: ReasonCode, _properties: Properties | None
     ) -> None:
         with self._news:
             self._under_way -= 1

@@ -54,7 +54,7 @@ class OnceStreamWriter(DataSourceStreamArrowWriter):
         return stage(iterator, _property("sql.streaming.queryId"))
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
-        """Publish the batch."""
+        """Publish the rows of all tasks, once even if Spark commits the batch again."""
         staged = [each for each in messages if isinstance(each, Staged)]
         if staged:
             publish(self._options, producer_of(staged[0].query_id), staged, batchId)

@@ -38,7 +38,7 @@ class TielineSource(DataSource):
         return _schema(read_options(self.options))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Reads once."""
+        """Reads a range of every log, as it stands when the query is planned."""
         return BatchReader(_checked(read_options(self.options), schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from tieline.pipeline.options import OptionError
+from tieline.pipeline.options import OptionError, SparkOffset
 from tieline.pipeline.source.client import Gap, LogError, Offsets
 from tieline.pipeline.source.options import SourceOptions, Where
 
@@ -25,18 +25,18 @@ class Place(NamedTuple):
 Places = dict[str, Place]
 
 
-def encode(places: Mapping[str, Place]) -> dict[str, Any]:
+def encode(places: Mapping[str, Place]) -> SparkOffset:
     """As Spark keeps it."""
     names = sorted(places)
     return {**{name: places[name].offset for name in names}, CREATED: {name: places[name].created for name in names}}
 
 
-def decode(kept: Mapping[str, Any]) -> Places:
-    """What Spark kept."""
+def decode(kept: SparkOffset) -> Places:
+    """The places that :func:`encode` wrote into a checkpoint."""
     return {name: Place(offset, kept[CREATED][name]) for name, offset in kept.items() if name != CREATED}
 
 
-def shards(kept: Mapping[str, Any] | str | None) -> dict[str, int]:
+def shards(kept: SparkOffset | str | None) -> dict[str, int]:
     """Offsets by broker from what a query's progress reports as ``startOffset``, ``endOffset`` or ``latestOffset``."""
     said = json.loads(kept) if isinstance(kept, str) else kept
     return {name: offset for name, offset in (said or {}).items() if name != CREATED}

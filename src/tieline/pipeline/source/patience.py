@@ -32,7 +32,7 @@ class Patience:
         self.renew()
 
     def renew(self) -> None:
-        """Something went well."""
+        """Begin anew, because something went well."""
         self._until: float | None = None
         self._pause_s = _FIRST_PAUSE_S
 

@@ -15,13 +15,14 @@ any of its records is read, or a restart might find another one.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
+from tieline.pipeline.options import SparkOffset
 from tieline.pipeline.source.client import Gap
 from tieline.pipeline.source.offsets import (
     Place,
@@ -35,7 +36,7 @@ from tieline.pipeline.source.offsets import (
     spread,
     survey,
 )
-from tieline.pipeline.source.options import SourceOptions
+from tieline.pipeline.source.options import SourceOptions, Where
 from tieline.pipeline.source.ranges import REMEDY, cut, log, read_range, warn
 
 #: Spark asks for news every ten milliseconds where the trigger allows it; a server is asked so often at most.
@@ -53,7 +54,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.lost = 0
         self._asked = 0.0
 
-    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name, as those below
+    def initialOffset(self) -> SparkOffset:  # noqa: N802 - Spark's name, as those below
         """Where a query without a checkpoint begins."""
         return encode(chosen("startingOffsets", self._options.starting, survey(self._options)))
 
@@ -65,11 +66,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """From now on nothing new counts."""
         self._target = {name: shard.offsets.latest for name, shard in survey(self._options).items()}
 
-    def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802
+    def reportLatestOffset(self) -> SparkOffset:  # noqa: N802
         """Where the logs end, for the progress that people watch."""
         return encode(chosen("endingOffsets", "latest", survey(self._options)))
 
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+    def latestOffset(self, start: SparkOffset, limit: ReadLimit) -> SparkOffset:  # noqa: N802
         """Where the next batch ends."""
         self._calm()
         found = survey(self._options)
@@ -87,7 +88,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             ends |= chosen("startingOffsets", self._starting(), {name: found[name] for name in joined})
         return encode(ends)
 
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+    def partitions(self, start: SparkOffset, end: SparkOffset) -> Sequence[InputPartition]:
         """The ranges that are read in parallel."""
         found = survey(self._options)
         begins, ends = self._checked(start, found), self._checked(end, found)
@@ -107,7 +108,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The records of one range; called in executors, on a copy."""
         return read_range(self._options, partition)
 
-    def commit(self, end: dict[str, Any]) -> None:
+    def commit(self, end: SparkOffset) -> None:
         """Spark needs nothing below a place any more: so says the named reader, if there is one."""
         if self._options.reader is None or self._options.stream != "log":
             return
@@ -118,7 +119,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def stop(self) -> None:
         """Nothing is held open between questions."""
 
-    def _checked(self, kept: Mapping[str, Any], found: Survey) -> Places:
+    def _checked(self, kept: SparkOffset, found: Survey) -> Places:
         return check(decode(kept), found, fail_on_data_loss=self._options.fail_on_data_loss)
 
     def _kept_from(self, name: str, place: Place, found: Survey) -> int:
@@ -132,7 +133,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         latest = found[name].offsets.latest
         return latest if self._target is None else min(latest, self._target.get(name, 0))
 
-    def _starting(self) -> Any:
+    def _starting(self) -> Where:
         # offsets by name were meant for the brokers of the start; one that joins later is read from its beginning
         return "earliest" if isinstance(self._options.starting, dict) else self._options.starting
 

@@ -3,7 +3,7 @@
 Theory of operation
 -------------------
 What a condition needs is decided as in a broker (:mod:`tieline.match.narrowing`), once, by the driver.  A
-:class:`Plan` is plain data, which Spark carries to the workers; they make indexes of it
+:class:`BoundSubscriptions` object is plain data, which Spark carries to the workers; they make indexes of it
 (:mod:`tieline.pipeline.jobs.match.search`).
 """
 
@@ -22,7 +22,6 @@ from tieline.match.cover.filters import covers, overlap
 from tieline.match.events import Attribute, EventType
 from tieline.match.narrowing import narrow
 from tieline.match.where import Predicate
-from tieline.match.where.terms import OneOf, leaves
 from tieline.pipeline.jobs.match.subscriptions import NoSubscription, Subscription
 
 Floats = NDArray[np.float64]
@@ -50,7 +49,7 @@ class FilterWants:
 class BoundSubscriptions:
     """Everything that a worker needs to know about the subscriptions on one event type.
 
-    Plans are compared by a digest: a worker that is given the same one again need not look at a thousand boxes.
+    They are compared by a digest: a worker that is given the same ones again need not look at a thousand boxes.
     """
 
     event: str
@@ -86,23 +85,24 @@ def bind_all(
     by_filter: dict[str, list[tuple[int, Subscription]]] = {}
     for number, each in met:
         by_filter.setdefault(each.filter, []).append((number, each))
-    named: dict[str, set[str]] = {}
-    wanted = tuple(_wanted(filter_, some, event, named) for filter_, some in by_filter.items())
-    plan = BoundSubscriptions(
+    wanted = tuple(_wanted(filter_, some, event) for filter_, some in by_filter.items())
+    bound = BoundSubscriptions(
         event=event.name,
         attributes=event.attributes,
         ids=tuple(each.id for each in subscriptions),
         wanted=wanted,
-        codes=_codes(event, named),
+        codes={
+            position: event.named_values(each.name)
+            for position, each in enumerate(event.attributes)
+            if each.kind == "category"
+        },
         is_stateful=any(each.is_stateful for _number, each in met),
         any_topic=_name(event.topic) if all(covers(each.filter, event.topic) for _number, each in met) else None,
     )
-    return replace(plan, digest=blake2b(dumps(plan), digest_size=16).digest())
+    return replace(bound, digest=blake2b(dumps(bound), digest_size=16).digest())
 
 
-def _wanted(
-    filter_: str, some: Iterable[tuple[int, Subscription]], event: EventType, named: dict[str, set[str]]
-) -> FilterWants:
+def _wanted(filter_: str, some: Iterable[tuple[int, Subscription]], event: EventType) -> FilterWants:
     dimensions = len(event.attributes)
     plain: list[int] = []
     members: list[int] = []
@@ -118,7 +118,6 @@ def _wanted(
         if narrowed.boxes is None:
             scanned[number] = narrowed.condition
             continue
-        _note_names(each.predicate, event, named)
         if not narrowed.is_exact:
             unsure[len(members)] = narrowed.condition
         owners += [len(members)] * len(narrowed.boxes)
@@ -139,24 +138,6 @@ def _wanted(
 def _name(filter_: str) -> str:
     """One of the topics that a filter matches."""
     return "/".join("x" if level in ("+", "#") else level for level in filter_.split("/"))
-
-
-def _note_names(predicate: Predicate, event: EventType, named: dict[str, set[str]]) -> None:
-    """Remember the values of categories that a condition names: they have numbers, all others share one."""
-    for leaf in leaves(predicate.term):
-        position = event.position.get(leaf.name)
-        if position is not None and event.attributes[position].kind == "category" and isinstance(leaf, OneOf):
-            named.setdefault(leaf.name, set()).update(value for value in leaf.values if isinstance(value, str))
-
-
-def _codes(event: EventType, named: Mapping[str, set[str]]) -> dict[int, dict[str, float]]:
-    codes: dict[int, dict[str, float]] = {}
-    for position, attribute in enumerate(event.attributes):
-        if attribute.kind == "category":
-            values = sorted({*attribute.values, *named.get(attribute.name, ())})
-            found = {value: event.code(attribute.name, value) for value in values}
-            codes[position] = {value: code for value, code in found.items() if code is not None}
-    return codes
 
 
 def _refuse_undeclared(subscriptions: Iterable[Subscription], event: EventType) -> None:

@@ -2,8 +2,9 @@
 
 Theory of operation
 -------------------
-The plan of the subscriptions travels with the function that Spark calls in its workers (Spark broadcasts functions that
-are large); every worker makes its indexes once and keeps them for the next batch.  Rows come and go as Arrow batches.
+What the subscriptions ask for, bound to their event type, travels with the function that Spark calls in its workers
+(Spark broadcasts functions that are large); every worker makes its indexes once and keeps them for the next batch.
+Rows come and go as Arrow batches.
 
 Where a subscription compares with what it was sent before, rows are first brought together by broker and topic, in the
 order of their offsets.  Order means something within one broker only, so what a topic carried at another broker is
@@ -47,22 +48,22 @@ def match_events(
     subscription and message: ``subscription``, and those of :data:`PLACE` that are to be kept.  Or, ``counted``, one
     for each subscription that was met: ``subscription``, ``matches``.  Columns that nobody needs are not read.
     """
-    return match_plan(events, bind_all(subscriptions, event, only_declared=True), keep=keep, counted=counted)
+    return match_bound(events, bind_all(subscriptions, event, only_declared=True), keep=keep, counted=counted)
 
 
-def match_plan(
-    events: DataFrame, plan: BoundSubscriptions, *, keep: Sequence[str] = PLACE, counted: bool = False
+def match_bound(
+    events: DataFrame, bound: BoundSubscriptions, *, keep: Sequence[str] = PLACE, counted: bool = False
 ) -> DataFrame:
     """The same for subscriptions that are bound to their event type already: thousands take a second to bind."""
     needed = set() if counted else set(keep)
-    if plan.is_stateful:
+    if bound.is_stateful:
         needed |= {"_offset", "_shard", "_topic"}
-    elif plan.any_topic is None:
+    elif bound.any_topic is None:
         needed.add("_topic")
     place = [sql.col(name) for name in PLACE if name in needed]
-    attributes = [sql.col(f"`{each.name}`").alias(column_of(at)) for at, each in enumerate(plan.attributes)]
+    attributes = [sql.col(f"`{each.name}`").alias(column_of(at)) for at, each in enumerate(bound.attributes)]
     rows = events.select(*place, *attributes)
-    return _mapped(_ordered(rows, plan.is_stateful), plan.ids, lambda: on_columns(plan), keep, counted=counted)
+    return _mapped(_ordered(rows, bound.is_stateful), bound.ids, lambda: on_columns(bound), keep, counted=counted)
 
 
 def columns_for(settings: Settings) -> tuple[str, ...]:
@@ -84,14 +85,14 @@ def match_messages(
     """
     events = Events(settings)
     types = [*events.types.values(), events.untyped]
-    plans = {each.name: bind_all(subscriptions, each) for each in types}
+    by_type = {each.name: bind_all(subscriptions, each) for each in types}
     place = [sql.col(name).alias(ours) for name, ours in zip(_LOGGED, PLACE, strict=True)]
     rows = _ordered(
         messages.select(*place, *columns_for(settings)[len(_LOGGED) :]),
-        any(plan.is_stateful for plan in plans.values()),
+        any(bound.is_stateful for bound in by_type.values()),
     )
     ids = tuple(each.id for each in subscriptions)
-    return _mapped(rows, ids, lambda: on_messages(plans, settings), PLACE, counted=counted)
+    return _mapped(rows, ids, lambda: on_messages(by_type, settings), PLACE, counted=counted)
 
 
 def match_payloads(

@@ -8,7 +8,7 @@ some condition names, or ``OTHER``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -30,11 +30,13 @@ def column_of(position: int) -> str:
     return f"a{position}"
 
 
-def points(batch: pa.RecordBatch, plan: BoundSubscriptions) -> Floats:
+def points(batch: pa.RecordBatch, bound: BoundSubscriptions) -> Floats:
     """One row of numbers for each row of a batch whose columns are called :func:`column_of`."""
-    found = np.empty((batch.num_rows, len(plan.attributes)), np.float64)
-    for position, attribute in enumerate(plan.attributes):
-        found[:, position] = _column_numbers(batch.column(column_of(position)), attribute, plan.codes.get(position, {}))
+    found = np.empty((batch.num_rows, len(bound.attributes)), np.float64)
+    for position, attribute in enumerate(bound.attributes):
+        found[:, position] = _column_numbers(
+            batch.column(column_of(position)), attribute, bound.codes.get(position, {})
+        )
     return found
 
 
@@ -71,10 +73,10 @@ def _coded(column: pa.Array, codes: Mapping[str, float]) -> Floats:
 class Values:
     """The attributes of a batch as conditions are evaluated with them; columns are unpacked when they are needed."""
 
-    def __init__(self, batch: pa.RecordBatch, plan: BoundSubscriptions) -> None:
+    def __init__(self, batch: pa.RecordBatch, bound: BoundSubscriptions) -> None:
         self._batch = batch
-        self._positions = {each.name: (position, each.kind) for position, each in enumerate(plan.attributes)}
-        self._unpacked: dict[str, list[Any]] = {}
+        self._positions = {each.name: (position, each.kind) for position, each in enumerate(bound.attributes)}
+        self._unpacked: dict[str, list[Value | None]] = {}
 
     def of(self, row: int) -> Get:
         """How the attributes of a row are read."""
@@ -88,7 +90,7 @@ class Values:
 
         return get
 
-    def _unpack(self, name: str) -> list[Any]:
+    def _unpack(self, name: str) -> list[Value | None]:
         position, kind = self._positions[name]
         column = self._batch.column(column_of(position))
         if kind in ("category", "boolean"):
@@ -104,7 +106,7 @@ class Readings:
     def __init__(
         self,
         event: EventType,
-        plan: BoundSubscriptions,
+        bound: BoundSubscriptions,
         topics: Sequence[str],
         payloads: Sequence[bytes],
         properties: Sequence[bytes | None],
@@ -116,8 +118,8 @@ class Readings:
             for topic, payload, block, known in zip(topics, payloads, properties, kept, strict=True)
         ]
         self.is_readable: NDArray[np.bool_] = np.array([each is not None for each in self._found], np.bool_)
-        self.points = np.array([_message_numbers(each, plan) for each in self._found], np.float64)
-        self.points = self.points.reshape(len(self._found), len(plan.attributes))
+        self.points = np.array([_message_numbers(each, bound) for each in self._found], np.float64)
+        self.points = self.points.reshape(len(self._found), len(bound.attributes))
 
     def get(self, row: int) -> Get:
         """How the attributes of a message are read."""
@@ -131,7 +133,7 @@ def kept_attributes(column: pa.Array) -> list[dict[str, Value] | None]:
     return [None if each is None else {name: _only(value) for name, value in each} for each in column.to_pylist()]
 
 
-def _only(value: Mapping[str, Any]) -> Value:
+def _only(value: Mapping[str, Value | None]) -> Value:
     found: Value = next(each for each in value.values() if each is not None)
     return found
 
@@ -143,12 +145,12 @@ def _get(reading: Reading | None, kept: Mapping[str, Value] | None) -> Get | Non
     return lambda name: kept[name] if name in kept else reading.get(name)
 
 
-def _message_numbers(get: Get | None, plan: BoundSubscriptions) -> list[float]:
+def _message_numbers(get: Get | None, bound: BoundSubscriptions) -> list[float]:
     if get is None:
-        return [MISSING] * len(plan.attributes)
+        return [MISSING] * len(bound.attributes)
     return [
-        _number(get(attribute.name), attribute, plan.codes.get(place, {}))
-        for place, attribute in enumerate(plan.attributes)
+        _number(get(attribute.name), attribute, bound.codes.get(place, {}))
+        for place, attribute in enumerate(bound.attributes)
     ]
 
 

@@ -1,4 +1,4 @@
-"""A plan at work in one process: which rows of a batch each subscription is sent.
+"""Bound subscriptions at work in one process: which rows of a batch each subscription is sent.
 
 Theory of operation
 -------------------
@@ -16,7 +16,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,13 +57,13 @@ class Rows:
 
 
 class Search:
-    """The subscriptions of a plan, found by messages."""
+    """Bound subscriptions, found by messages."""
 
-    def __init__(self, plan: BoundSubscriptions) -> None:
+    def __init__(self, bound: BoundSubscriptions) -> None:
         self._filters: FilterTree[int] = FilterTree()
-        for number, wanted in enumerate(plan.wanted):
+        for number, wanted in enumerate(bound.wanted):
             self._filters.put(wanted.filter, number)
-        self._found = [_Filter(wanted) for wanted in plan.wanted]
+        self._found = [_Filter(wanted) for wanted in bound.wanted]
         #: By topic: the filters that match it.
         self._known: dict[str, list[int]] = {}
 
@@ -184,7 +184,7 @@ def _slices(topic_of: Integers, topics: int) -> list[Integers]:
         return [np.arange(len(topic_of), dtype=np.int64)]
     order = np.argsort(topic_of, kind="stable")
     ends = np.cumsum(np.bincount(topic_of, minlength=topics))
-    found: list[Any] = np.split(order, ends[:-1])
+    found: list[Integers] = np.split(order, ends[:-1])
     return found
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from tieline.conf.schema import Limits, bound
-from tieline.match.where import ExpressionError, Predicate, parse, split
+from tieline.core.inbound.subscription_request import read_request
+from tieline.match.where import Predicate
 from tieline.wire.errors import ProtocolError
+from tieline.wire.packets import Subscription as Written
 from tieline.wire.topics import check_filter
 
 #: Levels of a filter that a broker keeps unless it is told otherwise.
@@ -37,7 +38,7 @@ class Subscription:
         return self.predicate is not None and bool(self.predicate.watched)
 
 
-class _Written(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _Named(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     id: str
     filter: str
     where: str | None = None
@@ -49,12 +50,10 @@ def subscription(text: str, *, id: str | None = None, where: str | None = None) 
     ``where`` is one more condition, as the user property of a SUBSCRIBE.
     """
     called = f'"{text if id is None else id}"'
-    try:
-        asked = split(text, question_mark=True)
-        conditions = [each for each in (asked.expression, where) if each is not None]
-        predicates = [parse(each) for each in conditions]
-    except ExpressionError as error:
-        raise NoSubscription(f"the condition of {called} cannot be understood: {error}.") from None
+    asked = read_request(Written(filter=text), () if where is None else (where,), question_mark=True)
+    if asked.refusal is not None:
+        said = asked.refusal.rule.removeprefix("condition: ")
+        raise NoSubscription(f"the condition of {called} cannot be understood: {said}.")
     if asked.share is not None:
         raise NoSubscription(
             f"{called} is a shared subscription: who of its group gets a message depends on who was there and how "
@@ -64,10 +63,7 @@ def subscription(text: str, *, id: str | None = None, where: str | None = None) 
         check_filter(asked.filter, _MAX_LEVELS)
     except ProtocolError as error:
         raise NoSubscription(f"{called} is no topic filter: {error.text}.") from None
-    whole = None
-    if predicates:
-        whole = predicates[0] if len(predicates) == 1 else parse(" and ".join(f"({each})" for each in conditions))
-    return Subscription(text if id is None else id, asked.filter, whole)
+    return Subscription(text if id is None else id, asked.filter, asked.predicate)
 
 
 def read(file: Path) -> list[Subscription]:
@@ -80,7 +76,7 @@ def read(file: Path) -> list[Subscription]:
         raise NoSubscription(f"{file} is no text.") from None
     if text.lstrip().startswith("["):
         try:
-            written = msgspec.json.decode(text, type=list[_Written])
+            written = msgspec.json.decode(text, type=list[_Named])
         except msgspec.DecodeError as problem:
             raise NoSubscription(f"{file} holds no subscriptions: {str(problem).lower()}.") from None
         return distinct(subscription(each.filter, id=each.id, where=each.where) for each in written)
@@ -98,7 +94,7 @@ def distinct(subscriptions: Iterable[Subscription]) -> list[Subscription]:
     return found
 
 
-def _lines(file: Path, lines: Sequence[str]) -> Iterable[Any]:
+def _lines(file: Path, lines: Sequence[str]) -> Iterable[Subscription]:
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:

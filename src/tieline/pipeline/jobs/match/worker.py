@@ -19,25 +19,25 @@ from tieline.pipeline.jobs.match.search import NONE, Integers, Rows, Search
 Match = Callable[[pa.RecordBatch], tuple[Integers, Integers]]
 
 
-def on_columns(plan: BoundSubscriptions) -> Match:
+def on_columns(bound: BoundSubscriptions) -> Match:
     """Matches batches of a table."""
-    search = _search(plan)
+    search = _search(bound)
     search.leave(None)
 
     def find(batch: pa.RecordBatch) -> tuple[Integers, Integers]:
-        rows = _rows(batch, plan)
+        rows = _rows(batch, bound)
         found = search.match(rows)
-        if plan.is_stateful and len(rows.keys):
+        if bound.is_stateful and len(rows.keys):
             search.leave(rows.keys[rows.topic_of[-1]])
         return found
 
     return find
 
 
-def on_messages(plans: Mapping[str, BoundSubscriptions], settings: Settings) -> Match:
-    """Matches batches of the log, with a plan for each event type."""
+def on_messages(by_type: Mapping[str, BoundSubscriptions], settings: Settings) -> Match:
+    """Matches batches of the log, with the subscriptions bound to each event type."""
     events = Events(settings)
-    searches = {name: _search(plan) for name, plan in plans.items()}
+    searches = {name: _search(bound) for name, bound in by_type.items()}
     for each in searches.values():
         each.leave(None)
 
@@ -47,7 +47,7 @@ def on_messages(plans: Mapping[str, BoundSubscriptions], settings: Settings) -> 
         topics, keys, topic_of = _topics(batch, is_keyed=True)
         types = [events.of(topic) for topic in topics]
         found = [
-            _of_type(batch, event, plans[event.name], searches[event.name], (topics, keys, topic_of), types)
+            _of_type(batch, event, by_type[event.name], searches[event.name], (topics, keys, topic_of), types)
             for event in dict.fromkeys(types)
         ]
         for search in searches.values():
@@ -60,7 +60,7 @@ def on_messages(plans: Mapping[str, BoundSubscriptions], settings: Settings) -> 
 def _of_type(
     batch: pa.RecordBatch,
     event: EventType,
-    plan: BoundSubscriptions,
+    bound: BoundSubscriptions,
     search: Search,
     known: tuple[list[str], list[bytes], Integers],
     types: Sequence[EventType],
@@ -71,7 +71,7 @@ def _of_type(
     part = batch.take(pa.array(mine))
     sent = Readings(
         event,
-        plan,
+        bound,
         [topics[code] for code in topic_of[mine].tolist()],
         part.column("payload").to_pylist(),
         part.column("raw_properties").to_pylist(),
@@ -82,14 +82,14 @@ def _of_type(
     return mine[found], numbers
 
 
-def _rows(batch: pa.RecordBatch, plan: BoundSubscriptions) -> Rows:
+def _rows(batch: pa.RecordBatch, bound: BoundSubscriptions) -> Rows:
     """A batch of a table, as a search takes it."""
     if "_topic" in batch.schema.names:
-        topics, keys, topic_of = _topics(batch, is_keyed=plan.is_stateful)
+        topics, keys, topic_of = _topics(batch, is_keyed=bound.is_stateful)
     else:
-        assert plan.any_topic is not None
-        topics, keys, topic_of = [plan.any_topic], [], np.zeros(batch.num_rows, np.int64)
-    return Rows(topics, keys, topic_of, points(batch, plan), Values(batch, plan).of)
+        assert bound.any_topic is not None
+        topics, keys, topic_of = [bound.any_topic], [], np.zeros(batch.num_rows, np.int64)
+    return Rows(topics, keys, topic_of, points(batch, bound), Values(batch, bound).of)
 
 
 def _topics(batch: pa.RecordBatch, *, is_keyed: bool) -> tuple[list[str], list[bytes], Integers]:
@@ -106,6 +106,6 @@ def _topics(batch: pa.RecordBatch, *, is_keyed: bool) -> tuple[list[str], list[b
 
 
 @lru_cache(maxsize=8)
-def _search(plan: BoundSubscriptions) -> Search:
-    """The indexes of a plan, made once in a process that Spark uses again and again."""
-    return Search(plan)
+def _search(bound: BoundSubscriptions) -> Search:
+    """The indexes of bound subscriptions, made once in a process that Spark uses again and again."""
+    return Search(bound)
