@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 from websockets.client import ClientProtocol
 from websockets.frames import Close, CloseCode, Frame, Opcode
@@ -137,6 +138,41 @@ def test_without_the_sub_protocol_mqtt_there_is_no_connection_6_0_0_3(make: _Mak
     assert b"mqtt" in (client.response.body or b"")
     assert read_to_end(client.sock) == b""
     make.closed("ws_handshake_failed")
+
+
+@pytest.mark.parametrize(
+    ("origin", "host", "is_let_in"),
+    [
+        (None, "anything", True),
+        ("http://127.0.0.1", "127.0.0.1:8083", True),
+        ("https://localhost:3000", "localhost:8083", True),
+        ("https://grid.example", "127.0.0.1:8083", True),
+        ("https://GRID.example", "127.0.0.1:8083", True),
+        ("https://grid.example:444", "127.0.0.1:8083", False),
+        ("https://evil.example", "127.0.0.1:8083", False),
+        ("null", "127.0.0.1:8083", False),
+        ("http://127.0.0.1.evil.example", "127.0.0.1:8083", False),
+        ("http://[", "127.0.0.1:8083", False),
+        ("http://rebound.example", "rebound.example:8083", False),
+    ],
+)
+def test_a_browser_connects_for_pages_of_this_host_or_of_the_list(
+    certificates: Certificates, origin: str | None, host: str, is_let_in: bool
+) -> None:
+    (listener,) = certificates.listeners(["ws://127.0.0.1:0"])
+    listener = msgspec.structs.replace(listener, origins=("https://grid.example",))
+    with BrokerThread(Settings(listener=(listener,))) as running:
+        maker = _Maker(running, certificates)
+        lines = [
+            "GET /mqtt HTTP/1.1", f"Host: {host}", "Upgrade: websocket", "Connection: Upgrade",
+            "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Protocol: mqtt",
+            *([] if origin is None else [f"Origin: {origin}"]),
+        ]  # fmt: skip
+        answer = maker.say("\r\n".join([*lines, "", ""]).encode() + b"\x88\x80\0\0\0\0")
+        assert answer.startswith(b"HTTP/1.1 101 " if is_let_in else b"HTTP/1.1 403 ")
+        if not is_let_in:
+            maker.closed("ws_handshake_failed")
+        maker.close()
 
 
 def test_a_browser_that_looks_in_is_told_to_upgrade(make: _Maker) -> None:

@@ -18,7 +18,7 @@ from tieline.wire.packets import Puback, Publish
 pytest.importorskip("uvicorn")
 
 from tests.web.test_heat import as_user
-from tieline.web import demand as page
+from tieline.web import programs as page
 
 RULES = (
     Rule(filter=page.DEMAND, allow=("write",), users=("planner", "operator")),
@@ -33,7 +33,7 @@ def ask(serving: Serving, body: bytes | dict[str, Any], *, method: str = "POST",
         body = json.dumps(body).encode()
     asking = http.client.HTTPConnection("127.0.0.1", serving.port, timeout=PATIENCE_S)
     try:
-        asking.request(method, page.PATH, body=body, headers=headers)
+        asking.request(method, page.DEMAND_PATH, body=body, headers=headers)
         answer = asking.getresponse()
         return answer.status, answer.read().decode()
     finally:
@@ -80,7 +80,7 @@ def test_begin_and_take(open_: Serving) -> None:
         (b'{"do": "demand", "act": "dance"}', 400, "dance"),
         (b'{"do": "demand", "act": "take", "number": 99}', 400, "there is no count 99"),
         (b'{"do": "reload", "act": "begin"}', 400, "reload"),
-        (b" " * (page.MOST_BODY + 1), 413, "4,096 bytes"),
+        (b" " * (page.MOST_QUESTION + 1), 413, "4,096 bytes"),
     ],
 )
 def test_questions_that_cannot_be_meant(open_: Serving, body: bytes, status: int, said: str) -> None:

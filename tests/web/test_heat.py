@@ -19,7 +19,7 @@ from tieline.core.account import Account, Event
 
 pytest.importorskip("uvicorn")
 
-from tieline.web import heat as page
+from tieline.web import programs as page
 
 HEAT = page.HEAT
 RULES = (
@@ -37,7 +37,7 @@ def ask(
         body = json.dumps(body)
     asking = http.client.HTTPConnection("127.0.0.1", serving.port, timeout=PATIENCE_S)
     try:
-        asking.request(method, f"{page.PATH}{query}", body=body, headers=headers)
+        asking.request(method, f"{page.HEAT_PATH}{query}", body=body, headers=headers)
         answer = asking.getresponse()
         return answer.status, answer.read().decode()
     finally:
@@ -128,7 +128,7 @@ def test_a_broken_table_changes_nothing(open_: Serving, body: bytes, query: str,
 
 
 def test_a_body_has_its_bounds(open_: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page, "MOST_BODY", 10_000)
+    monkeypatch.setattr(page, "MOST_TABLE", 10_000)
     assert ask(open_, "PUT", b" " * 10_001) == (413, "a table has at most 10,000 bytes\n")
     assert source(open_) == ("own", 0)
 
@@ -165,9 +165,9 @@ def test_where_users_are_known_nobody_else_may(guarded: Serving, method: str) ->
 
 def test_the_right_to_give_is_not_the_right_to_see(guarded: Serving) -> None:
     assert ask(guarded, "PUT", TABLE, **as_user("pipeline"))[0] == 200
-    for path in (page.PATH, "/metrics"):
+    for path in (page.HEAT_PATH, "/metrics"):
         assert guarded.get(path, user="pipeline", password="right")[0] == 403
-    assert json.loads(guarded.get(page.PATH, user="operator", password="right")[1])["source"] == "given"
+    assert json.loads(guarded.get(page.HEAT_PATH, user="operator", password="right")[1])["source"] == "given"
     assert ask(guarded, "DELETE", **as_user("operator"))[0] == 200
     assert source(guarded) == ("own", 0)
 
@@ -201,7 +201,7 @@ def test_rules_without_users_hold_too() -> None:
 
 def test_one_table_at_a_time(open_: Serving) -> None:
     slow = http.client.HTTPConnection("127.0.0.1", open_.port, timeout=PATIENCE_S)
-    slow.putrequest("PUT", page.PATH)
+    slow.putrequest("PUT", page.HEAT_PATH)
     slow.putheader("Content-Length", "8")
     slow.endheaders(b'{"a"')
     try:
@@ -215,7 +215,7 @@ def test_one_table_at_a_time(open_: Serving) -> None:
 
 def test_one_that_never_arrives_whole_is_forgotten(open_: Serving) -> None:
     slow = http.client.HTTPConnection("127.0.0.1", open_.port, timeout=PATIENCE_S)
-    slow.putrequest("PUT", page.PATH)
+    slow.putrequest("PUT", page.HEAT_PATH)
     slow.putheader("Content-Length", "1000")
     slow.endheaders(b'{"a": 1}')
     slow.close()

@@ -6,6 +6,7 @@ import http.client
 import json
 import re
 import socket
+import threading
 from base64 import b64encode
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -308,6 +309,39 @@ def test_slow_readers_and_floods_stop_nobody(open_: Serving) -> None:
     assert open_.get("/ready")[0] == 200
     for sock in dawdling:
         sock.close()
+
+
+def test_connections_that_say_nothing_do_not_keep_health_out(open_: Serving) -> None:
+    silent = [socket.create_connection(("127.0.0.1", open_.port), PATIENCE_S) for _ in range(200)]
+    for sock in silent[-20:]:
+        sock.sendall(b"GET /health HTTP/1.1\r\nHost: ")
+    assert all(open_.get("/health")[:2] == (200, "ok\n") for _ in range(10))
+    assert open_.get("/ready")[0] == 200
+    for sock in silent:
+        sock.close()
+
+
+def test_requests_that_wait_for_their_password_do_not_keep_health_out() -> None:
+    class Slow(Checker):
+        def authenticate(self, login: Login) -> str | None:
+            checking.wait(PATIENCE_S)
+            return super().authenticate(login)
+
+    checking = threading.Event()
+    serving = Serving(settings(auth=Auth(failures="none", workers=1)), authenticator=Slow())
+    waiting = []
+    try:
+        head = b"GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: Basic " + b64encode(b"operator:right")
+        for _ in range(100):
+            sock = socket.create_connection(("127.0.0.1", serving.port), PATIENCE_S)
+            sock.sendall(head + b"\r\n\r\n")
+            waiting.append(sock)
+        assert [serving.get("/health")[0] for _ in range(5)] == [200] * 5
+    finally:
+        checking.set()
+        for sock in waiting:
+            sock.close()
+        serving.close()
 
 
 def test_a_flood_does_not_ask_the_broker_each_time(open_: Serving, monkeypatch: pytest.MonkeyPatch) -> None:

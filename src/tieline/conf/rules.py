@@ -14,6 +14,9 @@ _REORDERED = (
     "[MQTT-4.6.0-6] forbids. Declare the topic in priority.unordered, or give the level by topic."
 )
 
+#: As browsers write it, in small letters and without a path.
+_ORIGIN = re.compile(r"https?://(?:[a-z0-9.-]+|\[[0-9a-f:]+\])(?::\d{1,5})?")
+
 KeyPath = tuple[str | int, ...]
 
 #: The name becomes a file name (the socket) and a topic level ($SYS), so it holds nothing special to either.
@@ -67,6 +70,14 @@ def _broken_listener(listener: Listener, path: KeyPath, seen: set[tuple[str, int
     if (url.host, url.port) in seen and url.port:
         yield (*path, "url"), f"{url} is at an address that another listener already has."
     seen.add((url.host, url.port))
+    if listener.origins and not url.is_websocket:
+        yield (
+            (*path, "origins"),
+            f"{url} is not for browsers, so its origins would never be used: write ws:// or wss://.",
+        )
+    for origin in listener.origins:
+        if origin != "*" and not _ORIGIN.fullmatch(origin):
+            yield (*path, "origins"), f'"{origin}" is no origin: write https://host, https://host:port, or "*".'
     given = {"certificate": listener.certificate, "key": listener.key, "client_ca": listener.client_ca}
     if url.is_tls:
         for name in ("certificate", "key"):

@@ -63,6 +63,13 @@ class Listener(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "first of its alternative names (DNS, e-mail or URI). Needs client_ca."
         ),
     ] = None
+    origins: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Pages whose browsers may connect (ws, wss), besides those of the same host: https://host, "
+            "with its port if it has one, or * for all. Clients that are no browsers name no page, and are not asked."
+        ),
+    ] = ()
     connections: Annotated[Limit, Meta(description="Open connections on this listener.")] = "none"
     connect_timeout_s: Annotated[
         Seconds | None,

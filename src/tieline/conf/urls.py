@@ -47,12 +47,17 @@ class ListenerUrl:
 
     def is_loopback(self) -> bool:
         """True when only programs on this machine can reach the address; a name is trusted only if it is localhost."""
-        if self.host.lower() == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.host)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a name or an address stands for this machine alone; of names only localhost does."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def parse(text: str) -> ListenerUrl:

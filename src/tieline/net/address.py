@@ -37,23 +37,26 @@ def bind(host: str, port: int, *, backlog: int, options: tuple[Option, ...] = ()
 
 
 def server_context(listener: Listener) -> ssl.SSLContext:
-    """TLS 1.2 and later, with forward secrecy and authenticated ciphers only.
-
-    Client certificates are required where an authority is given.
-    """
+    """What TLS needs on a listener; client certificates are required where an authority is given."""
     if listener.certificate is None or listener.key is None:
         raise ValueError(f"{listener.url} needs both certificate and key")
+    context = secure_context(listener.certificate, listener.key)
+    if listener.client_ca is not None:
+        context.load_verify_locations(listener.client_ca)
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def secure_context(certificate: str | Path, key: str | Path) -> ssl.SSLContext:
+    """TLS 1.2 and later, with forward secrecy and authenticated ciphers only; raises as loading a certificate does."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     # of TLS 1.2; those of 1.3 are all of this kind
     context.set_ciphers("ECDHE+AESGCM:ECDHE+CHACHA20")
-    load_certificate(context, listener.certificate, listener.key)
+    load_certificate(context, certificate, key)
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
     # each ticket costs a write and memory per connection; resumption still works with one
     context.num_tickets = 1
-    if listener.client_ca is not None:
-        context.load_verify_locations(listener.client_ca)
-        context.verify_mode = ssl.CERT_REQUIRED
     return context
 
 

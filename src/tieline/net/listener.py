@@ -120,7 +120,8 @@ class ListeningSocket:
         # the websockets library is only loaded by brokers that use it
         from tieline.net.ws import WebSocket
 
-        websocket = WebSocket(self._loop.broker.settings.limits.packet_bytes)
+        most = self._loop.broker.settings.limits.packet_bytes
+        websocket = WebSocket(most, self._conf.origins, is_local=self.url.is_loopback())
         return websocket if tls is None else Stack(tls, websocket)
 
     def close(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from urllib.parse import urlsplit
 
 from websockets.exceptions import NegotiationError
 from websockets.frames import CloseCode, Frame, Opcode
@@ -12,6 +13,7 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 
+from tieline.conf.urls import is_loopback
 from tieline.net.layer import LayerError
 
 #: Frames that are looked at in one go, and what one counts towards the work of a turn: the library takes its time.
@@ -35,15 +37,53 @@ def _choose(_protocol: ServerProtocol, offered: Sequence[Subprotocol]) -> Subpro
     raise NegotiationError('this is MQTT over WebSocket: ask for the sub-protocol "mqtt"')
 
 
+def _may_connect(request: Request, origins: tuple[str, ...], *, is_local: bool) -> bool:
+    """Whether the page for which a browser connects is one of ours; programs that are no browsers name none.
+
+    A browser connects for any page, wherever that comes from.  On a listener of this machine alone, the same name is
+    not enough: a page can have a name that leads here (DNS rebinding).
+    """
+    named = request.headers.get_all("Origin")
+    if not named or "*" in origins:
+        return True
+    if len(named) == 1 and named[0].strip().lower() in origins:
+        return True
+    hosts = request.headers.get_all("Host")
+    if len(named) != 1 or len(hosts) != 1:
+        return False
+    try:
+        page, here = urlsplit(named[0].strip()).hostname, urlsplit(f"//{hosts[0].strip()}").hostname
+        return page is not None and page == here and (not is_local or is_loopback(page))
+    except ValueError:
+        return False
+
+
 class WebSocket:
     """The server's side of one WebSocket connection."""
 
-    __slots__ = ("_fed", "_inside", "_protocol", "_rest", "_work", "is_over", "is_ready", "waiting")
+    __slots__ = (
+        "_fed",
+        "_inside",
+        "_is_local",
+        "_origins",
+        "_protocol",
+        "_rest",
+        "_work",
+        "is_over",
+        "is_ready",
+        "waiting",
+    )
 
     #: A handshake is a few lines.
     is_costly = False
 
-    def __init__(self, max_packet: int) -> None:
+    def __init__(self, max_packet: int, origins: tuple[str, ...] = (), *, is_local: bool = False) -> None:
+        """``origins`` are the pages, besides those of the same host, whose browsers may connect.
+
+        ``is_local`` says that only programs of this machine reach the listener.
+        """
+        self._origins = origins
+        self._is_local = is_local
         self._protocol = ServerProtocol(select_subprotocol=_choose, max_size=max_packet + _MARGIN, logger=_SILENT)
         self.is_ready = False
         self.is_over = False
@@ -135,6 +175,9 @@ class WebSocket:
 
     def _greet(self, request: Request) -> None:
         response = self._protocol.accept(request)
+        if response.status_code == 101 and not _may_connect(request, self._origins, is_local=self._is_local):
+            response = self._protocol.reject(403, "pages of other sites may not connect here\n")
+            self._protocol.handshake_exc = NegotiationError("a page of another site: see origins of the listener")
         if response.status_code != 101:
             if response.body is not None:
                 response.headers["Cache-Control"] = "no-store"

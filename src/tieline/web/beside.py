@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import ssl
 import threading
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
@@ -13,30 +12,32 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import uvicorn
 from msgspec import structs
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tieline.conf.http import parse_http
 from tieline.core.ports import Allowed, Login, Refused
-from tieline.net.address import bind, load_certificate
+from tieline.net.address import bind, secure_context
 from tieline.net.heating import shown
+from tieline.net.http.connections import Places
 from tieline.net.inquiry import answer_demand
 from tieline.net.log import log
-from tieline.web.doors import SEEN, application
+from tieline.web.doors import Right, application
 from tieline.web.figures import Figures, take
 from tieline.wire.reason import Reason
 
 if TYPE_CHECKING:
-    from asyncio import Transport
-
     from tieline.core.routing.heat import HeatTable
     from tieline.net.server import Server
 
 T = TypeVar("T")
 
-#: Connections at once; more are told to come later.
+#: Connections at once, all of them and those of one address; beyond the first number only ``/health`` is answered.
 MOST_CONNECTIONS: Final = 64
-#: The longest request head, and how long a connection may last: one question, one answer, whoever dawdles.
+RESERVED_CONNECTIONS: Final = 16
+CONNECTIONS_PER_ADDRESS: Final = 48
+#: The longest request head, how long it may take to come, and how long a connection may last: one question, one answer,
+#: whoever dawdles.
 MOST_HEAD: Final = 16_384
+HEAD_S: Final = 10.0
 LIFE_S: Final = 30.0
 #: How long the broker may take to answer this thread.
 ANSWER_S: Final = 10.0
@@ -48,20 +49,19 @@ _STATUS: Final = {
 }
 
 
-class _Brief(H11Protocol):
-    """A connection for one question: nobody keeps one open to wait, to dawdle, or to leave an answer unread."""
-
-    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]  # as uvicorn narrows it
-        super().connection_made(transport)
-        self.loop.call_later(LIFE_S, transport.abort)
-
-
 class Http:
     """Serves ``[http]`` of the settings; see :class:`tieline.net.beside.Beside`."""
 
     def __init__(self) -> None:
         #: Where it listens, with the port it really got.
         self.url = ""
+        self.places = Places(
+            MOST_CONNECTIONS,
+            reserve=RESERVED_CONNECTIONS,
+            per_address=CONNECTIONS_PER_ADDRESS,
+            head_s=HEAD_S,
+            life_s=LIFE_S,
+        )
         self._server: Server | None = None
         self._broker_loop: asyncio.AbstractEventLoop | None = None
         self._uvicorn: uvicorn.Server | None = None
@@ -90,8 +90,8 @@ class Http:
         if not url.is_loopback() and not url.is_tls:
             log.warning("%s can be reached from other machines, and passwords for it travel unencrypted", self.url)
         config = uvicorn.Config(
-            application(self),
-            http=_Brief,
+            application(self, self.places),
+            http=self.places.protocol(),
             ws="none",
             lifespan="off",
             interface="asgi3",
@@ -102,17 +102,14 @@ class Http:
             server_header=False,
             proxy_headers=False,
             headers=[("Connection", "close"), ("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff")],
-            limit_concurrency=MOST_CONNECTIONS,
             h11_max_incomplete_event_size=MOST_HEAD,
             timeout_graceful_shutdown=1,
-            ssl_certfile=conf.certificate,
-            ssl_keyfile=conf.key,
         )
         try:
-            if conf.certificate is not None and conf.key is not None:
-                # uvicorn would ask for a password on the terminal
-                load_certificate(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), conf.certificate, conf.key)
             config.load()
+            if conf.certificate is not None and conf.key is not None:
+                # uvicorn's own would take ciphers that nothing authenticates, and ask for passwords on the terminal
+                config.ssl = secure_context(conf.certificate, conf.key)
         except (OSError, ValueError) as error:
             listening.close()
             raise OSError(f"{conf.url}: the certificate or key cannot be used: {error}") from error
@@ -139,7 +136,7 @@ class Http:
     # -- what the application asks, in its own thread
 
     async def admit(
-        self, user: str | None, password: bytes | None, peer: str, *, right: str, is_here: bool
+        self, user: str | None, password: bytes | None, peer: str, *, right: Right, is_here: bool
     ) -> tuple[int, str]:
         """Ask the broker's access control."""
         login = structs.replace(
@@ -204,7 +201,7 @@ class Http:
         finally:
             server.poke()
 
-    async def _judge(self, login: Login, *, right: str, is_here: bool) -> tuple[int, str]:
+    async def _judge(self, login: Login, *, right: Right, is_here: bool) -> tuple[int, str]:
         server = self._server
         assert server is not None
         if login.username is None and server.has_users:
@@ -216,11 +213,11 @@ class Http:
             return _STATUS.get(verdict.reason, 401), ""
         user = None if verdict.is_anonymous else verdict.user or login.username
         known = structs.replace(login, user=user, password=None)
-        if right:
-            return await self._judge_right(server, known, right, is_here=is_here and self._is_local)
+        if right.action == "publish":
+            return await self._judge_right(server, known, right.subject, is_here=is_here and self._is_local)
         if server.core.access.is_open:
             return 200, ""
-        verdict = await _verdict(lambda done: server.inquiries.may_see(server, known, SEEN, done))
+        verdict = await _verdict(lambda done: server.inquiries.may_see(server, known, right.subject, done))
         return (403, verdict.rule) if isinstance(verdict, Refused) else (200, "")
 
     async def _judge_right(self, server: Server, login: Login, right: str, *, is_here: bool) -> tuple[int, str]:

@@ -5,8 +5,8 @@ Theory of operation
 Everything but ``/health`` is behind the same access control as MQTT.  Where the broker knows users, a request without
 credentials gets 401, whatever it asked for, and a page about the broker needs the right to subscribe to ``$SYS/#``,
 which holds the same numbers.  Who may not see a page is told 403 and by which rule, as in MQTT, and nothing else.  To
-change something (:mod:`tieline.web.heat`), or to hear of every client (:mod:`tieline.web.demand`), takes a right of its
-own.
+change something, or to hear of every client (:mod:`tieline.web.programs`), takes a right of its own.  Each route names
+the right that it takes (:mod:`tieline.net.http.routes`).
 
 The broker is asked for figures at most once a second, however many readers there are, and requests are served at a
 bounded pace: a flood of them costs the broker a bounded share of its interpreter.
@@ -15,135 +15,120 @@ bounded pace: a flood of them costs the broker a bounded share of its interprete
 from __future__ import annotations
 
 import asyncio
-import binascii
-from base64 import b64decode
+from collections.abc import Mapping
+from dataclasses import dataclass
 from time import monotonic
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
-from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Scope
 
-from tieline.web.demand import DEMAND, Counter, DemandPage
-from tieline.web.demand import PATH as DEMAND_PATH
+from tieline.net.http.headers import CHALLENGE, credentials, is_addressed_locally, peer_of
+from tieline.net.http.routes import Routes
 from tieline.web.figures import Figures
-from tieline.web.heat import HEAT, Heater, HeatPage
-from tieline.web.heat import PATH as HEAT_PATH
 from tieline.web.metrics import render
-from tieline.web.request import USER, is_addressed_locally
+from tieline.web.programs import DEMAND, DEMAND_PATH, HEAT, HEAT_PATH, USER, Counter, DemandPage, Heater, HeatPage
 
-#: What a reader of pages about the broker must be allowed to subscribe to.
-SEEN: Final = "$SYS/#"
-#: What takes a right of its own, by path and method, and the topic that stands for the right.
-RIGHTS: Final = {(HEAT_PATH, "PUT"): HEAT, (HEAT_PATH, "DELETE"): HEAT, (DEMAND_PATH, "POST"): DEMAND}
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """What a route takes of whoever asks: nothing, or to be allowed something that the rules of MQTT name."""
+
+    #: A filter to subscribe to, or a topic to publish to; no client publishes there, it is a name for the right.
+    subject: str = ""
+    action: Literal["none", "subscribe", "publish"] = "none"
+
+
+#: Whether the broker is alive is nobody's secret.
+PUBLIC: Final = Right()
+#: Pages about the broker show what ``$SYS`` does.
+SEE: Final = Right("$SYS/#", "subscribe")
+#: To change what counts as hot, and to hear of every client and topic.
+GIVE_HEAT: Final = Right(HEAT, "publish")
+ASK_DEMAND: Final = Right(DEMAND, "publish")
+
 #: Figures are not older than this.
 FRESH_S: Final = 1.0
 #: Requests per second; more wait for their turn.
 PACE_PER_S: Final = 100.0
-_CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="tieline", charset="UTF-8"'}
+
+
+class Crowd(Protocol):
+    """The connections of this server."""
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether there is room only for what takes no right."""
 
 
 class Broker(Heater, Counter, Protocol):
     """The broker as this thread sees it; every answer comes from the broker's own."""
 
     async def admit(
-        self, user: str | None, password: bytes | None, peer: str, *, right: str, is_here: bool
+        self, user: str | None, password: bytes | None, peer: str, *, right: Right, is_here: bool
     ) -> tuple[int, str]:
-        """200 when somebody may see the pages, or do what takes a right, else why not, and the rule that decided.
+        """200 when somebody has a right, else why not, and the rule that decided.
 
-        ``right`` is empty for the pages; ``is_here`` when the request names this machine as such.
+        ``is_here`` says that the request names this machine as such.
         """
 
     async def figures(self) -> Figures:
         """What it shows now; raises TimeoutError when it does not answer."""
 
 
-def application(broker: Broker) -> ASGIApp:
-    """The pages, behind the checks that every request passes."""
-    pages = _Pages(broker)
-    heat, demand = HeatPage(broker), DemandPage(broker)
-    inside = Starlette(
-        routes=[
-            Route("/metrics", pages.metrics),
-            Route("/ready", pages.ready),
-            Route(HEAT_PATH, heat.answer, methods=["GET", "PUT", "DELETE"]),
-            Route(DEMAND_PATH, demand.answer, methods=["POST"]),
-        ],
-        exception_handlers={404: _unknown_page, 405: _unknown_method},
-    )
-    return _Guard(inside, broker)
+def application(broker: Broker, places: Crowd) -> Routes[Right]:
+    """The whole application; ``places`` says whether there is room for more than the simplest question."""
+    pages, heat, demand = _Pages(broker), HeatPage(broker), DemandPage(broker)
+    routes = Routes(_Guard(broker, places).admit, _say, otherwise=SEE)
+    routes.add("GET", "/health", pages.health, right=PUBLIC)
+    routes.add("GET", "/metrics", pages.metrics, right=SEE)
+    routes.add("GET", "/ready", pages.ready, right=SEE)
+    routes.add("GET", HEAT_PATH, heat.answer, right=SEE)
+    routes.add("PUT", HEAT_PATH, heat.answer, right=GIVE_HEAT)
+    routes.add("DELETE", HEAT_PATH, heat.answer, right=GIVE_HEAT)
+    routes.add("POST", DEMAND_PATH, demand.answer, right=ASK_DEMAND)
+    return routes
 
 
-async def _unknown_page(_request: Request, _error: Exception) -> Response:
-    return PlainTextResponse("there is no such page\n", 404)
-
-
-async def _unknown_method(_request: Request, error: Exception) -> Response:
-    allowed: str = (getattr(error, "headers", None) or {}).get("Allow", "")
-    *others, last = sorted(allowed.split(", "))
-    return PlainTextResponse(f"only {', '.join(others)} and {last} are answered\n", 405, headers={"Allow": allowed})
+def _say(status: int, text: str, headers: Mapping[str, str] | None = None) -> Response:
+    return PlainTextResponse(f"{text}\n", status, headers=headers)
 
 
 class _Guard:
-    """Paces requests, answers ``/health``, and lets nobody else in who may not see the pages."""
+    """Paces requests, and asks the broker about the right that a route takes."""
 
-    def __init__(self, inside: ASGIApp, broker: Broker) -> None:
-        self._inside = inside
+    def __init__(self, broker: Broker, places: Crowd) -> None:
         self._broker = broker
+        self._places = places
         self._next = 0.0
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return  # no lifespan, no WebSocket
+    async def admit(self, scope: Scope, right: Right) -> Response | None:
+        if right.action == "none":
+            return None
+        if self._places.is_crowded:
+            return _say(503, _WORDS[503])
         now = monotonic()
         self._next = max(now, self._next) + 1 / PACE_PER_S
         if self._next - now > 2 / PACE_PER_S:
             await asyncio.sleep(self._next - now)
-        answer = await self._answer(scope)
-        await (self._inside if answer is None else answer)(scope, receive, send)
-
-    async def _answer(self, scope: Scope) -> Response | None:
-        if scope["path"] == "/health" and scope["method"] in {"GET", "HEAD"}:
-            return PlainTextResponse("ok\n")
         rule = ""
         try:
-            user, password = _credentials(scope)
-            client = scope.get("client")
-            peer = f"{client[0]}:{client[1]}" if client else ""
-            right = RIGHTS.get((scope["path"], scope["method"]), "")
+            user, password = credentials(scope) or (None, None)
             is_here = is_addressed_locally(scope)
-            status, rule = await self._broker.admit(user, password, peer, right=right, is_here=is_here)
+            status, rule = await self._broker.admit(user, password, peer_of(scope), right=right, is_here=is_here)
             scope[USER] = user or ""
         except ValueError:
             status = 401
         except TimeoutError:
-            return PlainTextResponse("the broker does not answer\n", 503)
+            return _say(503, "the broker does not answer")
         if status == 200:
             return None
         said = f"{_WORDS[status]}: {rule}" if rule else _WORDS[status]
-        return PlainTextResponse(f"{said}\n", status, headers=_CHALLENGE if status == 401 else None)
+        return _say(status, said, CHALLENGE if status == 401 else None)
 
 
 _WORDS: Final = {401: "who are you?", 403: "not for you", 429: "too many failures: later", 503: "busy: later"}
-
-
-def _credentials(scope: Scope) -> tuple[str | None, bytes | None]:
-    """User and password of the request; None for both when it brings none, ValueError when they make no sense."""
-    given = [value for name, value in scope["headers"] if name == b"authorization"]
-    if not given:
-        return None, None
-    scheme, _, token = given[0].partition(b" ")
-    if len(given) > 1 or scheme.lower() != b"basic":
-        raise ValueError("one Authorization header with Basic credentials is understood")
-    try:
-        user, colon, password = b64decode(token.strip(), validate=True).partition(b":")
-        if not colon or not user:
-            raise ValueError("user:password is missing")
-        return user.decode(), password
-    except (binascii.Error, UnicodeDecodeError) as error:
-        raise ValueError("not base64 of UTF-8") from error
 
 
 class _Pages:
@@ -154,6 +139,10 @@ class _Pages:
         self._figures: Figures | None = None
         self._taken = 0.0
         self._taking = asyncio.Lock()
+
+    async def health(self, _request: Request) -> Response:
+        """For whoever restarts what is dead."""
+        return PlainTextResponse("ok\n")
 
     async def metrics(self, request: Request) -> Response:
         """Answer a Prometheus that scrapes, or say that the broker does not answer."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 from pathlib import Path
+from typing import Any
 
 import pytest
 from argon2 import PasswordHasher
@@ -29,11 +30,18 @@ def basic(text: str) -> str:
     return "Basic " + base64.b64encode(text.encode()).decode()
 
 
+def asking(authorization: str | None, host: str | None) -> dict[str, Any]:
+    """What a server knows of a request."""
+    given = [(b"authorization", authorization), (b"host", host)]
+    headers = [(name, value.encode("latin-1")) for name, value in given if value is not None]
+    return {"type": "http", "headers": headers, "client": ("127.0.0.1", 5)}
+
+
 def admit(settings: Settings, authorization: str | None, host: str | None = "localhost:1") -> Visitor | Turned:
     async def ask() -> Visitor | Turned:
         visitors = Visitors(settings, LISTENER)
         try:
-            return await visitors.admit(authorization, host, "127.0.0.1:5")
+            return await visitors.admit(asking(authorization, host))
         finally:
             visitors.close()
 
@@ -84,7 +92,7 @@ def test_who_keeps_failing_is_not_heard_any_more(users: str) -> None:
     async def ask() -> list[int]:
         visitors = Visitors(settings, LISTENER)
         try:
-            found = [await visitors.admit(basic("bob:wrong"), "localhost", "127.0.0.1:5") for _ in range(6)]
+            found = [await visitors.admit(asking(basic("bob:wrong"), "localhost")) for _ in range(6)]
             return [each.status for each in found if isinstance(each, Turned)]
         finally:
             visitors.close()
@@ -157,12 +165,12 @@ def test_positions_of_readers_are_topics_too(users: str) -> None:
 def test_other_users_and_rules_from_now_on(users: str, tmp_path: Path) -> None:
     async def ask() -> list[object]:
         visitors = Visitors(with_users(users), LISTENER)
-        before = await visitors.admit(basic("bob:x"), None, "127.0.0.1:5")
+        before = await visitors.admit(asking(basic("bob:x"), None))
         other = tmp_path / "users"
         passwords.put(other, "carol", b"c", PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
         visitors.renew(with_users(str(other), *RULES))
-        after = await visitors.admit(basic("bob:x"), None, "127.0.0.1:5")
-        carol = await visitors.admit(basic("carol:c"), None, "127.0.0.1:5")
+        after = await visitors.admit(asking(basic("bob:x"), None))
+        carol = await visitors.admit(asking(basic("carol:c"), None))
         visitors.close()
         return [before, after, carol]
 

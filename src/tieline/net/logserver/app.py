@@ -9,22 +9,22 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import msgspec
-from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from tieline.conf.schema import Settings
+from tieline.net.http.headers import read_body
+from tieline.net.http.routes import Routes
 from tieline.net.logserver import question
 from tieline.net.logserver.answer import Answer
 from tieline.net.logserver.fast import Fast
 from tieline.net.logserver.offsets import Offsets, Readers, offsets_of, readable
 from tieline.net.logserver.question import Beyond, Question, Unanswerable
-from tieline.net.logserver.response import Stream, error, faults, json
-from tieline.net.logserver.visitors import Guard, Visitor, Visitors
+from tieline.net.logserver.response import FAULTS, Stream, error, json, say
+from tieline.net.logserver.visitors import Guard, Right, Visitor, Visitors, piece_by_piece, until_stopped
 
 #: A request to move a reader is a few words.
 _MOST_BODY: Final = 4_096
@@ -69,13 +69,12 @@ class LogServer:
 
     def app(self, visitors: Visitors) -> ASGIApp:
         """The application, with its door."""
-        routes = [
-            Route("/v1/offsets", self._offsets),
-            Route("/v1/read", self._read),
-            Route("/v1/readers", self._list),
-            Route("/v1/readers/{name}", self._move, methods=["PUT"]),
-        ]
-        return Guard(Starlette(routes=routes, exception_handlers=faults()), visitors)
+        routes: Routes[Right] = Routes(Guard(visitors).admit, say, otherwise=piece_by_piece, faults=FAULTS)
+        routes.add("GET", "/v1/offsets", self._offsets, right=piece_by_piece)
+        routes.add("GET", "/v1/read", self._read, right=piece_by_piece)
+        routes.add("GET", "/v1/readers", self._list, right=piece_by_piece)
+        routes.add("PUT", "/v1/readers/{name}", self._move, right=Visitor.why_not_move)
+        return until_stopped(routes)
 
     async def _offsets(self, request: Request) -> Response:
         _check_names(request.query_params, "stream")
@@ -127,14 +126,9 @@ class LogServer:
     async def _move(self, request: Request) -> Response:
         _check_names(request.query_params)
         name: str = request.path_params["name"]
-        visitor: Visitor = request.scope["visitor"]
-        if (rule := visitor.why_not_move(name)) is not None:
-            return error(403, "forbidden", f"this user may not move this reader: {rule}")
-        body = b""
-        async for part in request.stream():
-            body += part
-            if len(body) > _MOST_BODY:
-                return error(413, "too_large", f"the body takes at most {_MOST_BODY} bytes")
+        body = await read_body(request, _MOST_BODY)
+        if body is None:
+            return error(413, "too_large", f"the body takes at most {_MOST_BODY} bytes")
         try:
             move = msgspec.json.decode(body, type=Move)
         except msgspec.DecodeError as problem:

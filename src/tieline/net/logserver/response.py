@@ -15,8 +15,6 @@ from http import HTTPStatus
 from typing import Any, Final
 
 import msgspec
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -33,13 +31,13 @@ ARROW: Final = "application/vnd.apache.arrow.stream"
 _HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
-def json(content: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+def json(content: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """An answer that is small enough to be built at once."""
     body = msgspec.json.encode(content) + b"\n"
     return Response(body, status, {**_HEADERS, **(headers or {})}, "application/json")
 
 
-def error(status: int, name: str, text: str, headers: dict[str, str] | None = None, **other: object) -> Response:
+def error(status: int, name: str, text: str, headers: Mapping[str, str] | None = None, **other: object) -> Response:
     """An answer that says what is wrong: a name for programs, a sentence for people."""
     return json({"error": name, "text": text, **other}, status, headers)
 
@@ -88,25 +86,9 @@ async def _until_gone(receive: Receive) -> None:
         pass
 
 
-Handler = Callable[[Request, Any], Response]
-
-
-def faults() -> Mapping[Any, Handler]:
-    """The answer that each kind of refusal becomes."""
-    return {
-        Unanswerable: lambda _request, fault: _unanswerable(fault),
-        Gap: lambda _request, fault: json(trouble(fault), 410),
-        Beyond: lambda _request, fault: error(
-            416, "beyond", str(fault), {"Content-Range": f"records */{fault.latest}"}, latest=fault.latest
-        ),
-        Damaged: lambda _request, fault: json(trouble(fault), 500),
-        Unusable: lambda _request, fault: _no_log(fault),
-        Unknown: lambda _request, fault: error(404, "unknown_reader", str(fault)),
-        Backwards: lambda _request, fault: error(409, "backwards", str(fault), position=fault.position),
-        HTTPException: lambda _request, fault: error(
-            fault.status_code, HTTPStatus(fault.status_code).name.lower(), f"{fault.detail}.", fault.headers
-        ),
-    }
+def say(status: int, text: str, headers: Mapping[str, str] | None = None) -> Response:
+    """What the server says of a request that no answer is for."""
+    return error(status, HTTPStatus(status).name.lower(), text, headers)
 
 
 def _no_log(fault: Unusable) -> Response:
@@ -118,3 +100,17 @@ def _no_log(fault: Unusable) -> Response:
 def _unanswerable(fault: Unanswerable) -> Response:
     found = {"error": "refused", "text": fault.text, "rule": fault.rule}
     return json(found if fault.column is None else {**found, "column": fault.column}, 400)
+
+
+#: What each kind of refusal becomes.
+FAULTS: Final[Mapping[type[Exception], Callable[[Any], Response]]] = {
+    Unanswerable: _unanswerable,
+    Gap: lambda fault: json(trouble(fault), 410),
+    Beyond: lambda fault: error(
+        416, "beyond", str(fault), {"Content-Range": f"records */{fault.latest}"}, latest=fault.latest
+    ),
+    Damaged: lambda fault: json(trouble(fault), 500),
+    Unusable: _no_log,
+    Unknown: lambda fault: error(404, "unknown_reader", str(fault)),
+    Backwards: lambda fault: error(409, "backwards", str(fault), position=fault.position),
+}

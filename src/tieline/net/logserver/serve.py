@@ -7,13 +7,13 @@ import logging
 import signal
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from tieline.conf.error import ConfError
 from tieline.conf.http import parse_http
@@ -21,8 +21,9 @@ from tieline.conf.schema import Settings
 from tieline.conf.urls import ListenerUrl, UrlError
 from tieline.net import log as story
 from tieline.net import vitals
-from tieline.net.address import bind, load_certificate
+from tieline.net.address import bind, load_certificate, secure_context
 from tieline.net.auth.passwords import PasswordFileError
+from tieline.net.http.connections import Places
 from tieline.net.log import log
 from tieline.net.logserver.app import Bounds, LogServer
 from tieline.net.logserver.visitors import Visitors
@@ -31,6 +32,8 @@ from tieline.net.logserver.visitors import Visitors
 _STALL_MS: Final = 600_000
 #: How long readers may go on when the server has been told to stop.
 _FAREWELL_S: Final = 3
+#: From the opening of a connection, or from the first byte of a later request, to the end of the request's head.
+_HEAD_S: Final = 15.0
 #: Open connections, reading or not.
 _MOST_CONNECTIONS: Final = 256
 #: Request line and headers together; a condition has at most 1,024 characters, and there may be a hundred topics.
@@ -96,7 +99,7 @@ def run(
 ) -> None:
     """Serve until SIGTERM or SIGINT; ``reload`` gives the settings again on SIGHUP, if they came from a file."""
     _check(where, settings)
-    _certify(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), where)
+    _context(where)
     vitals.keep_memory(vitals.LARGEST, _UNUSED_BYTES)
     bound = _bind(where)
     where = where.at(bound.getsockname()[1])
@@ -122,22 +125,21 @@ async def _serve(
 ) -> None:
     visitors = Visitors(settings, str(where.listener))
     server = LogServer(data, settings, bounds, is_configured=reload is not None)
+    places = Places(_MOST_CONNECTIONS, reserve=0, per_address=_MOST_CONNECTIONS, head_s=_HEAD_S)
     config = uvicorn.Config(
         server.app(visitors),
-        http=TimedHead,
+        http=places.protocol(),
         ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        limit_concurrency=_MOST_CONNECTIONS,
         h11_max_incomplete_event_size=_MOST_HEAD,
         timeout_graceful_shutdown=_FAREWELL_S,
-        ssl_certfile=where.certificate,
-        ssl_keyfile=where.key,
     )
     config.load()
+    config.ssl = _context(where)
 
     def renew() -> None:
         """Take configuration, users and certificate as they are now; what cannot be used changes nothing."""
@@ -180,12 +182,25 @@ def _check(where: Address, settings: Settings) -> None:
         raise Unservable('nobody could read the log: auth.anonymous = "nowhere", and there is no auth.password_file')
 
 
+def _context(where: Address) -> ssl.SSLContext | None:
+    """What TLS needs at an address; None where there is no TLS."""
+    if where.certificate is None or where.key is None:
+        return None
+    with _told(where):
+        return secure_context(where.certificate, where.key)
+
+
 def _certify(context: ssl.SSLContext, where: Address) -> None:
     """Give a context the certificate as its files are now; connections that are open keep the one they have."""
-    if where.certificate is None:
-        return
+    if where.certificate is not None:
+        with _told(where):
+            load_certificate(context, where.certificate, where.key)
+
+
+@contextmanager
+def _told(where: Address) -> Iterator[None]:
     try:
-        load_certificate(context, where.certificate, where.key)
+        yield
     except (OSError, ValueError) as problem:
         raise Unservable(f"{where.certificate} and {where.key} cannot be used together: {problem}") from None
 
@@ -197,38 +212,3 @@ def _bind(where: Address) -> socket.socket:
         return bind(where.listener.host, where.listener.port, backlog=128, options=options)
     except OSError as problem:
         raise Unservable(f"cannot listen on {where}: {(problem.strerror or str(problem)).lower()}") from None
-
-
-#: From the opening of a connection, or from the first byte of a later request, to the end of the request's head.
-HEAD_S: Final = 15.0
-
-
-class TimedHead(H11Protocol):
-    """Breaks a connection whose request does not come to an end; uvicorn itself waits for ever."""
-
-    _hurry: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        super().connection_made(transport)
-        self._watch()
-
-    def data_received(self, data: bytes) -> None:
-        """Something came; is it a request by now?"""
-        super().data_received(data)
-        self._watch()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._calm()
-        super().connection_lost(exc)
-
-    def _watch(self) -> None:
-        cycle: object = self.cycle  # None before the first request, though uvicorn's annotation denies it
-        if isinstance(cycle, RequestResponseCycle) and not cycle.response_complete:
-            self._calm()
-        elif self._hurry is None:
-            self._hurry = self.loop.call_later(HEAD_S, self.transport.abort)
-
-    def _calm(self) -> None:
-        if self._hurry is not None:
-            self._hurry.cancel()
-            self._hurry = None

@@ -15,18 +15,18 @@ about topics that the user may not read or filters that the user may not subscri
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
-import ipaddress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from starlette.datastructures import Headers
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tieline.core.ports import Allowed, Login, Refused
 from tieline.match.where import ExpressionError, split
 from tieline.net.auth.door import Door, read_users
+from tieline.net.http.headers import CHALLENGE, credentials, is_addressed_locally, peer_of
 from tieline.net.log import log
 from tieline.net.logserver.response import error
 from tieline.wire.reason import Reason
@@ -137,16 +137,19 @@ class Visitors:
         """Let nobody in any more."""
         self._door.close()
 
-    async def admit(self, authorization: str | None, host: str | None, peer: str) -> Visitor | Turned:
+    async def admit(self, scope: Scope) -> Visitor | Turned:
         """Who sends a request, by its headers."""
         if not self._has_users:
-            if not _is_loopback(host):
+            if not is_addressed_locally(scope):
                 return Turned(421, "this server answers to the names of this machine only: localhost, 127.0.0.1, [::1]")
             return self._visitor(None)
-        credentials = _credentials(authorization)
-        if credentials is None:
-            return Turned(401, "a user name and a password are needed")
-        username, password = credentials
+        with suppress(ValueError):
+            given = credentials(scope)
+            if given is not None:
+                return await self._known(*given, peer_of(scope))
+        return Turned(401, "a user name and a password are needed")
+
+    async def _known(self, username: str, password: bytes, peer: str) -> Visitor | Turned:
         login = Login(client_id="", username=username, password=password, listener=self._listener, peer=peer)
         verdict = await self._verdict(login)
         if isinstance(verdict, Allowed):
@@ -171,60 +174,44 @@ class Visitors:
         return await later if now is None else now
 
 
-def _credentials(authorization: str | None) -> tuple[str, bytes] | None:
-    """User name and password of RFC 7617; None for anything else."""
-    scheme, _, token = (authorization or "").partition(" ")
-    if scheme.lower() != "basic":
-        return None
-    try:
-        name, colon, password = base64.b64decode(token.strip(), validate=True).partition(b":")
-        return (name.decode(), password) if colon and name else None
-    except (binascii.Error, ValueError):
-        return None
-
-
-def _is_loopback(host: str | None) -> bool:
-    name = (host or "").rpartition(":")[0] if _has_port(host or "") else (host or "")
-    if name.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(name.removeprefix("[").removesuffix("]")).is_loopback
-    except ValueError:
-        return False
-
-
-def _has_port(host: str) -> bool:
-    return ":" in host.rpartition("]")[2]
-
-
-_CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="tieline", charset="UTF-8"'}
 _NAMES: Final = {401: "unauthorized", 421: "misdirected", 429: "too_many_logins", 503: "busy"}
 
 
-class Guard:
-    """Admits requests, whatever they ask for: a stranger does not even learn which addresses there are."""
+#: What a route takes: why a visitor may not have what it gives, which may depend on the name in its path; None if so.
+Right = Callable[[Visitor, str], str | None]
 
-    def __init__(self, app: ASGIApp, visitors: Visitors) -> None:
-        self._app = app
+
+def piece_by_piece(_visitor: Visitor, _name: str) -> str | None:
+    """The right to ask: what is shown is decided record by record, reader by reader, by what answers."""
+    return None
+
+
+class Guard:
+    """Judges requests, whatever they ask for: a stranger does not even learn which addresses there are."""
+
+    def __init__(self, visitors: Visitors) -> None:
         self._visitors = visitors
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, once it is known who sends it."""
+    async def admit(self, scope: Scope, right: Right) -> Response | None:
+        """Let a visitor in who has a right; the refusal otherwise."""
+        found = await self._visitors.admit(scope)
+        if isinstance(found, Turned):
+            extra = {401: CHALLENGE, 429: {"Retry-After": "60"}, 503: {"Retry-After": "1"}}.get(found.status)
+            return error(found.status, _NAMES[found.status], found.text, extra)
+        scope["visitor"] = found
+        rule = right(found, scope["path_params"]["name"])
+        return None if rule is None else error(403, "forbidden", f"this user may not do this: {rule}")
+
+
+def until_stopped(app: ASGIApp) -> ASGIApp:
+    """The same application, whose requests end quietly when the server does."""
+
+    async def call(scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            await self._answer(scope, receive, send)
+            await app(scope, receive, send)
         except asyncio.CancelledError:
             # Only the end of the server cancels; whoever is still reading then sees a broken connection.  Raised
             # further, it would stand in the log as a fault.
             log.info("a request was left unfinished: the server stops")
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope=scope)
-        host, port = scope.get("client") or ("-", 0)
-        peer = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        found = await self._visitors.admit(headers.get("authorization"), headers.get("host"), peer)
-        if isinstance(found, Turned):
-            extra = {401: _CHALLENGE, 429: {"Retry-After": "60"}, 503: {"Retry-After": "1"}}.get(found.status)
-            await error(found.status, _NAMES[found.status], found.text, extra)(scope, receive, send)
-            return
-        scope["visitor"] = found
-        await self._app(scope, receive, send)
+    return call

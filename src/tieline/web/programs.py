@@ -1,6 +1,7 @@
-"""``/v1/heat``: the heat table over HTTP, for programs that compute one.
+"""``/v1/heat`` and ``/v1/demand``: heat tables in, demand out, for programs on other machines.
 
-A body is taken in here, in the thread of the pages, with pauses in which the broker's own can run; the broker is given
+The body of a POST to ``/v1/demand`` is the question of the management channel, and so is the answer.  A heat table is
+taken in here, in the thread of the pages, with pauses in which the broker's own can run; the broker is given
 the finished table.  One at a time: a table takes memory before anybody knows whether it is one.
 """
 
@@ -9,18 +10,23 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final, Protocol
 
+import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
+from tieline.core.figures.demand import DemandError
 from tieline.core.routing.heat import PERIOD_S, HeatError, HeatTable
 from tieline.net.heating import Kiln, period_of, pieces
-from tieline.web.request import USER, read_body
+from tieline.net.http.headers import read_body
 
-PATH: Final = "/v1/heat"
+#: Where whoever lets a request in leaves the name of who asks, for the log.
+USER: Final = "tieline.user"
+
+HEAT_PATH: Final = "/v1/heat"
 #: What somebody who gives heat must be allowed to publish to.  No client can: it is a name for the right.
 HEAT: Final = "$SYS/broker/tieline/heat"
 #: The longest body: a hundred thousand topics of 160 letters.
-MOST_BODY: Final = 16_777_216
+MOST_TABLE: Final = 16_777_216
 #: What the broker's thread gets between two turns of this one; both want the same interpreter.
 _PAUSE_S: Final = 0.0005
 
@@ -64,9 +70,9 @@ class HeatPage:
         try:
             async with self._taking:
                 period_s = period_of(request.query_params.get("period", PERIOD_S))
-                body = await read_body(request, MOST_BODY)
+                body = await read_body(request, MOST_TABLE)
                 if body is None:
-                    return PlainTextResponse(f"a table has at most {MOST_BODY:,} bytes\n", 413)
+                    return PlainTextResponse(f"a table has at most {MOST_TABLE:,} bytes\n", 413)
                 kiln = Kiln(pause_s=_PAUSE_S)
                 for piece in pieces(body):
                     await kiln.add(piece, self._broker.topic_levels)
@@ -75,3 +81,42 @@ class HeatPage:
             return PlainTextResponse(f"{error}\n", 400)
         except ClientDisconnect:
             return PlainTextResponse("the table did not arrive whole\n", 400)
+
+
+DEMAND_PATH: Final = "/v1/demand"
+#: What somebody who asks must be allowed to publish to: the answer names every client and topic.  No client can publish
+#: there; it is a name for the right.
+DEMAND: Final = "$SYS/broker/tieline/demand"
+#: The longest question.
+MOST_QUESTION: Final = 4_096
+
+
+class Counter(Protocol):
+    """What this page asks of the broker."""
+
+    async def demand(self, question: dict[str, Any], by: str) -> dict[str, Any]:
+        """Begin a count or take a portion of one; raises DemandError."""
+
+
+class DemandPage:
+    """Answers the questions of a planner."""
+
+    def __init__(self, broker: Counter) -> None:
+        self._broker = broker
+
+    async def answer(self, request: Request) -> Response:
+        """One question, one answer."""
+        try:
+            body = await read_body(request, MOST_QUESTION)
+            if body is None:
+                return PlainTextResponse(f"a question has at most {MOST_QUESTION:,} bytes\n", 413)
+            question = msgspec.json.decode(body, type=dict[str, Any])
+            return JSONResponse(await self._broker.demand(question, request.scope[USER]))
+        except msgspec.DecodeError:
+            return PlainTextResponse('a question is a JSON object such as {"do": "demand", "act": "begin"}\n', 400)
+        except DemandError as error:
+            return PlainTextResponse(f"{error}\n", 400)
+        except ClientDisconnect:
+            return PlainTextResponse("the question did not arrive whole\n", 400)
+        except TimeoutError:
+            return PlainTextResponse("the broker does not answer\n", 503)
