@@ -44,10 +44,8 @@ TOOLS: Final = ("mypy[mypyc]>=1.14",)
 COMPILED: Final = (
     "wire/*.py",
     "sched/*.py",
-    "match/filters.py",
-    "match/names.py",
-    "match/tree.py",
-    "match/cover/tree.py",
+    "match/trees.py",
+    "match/cover/filters.py",
     "core/*.py",
     "core/durable/*.py",
     "core/figures/*.py",

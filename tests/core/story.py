@@ -19,7 +19,7 @@ from tests.core.oracle import Message
 from tests.kits.check_store import PromptStore
 from tests.kits.world import World
 from tieline.core import work
-from tieline.match import names
+from tieline.match import trees
 from tieline.wire.packets import Publish, Subscription
 
 _DEVICES: Final = 4
@@ -233,7 +233,7 @@ def tell(setting: Setting, actions: list[Action]) -> Exception | None:
 @contextmanager
 def impatience() -> Iterator[None]:
     """A broker that stops after every packet that caused work, and after every node of a search."""
-    with patch.object(work, "WORK_PER_TURN", 0), patch.object(names, "PAUSE", 1):
+    with patch.object(work, "WORK_PER_TURN", 0), patch.object(trees, "PAUSE", 1):
         yield
 
 

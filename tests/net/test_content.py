@@ -15,7 +15,7 @@ from tests.kits.interpreted import replaces_methods
 from tests.kits.patience import PATIENCE_S, until
 from tieline.core.account import Account, Event
 from tieline.match.index import adaptive
-from tieline.match.index.rebuild import Rebuild
+from tieline.match.index.adaptive import Rebuild
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.packets import Publish, Suback, Subscribe, Subscription
 

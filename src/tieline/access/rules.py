@@ -38,7 +38,7 @@ from tieline.conf.access_rules import WrittenRule
 from tieline.conf.schema import Action, Rule, Settings
 from tieline.core.ports import Allowed, Login, Refused
 from tieline.match.cover.filters import covers, overlap
-from tieline.match.filters import FilterTree
+from tieline.match.trees import FilterTree
 
 EVERYBODY: Final = "*"
 NOBODY: Final = "-"

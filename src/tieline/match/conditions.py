@@ -2,19 +2,46 @@
 
 Conditions that are boxes go into an index.  What a box can only narrow down (``changed``, attributes that no type
 declares) is evaluated for the messages that the box lets through, and what no box narrows at all for every message.
+
+Which of these ways a condition takes, :func:`narrow` decides, for the broker and for the jobs that replay subscriptions
+over tables.  The condition is the meaning; boxes only say where to look.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from tieline.match.box import Box
+from tieline.match.box import Box, everything
 from tieline.match.change import LastValues, holds
-from tieline.match.events import EventType, Reading
+from tieline.match.events import CodesExhausted, EventType, Reading
 from tieline.match.index import AdaptiveIndex
-from tieline.match.narrowing import narrow
-from tieline.match.where import Predicate
+from tieline.match.where import Predicate, bind, understood
+
+
+class Narrowed(NamedTuple):
+    """A condition on the messages of one event type."""
+
+    #: In the words of the event type: its timestamps, for one, are numbers.
+    condition: Predicate
+    #: Whatever is asked for lies in one of them; none at all if nothing can be.  None if no box would keep anything
+    #: out, so that the condition is evaluated for every message.
+    boxes: tuple[Box, ...] | None
+    #: Whether everything in the boxes is asked for; otherwise the condition is evaluated for what lies in them.
+    is_exact: bool
+
+
+def narrow(predicate: Predicate, event: EventType) -> Narrowed:
+    """What is known about a condition before any message comes."""
+    try:
+        bound = bind(predicate, event)
+    except CodesExhausted:  # more categories are named than have numbers
+        return Narrowed(understood(predicate, event), None, is_exact=False)
+    dimensions = len(event.attributes)
+    is_open = not bound.is_exact and bound.boxes == (everything(dimensions),)
+    if not dimensions or is_open:
+        return Narrowed(bound.predicate, None, is_exact=False)
+    return Narrowed(bound.predicate, bound.boxes, bound.is_exact)
 
 
 class Asker(Protocol):

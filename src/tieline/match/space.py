@@ -24,8 +24,7 @@ from typing import Final
 
 from tieline.match.box import Box, below
 from tieline.match.curve import Ranges, key, ranges
-from tieline.match.curve.direct import direct, is_direct
-from tieline.match.curve.states import check
+from tieline.match.curve.keys import check, direct, is_direct
 
 Cell = tuple[int, ...]
 

@@ -12,7 +12,7 @@ from tieline.conf.schema import Attribute, Event, Log, Mqtt, Settings
 from tieline.core.durable.chronicle import OTHERS
 from tieline.log.record import Occurrence, Record, digest_of
 from tieline.match.events import EventType
-from tieline.match.events.sparkplug_schema import DataType, payload_class
+from tieline.match.events.sparkplug import DataType, payload_class
 from tieline.wire.packets import Publish, Pubrel, Will
 from tieline.wire.reason import Reason
 

@@ -11,7 +11,7 @@ from tieline.core.durable.journal import Journal
 from tieline.core.message import Message
 from tieline.core.outbound.retained import Retained
 from tieline.core.ports import Memory
-from tieline.match.names import tree_bytes
+from tieline.match.trees import tree_bytes
 from tieline.wire.topics import matches
 
 

@@ -351,7 +351,7 @@ def test_an_index_that_grows_is_made_anew() -> None:
 
 
 def test_births_are_read_whoever_is_subscribed() -> None:
-    schema = pytest.importorskip("tieline.match.events.sparkplug_schema")
+    schema = pytest.importorskip("tieline.match.events.sparkplug")
     event = Event(topic="spBv1.0/+/DDATA/#", payload="sparkplug", attributes=(Attribute("voltage", path="Inputs/V"),))
     world = World(Settings(mqtt=Mqtt(sys_interval_s=0), content=Content(), event={"spb": event}))
     client, publisher = world.client("c"), world.client("p")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.match.topics import filters
 from tieline.match.box import ANY, GREATEST, LEAST, MISSING, Box, above, below
-from tieline.match.cover.interest import Interest
+from tieline.match.cover.interests import Interest
 from tieline.wire.topics import matches
 
 #: Every topic name of up to three levels made of these; "other" is the level that no filter of the tests names.

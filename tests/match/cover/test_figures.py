@@ -10,7 +10,7 @@ import pytest
 
 from tieline.match.box import Box
 from tieline.match.cover.forest import Changes, Forest, Mode
-from tieline.match.cover.interest import Interest
+from tieline.match.cover.interests import Interest
 
 
 class Head:

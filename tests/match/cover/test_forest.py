@@ -9,10 +9,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from tests.kits.examples import examples
 from tests.match.cover.interests import MESSAGES, crowded, interests, nested, wants
 from tieline.match.box import Box
-from tieline.match.cover import shelf
+from tieline.match.cover import boxes
+from tieline.match.cover.boxes import IndexFactory
 from tieline.match.cover.forest import NOTHING, Changes, Forest, Mode
-from tieline.match.cover.interest import Interest
-from tieline.match.cover.shelf import IndexFactory
+from tieline.match.cover.interests import Interest
 from tieline.match.index.small import SmallIndex
 
 SAMPLE = MESSAGES[::13]
@@ -134,7 +134,7 @@ TestForests.settings = examples(30, stateful_step_count=20)
 def test_a_long_walk_among_interests_that_cover_each_other(
     mode: Mode, seed: int, make_index: IndexFactory | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shelf, "SCAN_TO", 2)
+    monkeypatch.setattr(boxes, "SCAN_TO", 2)
     rng = random.Random(seed)
     watched = Watched(mode, make_index)
     for step in range(300):

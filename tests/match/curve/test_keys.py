@@ -2,12 +2,67 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.match.curve.boxes import SMALL_ORDERS
-from tieline.match.curve import cell, key
+from tieline.match.curve import arrays, cell, key
+from tieline.match.curve.keys import check, direct, is_direct, states
+
+
+@pytest.mark.parametrize(("dimensions", "count"), [(1, 1), (2, 4), (3, 12), (4, 32), (5, 80), (6, 192)])
+def test_number_of_states(dimensions: int, count: int) -> None:
+    tables = states(dimensions)
+    assert len(tables.digits) == len(tables.corners) == count << dimensions
+
+
+@pytest.mark.parametrize("dimensions", range(1, 7))
+def test_a_row_is_a_permutation_and_the_tables_are_each_other_s_reverse(dimensions: int) -> None:
+    tables = states(dimensions)
+    mask = (1 << dimensions) - 1
+    for row in range(0, len(tables.digits), 1 << dimensions):
+        assert {tables.digits[row | corner] & mask for corner in range(1 << dimensions)} == set(range(1 << dimensions))
+        for corner in range(1 << dimensions):
+            entry = tables.digits[row | corner]
+            assert tables.corners[row | entry & mask] == entry & ~mask | corner
+
+
+@pytest.mark.parametrize("dimensions", range(1, 7))
+def test_the_first_state_goes_in_the_order_of_the_gray_code(dimensions: int) -> None:
+    mask = (1 << dimensions) - 1
+    walk = [entry & mask for entry in states(dimensions).corners[: mask + 1]]
+    assert walk == [step ^ step >> 1 for step in range(mask + 1)]
+
+
+@pytest.mark.parametrize("dimensions", range(1, 7))
+def test_levels_of_zeros_lead_back_to_the_first_state(dimensions: int) -> None:
+    tables = states(dimensions)
+    mask = (1 << dimensions) - 1
+    for zeros in range(3 * dimensions):
+        row = tables.starts[zeros % dimensions]
+        for _ in range(zeros):
+            entry = tables.digits[row]
+            assert entry & mask == 0
+            row = entry
+        assert row == 0
+
+
+def test_a_grid_that_the_curve_cannot_fill_is_refused_by_name() -> None:
+    check(1, 63)
+    check(6, 10)
+    with pytest.raises(ValueError, match=r"1 to 6 dimensions, not 7"):
+        check(7, 1)
+    with pytest.raises(ValueError, match=r"1 to 6 dimensions, not 0"):
+        check(0, 1)
+    with pytest.raises(ValueError, match=r"at least 1, not 0"):
+        check(2, 0)
+    with pytest.raises(ValueError, match=r"order \* dimensions bits, at most 63: not 16 \* 4 = 64"):
+        check(4, 16)
+    with pytest.raises(ValueError, match="dimensions"):
+        states(7)
+
 
 GRIDS = [(dimensions, order) for dimensions, most in SMALL_ORDERS.items() for order in range(1, most + 1)]
 
@@ -69,3 +124,34 @@ def test_what_lies_outside_the_grid_is_refused() -> None:
         key((0, 0), 32)
     with pytest.raises(ValueError, match="at most 63"):
         cell(0, 2, 32)
+
+
+ROUTING = [(1, 16), (2, 1), (2, 3), (2, 8), (3, 5), (4, 4), (5, 3), (6, 2)]
+
+
+@pytest.mark.parametrize(("dimensions", "order"), ROUTING)
+def test_a_table_is_the_curve(dimensions: int, order: int) -> None:
+    tables = direct(dimensions, order)
+    places = np.arange(1 << order * dimensions)
+    shifts = np.arange(dimensions - 1, -1, -1) * order
+    numbers = (arrays.cells(places, dimensions, order) << shifts).sum(axis=1)
+    assert list(tables.cells) == numbers.tolist()
+    assert [tables.keys[number] for number in numbers.tolist()] == places.tolist()
+
+
+def test_a_cell_is_numbered_with_axis_0_highest() -> None:
+    x, y = cell(57, 2, 3)
+    assert direct(2, 3).keys[x << 3 | y] == 57
+
+
+def test_tables_are_built_once_and_small() -> None:
+    assert direct(2, 8) is direct(2, 8)
+    assert isinstance(direct(2, 4).keys, bytes)
+    assert memoryview(direct(2, 8).keys).nbytes == 128 * 1024  # type: ignore[arg-type]
+
+
+def test_no_table_beyond_sixteen_bits() -> None:
+    assert is_direct(2, 8) and is_direct(3, 5) and is_direct(4, 4)
+    assert not is_direct(2, 9) and not is_direct(3, 6) and not is_direct(4, 5)
+    with pytest.raises(ValueError, match=r"at most 16 bits: not 9 \* 2 = 18"):
+        direct(2, 9)

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tieline.conf.schema import Event, Settings
 from tieline.match.box import MISSING
 from tieline.match.events import Attribute, Events, EventType
-from tieline.match.events.births import Births
-from tieline.match.events.sparkplug_schema import MOST_METRICS, payload_class
+from tieline.match.events.sparkplug import MOST_METRICS, Births, payload_class
 
 TEMPERATURE = Attribute("temperature", path="Inputs/T")
 BIRTH = "spBv1.0/group/NBIRTH/edge"
@@ -106,7 +105,7 @@ def test_the_device_unused_for_longest_is_forgotten_first() -> None:
 
 
 def test_long_names_forget_devices_earlier(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tieline.match.events.births.MOST_CHARACTERS", 10)
+    monkeypatch.setattr("tieline.match.events.sparkplug.MOST_CHARACTERS", 10)
     births = Births()
     for device in range(5):
         births.learn(f"spBv1.0/g/DBIRTH/e/{device}", payload({"name": "four", "alias": 1}))

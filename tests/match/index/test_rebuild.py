@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from tests.kits.check_index import Oracle, agree, boxes, check_index, rows
 from tests.kits.examples import examples
 from tieline.match.box import Box, everything
-from tieline.match.index import AdaptiveIndex, Boxes, Index, Rebuild, adaptive, rebuild
-from tieline.match.index.adaptive import SMALL_TO, Choice
+from tieline.match.index import AdaptiveIndex, Boxes, Index, Rebuild, adaptive
+from tieline.match.index.adaptive import SMALL_TO, Backend, Choice
 from tieline.match.index.protocol import NO_BOXES
-from tieline.match.index.rebuild import Backend
 
 
 @pytest.fixture(autouse=True)
@@ -159,7 +158,7 @@ def test_many_boxes_at_once() -> None:
     assert AdaptiveIndex.from_boxes(NO_BOXES, 2).backend == "small"
     assert AdaptiveIndex.from_boxes(crowd(20), 2).backend == "small"
     index = AdaptiveIndex.from_boxes(crowd(100), 2)
-    assert kind(index) == ("numba" if rebuild.has_numba() else "numpy") and not index.wants_rebuild()
+    assert kind(index) == ("numba" if adaptive.has_numba() else "numpy") and not index.wants_rebuild()
     oracle = Oracle()
     fill_oracle(oracle, crowd(100))
     agree(index, oracle, [(0.5, 0.5), (0.2, 0.9)], [])

@@ -13,8 +13,7 @@ from tests.kits.check_index import boxes, rows
 from tests.kits.examples import examples
 from tieline.match.box import Box, everything
 from tieline.match.index.bitmaps import BitmapIndex
-from tieline.match.index.build import build
-from tieline.match.index.order import curve_order
+from tieline.match.index.build import build, curve_order
 from tieline.match.index.protocol import MAX_ID, NO_BOXES, Boxes
 from tieline.match.index.table import CHUNK, NONE, Table
 from tieline.match.index.vectors import VectorIndex

@@ -11,12 +11,18 @@ from hypothesis import strategies as st
 from tests.match.cover.interests import boxes
 from tests.match.merge.points import near
 from tieline.match.box import MISSING, Box, everything
-from tieline.match.merge.boxes import BoxDigest
-from tieline.match.merge.cells import MAX_BITS, CellDigest
-from tieline.match.merge.digest import BUDGET, Digest, decode, digest
-from tieline.match.merge.errors import BadDigest
-from tieline.match.merge.ranges import RangeDigest
-from tieline.match.merge.routing import Routing
+from tieline.match.merge.digest import (
+    BUDGET,
+    MAX_BITS,
+    BadDigest,
+    BoxDigest,
+    CellDigest,
+    Digest,
+    RangeDigest,
+    Routing,
+    decode,
+    digest,
+)
 from tieline.match.space import Space
 
 #: The second and the first of three attributes; a cell is half a unit, and the boxes reach beyond the space.

@@ -13,14 +13,9 @@ from typing import Final
 import pytest
 
 from tieline.match.box import Box
-from tieline.match.merge.boxes import BoxDigest
-from tieline.match.merge.budget import within
-from tieline.match.merge.cells import CellDigest
-from tieline.match.merge.exact import merge
-from tieline.match.merge.mbr import bounding
-from tieline.match.merge.measure import Sample, Volume
-from tieline.match.merge.ranges import RangeDigest
-from tieline.match.merge.routing import Routing
+from tieline.match.merge.budget import Sample, Volume, within
+from tieline.match.merge.digest import BoxDigest, CellDigest, RangeDigest, Routing
+from tieline.match.merge.union import bounding, merge
 from tieline.match.space import Space
 
 #: Voltage and frequency; the normal zone, 207 to 253 V and 49 to 51 Hz, is left open between them.

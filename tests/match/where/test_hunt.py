@@ -17,7 +17,7 @@ def test_expressions_survive_a_long_hunt(seed: int) -> None:
 
 
 def test_a_quote_that_is_not_doubled_would_be_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tieline.match.where.canonical._value", repr)
+    monkeypatch.setattr("tieline.match.where.predicate._value", repr)
     assert fuzz_where.run(10, seed=0) == 1
 
 

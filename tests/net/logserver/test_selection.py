@@ -13,7 +13,7 @@ from tests.kits.world import World, configured
 from tests.net.logserver.writing import record
 from tieline.conf.schema import Attribute, Event, Settings
 from tieline.log.record import Occurrence
-from tieline.match.events.sparkplug_schema import payload_class
+from tieline.match.events.sparkplug import payload_class
 from tieline.match.where import Asked, spell
 from tieline.net.logserver import question, selection
 from tieline.net.logserver.question import Question

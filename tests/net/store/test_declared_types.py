@@ -19,7 +19,7 @@ from tieline.conf.schema import Attribute, Content, Event, Settings
 from tieline.log.record import Record, Value, digest_of
 from tieline.match.events import Events
 from tieline.match.events import cbor as cbor_payload
-from tieline.match.events.sparkplug_schema import DataType, payload_class
+from tieline.match.events.sparkplug import DataType, payload_class
 from tieline.net.store import declared_types
 from tieline.net.store.declarations import Declaration, declarations, keep
 from tieline.net.store.declared_types import DeclaredTypes, declared_in

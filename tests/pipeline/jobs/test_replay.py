@@ -18,8 +18,8 @@ from pyspark.sql import functions as sql
 from tests.kits.patience import PATIENCE_S, until
 from tests.pipeline.jobs.scenes import START, at, frame, rows
 from tieline.conf.schema import Attribute, Content, Event
-from tieline.match.events.births import Births
 from tieline.match.events.event_type import declared_type
+from tieline.match.events.sparkplug import Births
 from tieline.pipeline.broker import Broker, BrokerError
 from tieline.pipeline.jobs.players import NoSpeed, Pace, Player, play, speed_of
 from tieline.pipeline.jobs.replay import COLUMNS, NoFilter, Unrepeatable, from_table, in_order, of_topics, pattern

@@ -14,7 +14,7 @@ from tieline.match.where import parse
 
 if TYPE_CHECKING:
     from tieline.bench.match.workload import Configuration, Floats
-    from tieline.match.index.rebuild import Backend
+    from tieline.match.index.adaptive import Backend
 
 #: rtree keeps what is unbounded as boxes of this size: it multiplies widths, and no event comes near.
 _FAR = 1e9

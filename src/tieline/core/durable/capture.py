@@ -18,7 +18,7 @@ from tieline.core.message import Burst, Message
 from tieline.core.routing.priorities import Priorities
 from tieline.log.record import digest_of
 from tieline.match.events import Events, EventType
-from tieline.match.filters import FilterTree
+from tieline.match.trees import FilterTree
 
 #: Topics about which it is remembered whether they are captured.
 MOST_KNOWN: Final = 65_536

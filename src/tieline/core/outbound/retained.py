@@ -8,7 +8,7 @@ from heapq import heapify, heappop, heappush
 from tieline.core.account import Account, Drop
 from tieline.core.durable.journal import Journal
 from tieline.core.message import Message
-from tieline.match.names import NameTree, tree_bytes
+from tieline.match.trees import NameTree, tree_bytes
 
 #: Expired messages forgotten in one go.
 PORTION = 1_000

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from tieline.conf.schema import UNLIMITED, Claim, Class, Settings, seconds
 from tieline.core.client import Connection
-from tieline.match.filters import FilterTree
+from tieline.match.trees import FilterTree
 from tieline.sched.levels import DEFAULTS, LEVELS, Patience, Rules, Traffic
 from tieline.wire.properties import Properties
 

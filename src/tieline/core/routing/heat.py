@@ -22,8 +22,7 @@ from heapq import heappush, heapreplace, nlargest
 from math import inf, isfinite
 from typing import Any, Final
 
-from tieline.match.filters import FilterTree
-from tieline.match.names import tree_bytes
+from tieline.match.trees import FilterTree, tree_bytes
 from tieline.wire.errors import ProtocolError
 from tieline.wire.text import MAXIMUM
 from tieline.wire.topics import check_filter

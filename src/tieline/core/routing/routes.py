@@ -27,9 +27,8 @@ from tieline.core.routing.heat import HeatTable
 from tieline.core.routing.route import Conditional, Route, RouteConditions, folded, grant_for, weight_of
 from tieline.core.work import Work
 from tieline.match.events import Events, EventType
-from tieline.match.filters import FilterTree
 from tieline.match.index import AdaptiveIndex
-from tieline.match.names import NameTree, tree_bytes
+from tieline.match.trees import FilterTree, NameTree, tree_bytes
 from tieline.wire.errors import ProtocolError
 from tieline.wire.text import decode_utf8
 from tieline.wire.topics import check_name, split_share

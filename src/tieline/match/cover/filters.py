@@ -1,4 +1,4 @@
-"""Topic filters compared as sets of topic names: which covers which, which overlap.
+"""Topic filters compared as sets of topic names: which covers which, which overlap, and a tree that finds them.
 
 Theory of operation
 -------------------
@@ -6,13 +6,20 @@ Filters are well-formed and bare, without ``$share/name/``.  Two of MQTT's rules
 names.  A ``#`` stands for no level too, so ``+/#`` is ``#``; and no name is empty, so the parent that ``/#`` would
 include does not exist, and ``/+/#`` is ``/#``.  :func:`canonical` spells both as the longer one.  After that, a filter
 that ends in ``#`` wants exactly the names with at least as many levels as stand before the ``#``, and every question is
-answered level by level: a ``+`` covers every level, a literal only itself, because there are always more names than
-the literals that somebody wrote down.  Two filters match the same names exactly if their canonical forms are equal.
+answered level by level: a ``+`` covers every level, a literal only itself, because there are always more names than the
+literals that somebody wrote down.  Two filters match the same names exactly if their canonical forms are equal.
+
+The tree is the third of its kind beside the two of :mod:`tieline.match.trees`: filters found by filters.  Both walks
+follow only levels that can still be part of an answer, so that filters elsewhere in the tree cost nothing.  Filters are
+stored in their canonical form, where a ``#`` never stands for a level that some name must have.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, TypeVar
+
+from tieline.match.trees import LevelTree, Node
 
 #: Filters whose shortest name is longer than the levels in front of their ``#``, and what says so.
 _LONGER: Final = {"#": "+/#", "/#": "/+/#"}
@@ -63,3 +70,78 @@ def _levels(filter: str) -> tuple[list[str], bool]:
         levels.pop()
         return levels, True
     return levels, False
+
+
+T = TypeVar("T")
+
+
+class CoverTree(LevelTree[T]):
+    """Values stored under topic filters, found by topic filters."""
+
+    __slots__ = ()
+
+    def get(self, levels: str) -> T | None:
+        return super().get(canonical(levels))
+
+    def put(self, levels: str, value: T) -> None:
+        super().put(canonical(levels), value)
+
+    def remove(self, levels: str) -> T | None:
+        return super().remove(canonical(levels))
+
+    def coverers(self, filter: str) -> Iterator[T]:
+        """The values of all filters that cover one."""
+        nodes = [self._root]
+        # [MQTT-4.7.2-1] a filter that starts with a wildcard does not match a topic that starts with $
+        is_wild = not filter.startswith("$")
+        for level in canonical(filter).split("/"):
+            deeper: list[Node[T]] = []
+            coverers = (level, "+") if is_wild and level != "+" else (level,)
+            for node in nodes:
+                children = node.children or {}
+                if "#" in children:
+                    yield from _value(children["#"])
+                if level != "#":
+                    deeper.extend(children[name] for name in coverers if name in children)
+            nodes = deeper
+            is_wild = True
+        for node in nodes:
+            yield from _value(node)
+            if node.children and "#" in node.children:
+                yield from _value(node.children["#"])
+
+    def covered(self, filter: str) -> Iterator[T]:
+        """The values of all filters that are covered by one."""
+        nodes = [self._root]
+        for level in canonical(filter).split("/"):
+            if level == "#":
+                for node in nodes:
+                    yield from _values(node)
+                return
+            nodes = [below for node in nodes for below in self._below(node, level)]
+        for node in nodes:
+            yield from _value(node)
+
+    def _below(self, node: Node[T], level: str) -> list[Node[T]]:
+        """The children of a node that one level covers."""
+        children = node.children or {}
+        if level != "+":
+            return [children[level]] if level in children else []
+        if node is self._root:
+            return [child for name, child in children.items() if not name.startswith("$")]
+        return [child for name, child in children.items() if name != "#"]
+
+
+def _value(node: Node[T]) -> Iterator[T]:
+    if node.value is not None:
+        yield node.value
+
+
+def _values(node: Node[T]) -> Iterator[T]:
+    """All values at a node and below it."""
+    stack = [node]
+    while stack:
+        node = stack.pop()
+        yield from _value(node)
+        if node.children:
+            stack.extend(node.children.values())

@@ -17,7 +17,7 @@ below that: it goes under another root, or is forwarded itself.  Forwarding prec
 so that upstream never wants less than it should, not even in between; and each forwarded interest is cancelled exactly
 once, so that nothing is left upstream for ever.
 
-Covering is pairwise (see :mod:`tieline.match.cover.interest`).  The order of work: filters that cover a filter are
+Covering is pairwise (see :mod:`tieline.match.cover.interests`).  The order of work: filters that cover a filter are
 found in a tree of levels, boxes that cover a box under one of them by an index; nothing compares all pairs.
 """
 
@@ -26,9 +26,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Final, Literal, NamedTuple
 
-from tieline.match.cover.interest import Interest
-from tieline.match.cover.roots import Roots
-from tieline.match.cover.shelf import IndexFactory
+from tieline.match.cover.boxes import IndexFactory
+from tieline.match.cover.interests import Interest, Roots
 
 Mode = Literal["optimal", "suboptimal"]
 

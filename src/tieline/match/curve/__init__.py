@@ -4,7 +4,7 @@ Whoever is near another on the curve is near it in the grid.  So an index sorted
 a box of cells is a few intervals of keys instead of a list of cells.
 """
 
+from tieline.match.curve.intervals import Ranges, cap, ranges
 from tieline.match.curve.keys import cell, key
-from tieline.match.curve.ranges import Ranges, cap, ranges
 
 __all__ = ["Ranges", "cap", "cell", "key", "ranges"]

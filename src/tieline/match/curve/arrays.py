@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tieline.match.curve.states import check, states
+from tieline.match.curve.keys import check, states
 
 Integers = NDArray[np.int64]
 

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from tieline.conf.schema import Attribute
 from tieline.extras import needs
-from tieline.match.events.codec import Decoded, declared
 from tieline.match.events.json_tree import BARE, is_position
 from tieline.match.events.kinds import Value
+from tieline.match.events.reading import Decoded, declared
 
 _DEPTH: Final = 32
 #: An item of one byte becomes an object of some sixty, so this is a few milliseconds and a few megabytes.
@@ -27,7 +27,7 @@ _TAGS: Final = (2, 3, 4, 5, 25, 28, 29, 30, 35, 36, 37, 52, 54, 100, 256, 258, 2
 
 
 class CborPayload:
-    """Reads CBOR; see :class:`tieline.match.events.codec.Codec`."""
+    """Reads CBOR; see :class:`tieline.match.events.reading.Codec`."""
 
     def __init__(self, attributes: Sequence[Attribute]) -> None:
         self._attributes = tuple(attributes)

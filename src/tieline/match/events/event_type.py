@@ -1,4 +1,4 @@
-"""An event type: what the messages of some topics say, and the numbers by which an index knows it."""
+"""Event types: what messages of some topics say, as numbers that an index knows, and which type a topic has."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Literal, cast
 
-from tieline.conf.schema import UNLIMITED, Attribute, Content, Event, bound
+from tieline.conf.schema import UNLIMITED, Attribute, Content, Event, Settings, bound
 from tieline.match.box import MISSING
-from tieline.match.events.births import Births
-from tieline.match.events.codec import Codec, nothing
-from tieline.match.events.codes import Codes
-from tieline.match.events.kinds import NUMERIC, OF_TEXT, Value, timestamp
-from tieline.match.events.reading import Reading
+from tieline.match.events.kinds import NUMERIC, OF_TEXT, Codes, Value, timestamp
+from tieline.match.events.reading import Codec, Reading, nothing
+from tieline.match.events.sparkplug import Births
+from tieline.match.trees import FilterTree
 from tieline.wire.properties import user_properties
 
 #: The part of an event by which brokers route has at most as many attributes: beyond, a curve says too little.
@@ -79,7 +78,7 @@ class EventType:
         """The number by which an index knows a value that a condition compares an attribute with.
 
         None if the attribute can never have that value.  A category named for the first time gets a number of its own;
-        raises :class:`tieline.match.events.codes.CodesExhausted` if there are too many.
+        raises :class:`tieline.match.events.kinds.CodesExhausted` if there are too many.
         """
         position = self.position[name]
         kind = self.attributes[position].kind
@@ -206,3 +205,47 @@ def _codec(payload: str, attributes: Sequence[Attribute], most_bytes: int, birth
     from tieline.match.events.json_payload import JsonPayload
 
     return JsonPayload(attributes, most_bytes)
+
+
+#: The type of topics that no declared type claims: attributes are found on demand, in JSON, up to the usual size.
+UNTYPED: Final = EventType("untyped", "#", most_bytes=bound(Content().untyped_bytes))
+
+
+class Events:
+    """All event types of one broker."""
+
+    __slots__ = ("_births", "_learns", "_ranked", "types", "untyped")
+
+    def __init__(self, settings: Settings) -> None:
+        self._births = Births()
+        #: Whether birth certificates are worth reading.
+        self._learns = any(event.payload == "sparkplug" for event in settings.event.values())
+        #: The declared types by name, in the order of the file.
+        self.types = {
+            name: declared_type(name, event, settings.content, self._births) for name, event in settings.event.items()
+        }
+        #: What a topic is that no declared type claims; as ``UNTYPED``, with the configured size.
+        self.untyped = EventType("untyped", "#", most_bytes=bound(settings.content.untyped_bytes))
+        self._ranked: FilterTree[tuple[int, EventType]] = FilterTree()
+        for rank, each in enumerate(self.types.values()):
+            if self._ranked.get(each.topic) is None:
+                self._ranked.put(each.topic, (rank, each))
+
+    def of(self, topic: str) -> EventType:
+        """The type of a topic's messages: of those that claim it, the first in the file."""
+        claims = self._ranked.match(topic)
+        return min(claims, key=lambda claim: claim[0])[1] if claims else self.untyped
+
+    def look(self, topic: str, payload: bytes, properties: bytes = b"") -> Reading | None:
+        """What a message would say; nothing is learned from it."""
+        with self._births.looking():
+            return self.of(topic).read(payload, properties, topic)
+
+    def is_birth(self, topic: str) -> bool:
+        """Whether :meth:`learn` wants the messages of a topic, subscribed or not."""
+        return self._learns and self._births.is_birth(topic)
+
+    def learn(self, topic: str, payload: bytes) -> None:
+        """Remember what a Sparkplug birth certificate says, so that later messages with aliases can be read."""
+        if self._learns:
+            self._births.learn(topic, payload)

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from tieline.conf.schema import Attribute
 from tieline.match.box import MISSING
-from tieline.match.events.codec import Decoded
 from tieline.match.events.json_tree import BARE
 from tieline.match.events.kinds import OF_KIND, Value, decimal
+from tieline.match.events.reading import Decoded
 
 
 class NumberPayload:
-    """Reads a plain number; see :class:`tieline.match.events.codec.Codec`.
+    """Reads a plain number; see :class:`tieline.match.events.reading.Codec`.
 
     The number belongs to the only attribute, or to the one whose place is ``value`` where there are several; the others
     are user properties.

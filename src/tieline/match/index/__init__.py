@@ -3,8 +3,7 @@
 :class:`AdaptiveIndex` is what others use.  Modules that need numpy or numba are imported when there are boxes enough.
 """
 
-from tieline.match.index.adaptive import AdaptiveIndex
+from tieline.match.index.adaptive import AdaptiveIndex, Rebuild
 from tieline.match.index.protocol import Boxes, Index
-from tieline.match.index.rebuild import Rebuild
 
 __all__ = ["AdaptiveIndex", "Boxes", "Index", "Rebuild"]

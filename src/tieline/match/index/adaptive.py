@@ -13,16 +13,66 @@ meanwhile is noted, and made up for when the new index takes over:
         index.adopt(job)
 
 An index that nobody rebuilds is exact all the same.  Only from far too many integers does it move on by itself.
+
+:meth:`Rebuild.run` makes an index anew beside the one that is in use and touches nothing that anybody else can see, so
+it may run in any thread; most of it is spent in numpy and in compilers, which let other threads run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Final, Literal, TypeAlias
 
+from tieline.extras import is_installed
 from tieline.match.box import Box
 from tieline.match.index.protocol import NO_BOXES, Boxes, Rebuildable
-from tieline.match.index.rebuild import Backend, Rebuild, has_numba, make
+from tieline.match.index.small import SmallIndex
+
+Backend = Literal["small", "numpy", "numba"]
+
+
+class Rebuild:
+    """An index that will be made: from which boxes, and of which kind."""
+
+    def __init__(self, boxes: Callable[[], Boxes], dimensions: int, backend: Backend) -> None:
+        self._boxes = boxes
+        self._dimensions = dimensions
+        #: The kind of index; after :meth:`run` that which there is, if the one asked for was not to be had.
+        self.backend = backend
+        #: The index, after :meth:`run`.
+        self.index: Rebuildable | None = None
+
+    def run(self) -> None:
+        """Make it; takes up to some seconds for a million boxes, or for a compiler."""
+        if self.backend == "numba":
+            try:
+                from tieline.match.index import compiled
+
+                compiled.warm()
+            except ImportError:  # installed, but not for this version of Python or numpy
+                self.backend = "numpy"
+        self.index = make(self.backend, self._dimensions, self._boxes())
+
+
+def make(backend: Backend, dimensions: int, boxes: Boxes) -> Rebuildable:
+    """An index of one kind, with these boxes."""
+    if backend == "small":
+        return SmallIndex.from_boxes(boxes, dimensions)
+    if backend == "numpy":
+        from tieline.match.index.vectors import VectorIndex
+
+        return VectorIndex(dimensions, boxes)
+    from tieline.match.index.compiled import CompiledIndex
+
+    return CompiledIndex(dimensions, boxes)
+
+
+@cache
+def has_numba() -> bool:
+    """Whether numba is installed; importing it would take long."""
+    return is_installed("numba")
+
 
 #: Boxes up to which integers stay, down to which a bitmap does not become integers again, and beyond which integers are
 #: so slow that moving at once, for some tens of milliseconds, is better than waiting for somebody to do it.

@@ -8,7 +8,7 @@ chunk lie together, column after column.  A *summary* has one bit per word: whet
 
 A point has one bucket in every attribute.  The AND of those columns' summaries leaves few words, the AND of these words
 few slots, and an exact comparison decides.  This skips nearly everything if boxes that are close to each other are in
-slots that are close to each other; see :mod:`tieline.match.index.order`.
+slots that are close to each other; see :mod:`tieline.match.index.build`.
 
 The comparison: a box is kept as its *corners*, the lower ends and then the upper ends with their sign changed.  One box
 covers another exactly if none of its corners is greater.  A point is a box without extent, so matching and covering

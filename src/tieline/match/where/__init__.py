@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tieline.match.where.binding import Bound, bind, understood
-from tieline.match.where.errors import ExpressionError
+from tieline.match.where.lexer import ExpressionError
 from tieline.match.where.predicate import Predicate, parse
 from tieline.match.where.spelling import Asked, spell, split
 

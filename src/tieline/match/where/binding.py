@@ -10,14 +10,15 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from tieline.match.box import ANY, Box, everything
-from tieline.match.where.intervals import PRESENT, Interval, closed, complement
 from tieline.match.where.normal import Region, cover
 from tieline.match.where.predicate import Predicate
 from tieline.match.where.terms import (
+    PRESENT,
     And,
     Changed,
     Delta,
     End,
+    Interval,
     Leaf,
     Not,
     OneOf,
@@ -25,6 +26,8 @@ from tieline.match.where.terms import (
     Range,
     Term,
     Value,
+    closed,
+    complement,
     conjunction,
     disjunction,
     leaves,

@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias, TypeGuard, assert_never
 
 from tieline.match.box import GREATEST, LEAST
-from tieline.match.where.intervals import closed
-from tieline.match.where.terms import And, Changed, Delta, Not, OneOf, Or, Range, Term, Value
+from tieline.match.where.terms import And, Changed, Delta, Not, OneOf, Or, Range, Term, Value, closed
 
 #: How an attribute of the message at hand is read; None when it is not there.
 Get: TypeAlias = Callable[[str], Value | None]

@@ -1,4 +1,7 @@
-"""The words of an expression: from characters to tokens, one at a time, so that the leftmost fault is found first."""
+"""The words of an expression: from characters to tokens, one at a time, so that the leftmost fault is found first.
+
+A fault is an :class:`ExpressionError`, here and wherever an expression is read: what is wrong, and in which column.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,19 @@ from collections.abc import Iterator
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
-from tieline.match.where.errors import ExpressionError
 from tieline.match.where.terms import Value
+
+
+class ExpressionError(ValueError):
+    """An expression that cannot be used; ``column`` counts characters from 1, ``text`` says what was expected there."""
+
+    def __init__(self, text: str, column: int) -> None:
+        super().__init__(text, column)
+        self.text = text
+        self.column = column
+
+    def __str__(self) -> str:
+        return f"column {self.column}: {self.text}"
 
 
 class Kind(Enum):

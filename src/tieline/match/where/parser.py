@@ -21,20 +21,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tieline.match.where.errors import ExpressionError
-from tieline.match.where.lexer import Kind, Token, tokens
-from tieline.match.where.terms import (
-    Changed,
-    Delta,
-    End,
-    OneOf,
-    Range,
-    Term,
-    Value,
-    conjunction,
-    disjunction,
-    negation,
-)
+from tieline.match.where.lexer import ExpressionError, Kind, Token, tokens
+from tieline.match.where.terms import Changed, Delta, End, OneOf, Range, Term, Value, conjunction, disjunction, negation
 
 #: Characters of an expression; Solace allows 2,000 for a selector, Google Pub/Sub 256.
 MAX_LENGTH: Final = 1_024

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from tieline.match.where.errors import ExpressionError
+from tieline.match.where.lexer import ExpressionError
 from tieline.wire.errors import Violation
 from tieline.wire.topics import SHARE, split_share
 

@@ -20,7 +20,7 @@ from typing import Final, Generic, Protocol, TypeVar
 from tieline.conf.schema import Settings
 from tieline.log.record import Occurrence, Record
 from tieline.match.events import Events, EventType, Get, Value
-from tieline.match.filters import FilterTree
+from tieline.match.trees import FilterTree
 from tieline.match.where import Predicate, understood
 from tieline.net.logserver.question import Question
 from tieline.net.store.declared_types import DeclaredTypes

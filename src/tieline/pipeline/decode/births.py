@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from tieline.conf.schema import Settings
 from tieline.match.events import Events
-from tieline.match.events.births import MOST_DEVICES
+from tieline.match.events.sparkplug import MOST_DEVICES
 
 #: What topics of birth certificates look like, for a filter in Spark.
 PATTERN: Final = r"^spBv1\.0/[^/]*/[ND]BIRTH/[^/]*(/[^/]*)?$"

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tieline.match.events.births import Births
+from tieline.match.events.sparkplug import Births
 from tieline.pipeline.decode.births import Birth
 from tieline.pipeline.decode.records import NEEDED
 from tieline.pipeline.jobs import ingest_task

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, TypeVar
 import msgspec
 
 from tieline.conf.filters import flaw
-from tieline.match.filters import FilterTree
+from tieline.match.trees import FilterTree
 from tieline.plan.flaws import Flawed, checked
 from tieline.plan.instance import UNLIMITED, Instance, Link, Node, Role, Topic
 

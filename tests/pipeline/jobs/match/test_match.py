@@ -16,7 +16,7 @@ from tests.pipeline.jobs.scenes import frame, log_table, rows, stream
 from tieline.conf.schema import Attribute, Event, Settings
 from tieline.log.record import Record
 from tieline.match.events import Events
-from tieline.match.events.sparkplug_schema import DataType, payload_class
+from tieline.match.events.sparkplug import DataType, payload_class
 from tieline.pipeline.jobs.match.job import columns_for, match_events, match_messages, match_payloads
 from tieline.pipeline.jobs.match.subscriptions import NoSubscription, Subscription, subscription
 

@@ -2,7 +2,7 @@
 
 Theory of operation
 -------------------
-What a condition needs is decided as in a broker (:mod:`tieline.match.narrowing`), once, by the driver.  A
+What a condition needs is decided as in a broker (:mod:`tieline.match.conditions`), once, by the driver.  A
 :class:`BoundSubscriptions` object is plain data, which Spark carries to the workers; they make indexes of it
 (:mod:`tieline.pipeline.jobs.match.search`).
 """
@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tieline.match.box import Box
+from tieline.match.conditions import narrow
 from tieline.match.cover.filters import covers, overlap
 from tieline.match.events import Attribute, EventType
-from tieline.match.narrowing import narrow
 from tieline.match.where import Predicate
 from tieline.pipeline.jobs.match.subscriptions import NoSubscription, Subscription
 

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from tieline.match.change import ChangeMemory, LastValues, holds
 from tieline.match.events import Get
-from tieline.match.filters import FilterTree
 from tieline.match.index import AdaptiveIndex, Boxes
-from tieline.match.index.rebuild import has_numba
+from tieline.match.index.adaptive import has_numba
+from tieline.match.trees import FilterTree
 from tieline.match.where import Predicate
 from tieline.pipeline.jobs.match.bound import BoundSubscriptions, FilterWants
 

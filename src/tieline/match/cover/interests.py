@@ -1,16 +1,63 @@
-"""A set of interests, found by covering.
+"""Interests: the topics somebody wants messages of and what the messages must say, one or many of them.
 
-Filters are found in a tree of levels; under each, the boxes of one event type are found by an index of their own.
+A subscription whose predicate is a union of several boxes is several interests.  Covering is pairwise: one interest
+covers another if it alone does.  Whether a *set* of boxes covers a box is a co-NP complete question, and the answer
+would only save a few forwarded subscriptions; pairwise covering never loses anything, it may only forward more.
+
+In a set, interests are found by covering: filters in a tree of levels; under each, the boxes of one event type are
+found by an index of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from tieline.match.cover.interest import Interest
-from tieline.match.cover.shelf import IndexFactory, Shelf
-from tieline.match.cover.tree import CoverTree
+from tieline.match.box import Box
+from tieline.match.cover.boxes import BoxSet, IndexFactory
+from tieline.match.cover.filters import CoverTree, canonical, covers, overlap
+
+
+@dataclass(frozen=True, slots=True)
+class Interest:
+    """A topic filter, and either no condition or a box over the attributes of an event type.
+
+    Event and box come together.  A box without a condition is not the same as no box: it wants no message that cannot
+    be read as an event of its type.
+    """
+
+    filter: str
+    event: str | None = None
+    box: Box | None = None
+
+    def __post_init__(self) -> None:
+        if (self.event is None) != (self.box is None):
+            raise ValueError("an interest in content names an event type and a box, another one neither")
+        if self.box is not None and self.box.is_empty:
+            raise ValueError("a box without a point is no interest")
+
+    @property
+    def canonical(self) -> Interest:
+        """The one spelling of all interests in the same messages."""
+        filter = canonical(self.filter)
+        return self if filter == self.filter else Interest(filter, self.event, self.box)
+
+    def covers(self, other: Interest) -> bool:
+        """Whether everything the other one wants is wanted by this one."""
+        if self.box is not None and (other.box is None or self.event != other.event or not self.box.covers(other.box)):
+            return False
+        return covers(self.filter, other.filter)
+
+    def overlaps(self, other: Interest) -> bool:
+        """Whether some message may be wanted by both.
+
+        Of two event types it is not known whether a message can be read as both, so the filters alone decide.
+        """
+        if self.box is not None and other.box is not None and self.event == other.event:
+            return self.box.meets(other.box) and overlap(self.filter, other.filter)
+        return overlap(self.filter, other.filter)
+
 
 T = TypeVar("T")
 
@@ -24,7 +71,7 @@ class _Group:
         #: The one without a condition.
         self.plain: int | None = None
         #: Those with a box, by event type; no shelf is empty.
-        self.shelves: dict[str, Shelf] = {}
+        self.shelves: dict[str, BoxSet] = {}
 
     def __iter__(self) -> Iterator[int]:
         if self.plain is not None:
@@ -60,7 +107,7 @@ class Roots(Generic[T]):
             return
         shelf = group.shelves.get(interest.event)
         if shelf is None:
-            shelf = Shelf(self._make_index, is_mirrored=self._is_withdrawing)
+            shelf = BoxSet(self._make_index, is_mirrored=self._is_withdrawing)
             group.shelves[interest.event] = shelf
         shelf.add(key, interest.box)
 

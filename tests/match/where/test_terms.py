@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tieline.match.box import GREATEST, LEAST, above, below
-from tieline.match.where.intervals import PRESENT, Interval, complement
+from tieline.match.where.terms import PRESENT, Interval, complement
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ IndexFactory = Callable[[int], BoxIndex]
 SCAN_TO: Final = 32
 
 
-class Shelf:
+class BoxSet:
     """Boxes by key, with both questions of covering.
 
     ``make_index`` is asked for an index when there are many boxes; without it they are always compared one by one.

@@ -5,7 +5,7 @@ from hypothesis import given
 
 from tests.match.cover.interests import MESSAGES, crowded, interests, wants
 from tieline.match.box import Box, everything
-from tieline.match.cover.interest import Interest
+from tieline.match.cover.interests import Interest
 
 
 @given(crowded, crowded)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.match.cover.interests import boxes
 from tieline.match.box import ANY, LEAST, Box
-from tieline.match.cover import shelf as module
-from tieline.match.cover.shelf import IndexFactory, Shelf
+from tieline.match.cover import boxes as module
+from tieline.match.cover.boxes import BoxSet, IndexFactory
 
 
 class Scan:
@@ -52,7 +52,7 @@ def _eager(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_both_questions_of_covering(
     make_index: IndexFactory | None, stored: list[Box], box: Box, is_mirrored: bool, data: st.DataObject
 ) -> None:
-    shelf = Shelf(make_index, is_mirrored=is_mirrored)
+    shelf = BoxSet(make_index, is_mirrored=is_mirrored)
     kept: dict[int, Box] = {}
     for key, one in enumerate(stored, start=1_000):
         shelf.add(key, one)
@@ -69,7 +69,7 @@ def test_both_questions_of_covering(
 
 @pytest.mark.usefixtures("_eager")
 def test_the_mirror_finds_no_more_than_is_covered() -> None:
-    shelf = Shelf(Scan, is_mirrored=True)
+    shelf = BoxSet(Scan, is_mirrored=True)
     for key in range(10):
         shelf.add(key, Box((float(key),), (key + 1.5,)))
     assert shelf.covered(Box((2.0,), (5.0,))) == [2, 3]
@@ -80,7 +80,7 @@ def test_the_mirror_finds_no_more_than_is_covered() -> None:
 @pytest.mark.usefixtures("_eager")
 def test_a_number_is_not_any_value() -> None:
     # The mirror cannot tell the two apart: the least number stands for no bound.
-    shelf = Shelf(Scan, is_mirrored=True)
+    shelf = BoxSet(Scan, is_mirrored=True)
     shelf.add(0, Box((5.0,), (6.0,)))
     shelf.add(1, Box((7.0,), (8.0,)))
     shelf.add(2, Box((ANY[0],), (1.0,)))
@@ -89,7 +89,7 @@ def test_a_number_is_not_any_value() -> None:
 
 
 def test_few_boxes_have_no_index() -> None:
-    shelf = Shelf(Scan, is_mirrored=True)
+    shelf = BoxSet(Scan, is_mirrored=True)
     for key in range(module.SCAN_TO):
         shelf.add(key, Box((), ()))
     assert shelf._index is None
