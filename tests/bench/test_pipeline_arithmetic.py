@@ -16,14 +16,14 @@ from typer.testing import CliRunner
 
 from tieline.bench.load.job import Failure
 from tieline.bench.pipeline import growth, pruning, ranges
-from tieline.bench.pipeline.goals import judge
+from tieline.bench.pipeline.cases import make_plan
+from tieline.bench.pipeline.effort import FULL, PARTS
 from tieline.bench.pipeline.growth import bend, line
 from tieline.bench.pipeline.kills_proof import Finding, compared, debris
-from tieline.bench.pipeline.plan import FULL, PARTS, Plan
 from tieline.bench.pipeline.publishers import Publisher
 from tieline.bench.pipeline.readings import EVENT_TYPE, METERS, log_table, payloads, portions, readings
-from tieline.bench.pipeline.record import PipelineRecord
-from tieline.bench.record import Row
+from tieline.bench.pipeline.suite import SUITE
+from tieline.bench.suite.record import Record, Row, Verdict
 from tieline.cli.bench import app
 from tieline.cli.trouble import Trouble
 from tieline.conf.load import loads
@@ -146,13 +146,17 @@ def test_debris_is_what_is_no_table(tmp_path: Path) -> None:
     assert set(debris(tmp_path)) == {empty, strange, tmp_path / "_staging" / "1234"}
 
 
-def record_of(found: dict[tuple[str, str], dict[str, float]]) -> PipelineRecord:
-    record = PipelineRecord(quick=True, started="", commit="", machine={}, versions={}, absent={})
+def record_of(found: dict[tuple[str, str], dict[str, float]]) -> Record:
+    record = Record(form="pipeline-2", quick=True, started="", commit="", machine={}, versions={}, absent={})
     record.rows = [
         Row(workload=workload, title=workload, group="crash", peer=peer, repetitions=[metrics])
         for (workload, peer), metrics in found.items()
     ]
     return record
+
+
+def judge(record: Record) -> list[Verdict]:
+    return [goal.judge(record) for goal in SUITE.goals]
 
 
 def test_goals_are_about_the_rows() -> None:
@@ -166,16 +170,21 @@ def test_goals_are_about_the_rows() -> None:
 
 
 def test_tables_that_do_not_hold_what_they_should_are_wrong() -> None:
-    assert record_of({("crash", "x"): {"kills": 3.0, "lost": 0.0, "duplicates": 9.0}}).wrong == []
-    assert record_of({("crash", "x"): {"twice": 2.0, "debris": 1.0}}).wrong == [
+    assert list(SUITE.faults(record_of({("crash", "x"): {"kills": 3.0, "lost": 0.0, "duplicates": 9.0}}))) == []
+    assert list(SUITE.faults(record_of({("crash", "x"): {"twice": 2.0, "debris": 1.0}}))) == [
         "crash: x: 2 twice",
         "crash: x: 1 debris",
     ]
 
 
 def test_a_plan_counts_its_steps() -> None:
-    assert Plan().steps == sum(Plan(parts=[part]).steps for part in PARTS)
-    assert Plan(parts=["crash"]).steps == FULL.kills + 2
+    assert make_plan(quick=False).steps == sum(make_plan([part], quick=False).steps for part in PARTS)
+    assert make_plan(["crash"], quick=False).steps == FULL.kills + 2
+
+
+def test_a_quick_run_measures_every_goal() -> None:
+    reasons = make_plan(quick=True).reasons()
+    assert [goal.text for goal in SUITE.goals if goal.objection(reasons, {})] == []
 
 
 def test_the_command_knows_its_parts(tmp_path: Path) -> None:

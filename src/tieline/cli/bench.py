@@ -26,8 +26,7 @@ from tieline.bench.peers import known_peers
 from tieline.bench.peers.brokers import INSTALLERS
 from tieline.bench.peers.peer import Peer, make_certificate, peers_directory
 from tieline.bench.picture import draw
-from tieline.bench.pipeline.plan import PARTS as PIPELINE_PARTS
-from tieline.bench.pipeline.plan import Plan as PipelinePlan
+from tieline.bench.pipeline.effort import PARTS as PIPELINE_PARTS
 from tieline.bench.plan.effort import PARTS as PLAN_PARTS
 from tieline.bench.priority import picture as priority_picture
 from tieline.bench.priority import report as priority_report
@@ -180,11 +179,8 @@ def match(
 def pipeline(
     *,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer rows, three kills: about four minutes.")] = False,
-    part: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help=f"Run only this part ({', '.join(PIPELINE_PARTS)}); repeatable."),
-    ] = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory for the results.")] = Path("bench-results"),
+    part: Annotated[list[str] | None, _part_option(PIPELINE_PARTS)] = None,
+    out: Out = Path("bench-results"),
     disk: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where tables are made meanwhile; the directory of the results.")
     ] = None,
@@ -198,26 +194,13 @@ def pipeline(
     """
     from tieline.cli.pipeline.flags import sentences
 
-    console = wide_console()
     parts = _chosen(part, PIPELINE_PARTS)
-    raise_open_files()
-    out.mkdir(parents=True, exist_ok=True)
-    if disk is not None and not disk.is_dir():
-        raise Trouble(f"{disk} is no directory", code=MISUSED)
     with sentences():
         # numpy, pyarrow and Spark: only for this benchmark
-        from tieline.bench.pipeline import report as pipeline_report
-        from tieline.bench.pipeline import run as pipeline_run
+        from tieline.bench.pipeline.cases import make_plan
+        from tieline.bench.pipeline.suite import SUITE
 
-        with orderly_end(), bar.Steps(console, pipeline_report.line) as display:
-            plan = PipelinePlan(parts=parts, quick=quick, seed=seed)
-            record = pipeline_run.run(plan, display, disk=(disk or out).absolute())
-    pipeline_report.show(record, console)
-    record.write(out / "pipeline.json")
-    (out / "pipeline.md").write_text(pipeline_report.markdown(record))
-    console.print(f"written to {out}: pipeline.json, pipeline.md", highlight=False, markup=False)
-    if record.wrong:
-        raise Trouble(f"{len(record.wrong)} rows failed, the first: {record.wrong[0]}")
+        _carry_out(SUITE, make_plan(parts, quick=quick, seed=seed, disk=_disk(disk, out)), out)
 
 
 @app.command()
@@ -240,6 +223,14 @@ def plan(
     except ImportError as missing:
         raise Trouble(f"{missing.name or missing} is not installed: pip install 'tieline[plan]'") from None
     _carry_out(SUITE, make_plan(parts, quick=quick), out, as_json=json)
+
+
+def _disk(disk: Path | None, out: Path) -> Path:
+    """Where stores and tables are made: on the disk that was named, or beside the results."""
+    if disk is not None and not disk.is_dir():
+        raise Trouble(f"{disk} is no directory", code=MISUSED)
+    out.mkdir(parents=True, exist_ok=True)
+    return (disk or out).absolute()
 
 
 def _carry_out(suite: Suite, wanted: Plan, out: Path, *, as_json: bool = False) -> None:

@@ -11,12 +11,15 @@ import pytest
 from pyspark.sql import SparkSession
 from rich.console import Console
 
+from tests.bench.watching import Quiet
 from tieline.bench.load.job import Failure
-from tieline.bench.pipeline import growth, ingest, kills, plan, pruning, ranges, report, run
-from tieline.bench.pipeline.goals import judge
-from tieline.bench.pipeline.metrics import METRICS
-from tieline.bench.pipeline.record import PipelineRecord
-from tieline.bench.record import Row
+from tieline.bench.pipeline import growth, ingest, kills, pruning, ranges
+from tieline.bench.pipeline.cases import Workplace, cases_of
+from tieline.bench.pipeline.effort import QUICK
+from tieline.bench.pipeline.suite import METRICS, SUITE
+from tieline.bench.suite import report
+from tieline.bench.suite.record import Record, Row
+from tieline.bench.suite.runner import Run
 
 
 def quiet(_text: str) -> None:
@@ -75,19 +78,19 @@ def test_growth_and_the_report(spark: SparkSession, tmp_path: Path) -> None:
     rows = growth.rows(sizes)
     growth.measure(spark, tmp_path, rows, sizes=sizes, repetitions=1, step=quiet)
     assert set(by_peer(rows)) == {*map(growth.peer, sizes), growth.FIT}
-    record = PipelineRecord(
-        quick=True, started="", commit="", versions={}, absent={}, rows=rows,
+    record = Record(
+        form="pipeline-2", quick=True, started="", commit="", versions={}, absent={}, rows=rows,
         machine={"processor": "Abacus", "cores": 2, "memory_gb": 1.0, "kernel": "6"},
     )  # fmt: skip
-    record.goals = judge(record)
+    record.goals = [goal.judge(record) for goal in SUITE.goals]
     console = Console(file=io.StringIO(), width=200)
-    report.show(record, console)
-    page = report.markdown(record)
+    report.show(SUITE, record, console)
+    page = report.markdown(SUITE, record)
     assert "time = a + b · rows" in page and "4,000 rows" in page
-    assert all(report.line(row) for row in rows)
+    assert all(report.line(SUITE, row) for row in rows)
     record.write(tmp_path / "pipeline.json")
     written = json.loads((tmp_path / "pipeline.json").read_text())
-    assert written["format"] == "tieline-bench-pipeline-1" and len(written["rows"]) == 4
+    assert written["format"] == "tieline-bench-pipeline-2" and len(written["rows"]) == 4
 
 
 def test_a_part_that_fails_becomes_rows_that_say_so(
@@ -96,15 +99,13 @@ def test_a_part_that_fails_becomes_rows_that_say_so(
     def fail(*_arguments: object, **_named: object) -> None:
         raise Failure("the broker died")
 
-    class Watcher:
-        def planned(self, steps: int) -> None: ...
-        def step(self, text: str) -> None: ...
-        def found(self, rows: Sequence[Row]) -> None: ...
-
     monkeypatch.setattr(pruning, "measure", fail)
-    record = PipelineRecord(quick=True, started="", commit="", machine={}, versions={}, absent={})
-    run._run_part("pruning", plan.Plan(quick=True), Watcher(), record, spark, tmp_path / "pruning")
-    assert record.wrong == [f"three ranges: {peer}: the broker died" for peer in pruning.PEERS]
+    place = Workplace()
+    place.spark, place.folder = spark, tmp_path
+    (case,) = cases_of(["pruning"], QUICK, place, seed=1)
+    record = Record(form="pipeline-2", quick=True, started="", commit="", machine={}, versions={}, absent={})
+    Run(SUITE, record, Quiet()).measure(case)
+    assert list(SUITE.faults(record)) == [f"three ranges: {peer}: the broker died" for peer in pruning.PEERS]
     assert not (tmp_path / "pruning").exists()
 
 

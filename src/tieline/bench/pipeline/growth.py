@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from tieline.bench.load.job import Failure
+from tieline.bench.measure import Spent, least, spent
 from tieline.bench.pipeline.readings import EVENT_TYPE, write_history
-from tieline.bench.pipeline.spent import Spent, least, spent
-from tieline.bench.record import Row
+from tieline.bench.suite.record import Row
 from tieline.conf.load import loads
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tieline.bench.load.job import Failure, Metrics
+from tieline.bench.measure import Spent, least, spent
 from tieline.bench.pipeline.readings import portions, readings
-from tieline.bench.pipeline.spent import Spent, least, spent
 from tieline.bench.pipeline.station import Station, publish, running
-from tieline.bench.record import Row
+from tieline.bench.suite.record import Row
 from tieline.conf.load import load
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tieline.bench.load.job import Failure
+from tieline.bench.measure import Spent, least, spent
 from tieline.bench.pipeline.growth import line
-from tieline.bench.pipeline.spent import Spent, least, spent
-from tieline.bench.record import Row
+from tieline.bench.suite.record import Row
 from tieline.conf.load import loads
 from tieline.match.events import Events
 

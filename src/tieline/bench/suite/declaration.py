@@ -77,7 +77,16 @@ def _missing(key: Key, absent: Mapping[str, str]) -> str:
     return f"{peer} is not installed (to install it: {absent[peer]})" if peer in absent else NOT_ASKED
 
 
-def value_goal(text: str, limit: float, unit: str, key: Key, metric: str, *, at_least: bool = False) -> Goal:
+def value_goal(
+    text: str,
+    limit: float,
+    unit: str,
+    key: Key,
+    metric: str,
+    *,
+    at_least: bool = False,
+    detail: Callable[[Record], str] | None = None,
+) -> Goal:
     """A goal about one number of one row."""
     return Goal(
         text=text,
@@ -85,6 +94,23 @@ def value_goal(text: str, limit: float, unit: str, key: Key, metric: str, *, at_
         unit=unit,
         value=lambda record: record.value(*key, metric),
         rows=(key,),
+        at_least=at_least,
+        detail=detail,
+    )
+
+
+def ratio_goal(
+    text: str, limit: float, workload: str, metric: str, peers: tuple[str, str], *, at_least: bool = False
+) -> Goal:
+    """A goal about one number of the first of two peers, times that of the second."""
+    subject, baseline = peers
+    return Goal(
+        text=text,
+        limit=limit,
+        unit="x",
+        value=lambda record: record.ratio(workload, metric, subject, baseline),
+        rows=((workload, subject),),
+        against=((workload, baseline),),
         at_least=at_least,
     )
 

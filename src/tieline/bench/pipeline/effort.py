@@ -1,8 +1,8 @@
-"""What is measured, and with how much effort."""
+"""The parts of the pipeline's benchmark, and with how much effort each is measured."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -35,6 +35,8 @@ class Effort:
     kills: int
     #: Whether kills hit a standalone cluster with two workers, or Spark in one process.
     on_cluster: bool
+    #: About how many seconds each part takes.
+    expected_s: Mapping[str, float]
 
 
 FULL: Final = Effort(
@@ -51,6 +53,7 @@ FULL: Final = Effort(
     growth_repetitions=2,
     kills=20,
     on_cluster=True,
+    expected_s={"ingest": 200.0, "match": 150.0, "pruning": 60.0, "growth": 250.0, "crash": 400.0},
 )
 QUICK: Final = Effort(
     ingest_records=200_000,
@@ -66,32 +69,5 @@ QUICK: Final = Effort(
     growth_repetitions=2,
     kills=3,
     on_cluster=False,
+    expected_s={"ingest": 60.0, "match": 70.0, "pruning": 40.0, "growth": 50.0, "crash": 80.0},
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What is to be run."""
-
-    parts: Sequence[str] = tuple(PARTS)
-    quick: bool = False
-    #: For kills and the moments of them.
-    seed: int = 1
-
-    @property
-    def effort(self) -> Effort:
-        """The amount of work."""
-        return QUICK if self.quick else FULL
-
-    @property
-    def steps(self) -> int:
-        """Number of steps that a watcher will hear of."""
-        effort = self.effort
-        each = {
-            "ingest": 5 + 8 * effort.ingest_repetitions,
-            "match": 4 + 2 * effort.match_repetitions,
-            "pruning": 2,
-            "growth": 2 + len(effort.growth_sizes) * effort.growth_repetitions,
-            "crash": 2 + effort.kills,
-        }
-        return sum(each[part] for part in self.parts)

@@ -1,0 +1,146 @@
+"""The pipeline's benchmark: what its numbers mean, the goals that they are held against, and its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from tieline.bench.metrics import Metric
+from tieline.bench.pipeline import growth, ingest, kills, pruning, ranges
+from tieline.bench.suite.declaration import Suite, Table, value_goal
+from tieline.bench.suite.record import Record
+
+METRICS: Final = {
+    "rate": Metric("rows per second", "/s", more_is_better=True),
+    "wall_s": Metric("time of the least disturbed repetition", "s"),
+    "cpu_s": Metric("processor time of everything below this process in that time", "s"),
+    "cpu_us_row": Metric("the same for each row", "µs"),
+    "times_tuples": Metric("time of tuples : time of Arrow batches", "x", more_is_better=True),
+    "events": Metric("events that were matched", ""),
+    "pairs": Metric("pairs of event and subscription, the same in all ways (count and checksum)", ""),
+    "extrapolated_s": Metric("time for all events, by a line through two smaller numbers of them", "s"),
+    "times_nested": Metric("that time : the job's", "x", more_is_better=True),
+    "times_alone": Metric("time of the job : time of one process with the same index", "x"),
+    "bytes_table": Metric("size of the table", "B"),
+    "bytes_footer": Metric("bytes of row groups that statistics cannot exclude, mean of the queries", "B"),
+    "bytes_read": Metric("bytes that pyarrow read for the answer, counted by the kernel, mean of the queries", "B"),
+    "rows_answer": Metric("rows of the answer, mean of the queries, the same from both tables", ""),
+    "fewer_footer": Metric("bytes by footers, of the table by time : of the clustered one", "x", more_is_better=True),
+    "fewer_read": Metric("the same for bytes read", "x", more_is_better=True),
+    "start_s": Metric("a: what no rows at all take", "s"),
+    "slope_us": Metric("b: what each row takes", "µs"),
+    "bend": Metric("b of the larger sizes : b of the smaller ones, the larger by the smaller", "x"),
+    "kills": Metric("processes killed", ""),
+    "restarts": Metric("drivers that ended by themselves after another process was killed, and were started again", ""),
+    "acknowledged": Metric("messages that publishers were told are kept", ""),
+    "doubtful": Metric("messages that nobody answered for and nobody sent again", ""),
+    "lost": Metric("acknowledged messages that are not in the table, in Spark or in DuckDB", ""),
+    "twice": Metric("rows too many, in Spark or in DuckDB", ""),
+    "unknown": Metric("rows that nobody sent", ""),
+    "debris": Metric("files in the tables that are no tables, and half-done batches", ""),
+    "unaccounted": Metric("records of the log that are in no table", ""),
+    "quarantined": Metric("records that could not be read", ""),
+    "duplicates": Metric("records of the log that repeat others, kept apart", ""),
+}
+
+TABLES: Final = {
+    "ingest": Table(
+        title="From a broker's log: every record read, and every record in tables",
+        columns={"rate": "rows", "cpu_us_row": "CPU per row", "wall_s": "time", "times_tuples": "times tuples"},
+    ),
+    "match": Table(
+        title="Range match: the same pairs, counted and summed, in all ways",
+        columns={
+            "events": "events", "pairs": "pairs", "wall_s": "time", "cpu_s": "CPU",
+            "extrapolated_s": "all events, by a line", "times_nested": "nested : ours",
+            "times_alone": "ours : one process",
+        },
+    ),
+    "pruning": Table(
+        title="Three ranges: what is read of two tables with the same rows",
+        columns={
+            "bytes_table": "table", "bytes_footer": "needed, by footers", "bytes_read": "read by pyarrow",
+            "rows_answer": "rows", "fewer_footer": "fewer, by footers", "fewer_read": "fewer, read",
+        },
+    ),
+    "growth": Table(
+        title="History to tables: time = a + b · rows",
+        columns={
+            "wall_s": "time", "rate": "rows", "cpu_us_row": "CPU per row", "start_s": "a", "slope_us": "b",
+            "bend": "b large : small",
+        },
+    ),
+    "crash": Table(
+        title="Random kills: what the tables hold, in Spark and in DuckDB",
+        columns={
+            "kills": "kills", "acknowledged": "acknowledged", "lost": "lost", "twice": "twice", "unknown": "unknown",
+            "duplicates": "repeats kept apart", "debris": "debris", "unaccounted": "unaccounted", "wall_s": "time",
+        },
+    ),
+}  # fmt: skip
+
+ARROW_TIMES: Final = 5.0
+NESTED_TIMES: Final = 20.0
+ALONE_TIMES: Final = 3.0
+FEWER_BYTES: Final = 5.0
+BEND: Final = 1.25
+#: What must be zero after kills.
+FAULTS: Final = ("lost", "twice", "unknown", "debris", "unaccounted", "quarantined")
+_ARROW, _JOB = (ingest.WORKLOAD, ingest.ARROW), (ranges.WORKLOAD, ranges.JOB)
+_CURVE, _KILLS = (pruning.WORKLOAD, pruning.BY_CURVE), (kills.WORKLOAD, kills.PEER)
+
+
+def _kills_made(record: Record) -> str:
+    count = record.value(kills.WORKLOAD, kills.PEER, "kills")
+    return "" if count is None else f" {count:.0f}"
+
+
+GOALS: Final = (
+    value_goal(
+        f"log to Spark ({', '.join(ingest.COLUMNS)}): Arrow batches, times as fast as tuples",
+        ARROW_TIMES, "x", _ARROW, "times_tuples", at_least=True,
+    ),
+    value_goal(
+        "range match: our job, times as fast as a nested-loop join",
+        NESTED_TIMES, "x", _JOB, "times_nested", at_least=True,
+    ),
+    value_goal(
+        "range match: our job, times the time of one process with the same index",
+        ALONE_TIMES, "x", _JOB, "times_alone",
+    ),
+    *(
+        value_goal(
+            f"three ranges: bytes of a table by time : of a Hilbert-clustered one, {how}",
+            FEWER_BYTES, "x", _CURVE, metric, at_least=True,
+        )
+        for metric, how in (("fewer_footer", "by the footers"), ("fewer_read", "as read by pyarrow"))
+    ),
+    value_goal(
+        "time = a + b · rows: b of large and small sizes, the larger by the smaller",
+        BEND, "x", (growth.WORKLOAD, growth.FIT), "bend",
+    ),
+    *(
+        value_goal(f"after{{}} random kills: {what}", 0, "", _KILLS, metric, detail=_kills_made)
+        for metric, what in (("lost", "acknowledged messages lost"), ("twice", "messages twice in the tables"))
+    ),
+)  # fmt: skip
+
+
+def _faults(record: Record) -> Iterator[str]:
+    """Rows that failed, and tables that do not hold what they should, in words."""
+    yield from record.failures
+    for row in record.rows:
+        metrics = row.metrics
+        for name in FAULTS:
+            if metrics.get(name):
+                yield f"{row.title}: {row.peer}: {metrics[name]:.0f} {name}"
+
+
+SUITE: Final = Suite(
+    name="pipeline",
+    metrics=METRICS,
+    tables=TABLES,
+    goals=GOALS,
+    headings=("what", "how"),
+    faults=_faults,
+)
