@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tieline.bench.broker.suite import SUITE
 from tieline.bench.load.job import Metrics
-from tieline.bench.record import Record, Row
-from tieline.bench.targets import judge
+from tieline.bench.suite.record import Record, Row
 
 
 def throughput(rate: float, cpu_us: float) -> Metrics:
@@ -13,6 +13,7 @@ def throughput(rate: float, cpu_us: float) -> Metrics:
 
 def made_up() -> Record:
     record = Record(
+        form="broker-2",
         quick=True,
         started="2025-01-01T00:00:00+00:00",
         commit="abc",
@@ -51,6 +52,14 @@ def made_up() -> Record:
             peer="tieline",
             repetitions=[{"bytes_connection": 25_000.0, "bytes_subscribed": 26_000.0}],
         ),
+        Row(
+            workload="latency",
+            title="ping-pong",
+            group="latency",
+            peer="tieline",
+            status="not run",
+            note="10 s were over",
+        ),
     ]
-    record.targets = judge(record)
+    record.goals = [goal.judge(record) for goal in SUITE.goals]
     return record

@@ -10,8 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.bench.records import made_up
-from tests.bench.test_run import Dying, Quiet, workload
+from tests.bench.test_run import Dying, workload
+from tests.bench.watching import Quiet
 from tieline.bench import machine as disk_module
+from tieline.bench.broker.cases import Fleet, make_plan
+from tieline.bench.broker.suite import SUITE, is_quick
+from tieline.bench.broker.workloads import WORKLOADS
 from tieline.bench.load.clients import clients
 from tieline.bench.load.job import Job
 from tieline.bench.load.one_at_a_time import Assure
@@ -20,11 +24,9 @@ from tieline.bench.load.saturate import Saturate, Topics
 from tieline.bench.machine import Disk, disk_of
 from tieline.bench.peers import known_peers
 from tieline.bench.peers.instance import Instance
-from tieline.bench.record import Row
-from tieline.bench.report import markdown
-from tieline.bench.run import Fleet, Plan, run
-from tieline.bench.targets import judge
-from tieline.bench.workloads import WORKLOADS
+from tieline.bench.suite.record import Row
+from tieline.bench.suite.report import markdown
+from tieline.bench.suite.runner import run
 
 MOUNTS = """\
 20 1 254:0 / / rw,relatime - ext4 /dev/vda rw
@@ -91,9 +93,9 @@ def test_an_fsync_reaches_the_disk(tmp_path: Path) -> None:
 
 
 def test_a_file_system_in_memory_is_not_called_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tieline.bench.run.disk_of", lambda _: Disk(file_system="tmpfs", device="0:1"))
+    monkeypatch.setattr("tieline.bench.broker.cases.disk_of", lambda _: Disk(file_system="tmpfs", device="0:1"))
     work = workload(lambda _: KEPT, durable=True)
-    record = run(Plan(peers=[Dying()], workloads=[work], disk=tmp_path), absent={}, certificate=None, watcher=Quiet())
+    record = run(SUITE, make_plan([Dying()], [work], disk=tmp_path), Quiet())
     assert [(row.status, "is on tmpfs, which keeps nothing" in row.note) for row in record.rows] == [("not run", True)]
     assert record.machine["disk"] == "tmpfs"
 
@@ -142,7 +144,7 @@ def _sessions(store: Path) -> int:
 
 def test_a_broker_with_a_store_is_not_used_where_none_is_asked_for(tmp_path: Path) -> None:
     peer = known_peers()["tieline"]
-    with Fleet(None, tmp_path) as fleet:
+    with Fleet(tmp_path) as fleet:
         durable = fleet.endpoint(peer, durable=True)
         assert durable.disk is not None and fleet.endpoint(peer, durable=True) is durable
         plain = fleet.endpoint(peer)
@@ -160,12 +162,13 @@ def test_the_page_says_how_often_the_disk_was_told() -> None:
         record.rows.append(
             Row(workload="durable-1to1", title="1:1, kept", group="durable", peer=peer, repetitions=[numbers])
         )
-    record.targets = judge(record)
-    page = markdown(record)
+    record.goals = [goal.judge(record) for goal in SUITE.goals]
+    page = markdown(SUITE, record)
     assert "tieline flushed the disk (ext4) 500 times a second, with 10.0 published messages in each" in page
     assert "0 times while mosquitto worked" in page
     assert "durable: throughput, times that of mosquitto with persistence | ≥ 2.00x | 2.00x | met |" in page
 
 
 def test_a_quick_run_has_durable_rows_too() -> None:
-    assert {one.name for one in WORKLOADS if one.durable and one.quick} == {"durable-1to1", "durable-fanout"}
+    names = {one.name for one in WORKLOADS if one.durable and is_quick(one)}
+    assert names == {"durable-1to1", "durable-fanin", "durable-fanout"}

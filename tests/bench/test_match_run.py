@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from tests.bench.watching import Quiet
 from tieline.bench.load.generator import Generator
 from tieline.bench.load.job import Failure
-from tieline.bench.match import picture, plan, report, run
-from tieline.bench.match.broker import PLAIN, WITH_NUMBA, WITHOUT_NUMBA, _stage, check_numba
+from tieline.bench.match import effort
+from tieline.bench.match.broker import PLAIN, WITH_NUMBA, WITHOUT_NUMBA, check_numba, connected
+from tieline.bench.match.cases import make_plan
 from tieline.bench.match.engines import Numba, present_engines
-from tieline.bench.match.goals import judge
-from tieline.bench.match.metrics import METRICS
-from tieline.bench.match.record import MatchRecord
 from tieline.bench.match.shapes import EVENT_TYPE, SPREADS, Shape
+from tieline.bench.match.suite import METRICS, SUITE, compared
 from tieline.bench.peers.brokers import Tieline
 from tieline.bench.peers.instance import Instance
-from tieline.bench.record import Row
+from tieline.bench.suite import report, runner
+from tieline.bench.suite.record import Record, Row, Verdict
 from tieline.cli.bench import app
 from tieline.cli.trouble import Trouble
 
 TINY = replace(
-    plan.QUICK,
-    configurations=(plan.HEADLINE.with_subscriptions(200),),
+    effort.QUICK,
+    configurations=(effort.HEADLINE.with_subscriptions(200),),
     passes=2,
     search_s=0.02,
     update_sizes=(200,),
+    spreads=SPREADS[:1],
     conditions=300,
     clients=10,
     events=200,
@@ -40,38 +41,20 @@ TINY = replace(
 )
 
 
-class Quiet:
-    """A watcher that remembers."""
-
-    def __init__(self) -> None:
-        self.steps = 0
-        self.begun: list[str] = []
-        self.rows: list[Row] = []
-
-    def planned(self, steps: int) -> None:
-        self.steps = steps
-
-    def step(self, text: str) -> None:
-        self.begun.append(text)
-
-    def found(self, rows: Sequence[Row]) -> None:
-        self.rows += rows
-
-
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan, "QUICK", TINY)
+    monkeypatch.setattr(effort, "QUICK", TINY)
 
 
 @pytest.mark.usefixtures("tiny")
 @pytest.mark.parametrize("part", ["engine", "update", "end"])
 def test_a_part_gets_its_numbers(part: str) -> None:
     quiet = Quiet()
-    record = run.run(run.Plan(parts=[part], quick=True), quiet)
+    record = runner.run(SUITE, make_plan([part], quick=True), quiet)
     assert [row.note for row in record.rows] == [""] * len(record.rows)
     assert record.rows == quiet.rows != []
     assert len(quiet.begun) == quiet.steps
-    assert record.compared > 0
+    assert record.totals["compared"] == compared(record) > 0
     assert {metric for row in record.rows for metric in row.metrics} <= METRICS.keys()
     assert {row.group for row in record.rows} == {part}
     if part == "engine":
@@ -87,10 +70,10 @@ def test_every_spread_is_delivered_to_those_who_asked() -> None:
         at = instance.start()
         for spread in SPREADS:
             shape = Shape(spread=spread, subscriptions=300, clients=10, events=200)
-            with _stage(WITHOUT_NUMBA, at, shape.clients) as stage:
-                stage.load(shape)
-                stage.compare(shape)  # raises unless every message reached its owner, and nobody else
-                stage.flow.close()
+            with connected(WITHOUT_NUMBA, at, shape.clients) as broker:
+                broker.load(shape)
+                broker.compare(shape)  # raises unless every message reached its owner, and nobody else
+                broker.flow.close()
         check_numba(at.pid, is_expected=False)
         with pytest.raises(Failure, match="mislabelled"):
             check_numba(at.pid, is_expected=True)
@@ -104,14 +87,19 @@ def test_a_broker_that_fails_becomes_rows_that_say_so(monkeypatch: pytest.Monkey
         raise Failure("it would not")
 
     monkeypatch.setattr(Generator, "run", refuse)
-    record = run.run(run.Plan(parts=["end"], quick=True), Quiet())
+    record = runner.run(SUITE, make_plan(["end"], quick=True), Quiet())
     assert {(row.status, row.note) for row in record.rows} == {("failed", "it would not")}
-    assert len(record.wrong) == len(record.rows)
+    assert len(list(SUITE.faults(record))) == len(record.rows)
 
 
-def made_up() -> MatchRecord:
+def judge(record: Record) -> list[Verdict]:
+    return [goal.judge(record) for goal in SUITE.goals]
+
+
+def made_up() -> Record:
     """Round numbers for every goal."""
-    record = MatchRecord(
+    record = Record(
+        form="match-2",
         quick=True,
         started="2026-01-01T00:00:00+00:00",
         commit="abc",
@@ -119,7 +107,7 @@ def made_up() -> MatchRecord:
         versions={"tieline": "1"},
         absent={"rtree": "pip install 'tieline[bench]'"},
     )
-    for configuration in plan.CONFIGURATIONS:
+    for configuration in effort.CONFIGURATIONS:
         for engine, p50_us in (("small", 9.0), ("numpy", 400.0), ("numba", 4.0)):
             metrics = {"match_p50_us": p50_us, "match_p99_us": 12.0, "first_p50_us": 11.0, "batch_rate": 1e6}
             record.rows.append(
@@ -138,13 +126,14 @@ def made_up() -> MatchRecord:
                 metrics |= {"rate_ratio": ratio, "beside_one": 1.0, "beside_many": 0.9}
             record.rows.append(
                 Row(
-                    workload=plan.end_name(spread, plan.MANY),
+                    workload=effort.end_name(spread, effort.MANY),
                     title=f"100k, {spread}",
                     group="end",
                     peer=peer,
                     repetitions=[metrics],
                 )
             )
+    record.totals |= SUITE.totals(record)
     record.goals = judge(record)
     return record
 
@@ -168,7 +157,7 @@ def test_goals_are_judged_by_the_rows() -> None:
 
 def test_the_slowest_configuration_of_few_subscriptions_counts_in_its_faster_engine() -> None:
     record = made_up()
-    row = record.row(plan.COLUMNS[8].with_subscriptions(plan.SMALL).name, "numba")
+    row = record.row(effort.COLUMNS[8].with_subscriptions(effort.SMALL).name, "numba")
     assert row is not None
     row.repetitions[0]["match_p50_us"] = 30.0
     assert judge(record)[2].measured == 9.0  # the small index, where numba is slow
@@ -177,25 +166,26 @@ def test_the_slowest_configuration_of_few_subscriptions_counts_in_its_faster_eng
 def test_reports_hold_every_engine_and_what_is_absent(tmp_path: Path) -> None:
     record = made_up()
     record.rows[0].status, record.rows[0].note = "failed", "small found 3 instead of 4"
-    page = report.markdown(record)
+    page = report.markdown(SUITE, record)
     assert "absent: rtree" in page
-    assert "| small | failed | 9.00 µs |" in page
+    assert "| U, 2 attributes, 0.01 % | failed | 400 µs, 12.0 µs, 11.0 µs, 1.00 M/s |" in page
     assert "small found 3 instead of 4" in page
     assert "| 1M subscriptions, 3 attributes, 0.1 %: p50 of an event, numba | ≤ 100 µs | 4.00 µs | met |" in page
     record.write(tmp_path / "match.json")
     data = json.loads((tmp_path / "match.json").read_text())
-    assert data["format"] == "tieline-bench-match-1"
-    assert data["compared"] == 50 * 3 * len(plan.CONFIGURATIONS)
+    assert data["format"] == "tieline-bench-match-2"
+    assert data["compared"] == 50 * 3 * len(effort.CONFIGURATIONS)
     assert [goal["verdict"] for goal in data["goals"]] == [goal.verdict for goal in record.goals]
 
 
 def test_the_picture_shows_what_there_is(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     record = made_up()
-    assert picture.draw(record, tmp_path / "match.png")
+    assert SUITE.picture is not None
+    assert SUITE.picture.draw(record, tmp_path / "match.png")
     assert (tmp_path / "match.png").read_bytes().startswith(b"\x89PNG")
     record.rows.clear()
-    assert not picture.draw(record, tmp_path / "none.png")
+    assert not SUITE.picture.draw(record, tmp_path / "none.png")
 
 
 def test_a_broker_that_is_not_what_its_row_says_is_a_failure() -> None:
@@ -215,11 +205,18 @@ def test_the_command_writes_its_results(tmp_path: Path) -> None:
 def test_the_command_fails_when_an_answer_was_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     record = made_up()
     record.rows[0].status, record.rows[0].note = "failed", "small found 3 instead of 4"
-    monkeypatch.setattr(run, "run", lambda plan, watcher: record)
+    monkeypatch.setattr(runner, "run", lambda suite, plan, watcher: record)
     result = CliRunner().invoke(app, ["match", "--out", str(tmp_path)])
     assert isinstance(result.exception, Trouble)
     assert "small found 3 instead of 4" in str(result.exception)
     assert (tmp_path / "match.json").exists()
+
+
+def test_a_quick_run_measures_every_goal() -> None:
+    if not Numba.is_present():
+        pytest.skip("goals about numba need numba")
+    reasons = make_plan(quick=True).reasons()
+    assert [goal.text for goal in SUITE.goals if goal.objection(reasons, {})] == []
 
 
 def test_an_unknown_part_is_refused_with_a_sentence() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from tests.bench.watching import Quiet
 from tieline.bench.papers import feedback, figures, groups, heat, report
 from tieline.bench.papers import run as papers_run
 from tieline.bench.papers.claims import hold
@@ -138,15 +139,7 @@ def test_an_experiment_that_fails_does_not_end_the_others(monkeypatch: pytest.Mo
 
     for module in (heat, feedback, groups):
         monkeypatch.setattr(module, "run", fail)
-    steps: list[str] = []
-
-    class Quiet:
-        def planned(self, steps: int) -> None:
-            pass
-
-        def step(self, text: str) -> None:
-            steps.append(text)
-
-    found = papers_run.run(quick=True, watcher=Quiet())
-    assert len(found.failures) == len(steps)
+    quiet = Quiet()
+    found = papers_run.run(quick=True, watcher=quiet)
+    assert len(found.failures) == len(quiet.begun)
     assert {claim.verdict for claim in found.claims} == {"not measured"}

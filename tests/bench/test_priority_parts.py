@@ -12,14 +12,13 @@ from rich.console import Console
 
 from tieline.bench.load.job import Metrics
 from tieline.bench.priority import cost, slow, thin
-from tieline.bench.priority.goals import judge
+from tieline.bench.priority.cases import make_plan
+from tieline.bench.priority.effort import FULL, PARTS, QUICK
 from tieline.bench.priority.link import Bound
 from tieline.bench.priority.packets import MARK, Tally
-from tieline.bench.priority.picture import draw
-from tieline.bench.priority.record import PriorityRecord
-from tieline.bench.priority.report import TABLES, line, markdown, show
-from tieline.bench.priority.run import FULL, PARTS, QUICK, Plan
-from tieline.bench.record import Row
+from tieline.bench.priority.suite import SUITE, TABLES
+from tieline.bench.suite import report
+from tieline.bench.suite.record import Record, Row
 
 THIN: Metrics = {
     "urgent_p50_ms": 200.0,
@@ -35,18 +34,18 @@ THIN: Metrics = {
 }
 
 
-def made_up() -> PriorityRecord:
+def made_up() -> Record:
     def row(workload: str, group: str, peer: str, **metrics: float) -> Row:
         return Row(workload=workload, title=workload, group=group, peer=peer, repetitions=[dict(metrics)])
 
-    record = PriorityRecord(
+    record = Record(
+        form="priority-2",
         quick=True,
         started="2025-01-01T00:00:00+00:00",
         commit="abc",
         machine={"processor": "Abacus", "cores": 2, "memory_gb": 1.0, "kernel": "6"},
         versions={"tieline": "1", "mosquitto": "2"},
         absent={},
-        left_out={"nothing": "a reason"},
     )
     record.rows = [
         row("thin-broker", "thin", "tieline", **THIN),
@@ -54,12 +53,13 @@ def made_up() -> PriorityRecord:
         row("busy", "busy", "tieline", urgent_p50_ms=0.1, urgent_p99_ms=4.0, urgent_max_ms=5.0, flood_rate=1e6),
         row("busy", "busy", "mosquitto", urgent_p50_ms=3.0, urgent_p99_ms=9.0, urgent_max_ms=9.5, flood_rate=1e5),
         row("slow", "slow", "tieline", ahead_p50_bytes=5e3, ahead_max_bytes=6e3, ahead_bound_bytes=7e3),
-        row("strangers", "strangers", slow.BESIDE, rate=1e5, rate_ratio=0.8, p50_ratio=1.0),
+        row("strangers", "strangers", slow.WITH_SLOW, rate=1e5, rate_ratio=0.8, p50_ratio=1.0),
         row("cost-1to1", "cost", cost.HAVING, rate=1e6, rate_ratio=0.95, cpu_ratio=1.04),
         Row(workload="cost-fanin", title="fan-in", group="cost", peer=cost.HAVING, status="failed", note="it died"),
+        Row(workload="thin-tls", title="TLS", group="thin", peer="tieline", status="not run", note="a reason"),
     ]
     record.timelines = {"thin-broker tieline": [(0.0, 0.2), (1.0, 0.3)], "thin-broker mosquitto": [(0.0, 14.0)]}
-    record.goals = judge(record)
+    record.goals = [goal.judge(record) for goal in SUITE.goals]
     return record
 
 
@@ -106,25 +106,25 @@ def test_goals_are_judged_from_the_rows() -> None:
     assert verdicts["slow reader: bytes taken before an urgent message"] == "met"
     assert verdicts["slow reader: throughput of others, with it : without"] == "not met"
     assert verdicts["cost, 1:1: throughput with classes : without"] == "met"
-    assert verdicts["cost, fan-in 100:1: throughput with classes : without"] == "not measured"
+    assert verdicts["cost, fan-in 100:1: throughput with classes : without"] == "not met"
 
 
 def test_the_report_shows_every_row_and_what_was_left_out() -> None:
     record = made_up()
     output = io.StringIO()
-    show(record, Console(file=output, width=200))
-    page = markdown(record)
+    report.show(SUITE, record, Console(file=output, width=200))
+    page = report.markdown(SUITE, record)
     for text in (output.getvalue(), page):
         for expected in ("thin-broker", "14.0 s", "300 ms", "a reason", "it died", "not met", "not measured"):
             assert expected in text
-    assert line(record.rows[-1]).endswith("failed: it died")
-    assert "urgent p50 0.100 ms" in line(record.rows[2])
+    assert report.line(SUITE, record.rows[-2]).endswith("failed: it died")
+    assert "urgent p50 0.100 ms" in report.line(SUITE, record.rows[2])
 
 
 def test_the_record_is_written_with_its_goals(tmp_path: Path) -> None:
     made_up().write(tmp_path / "priority.json")
     data = json.loads((tmp_path / "priority.json").read_text())
-    assert data["format"] == "tieline-bench-priority-1"
+    assert data["format"] == "tieline-bench-priority-2"
     assert data["rows"][0]["metrics"]["urgent_p99_ms"] == 300.0
     assert {goal["verdict"] for goal in data["goals"]} == {"met", "not met", "not measured"}
 
@@ -132,14 +132,15 @@ def test_the_record_is_written_with_its_goals(tmp_path: Path) -> None:
 def test_the_picture_is_drawn_from_what_there_is(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="without matplotlib there is no picture to look at")
     record = made_up()
-    assert draw(record, tmp_path / "priority.png")
+    assert SUITE.picture is not None
+    assert SUITE.picture.draw(record, tmp_path / "priority.png")
     assert (tmp_path / "priority.png").read_bytes().startswith(b"\x89PNG")
     record.rows = []
-    assert not draw(record, tmp_path / "none.png")
+    assert not SUITE.picture.draw(record, tmp_path / "none.png")
 
 
 def test_every_part_has_steps_and_every_group_a_table() -> None:
-    assert Plan().steps >= Plan(quick=True).steps > 0
-    assert all(Plan(parts=[part]).steps > 0 for part in PARTS)
+    assert make_plan(quick=False).steps >= make_plan(quick=True).steps > 0
+    assert all(make_plan([part], quick=False).steps > 0 for part in PARTS if part != "thin")
     assert {row.group for row in made_up().rows} <= TABLES.keys()
     assert FULL.thin_s > QUICK.thin_s > 2 * thin.QUEUE_BYTES / 16_000  # the queue overflows even in a quick run

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from tests.bench.watching import Quiet
 from tieline.bench.load.job import Failure, Refused
 from tieline.bench.peers.brokers import Mosquitto, Tieline
 from tieline.bench.peers.instance import Instance
-from tieline.bench.priority import busy, link, run, slow
+from tieline.bench.priority import busy, effort, link, slow
+from tieline.bench.priority.cases import make_plan
 from tieline.bench.priority.nodes import Reader, SlowReader, Stage, Writer, clock, hang_up, open_node, subscribe
 from tieline.bench.priority.packets import Arrival, Tally, publish
-from tieline.bench.record import Row
+from tieline.bench.priority.suite import SUITE
+from tieline.bench.suite import runner
 from tieline.cli.bench import app
 from tieline.cli.trouble import Trouble
 
 TINY = replace(
-    run.QUICK,
+    effort.QUICK,
     thin_s=1.0,
     slow_s=1.0,
     busy_s=0.3,
@@ -34,27 +37,9 @@ TINY = replace(
 )
 
 
-class Quiet:
-    """A watcher that remembers."""
-
-    def __init__(self) -> None:
-        self.steps = 0
-        self.begun: list[str] = []
-        self.rows: list[Row] = []
-
-    def planned(self, steps: int) -> None:
-        self.steps = steps
-
-    def step(self, text: str) -> None:
-        self.begun.append(text)
-
-    def found(self, rows: Sequence[Row]) -> None:
-        self.rows += rows
-
-
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "QUICK", TINY)
+    monkeypatch.setattr(effort, "QUICK", TINY)
     monkeypatch.setattr(slow, "_TAIL_S", 0.2)
     monkeypatch.setattr(slow, "_CONGESTED_S", 0.1)
     monkeypatch.setattr(busy, "PUBLISHERS", 3)
@@ -66,13 +51,21 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_part_gets_its_numbers_from_real_brokers(part: str, need: Callable[[str], str]) -> None:
     need("mosquitto")
     quiet = Quiet()
-    record = run.run(run.Plan(parts=[part], quick=True), quiet)
+    record = runner.run(SUITE, make_plan([part], quick=True), quiet)
     assert [row.note for row in record.rows] == [""] * len(record.rows)
     assert record.rows == quiet.rows
     assert len(quiet.begun) == quiet.steps
     assert all(value >= 0 for row in record.rows for name, value in row.metrics.items())
     judged = [goal for goal in record.goals if goal.measured is not None]
     assert judged and all(goal.text.startswith(part) for goal in judged)
+
+
+def test_a_quick_run_measures_every_goal(need: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    need("mosquitto")
+    need("openssl")
+    monkeypatch.setattr(link, "obstacle", lambda: None)
+    reasons = make_plan(quick=True).reasons()
+    assert [goal.text for goal in SUITE.goals if goal.objection(reasons, {})] == []
 
 
 @pytest.mark.usefixtures("tiny")
@@ -83,7 +76,7 @@ def test_the_thin_link_runs_as_root(need: Callable[[str], str]) -> None:
     why = link.obstacle()
     if why:
         pytest.skip(f"no thin link here: {why}")
-    record = run.run(run.Plan(parts=["thin"], quick=True), Quiet())
+    record = runner.run(SUITE, make_plan(["thin"], quick=True), Quiet())
     assert [(row.status, row.note) for row in record.rows] == [("measured", "")] * 6
     assert len(record.timelines) == 6
     assert all(row.metrics["urgent_sent"] > 0 for row in record.rows)
@@ -92,9 +85,9 @@ def test_the_thin_link_runs_as_root(need: Callable[[str], str]) -> None:
 @pytest.mark.usefixtures("tiny")
 def test_without_namespaces_the_thin_link_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link, "obstacle", lambda: "not here")
-    record = run.run(run.Plan(parts=["thin"], quick=True), Quiet())
-    assert record.left_out == {"thin": "not here"}
-    assert not record.rows
+    record = runner.run(SUITE, make_plan(["thin"], quick=True), Quiet())
+    assert {(row.status, row.note) for row in record.rows} == {("not run", "not here")}
+    assert {goal.why for goal in record.goals if goal.text.startswith("thin")} == {"not here"}
 
 
 def test_a_broker_that_fails_becomes_rows_that_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +95,7 @@ def test_a_broker_that_fails_becomes_rows_that_say_so(monkeypatch: pytest.Monkey
         raise Refused(f"{peer} would not")
 
     monkeypatch.setattr(busy, "measure", fail)
-    record = run.run(run.Plan(parts=["busy"], quick=True), Quiet())
+    record = runner.run(SUITE, make_plan(["busy"], quick=True), Quiet())
     assert {(row.status, row.note) for row in record.rows} == {
         ("failed", f"{row.peer} would not") for row in record.rows
     }

@@ -9,18 +9,18 @@ import pytest
 from rich.console import Console
 
 from tests.bench.records import made_up
-from tieline.bench.picture import draw
-from tieline.bench.record import Record
-from tieline.bench.report import markdown, show
+from tieline.bench.broker.suite import PICTURE, SUITE
+from tieline.bench.suite.record import Record
+from tieline.bench.suite.report import markdown, show
 
 
 def printed(record: Record) -> str:
     out = io.StringIO()
-    show(record, Console(file=out, width=140))
+    show(SUITE, record, Console(file=out, width=140))
     return out.getvalue()
 
 
-@pytest.mark.parametrize("text", [printed(made_up()), markdown(made_up())], ids=["tables", "page"])
+@pytest.mark.parametrize("text", [printed(made_up()), markdown(SUITE, made_up())], ids=["tables", "page"])
 def test_everything_is_said(text: str) -> None:
     for part in (
         "Abacus",
@@ -40,22 +40,22 @@ def test_everything_is_said(text: str) -> None:
 
 def test_what_was_delivered_is_counted() -> None:
     record = made_up()
-    assert "were owed" not in markdown(record)
+    assert "were owed" not in markdown(SUITE, record)
     for one in record.rows[0].repetitions:
         one.update(delivered=1_000, checked=20)
     assert "3,000 messages were owed in the 3 spells of these rows, and all were delivered; 60 before" in markdown(
-        record
+        SUITE, record
     )
 
 
 def test_the_picture_is_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     path = tmp_path / "broker.png"
-    assert draw(made_up(), path)
+    assert PICTURE.draw(made_up(), path)
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
 def test_there_is_no_picture_without_a_comparison(tmp_path: Path) -> None:
     record = made_up()
     record.rows = record.rows[:1]
-    assert not draw(record, tmp_path / "broker.png")
+    assert not PICTURE.draw(record, tmp_path / "broker.png")

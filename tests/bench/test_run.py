@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
+from tests.bench.watching import Quiet
+from tieline.bench.broker.cases import make_plan, repetitions
+from tieline.bench.broker.suite import SUITE
+from tieline.bench.broker.workload import QUICK, Effort, Workload
+from tieline.bench.broker.workloads import WORKLOADS
 from tieline.bench.load.connections import ConnectMany, HoldIdle, Visits
 from tieline.bench.load.job import Endpoint, Failure, Job, Metrics
 from tieline.bench.load.one_at_a_time import PingPong
@@ -19,27 +24,7 @@ from tieline.bench.peers import known_peers
 from tieline.bench.peers.brokers import Mosquitto
 from tieline.bench.peers.instance import Instance
 from tieline.bench.peers.peer import Peer, Place, make_certificate
-from tieline.bench.record import Row
-from tieline.bench.run import Plan, run
-from tieline.bench.workloads import WORKLOADS
-from tieline.bench.workloads.workload import QUICK, Effort, Workload
-
-
-class Quiet:
-    """A watcher that remembers."""
-
-    def __init__(self) -> None:
-        self.steps = 0
-        self.order: list[tuple[str, int]] = []
-
-    def planned(self, steps: int) -> None:
-        self.steps = steps
-
-    def measuring(self, workload: Workload, peer: str, repetition: int) -> None:
-        self.order.append((peer, repetition))
-
-    def finished(self, workload: Workload, rows: Sequence[Row]) -> None:
-        pass
+from tieline.bench.suite.runner import run
 
 
 class Dying(Peer):
@@ -66,7 +51,7 @@ class Telling:
 
 
 def workload(job: Callable[[Effort], Job], **options: object) -> Workload:
-    named = {"name": "qos0-1to1", "title": "tiny", "group": "throughput", "shown": ("rate",), "pair_only": False}
+    named = {"name": "qos0-1to1", "title": "tiny", "group": "throughput", "pair_only": False}
     return Workload(job=job, **{**named, **options})  # type: ignore[arg-type]
 
 
@@ -87,12 +72,7 @@ def saturate(qos: int, *, version: int = 4, payload: int = 32) -> Saturate:
 
 
 def test_a_broker_that_dies_becomes_a_row_with_its_last_words() -> None:
-    record = run(
-        Plan(peers=[Dying()], workloads=[workload(tiny), workload(tiny, name="latency")]),
-        absent={},
-        certificate=None,
-        watcher=Quiet(),
-    )
+    record = run(SUITE, make_plan([Dying()], [workload(tiny), workload(tiny, name="latency")]), Quiet())
     assert [row.status for row in record.rows] == ["failed", "failed"]
     assert "exit code 1" in record.rows[0].note
     assert "no licence" in record.rows[0].note
@@ -101,10 +81,9 @@ def test_a_broker_that_dies_becomes_a_row_with_its_last_words() -> None:
 def test_brokers_take_turns_and_a_failed_one_is_not_asked_again(need: Callable[[str], str]) -> None:
     need("mosquitto")
     quiet = Quiet()
-    plan = Plan(peers=[Mosquitto(), Dying()], workloads=[workload(tiny)], quick=False)
-    record = run(plan, absent={}, certificate=None, watcher=quiet)
+    record = run(SUITE, make_plan([Mosquitto(), Dying()], [workload(tiny)]), quiet)
     assert quiet.steps == 6
-    assert quiet.order == [("mosquitto", 0), ("dying", 0), ("mosquitto", 1), ("mosquitto", 2)]
+    assert quiet.begun == ["tiny: mosquitto (1)", "tiny: dying (1)", "tiny: mosquitto (2)", "tiny: mosquitto (3)"]
     row = record.row("qos0-1to1", "mosquitto")
     assert row is not None
     assert row.status == "measured"
@@ -163,17 +142,15 @@ def test_workloads_are_distinct_and_can_be_made() -> None:
 def test_long_payloads_are_measured_five_times_and_all_as_often_as_asked() -> None:
     long = next(one for one in WORKLOADS if one.name == "qos0-fanout-64kB")
     short = next(one for one in WORKLOADS if one.name == "qos0-1to1")
-    peers = [Mosquitto()]
-    assert [Plan(peers=peers, workloads=[]).repetitions(one) for one in (long, short)] == [5, 3]
-    assert Plan(peers=peers, workloads=[], quick=True).repetitions(long) == 3
-    assert [Plan(peers=peers, workloads=[], repeat=2).repetitions(one) for one in (long, short)] == [2, 2]
+    assert [repetitions(one, quick=False) for one in (long, short)] == [5, 3]
+    assert [repetitions(one, quick=True) for one in (long, short)] == [1, 1]
+    assert [repetitions(one, quick=quick, repeat=2) for quick in (True, False) for one in (long, short)] == [2] * 4
 
 
 def test_a_broker_is_another_one_where_a_workload_says_so(need: Callable[[str], str]) -> None:
     need("mosquitto")
     for options, expected in (({}, 1), ({"anew": True}, 3)):
-        plan = Plan(peers=[Mosquitto()], workloads=[workload(lambda _: Telling(), **options)])
-        record = run(plan, absent={}, certificate=None, watcher=Quiet())
+        record = run(SUITE, make_plan([Mosquitto()], [workload(lambda _: Telling(), **options)]), Quiet())
         pids = {int(one["pid"]) for row in record.rows for one in row.repetitions}
         assert len(pids) == expected
 

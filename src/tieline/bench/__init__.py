@@ -1,5 +1,6 @@
-"""What ``tieline bench`` runs: the broker beside other brokers, on one machine, in one run.
+"""What ``tieline bench`` and ``tieline reproduce`` run, on one machine, each in one run.
 
-``peers/`` starts the brokers, ``load/`` drives them from a process of its own, ``workloads/`` says what is
-asked of them, ``run.py`` interleaves, and ``report.py``, ``picture.py`` and ``record.py`` show what came out.
+``suite/`` is what all benchmarks share: declaration, runner, record, report, picture.  ``peers/`` starts brokers and
+``load/`` drives them from a process of its own.  Each of the others is one benchmark: ``broker/``, ``priority/``,
+``match/``, ``pipeline/``, ``plan/``; ``papers/`` repeats the experiments of the papers.
 """

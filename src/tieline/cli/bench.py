@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import tempfile
 from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -16,38 +15,35 @@ from rich.console import Console
 from rich.table import Table
 from typer.models import OptionInfo
 
-from tieline.bench import bar
+from tieline.bench.broker import cases as broker_cases
+from tieline.bench.broker import suite as broker_suite
+from tieline.bench.broker.workload import Workload
+from tieline.bench.broker.workloads import PARTS as BROKER_PARTS
+from tieline.bench.broker.workloads import WORKLOADS
 from tieline.bench.load.job import Failure
-from tieline.bench.match import picture as match_picture
-from tieline.bench.match import report as match_report
-from tieline.bench.match import run as match_run
+from tieline.bench.match import cases as match_cases
+from tieline.bench.match import suite as match_suite
+from tieline.bench.match.effort import PARTS as MATCH_PARTS
 from tieline.bench.measure import raise_open_files
 from tieline.bench.peers import known_peers
 from tieline.bench.peers.brokers import INSTALLERS
-from tieline.bench.peers.peer import Peer, make_certificate, peers_directory
-from tieline.bench.picture import draw
+from tieline.bench.peers.peer import Peer, peers_directory
 from tieline.bench.pipeline.effort import PARTS as PIPELINE_PARTS
 from tieline.bench.plan.effort import PARTS as PLAN_PARTS
-from tieline.bench.priority import picture as priority_picture
-from tieline.bench.priority import report as priority_report
-from tieline.bench.priority import run as priority_run
-from tieline.bench.progress import Display
-from tieline.bench.report import markdown, show
-from tieline.bench.run import Plan as BrokerPlan
-from tieline.bench.run import run
+from tieline.bench.priority import cases as priority_cases
+from tieline.bench.priority import suite as priority_suite
+from tieline.bench.priority.effort import PARTS as PRIORITY_PARTS
 from tieline.bench.suite import report, runner
 from tieline.bench.suite.declaration import Plan, Suite
 from tieline.bench.suite.progress import Steps
-from tieline.bench.workloads import PARTS, WORKLOADS
-from tieline.bench.workloads.workload import Workload
 from tieline.cli.trouble import MISUSED, Trouble
 
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Directory for the results.")]
 
 
-def _part_option(parts: Iterable[str]) -> OptionInfo:
+def _part_option(parts: Iterable[str], what: str = "this part") -> OptionInfo:
     """The option that chooses parts of a benchmark."""
-    option: OptionInfo = typer.Option(metavar="NAME", help=f"Run only this part ({', '.join(parts)}); repeatable.")
+    option: OptionInfo = typer.Option(metavar="NAME", help=f"Run only {what} ({', '.join(parts)}); repeatable.")
     return option
 
 
@@ -59,7 +55,9 @@ app = typer.Typer(
 @app.command()
 def broker(
     *,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer and shorter workloads: about a minute.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Every workload that a goal is about, once: about two minutes.")
+    ] = False,
     only: Annotated[
         list[str] | None, typer.Option(metavar="PEER", help="Run only this broker; repeatable, or separated by commas.")
     ] = None,
@@ -67,14 +65,11 @@ def broker(
         list[str] | None,
         typer.Option(metavar="NAME", help="Run only this workload, or those that begin so; repeatable."),
     ] = None,
-    part: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help=f"Run only the workloads of this part ({', '.join(PARTS)}); repeatable."),
-    ] = None,
+    part: Annotated[list[str] | None, _part_option(BROKER_PARTS, "the workloads of this part")] = None,
     repetitions: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Measure everything so often; the median counts.")
     ] = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory for the results.")] = Path("bench-results"),
+    out: Out = Path("bench-results"),
     disk: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Where stores are made, on a real disk; the directory of the results."),
@@ -84,47 +79,25 @@ def broker(
     """Compare the broker with others on this machine: throughput, CPU, latency, memory.
 
     Starts every broker itself on a free loopback port, lets them take turns, verifies that everything was
-    delivered, and writes broker.json, broker.md and broker.png.  Takes about eleven minutes, --quick one.
+    delivered, and writes broker.json, broker.md and broker.png.  Takes about eleven minutes, --quick two.
     """
-    console = wide_console()
     if list_:
-        _list(console)
+        _list(wide_console())
         return
     present, absent = _choose_peers(only or [])
-    raise_open_files()
-    out.mkdir(parents=True, exist_ok=True)
-    if disk is not None and not disk.is_dir():
-        raise Trouble(f"{disk} is no directory", code=MISUSED)
-    parts = _chosen(part, PARTS)
+    parts = _chosen(part, BROKER_PARTS)
     workloads = [one for one in _choose_workloads(workload or [], quick=quick) if one.group in parts]
-    plan = BrokerPlan(peers=present, workloads=workloads, quick=quick, repeat=repetitions, disk=disk or out)
-    with (
-        orderly_end(),
-        tempfile.TemporaryDirectory(prefix="tieline-bench-") as directory,
-        Display(console) as display,
-    ):
-        certificate = make_certificate(Path(directory))
-        record = run(plan, absent=absent, certificate=certificate, watcher=display)
-    show(record, console, measured_only=bool(workload or part))
-    record.write(out / "broker.json")
-    (out / "broker.md").write_text(markdown(record))
-    written = ["broker.json", "broker.md"]
-    if draw(record, out / "broker.png"):
-        written.append("broker.png")
-    else:
-        console.print("no picture: it needs two brokers and matplotlib (pip install 'tieline[bench]')", markup=False)
-    console.print(f"written to {out}: {', '.join(written)}", highlight=False, markup=False)
+    place = _disk(disk, out)
+    plan = broker_cases.make_plan(present, workloads, quick=quick, repeat=repetitions, disk=place, absent=absent)
+    _carry_out(broker_suite.SUITE, plan, out)
 
 
 @app.command()
 def priority(
     *,
     quick: Annotated[bool, typer.Option("--quick", help="Shorter runs, fewer repetitions: about a minute.")] = False,
-    part: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help=f"Run only this part ({', '.join(priority_run.PARTS)}); repeatable."),
-    ] = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory for the results.")] = Path("bench-results"),
+    part: Annotated[list[str] | None, _part_option(PRIORITY_PARTS)] = None,
+    out: Out = Path("bench-results"),
 ) -> None:
     """Urgent messages where everything else is too much: a thin link, a busy broker, a slow reader; and what it costs.
 
@@ -132,47 +105,24 @@ def priority(
     link needs root, because it is made of network namespaces; without root that part is left out.  Ends within five
     minutes, --quick within one.
     """
-    console = wide_console()
-    parts = _chosen(part, priority_run.PARTS)
-    raise_open_files()
-    out.mkdir(parents=True, exist_ok=True)
-    with orderly_end(), bar.Steps(console, priority_report.line) as display:
-        record = priority_run.run(priority_run.Plan(parts=parts, quick=quick), display)
-    priority_report.show(record, console)
-    record.write(out / "priority.json")
-    (out / "priority.md").write_text(priority_report.markdown(record))
-    _tell_written(console, out, "priority", has_picture=priority_picture.draw(record, out / "priority.png"))
+    _carry_out(priority_suite.SUITE, priority_cases.make_plan(_chosen(part, PRIORITY_PARTS), quick=quick), out)
 
 
 @app.command()
 def match(
     *,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer configurations, shorter runs: about a minute and a half.")
+        bool, typer.Option("--quick", help="Fewer configurations, shorter runs: about two minutes.")
     ] = False,
-    part: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help=f"Run only this part ({', '.join(match_run.PARTS)}); repeatable."),
-    ] = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory for the results.")] = Path("bench-results"),
+    part: Annotated[list[str] | None, _part_option(MATCH_PARTS)] = None,
+    out: Out = Path("bench-results"),
 ) -> None:
     """Content subscriptions: the index beside brute force, rtree and a scan; its changes; and brokers that use it.
 
     Every answer that is compared must be right, and every message must reach whom it is to reach, or the command fails.
-    Writes match.json, match.md and match.png.  Ends within ten minutes, --quick within one and a half.
+    Writes match.json, match.md and match.png.  Ends within ten minutes, --quick within two.
     """
-    console = wide_console()
-    parts = _chosen(part, match_run.PARTS)
-    raise_open_files()
-    out.mkdir(parents=True, exist_ok=True)
-    with orderly_end(), bar.Steps(console, match_report.line) as display:
-        record = match_run.run(match_run.Plan(parts=parts, quick=quick), display)
-    match_report.show(record, console)
-    record.write(out / "match.json")
-    (out / "match.md").write_text(match_report.markdown(record))
-    _tell_written(console, out, "match", has_picture=match_picture.draw(record, out / "match.png"))
-    if record.wrong:
-        raise Trouble(f"{len(record.wrong)} rows failed, the first: {record.wrong[0]}")
+    _carry_out(match_suite.SUITE, match_cases.make_plan(_chosen(part, MATCH_PARTS), quick=quick), out)
 
 
 @app.command()
@@ -225,14 +175,6 @@ def plan(
     _carry_out(SUITE, make_plan(parts, quick=quick), out, as_json=json)
 
 
-def _disk(disk: Path | None, out: Path) -> Path:
-    """Where stores and tables are made: on the disk that was named, or beside the results."""
-    if disk is not None and not disk.is_dir():
-        raise Trouble(f"{disk} is no directory", code=MISUSED)
-    out.mkdir(parents=True, exist_ok=True)
-    return (disk or out).absolute()
-
-
 def _carry_out(suite: Suite, wanted: Plan, out: Path, *, as_json: bool = False) -> None:
     """Measure what is wanted, show it and write it down; fails if the results may not be used."""
     console = Console(stderr=True) if as_json else wide_console()
@@ -267,13 +209,12 @@ def _chosen(asked: list[str] | None, parts: Collection[str]) -> list[str]:
     return chosen
 
 
-def _tell_written(console: Console, out: Path, name: str, *, has_picture: bool) -> None:
-    written = [f"{name}.json", f"{name}.md"]
-    if has_picture:
-        written.append(f"{name}.png")
-    else:
-        console.print("no picture: it needs numbers and matplotlib (pip install 'tieline[bench]')", markup=False)
-    console.print(f"written to {out}: {', '.join(written)}", highlight=False, markup=False)
+def _disk(disk: Path | None, out: Path) -> Path:
+    """Where stores and tables are made: on the disk that was named, or beside the results."""
+    if disk is not None and not disk.is_dir():
+        raise Trouble(f"{disk} is no directory", code=MISUSED)
+    out.mkdir(parents=True, exist_ok=True)
+    return (disk or out).absolute()
 
 
 @app.command()
@@ -345,7 +286,7 @@ def _choose_peers(only: list[str]) -> tuple[list[Peer], dict[str, str]]:
 
 def _choose_workloads(names: list[str], *, quick: bool) -> list[Workload]:
     if not names:
-        return [one for one in WORKLOADS if one.quick or not quick]
+        return [one for one in WORKLOADS if broker_suite.is_quick(one) or not quick]
     wanted = [name for text in names for name in text.split(",") if name]
     for name in wanted:
         if not any(one.name.startswith(name) for one in WORKLOADS):
@@ -360,7 +301,9 @@ def _list(console: Console) -> None:
     for heading in ("name", "what", "brokers", "--quick"):
         table.add_column(heading)
     for one in WORKLOADS:
-        table.add_row(one.name, one.title, "two" if one.pair_only else "all", "yes" if one.quick else "")
+        table.add_row(
+            one.name, one.title, "two" if one.pair_only else "all", "yes" if broker_suite.is_quick(one) else ""
+        )
     console.print(table)
     console.print(_peers_table())
 

@@ -7,11 +7,10 @@ from typing import Annotated
 
 import typer
 
-from tieline.bench.bar import Steps
 from tieline.bench.measure import raise_open_files
 from tieline.bench.papers import figures, report
 from tieline.bench.papers.run import run
-from tieline.bench.priority.report import line
+from tieline.bench.suite.progress import Steps
 from tieline.cli.bench import orderly_end, wide_console
 from tieline.cli.trouble import Trouble
 from tieline.extras import remedy
@@ -40,7 +39,7 @@ def priority(
     console = wide_console()
     raise_open_files()
     out.mkdir(parents=True, exist_ok=True)
-    with orderly_end(), Steps(console, line) as display:
+    with orderly_end(), Steps(console) as display:
         found = run(quick=quick, watcher=display)
     report.show(found, console)
     pictures = figures.draw(found, out)
@@ -73,7 +72,7 @@ def psp(
     except ImportError as missing:
         raise Trouble(f"{missing.name or missing} is not installed: {remedy('plan')}") from None
     out.mkdir(parents=True, exist_ok=True)
-    with orderly_end(), Steps(console, line) as display:
+    with orderly_end(), Steps(console) as display:
         found = experiment.run(quick=quick, watcher=display)
     psp_report.show(found, console)
     pictures = psp_figures.draw(found, out)

@@ -1,7 +1,7 @@
 """What ``tieline bench match`` runs: content subscriptions, from the index alone to a broker with sockets.
 
 ``workload.py`` makes boxes and events, ``engines.py`` everything that can say which boxes contain an event;
-``search.py`` measures their answers and ``update.py`` their changes.  ``shapes.py`` lays subscriptions out over topics
-and ``broker.py`` drives brokers with them.  ``run.py`` puts the parts in order, ``goals.py`` judges, ``report.py`` and
-``picture.py`` show.
+``index_jobs.py`` measures their answers and their changes.  ``shapes.py`` lays subscriptions out over topics and
+``broker.py`` drives brokers with them.  ``effort.py`` says how much of this is done, ``cases.py`` in which order, and
+``suite.py`` what the numbers mean, are to reach, and look like.
 """

@@ -53,7 +53,7 @@ class Compare:
 
     shape: Shape
     #: Brokers that get the conditions, by the name of their rows.
-    sifting: tuple[tuple[str, Endpoint], ...]
+    with_conditions: tuple[tuple[str, Endpoint], ...]
     seconds: float
     repetitions: int
     beside_s: float
@@ -61,40 +61,42 @@ class Compare:
     @property
     def patience_s(self) -> float:
         """Mostly the loading."""
-        turns = (1 + 2 * len(self.sifting)) * self.repetitions
+        turns = (1 + 2 * len(self.with_conditions)) * self.repetitions
         return 240.0 + 8 * turns * (self.seconds + self.beside_s)
 
     def run(self, at: Endpoint) -> Metrics:
         """Load, compare deliveries, take turns; numbers are named ``row/repetition/metric``."""
         with contextlib.ExitStack() as stack:
-            stages = [stack.enter_context(_stage(PLAIN, at, self.shape.clients))]
-            stages += [stack.enter_context(_stage(name, where, self.shape.clients)) for name, where in self.sifting]
-            with ThreadPoolExecutor(len(stages)) as threads:  # a thread for each mostly waits for its broker
-                for loading in [threads.submit(stage.load, self.shape) for stage in stages]:
+            brokers = [stack.enter_context(connected(PLAIN, at, self.shape.clients))]
+            brokers += [
+                stack.enter_context(connected(name, where, self.shape.clients)) for name, where in self.with_conditions
+            ]
+            with ThreadPoolExecutor(len(brokers)) as threads:  # a thread for each mostly waits for its broker
+                for loading in [threads.submit(broker.load, self.shape) for broker in brokers]:
                     loading.result()
-            for stage in stages:
-                stage.compare(self.shape)
-                stack.enter_context(contextlib.closing(stage.flow))
-                stage.flow.spell(_WARM_UP_S)
-            for stage in stages[1:]:
+            for broker in brokers:
+                broker.compare(self.shape)
+                stack.enter_context(contextlib.closing(broker.flow))
+                broker.flow.spell(_WARM_UP_S)
+            for broker in brokers[1:]:
                 # an index that is small needs neither numpy nor numba
                 is_large = self.shape.conditions_each > SMALL_TO
-                check_numba(stage.at.pid, is_expected=is_large and stage.name == WITH_NUMBA)
+                check_numba(broker.at.pid, is_expected=is_large and broker.name == WITH_NUMBA)
             found: Metrics = {}
             for repetition in range(self.repetitions):
-                self._turn(stages, found, repetition)
+                self._turn(brokers, found, repetition)
             return found
 
-    def _turn(self, stages: Sequence[_Stage], found: Metrics, repetition: int) -> None:
+    def _turn(self, brokers: Sequence[Connected], found: Metrics, repetition: int) -> None:
         """One repetition; who begins alternates, and ratios are taken within it."""
-        turns = list(stages) if repetition % 2 else list(reversed(stages))
-        metrics = {stage.name: stage.spell(self.seconds) for stage in turns}
+        turns = list(brokers) if repetition % 2 else list(reversed(brokers))
+        metrics = {broker.name: broker.spell(self.seconds) for broker in turns}
         for name, topics in _BESIDE.items():
-            for stage in turns:
-                metrics[stage.name][f"beside_{name}_rate"] = _beside(stage.at, topics, self.beside_s)
+            for broker in turns:
+                metrics[broker.name][f"beside_{name}_rate"] = _beside(broker.at, topics, self.beside_s)
         plain = metrics[PLAIN]
-        for stage in stages[1:]:
-            mine = metrics[stage.name]
+        for broker in brokers[1:]:
+            mine = metrics[broker.name]
             for ratio, metric in _RATIOS.items():
                 mine[ratio] = mine[metric] / plain[metric]
         for name, numbers in metrics.items():
@@ -120,15 +122,15 @@ def _beside(at: Endpoint, topics: Topics, seconds: float) -> float:
 
 
 @contextlib.contextmanager
-def _stage(name: str, at: Endpoint, count: int) -> Iterator[_Stage]:
+def connected(name: str, at: Endpoint, count: int) -> Iterator[Connected]:
     """A broker with its clients, connected."""
     receivers = [f"holder{number}" for number in range(count)]
     senders = [f"meter{number}" for number in range(PUBLISHERS)]
     with clients(at, receivers) as subscribers, clients(at, senders) as publishers:
-        yield _Stage(name, at, subscribers, publishers)
+        yield Connected(name, at, subscribers, publishers)
 
 
-class _Stage:
+class Connected:
     """One broker, its subscribers and its publishers."""
 
     def __init__(

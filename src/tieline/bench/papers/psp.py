@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from tieline.bench.machine import describe_commit, describe_machine, versions
 from tieline.bench.papers import psp_claims
 from tieline.bench.papers.psp_record import Measured, Outcome, PlanReproduction
-from tieline.bench.papers.run import Watcher
 from tieline.bench.plan.bounds import PAPER, tallies
 from tieline.bench.plan.measures import warm_up
+from tieline.bench.suite.runner import Watcher
 from tieline.plan.arrays import arrays
 from tieline.plan.generate.testset import SIZES, paper
 from tieline.plan.instance import Instance

@@ -7,23 +7,13 @@ import datetime as dt
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 from tieline.bench.load.job import Failure
 from tieline.bench.machine import describe_commit, describe_machine
 from tieline.bench.papers import claims, feedback, groups, heat
 from tieline.bench.papers.record import Reproduction
 from tieline.bench.peers import BASELINE, SUBJECT, known_peers
-
-
-class Watcher(Protocol):
-    """Whoever wants to know how far the run has come."""
-
-    def planned(self, steps: int) -> None:
-        """So many steps will be made."""
-
-    def step(self, text: str) -> None:
-        """A step begins."""
+from tieline.bench.suite.runner import Watcher
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,15 +7,22 @@ reported is the median of the ratios of neighbours, so that a machine that becom
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
 
 from tieline.bench.load.generator import Generator
 from tieline.bench.load.job import Endpoint, Job, Metrics
 from tieline.bench.load.pace import Pace
 from tieline.bench.load.saturate import Saturate, Topics
+from tieline.bench.peers.brokers import Tieline
+from tieline.bench.peers.instance import Instance
 
 #: What the rows are called.
 LACKING, HAVING = "without classes", "with classes"
+#: The fast path keeps at least so much of its throughput.
+KEPT = 0.9
 #: Rules of the kind an operator writes; the topics of the workloads match the first, the middle and the last of them.
 CLASSES = "".join(
     f'[[class]]\nname = "{name}"\nfilter = "{filter}"\nlevel = {level}\n'
@@ -69,12 +76,32 @@ CASES = (
 )
 
 
-def measure(
-    case: Case, brokers: tuple[Endpoint, Endpoint], generator: Generator, *, seconds: float, repetitions: int
-) -> tuple[list[Metrics], list[Metrics]]:
-    """The repetitions without and with classes, taking turns; who goes first alternates too."""
-    found: tuple[list[Metrics], list[Metrics]] = ([], [])
-    for repetition in range(repetitions):
-        for which in (0, 1) if repetition % 2 else (1, 0):
-            found[which].append(generator.run(case.job(seconds), brokers[which]))
-    return found
+class Pair:
+    """The two brokers, started when first needed, and their load generator."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._generator = Generator()
+        self._brokers: tuple[Endpoint, Endpoint] | None = None
+
+    def __enter__(self) -> Self:
+        self._stack.enter_context(self._generator)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._stack.close()
+
+    def measure(self, case: Case, *, seconds: float, repetitions: int) -> tuple[list[Metrics], list[Metrics]]:
+        """The repetitions without and with classes, taking turns; who goes first alternates too."""
+        if self._brokers is None:
+            self._brokers = self._start(""), self._start(CLASSES)
+        found: tuple[list[Metrics], list[Metrics]] = ([], [])
+        for repetition in range(repetitions):
+            for which in (0, 1) if repetition % 2 else (1, 0):
+                found[which].append(self._generator.run(case.job(seconds), self._brokers[which]))
+        return found
+
+    def _start(self, configuration: str) -> Endpoint:
+        instance = Instance(Tieline(configuration), None)
+        self._stack.callback(instance.stop)
+        return instance.start()

@@ -15,6 +15,7 @@ import contextlib
 import socket
 import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
@@ -48,7 +49,7 @@ filter = "slow/#"
 level = 1
 """
 #: What the strangers' rows are called.
-ALONE, BESIDE = "beside a prompt reader", "beside a slow reader"
+WITH_PROMPT, WITH_SLOW = "beside a prompt reader", "beside a slow reader"
 #: Faster than anything it is sent.
 PROMPT_BYTES_PER_S = 1e9
 #: After the last urgent message so much time is left for its arrival.
@@ -165,6 +166,35 @@ def watch(peer_names: Sequence[str], *, seconds: float, over: threading.Event) -
             scenes[name].begin(instance.start(), urgent_until=end - _TAIL_S, until=end)
         stage.run(clock() + seconds, over.is_set)
         return {name: scene.metrics(seconds) for name, scene in scenes.items()}
+
+
+class Watch:
+    """The same in a thread of its own, so that something else can be measured meanwhile."""
+
+    def __init__(self, peer_names: Sequence[str], seconds: float) -> None:
+        self._peer_names = peer_names
+        self._seconds = seconds
+        self._over = threading.Event()
+        self._threads = ThreadPoolExecutor(1)
+        self._watched: Future[dict[str, Metrics]] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._over.set()
+        self._threads.shutdown()
+
+    def begin(self) -> None:
+        """Begin to watch, unless that has been done."""
+        if self._watched is None:
+            self._watched = self._threads.submit(watch, self._peer_names, seconds=self._seconds, over=self._over)
+
+    def result(self) -> dict[str, Metrics]:
+        """What was seen, by broker; waits for the end."""
+        self.begin()
+        assert self._watched is not None
+        return self._watched.result()
 
 
 def strangers(at: Endpoint, generator: Generator, *, seconds: float, is_slow_there: bool) -> Metrics:

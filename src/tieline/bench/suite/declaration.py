@@ -177,6 +177,10 @@ def _nothing(_record: Record) -> Iterable[str]:
     return ()
 
 
+def _none(_record: Record) -> Mapping[str, float]:
+    return {}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
     """One benchmark."""
@@ -193,6 +197,8 @@ class Suite:
     #: What a reader should know before the tables, and after them.
     words: Callable[[Record], Iterable[str]] = _nothing
     remarks: Callable[[Record], Iterable[str]] = _nothing
+    #: Numbers of the run as a whole, computed from its rows.
+    totals: Callable[[Record], Mapping[str, float]] = _none
     #: Why the results may not be used, in words: the command fails then.
     faults: Callable[[Record], Iterable[str]] = _nothing
     #: What may be raised beside failures of the brokers, and becomes a row's last word.

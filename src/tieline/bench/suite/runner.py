@@ -51,6 +51,7 @@ def run(suite: Suite, plan: Plan, watcher: Watcher) -> Record:
             is_late = time.monotonic() - began > plan.budget_s
             running.measure(case, case.obstacle or (f"{plan.budget_s:,.0f} s were over" if is_late else ""))
     record.seconds = round(time.monotonic() - began, 1)
+    record.totals |= suite.totals(record)
     record.goals = [goal.judge(record) for goal in suite.goals]
     return record
 

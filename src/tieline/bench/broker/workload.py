@@ -1,4 +1,4 @@
-"""A workload: a job for the generator, what it requires of a broker, and which of its numbers are shown."""
+"""A workload: a job for the generator, what it requires of a broker, and how often it is measured."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tieline.bench.peers.peer import Peer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """How much is done: enough for stable numbers within ten minutes, or a first impression within one."""
+    """How much is done: enough for stable numbers, or a first impression."""
 
     repetitions: int
     #: Length of a saturated spell and of a paced one.
@@ -23,6 +23,8 @@ class Effort:
     idle_tls: int
     filters: int
     topics: int
+    #: No workload begins later than this.
+    budget_s: float
 
 
 FULL = Effort(
@@ -35,9 +37,10 @@ FULL = Effort(
     idle_tls=10_000,
     filters=100_000,
     topics=20_000,
+    budget_s=1_200.0,
 )
 QUICK = Effort(
-    repetitions=3,
+    repetitions=1,
     seconds=0.2,
     paced_s=0.6,
     round_trips=5_000,
@@ -46,23 +49,26 @@ QUICK = Effort(
     idle_tls=500,
     filters=100_000,
     topics=20_000,
+    budget_s=300.0,
 )
+
+
+def _spell_s(effort: Effort) -> float:
+    return effort.seconds + 0.7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """One row of the comparison."""
+    """One line of the comparison."""
 
     name: str
     title: str
     group: str
     job: Callable[[Effort], Job]
-    #: The metrics shown in the table, most important first.
-    shown: tuple[str, ...]
+    #: About how long it takes, once on one broker.
+    lasts_s: Callable[[Effort], float] = _spell_s
     #: Only Tieline and the broker it is held against: keeps the full run within its time.
     pair_only: bool = True
-    #: Part of ``--quick``.
-    quick: bool = False
     qos: int = 0
     version: int = 4
     tls: bool = False
@@ -73,11 +79,8 @@ class Workload:
     #: Another such broker for each repetition: how often an allocator asks the kernel for the memory of long messages
     #: is decided early in a process's life, and differs from one process to the next.
     anew: bool = False
-    #: How often in a full run, where the usual number is too few to tell the brokers apart.
+    #: How often in a full run, where the usual number is too few to tell the brokers apart, or more than is needed.
     repetitions: int | None = None
-    #: Measured once because the number hardly varies; or, if it takes long, once in a quick run.
-    once: bool = False
-    once_if_quick: bool = False
 
     def objection(self, peer: Peer, *, has_certificate: bool) -> str | None:
         """Why this peer cannot do it, or nothing."""

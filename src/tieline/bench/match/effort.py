@@ -1,4 +1,4 @@
-"""What is measured, and with how much effort."""
+"""The parts of the matching benchmark, what is measured in each, and with how much effort."""
 
 from __future__ import annotations
 
@@ -57,6 +57,31 @@ class Effort:
     beside_s: float
     repetitions: int
 
+    def searches(self) -> list[tuple[Configuration, list[str]]]:
+        """Configurations, and the engines that are measured in each."""
+        return [
+            (
+                configuration,
+                [
+                    name
+                    for name in present_engines()
+                    if ENGINES[name].takes(configuration)
+                    and (name != Scan.name or configuration.subscriptions <= self.scanned)
+                ],
+            )
+            for configuration in self.configurations
+        ]
+
+    def updates(self) -> list[tuple[Configuration, list[str]]]:
+        """The same for changes: what can be changed at all."""
+        changeable = [name for name in present_engines() if issubclass(ENGINES[name], OurIndex | Rtree)]
+        wanted = [
+            Configuration(subscriptions=number, attributes=attributes, selectivity=HEADLINE.selectivity)
+            for number in self.update_sizes
+            for attributes in self.update_attributes
+        ]
+        return [(each, [name for name in changeable if ENGINES[name].takes(each)]) for each in wanted]
+
 
 FULL: Final = Effort(
     configurations=CONFIGURATIONS,
@@ -84,63 +109,15 @@ QUICK: Final = Effort(
     update_sizes=(SMALL, MANY, LARGE),
     update_attributes=(3,),
     scanned=SMALL,
-    spreads=SPREADS[:1],
+    spreads=SPREADS,
     conditions=MANY,
     clients=100,
     events=16_384,
     without_numba=False,
     spell_s=0.5,
     beside_s=0.2,
-    repetitions=3,
+    repetitions=2,
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What is to be run."""
-
-    parts: Sequence[str] = tuple(PARTS)
-    quick: bool = False
-
-    @property
-    def effort(self) -> Effort:
-        """The amount of work."""
-        return QUICK if self.quick else FULL
-
-    def searches(self) -> list[tuple[Configuration, list[str]]]:
-        """Configurations, and the engines that are measured in each."""
-        return [
-            (
-                configuration,
-                [
-                    name
-                    for name in present_engines()
-                    if ENGINES[name].takes(configuration)
-                    and (name != Scan.name or configuration.subscriptions <= self.effort.scanned)
-                ],
-            )
-            for configuration in self.effort.configurations
-        ]
-
-    def updates(self) -> list[tuple[Configuration, list[str]]]:
-        """The same for changes: what can be changed at all."""
-        changeable = [name for name in present_engines() if issubclass(ENGINES[name], OurIndex | Rtree)]
-        wanted = [
-            Configuration(subscriptions=number, attributes=attributes, selectivity=HEADLINE.selectivity)
-            for number in self.effort.update_sizes
-            for attributes in self.effort.update_attributes
-        ]
-        return [(each, [name for name in changeable if ENGINES[name].takes(each)]) for each in wanted]
-
-    @property
-    def steps(self) -> int:
-        """Number of steps that a watcher will hear of."""
-        each = {
-            "engine": len(self.searches()),
-            "update": len(self.updates()),
-            "end": len(self.effort.spreads),
-        }
-        return sum(each[part] for part in self.parts)
 
 
 def update_name(configuration: Configuration) -> str:

@@ -1,0 +1,168 @@
+"""The workloads as cases: the brokers taking turns at each, the median of several repetitions.
+
+Brokers alternate within a workload (A, B, A, B, …), so that a machine that becomes slower for a while is slower for
+all of them.  A broker keeps running from one workload to the next unless a workload wants a fresh one or it
+failed; a failure ends that row only.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tieline.bench.broker.workload import FULL, QUICK, Effort, Workload
+from tieline.bench.load.generator import Generator
+from tieline.bench.load.job import Endpoint, Failure
+from tieline.bench.machine import disk_of
+from tieline.bench.peers import BASELINE, SUBJECT
+from tieline.bench.peers.instance import Instance
+from tieline.bench.peers.peer import Certificate, Peer, executable, make_certificate
+from tieline.bench.suite.declaration import Case, Plan, Running
+from tieline.bench.suite.record import Row, rows_of
+
+
+def make_plan(
+    peers: Sequence[Peer],
+    workloads: Sequence[Workload],
+    *,
+    quick: bool = False,
+    repeat: int | None = None,
+    disk: Path | None = None,
+    absent: Mapping[str, str] | None = None,
+) -> Plan:
+    """These workloads on these brokers, each so often as it wants unless ``repeat`` says how often.
+
+    What brokers acknowledge they keep on ``disk``, in the workloads that ask for it.
+    """
+    effort = QUICK if quick else FULL
+    place = disk or Path()
+    fleet, generator = Fleet(place), Generator()
+    cases: list[Case] = []
+    for workload in workloads:
+        some = participants(peers, workload, quick=quick)
+        count = repetitions(workload, quick=quick, repeat=repeat)
+        rows = rows_of(workload.name, workload.title, workload.group, [peer.name for peer in some])
+        for peer, row in zip(some, rows, strict=True):
+            objection = workload.objection(peer, has_certificate=executable("openssl") is not None)
+            if objection:
+                row.end("not offered", objection)
+        able = sum(row.status == "measured" for row in rows)
+        cases.append(
+            Case(
+                rows=rows,
+                measure=partial(_take_turns, workload, some, count, effort, fleet, generator),
+                steps=able * count,
+                seconds=able * count * (workload.lasts_s(effort) + (0.5 if workload.anew or workload.fresh else 0.0)),
+                obstacle=_obstacle(workload, place),
+            )
+        )
+    taking_part = {row.peer for case in cases for row in case.rows}
+    return Plan(
+        cases=cases,
+        quick=quick,
+        versions={peer.name: peer.version() or "unknown" for peer in peers if peer.name in taking_part},
+        absent=absent or {},
+        budget_s=effort.budget_s,
+        resources=[fleet, generator],
+        machine={"disk": disk_of(place).file_system},
+    )
+
+
+def participants(peers: Sequence[Peer], workload: Workload, *, quick: bool) -> list[Peer]:
+    """The brokers that do this workload: beyond the pair only where it says so, and not when time is short."""
+    pair = [peer for peer in peers if peer.name in (SUBJECT, BASELINE)]
+    return pair if pair and (workload.pair_only or quick) else list(peers)
+
+
+def repetitions(workload: Workload, *, quick: bool, repeat: int | None = None) -> int:
+    """How often a workload is measured on each broker; in a quick run once."""
+    if repeat is not None:
+        return repeat
+    return QUICK.repetitions if quick else workload.repetitions or FULL.repetitions
+
+
+def _obstacle(workload: Workload, disk: Path) -> str:
+    if workload.durable and disk_of(disk).is_volatile:
+        kind = disk_of(disk).file_system
+        return f"{disk.resolve()} is on {kind}, which keeps nothing: give --disk a disk"
+    return ""
+
+
+def _take_turns(
+    workload: Workload,
+    peers: Sequence[Peer],
+    count: int,
+    effort: Effort,
+    fleet: Fleet,
+    generator: Generator,
+    run: Running,
+    rows: list[Row],
+) -> None:
+    """All repetitions on all brokers that can do it; they alternate."""
+    for repetition in range(count):
+        for peer, row in zip(peers, rows, strict=True):
+            if row.status != "measured":
+                continue
+            run.step(f"{workload.title}: {peer.name} ({repetition + 1})")
+            if workload.anew or (repetition == 0 and workload.fresh):
+                fleet.retire(peer.name)
+            try:
+                endpoint = fleet.endpoint(peer, durable=workload.durable)
+                metrics = generator.run(workload.job(effort), endpoint)
+                row.repetitions.append({**metrics, "startup_s": fleet.startup_s(peer.name)})
+            except Failure as failure:
+                row.end("failed", fleet.obituary(peer.name) or str(failure))
+                fleet.retire(peer.name)
+
+
+class Fleet:
+    """The running brokers, started when first needed, all ended in the end; their certificate is made for one run."""
+
+    def __init__(self, disk: Path) -> None:
+        self._disk = disk
+        self._stack = ExitStack()
+        self._certificate: Certificate | None = None
+        self._running: dict[str, tuple[Instance, Endpoint]] = {}
+        self._durable: set[str] = set()
+
+    def __enter__(self) -> Self:
+        directory = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="tieline-bench-"))
+        self._certificate = make_certificate(Path(directory))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for name in list(self._running):
+            self.retire(name)
+        self._stack.close()
+
+    def endpoint(self, peer: Peer, *, durable: bool = False) -> Endpoint:
+        """Where this broker listens; starts it if need be, with a store if it is to be ``durable``."""
+        if durable != (peer.name in self._durable):
+            self.retire(peer.name)
+        if peer.name not in self._running:
+            (self._durable.add if durable else self._durable.discard)(peer.name)
+            instance = Instance(peer, self._certificate, disk=self._disk if durable else None)
+            try:
+                self._running[peer.name] = (instance, instance.start())
+            except BaseException:
+                instance.stop()
+                raise
+        return self._running[peer.name][1]
+
+    def obituary(self, name: str) -> str | None:
+        """What a broker that died left behind."""
+        return self._running[name][0].obituary() if name in self._running else None
+
+    def startup_s(self, name: str) -> float:
+        """How long this broker took to start."""
+        return self._running[name][0].startup_s
+
+    def retire(self, name: str) -> None:
+        """End this broker, if it runs."""
+        if name in self._running:
+            self._running.pop(name)[0].stop()
