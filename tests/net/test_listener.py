@@ -204,6 +204,6 @@ class _Exhausted:
         self.close = real.close
         self.asked = 0
 
-    def accept(self) -> tuple[socket.socket, tuple[str, int]]:
+    def _accept(self) -> tuple[int, tuple[str, int]]:
         self.asked += 1
         raise OSError(errno.EMFILE, "Too many open files")

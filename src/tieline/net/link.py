@@ -60,7 +60,7 @@ class Link:
     )
 
     def __init__(
-        self, loop: Loop, sock: socket.socket, conn: Connection, layer: Layer | None, on_closed: Callable[[], None]
+        self, loop: Loop, sock: socket.SocketType, conn: Connection, layer: Layer | None, on_closed: Callable[[], None]
     ) -> None:
         self._loop = loop
         self._on_closed = on_closed

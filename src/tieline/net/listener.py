@@ -45,6 +45,7 @@ class ListeningSocket:
         self._asked = urls.parse(conf.url)
         self._context = context_of(conf)
         self._sock = _bind(self._asked)
+        self._family = int(self._sock.family)
         self.fd = self._sock.fileno()
         port: int = self._sock.getsockname()[1]
         self.url = replace(self._asked, port=port)
@@ -64,7 +65,8 @@ class ListeningSocket:
         """Accept as many connections as one turn allows; the others wait in the kernel."""
         for _ in range(ACCEPTS_PER_TURN):
             try:
-                sock, address = self._sock.accept()
+                # accept() calls this, and then looks up names for the family and the type of every socket
+                fd, address = self._sock._accept()  # type: ignore[attr-defined]  # noqa: SLF001
             except BlockingIOError:
                 return
             except OSError as error:
@@ -73,6 +75,7 @@ class ListeningSocket:
                     return
                 continue  # the peer gave up in the meantime
             host = f"[{address[0]}]" if ":" in address[0] else address[0]
+            sock = socket.SocketType(self._family, socket.SOCK_STREAM, 0, fd)
             self._accept(sock, f"{host}:{address[1]}", now)
 
     def _pause(self, error: OSError, now: float) -> None:
@@ -84,7 +87,7 @@ class ListeningSocket:
         self._loop.modify(self, 0)
         broker.timers.at(now + PAUSE_S, lambda _: self._loop.modify(self, 1))
 
-    def _accept(self, sock: socket.socket, peer: str, now: float) -> None:
+    def _accept(self, sock: socket.SocketType, peer: str, now: float) -> None:
         broker = self._loop.broker
         most = bound(broker.settings.limits.connections)
         if self._open >= min(bound(self._conf.connections), most) or len(broker.connections) >= most:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from array import array
 from fcntl import ioctl
-from socket import IPPROTO_TCP, socket
+from socket import IPPROTO_TCP, SocketType
 
 _SIOCOUTQ = 0x5411
 _TCP_INFO = 11
@@ -19,7 +19,7 @@ class SocketBuffer:
 
     __slots__ = ("_fd", "_sock")
 
-    def __init__(self, sock: socket) -> None:
+    def __init__(self, sock: SocketType) -> None:
         self._sock = sock
         self._fd = sock.fileno()
 
