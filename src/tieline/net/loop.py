@@ -12,6 +12,7 @@ import select
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
+from tieline.net.link import Link
 from tieline.net.urgent import BUDGET, Urgent
 from tieline.sched.levels import LEVELS
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from tieline.core.broker import Broker
     from tieline.core.client import Connection
-    from tieline.net.link import Link
 
 #: Connections handled in one turn.
 EVENTS_PER_TURN = 256
@@ -177,11 +177,11 @@ class Loop:
 
     def _serve_again(self, link: Watched, now: float) -> None:
         """While connections are read in small pieces, a higher node gets more of them in its turn."""
-        conn = getattr(link, "conn", None)
-        if conn is None:
+        if not isinstance(link, Link):
             return
+        conn = link.conn
         for _ in range((1 << conn.level) - 1):
-            if not link.has_more or conn.hold is not None or link.fd < 0:  # type: ignore[attr-defined]  # a link
+            if not link.has_more or conn.hold is not None or link.fd < 0:
                 break
             self.serve(link, select.EPOLLIN, now, False)
             self._urgent.look(now)
@@ -191,8 +191,7 @@ class Loop:
         link = self._watched.get(ready[0])
         if link is self._urgent:
             return (-LEVELS, 0)
-        conn = getattr(link, "conn", None)
-        return (0, 0) if conn is None else (-conn.level, conn.serial)
+        return (-link.conn.level, link.conn.serial) if isinstance(link, Link) else (0, 0)
 
     def flush(self, now: float) -> None:
         """Write to every changed connection, once, and hand over to the store what has changed.

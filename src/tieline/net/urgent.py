@@ -11,10 +11,10 @@ from __future__ import annotations
 import select
 from typing import TYPE_CHECKING
 
+from tieline.net.link import Link
 from tieline.sched.levels import URGENT
 
 if TYPE_CHECKING:
-    from tieline.net.link import Link
     from tieline.net.loop import Loop, Watched
 
 #: Bytes read from one connection in one go, without and with urgent connections about.
@@ -55,10 +55,9 @@ class Urgent:
 
     def consider(self, watched: Watched, now: float) -> None:
         """Let a connection in that has become urgent, and out again when it no longer is."""
-        conn = getattr(watched, "conn", None)
-        if conn is None or watched.fd < 0:
+        if not isinstance(watched, Link) or watched.fd < 0:
             return
-        link: Link = watched  # type: ignore[assignment]  # only links have connections
+        link, conn = watched, watched.conn
         is_urgent = conn.level == URGENT or now - conn.urgent_at < PERIOD_S
         if is_urgent == link.is_urgent:
             return
