@@ -153,13 +153,17 @@ class Route:
 
 def grant_for(receiver: Receiver, subscriptions: list[Held]) -> Grant:
     """Fold the subscriptions of one receiver that match one topic."""
-    grant = Grant(
-        receiver,
-        max(held.options.qos for held in subscriptions),
-        identifiers=b"".join(_IDENTIFIER + encode_varint(held.identifier) for held in subscriptions if held.identifier),
-        keep_retain=any(held.options.retain_as_published for held in subscriptions),
-        no_local=any(held.options.no_local for held in subscriptions),
-    )
+    qos = 0
+    identifiers: list[bytes] = []
+    keep_retain = no_local = False
+    for held in subscriptions:
+        options = held.options
+        qos = max(qos, options.qos)
+        keep_retain = keep_retain or options.retain_as_published
+        no_local = no_local or options.no_local
+        if held.identifier:
+            identifiers.append(_IDENTIFIER + encode_varint(held.identifier))
+    grant = Grant(receiver, qos, identifiers=b"".join(identifiers), keep_retain=keep_retain, no_local=no_local)
     if grant.no_local:
         others = [held for held in subscriptions if not held.options.no_local]
         grant.others = grant_for(receiver, others) if others else None

@@ -258,13 +258,15 @@ class Routes:
             for receiver, held in bucket.members.items():
                 if may_read is None or may_read(receiver):
                     matched.setdefault(receiver, []).append(held)
-            parts = (group.readers(may_read) for group in bucket.groups.values())
-            groups.extend(group for group in parts if group.members)
+            for group in bucket.groups.values():
+                readers = group.readers(may_read)
+                if readers.members:
+                    groups.append(readers)
         conditions: RouteConditions | None = None
         if event is not None:
             tables = tuple(each.table(event) if most is None else each.look(event, most) for each in conditionals)
             conditions = RouteConditions(event, tables, matched, is_birth=is_birth, may_read=may_read)
-        grants = tuple(folded(receiver, held) for receiver, held in matched.items())
+        grants = tuple([folded(receiver, held) for receiver, held in matched.items()])
         return Route(grants, tuple(groups), level, conditions)
 
     def subscribe(self, receiver: Receiver, share: str | None, filter_: str, held: Held) -> bool:
