@@ -39,6 +39,9 @@ WORKSHOP: Final = ROOT / "build" / "native"
 LIBRARIES: Final = WORKSHOP / "lib"
 #: Compiled code needs nothing of this when it runs.
 TOOLS: Final = ("mypy[mypyc]>=1.14",)
+#: Nobody outside replaces or calls a function of the library by its name, so calls inside it need no detour through a
+#: table, and the compiler may look into them.
+CLOSED: Final = ("-fvisibility=hidden", "-fno-semantic-interposition", "-fno-plt")
 
 #: What is compiled: all that a packet touches between two system calls.
 COMPILED: Final = (
@@ -145,7 +148,7 @@ def _make(extensions: Iterable[Extension]) -> list[Path]:
                 [source],
                 output_dir=str(WORKSHOP / "o"),
                 include_dirs=[*extension.include_dirs, include],
-                extra_postargs=extension.extra_compile_args,
+                extra_postargs=[*extension.extra_compile_args, *CLOSED],
             )
         return str(target)
 
