@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+import sys
+import sysconfig
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -24,6 +26,8 @@ def describe_machine() -> dict[str, str | int | float]:
         "memory_gb": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9, 1),
         "kernel": platform.release(),
         "python": platform.python_version(),
+        "interpreter": os.path.realpath(sys.executable),
+        "interpreter_options": _optimizations(),
         "load_before": round(os.getloadavg()[0], 2),
     }
 
@@ -49,6 +53,12 @@ def _git(directory: Path, *arguments: str) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _optimizations() -> str:
+    """How the interpreter was configured to be fast; empty where it was not, or where a distribution does not say."""
+    options = str(sysconfig.get_config_var("CONFIG_ARGS") or "")
+    return " ".join(name for name in ("--enable-optimizations", "--with-lto") if name in options)
 
 
 def _field(path: str, name: str) -> str:
