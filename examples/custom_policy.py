@@ -17,9 +17,8 @@ from typing import TypeVar
 import tieline
 from tieline.conf.schema import Priority
 from tieline.sched.policies import POLICIES, make
-from tieline.sched.policy import Ranked, Window
-from tieline.sched.ranking import Key
-from tieline.sched.waiting import Flow, Waiting
+from tieline.sched.policy import Ranked, WindowState
+from tieline.sched.waiting import Flow, Key, Waiting
 
 E = TypeVar("E")
 
@@ -39,7 +38,7 @@ def order_of(name: str) -> str:
     for number, (message, size) in enumerate([("firmware", 90_000), ("picture", 8_000), ("reading", 60)]):
         policy.push(Waiting(message, order=number, level=1, since=0.0, size=size, flow=message), 0.0)
     left = []
-    while (waiting := policy.pop(0.0, Window.OPEN)) is not None:
+    while (waiting := policy.pop(0.0, WindowState.OPEN)) is not None:
         left.append(waiting.entry)
     return " ".join(left)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.packets import (
     Auth,
     Connack,

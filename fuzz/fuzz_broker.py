@@ -19,7 +19,7 @@ from fuzz import hunt
 from fuzz.corpus import SAID_BY_CLIENTS, SAID_BY_SERVERS, connects, encoded
 from tieline.core.broker import Broker
 from tieline.core.client import Connection
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.frames import find_frame
 from tieline.wire.packets import Connect, Packet, PacketType, Publish, Subscribe, Subscription
 

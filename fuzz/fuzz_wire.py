@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from fuzz import hunt
 from fuzz.corpus import SAID_BY_CLIENTS, SAID_BY_SERVERS, connects, encoded
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.errors import ProtocolError
 from tieline.wire.frames import Framer
 from tieline.wire.packets import Connect, Packet, Publish

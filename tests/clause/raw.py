@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tieline.wire.frames import encode_varint
+from tieline.wire.fields import encode_varint
 
 CONNECT, PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP = 0x10, 0x30, 0x40, 0x50, 0x62, 0x70
 SUBSCRIBE, UNSUBSCRIBE, PINGREQ, DISCONNECT, AUTH = 0x82, 0xA2, 0xC0, 0xE0, 0xF0

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.clause.marker import clause
 from tests.kits.world import Client, World
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.packets import Packet, Publish, Pubrec, Pubrel, Subscribe, Subscription, Unsubscribe
 from tieline.wire.topics import matches
 

@@ -9,7 +9,7 @@ from tests.clause.conftest import NewWorld
 from tests.clause.marker import clause
 from tests.kits.world import Client, World, payloads, topics
 from tieline.core.ports import Allowed, Login, Refused, Verdict
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.packets import Puback, Publish
 from tieline.wire.reason import Reason
 

@@ -15,7 +15,7 @@ from tests.clause import raw
 from tests.clause.marker import clause
 from tests.kits.patience import PATIENCE_S
 from tieline.pytest_plugin import BrokerThread
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.frames import Framer
 from tieline.wire.packets import (
     Connack,

@@ -13,7 +13,7 @@ from tests.kits.world import GENESIS, configured
 from tieline.core.broker import Broker
 from tieline.core.client import Connection
 from tieline.core.ports import Allowed, Login, Refused, Verdict
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.frames import find_frame
 from tieline.wire.packet_type import PacketType
 from tieline.wire.packets import (

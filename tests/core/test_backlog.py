@@ -15,7 +15,7 @@ from tieline.core.client import Session
 from tieline.core.message import Burst, Message, Origin
 from tieline.core.receiver import Grant
 from tieline.sched.congestion import Path
-from tieline.sched.policy import Window
+from tieline.sched.policy import WindowState
 from tieline.wire.packets import Puback, Publish, Subscribe, Subscription
 from tieline.wire.reason import Reason
 
@@ -252,14 +252,14 @@ def test_one_place_in_eight_is_kept_for_urgent_messages(window: int, kept: int) 
     order, session = world.broker.order, session_of(client)
     assert order.reserve_of(session, client.connection) == kept
     client.connection.quota = kept
-    assert order.window_of(session, client.connection) is (Window.URGENT_ONLY if kept else Window.CLOSED)
+    assert order.window_of(session, client.connection) is (WindowState.URGENT_ONLY if kept else WindowState.CLOSED)
     client.connection.quota = kept + 1 if kept < window else window
-    assert order.window_of(session, client.connection) is Window.OPEN
+    assert order.window_of(session, client.connection) is WindowState.OPEN
     client.connection.quota = 0
-    assert order.window_of(session, client.connection) is Window.CLOSED
+    assert order.window_of(session, client.connection) is WindowState.CLOSED
     client.connection.quota = client.connection.window
     session.inflight = dict.fromkeys(range(1, 65_536))
-    assert order.window_of(session, client.connection) is Window.CLOSED
+    assert order.window_of(session, client.connection) is WindowState.CLOSED
     session.inflight.clear()
 
 

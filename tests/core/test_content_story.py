@@ -19,7 +19,7 @@ from tests.kits.invariants import check
 from tests.kits.world import GENESIS, NO_LIMIT, configured
 from tieline.core.broker import Broker
 from tieline.core.client import Connection
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.frames import Framer
 from tieline.wire.packets import Connect, Puback, Publish, Subscribe, Subscription, Unsubscribe
 

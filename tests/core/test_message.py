@@ -5,11 +5,12 @@ from hypothesis import strategies as st
 
 from tests.match.topics import names
 from tieline.core.message import OVERHEAD, THE_BROKER, Burst, Message, Origin, publish_bytes
-from tieline.wire.codec import decode, encode
+from tieline.wire.decode import decode
+from tieline.wire.encode import encode
+from tieline.wire.fields import decode_varint
 from tieline.wire.frames import find_frame
 from tieline.wire.packets import Packet, Publish
 from tieline.wire.properties import Properties, encode_properties
-from tieline.wire.varint import decode_varint
 
 
 def parse(data: bytes, version: int) -> Packet:

@@ -13,7 +13,7 @@ from tieline.core.client import Hold
 from tieline.core.ports import Allowed, Login, Pending, Refused, Verdict
 from tieline.core.timers import Timers
 from tieline.core.work import LEAST_SHARE, WORK_PER_TURN, Work
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.packets import (
     Packet,
     Pingreq,

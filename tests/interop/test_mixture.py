@@ -18,7 +18,7 @@ from tests.kits.dial import Dial
 from tests.kits.patience import until
 from tests.kits.websocket import WebSocketDial
 from tieline.pytest_plugin import BrokerThread
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.packets import Connack, Connect, Packet, Puback, Publish, Suback, Subscribe, Subscription
 
 _SCHEMES = ("tcp", "tls", "ws", "wss")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.kits.examples import examples
 from tieline.sched.levels import DEFAULTS, LEVELS, URGENT, Patience, Rules
-from tieline.sched.policy import Policy, Window
+from tieline.sched.policy import Policy, WindowState
 from tieline.sched.waiting import Waiting
 
 Make = Callable[[Rules], Policy[int]]
@@ -50,7 +50,7 @@ class Arrive(NamedTuple):
 class Leave(NamedTuple):
     """A message is asked for; ``back`` of its messages could not be sent."""
 
-    window: Window
+    window: WindowState
     back: int
 
 
@@ -86,7 +86,7 @@ _ARRIVALS: Final = st.lists(
 _OTHERS: Final = st.one_of(
     st.builds(Pass, seconds=st.sampled_from((0.1, 1.0, 7.0))),
     st.builds(Evict),
-    st.builds(Leave, window=st.sampled_from(Window), back=st.sampled_from((0, 0, 0, 1, 3))),
+    st.builds(Leave, window=st.sampled_from(WindowState), back=st.sampled_from((0, 0, 0, 1, 3))),
 )
 #: More comes than goes, so that a queue builds up.
 _ROUNDS: Final = st.lists(st.tuples(_ARRIVALS, _OTHERS), min_size=25, max_size=60)
@@ -153,7 +153,7 @@ class _Script:
     def drain(self) -> None:
         """Everything that is left comes out once."""
         while self.waiting:
-            self.leave(Window.OPEN, 0)
+            self.leave(WindowState.OPEN, 0)
             self.agree()
         assert self.policy.pop(self.now) is None
         assert self.policy.evict() is None
@@ -183,7 +183,7 @@ class _Script:
         self.policy.push(waiting, self.now)
         self.twin.push(entry(("flow", str(step.flow))), self.now)
 
-    def leave(self, window: Window, back: int) -> None:
+    def leave(self, window: WindowState, back: int) -> None:
         allowed = self.allowed(window)
         popped, other = self.policy.pop(self.now, window), self.twin.pop(self.now, window)
         if popped is None or other is None:
@@ -228,13 +228,13 @@ class _Script:
         """Where a flow is served: at the level of its head, or of what may take the head along."""
         return max(waiting.level for waiting in flow[: self.rules.inheritance + 1])
 
-    def allowed(self, window: Window) -> list[Waiting[int]]:
+    def allowed(self, window: WindowState) -> list[Waiting[int]]:
         return [
             flow[0]
             for flow in self.flows().values()
             if not flow[0].is_assured
-            or window is Window.OPEN
-            or (window is Window.URGENT_ONLY and self.level(flow) == URGENT)
+            or window is WindowState.OPEN
+            or (window is WindowState.URGENT_ONLY and self.level(flow) == URGENT)
         ]
 
     def victim(self) -> Waiting[int] | None:
@@ -316,7 +316,7 @@ class Link:
         self.policy.push(waiting, self.now)
         return waiting
 
-    def send(self, window: Window = Window.OPEN) -> Waiting[int]:
+    def send(self, window: WindowState = WindowState.OPEN) -> Waiting[int]:
         """The next message goes; there must be one.  Of several in one entry those that may, as a queue does it."""
         waiting = self.policy.pop(self.now, window)
         assert waiting is not None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from tests.kits.patience import PATIENCE_S
 from tieline.conf.urls import parse
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.frames import Framer
 from tieline.wire.packets import Connack, Connect, Packet, Suback, Subscribe, Subscription
 from tieline.wire.reason import Reason

@@ -23,7 +23,7 @@ import msgspec
 from tests.kits.invariants import check
 from tieline.conf.schema import Limits, Mqtt, Settings
 from tieline.core.broker import Broker
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.frames import Framer
 from tieline.wire.packets import (
     Connack,

@@ -15,9 +15,9 @@ from tieline import Listener, Settings
 from tieline.conf.schema import Claim, Mqtt
 from tieline.net.listener import ListenError
 from tieline.pytest_plugin import BrokerThread
-from tieline.wire.codec import decode, encode
-from tieline.wire.frames import measure
-from tieline.wire.header import level_of, stamp
+from tieline.wire.decode import decode
+from tieline.wire.encode import encode
+from tieline.wire.frames import level_of, measure, stamp
 from tieline.wire.packets import (
     Connack,
     Connect,

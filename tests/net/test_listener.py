@@ -20,7 +20,7 @@ from tieline.net import listener as listeners
 from tieline.net.link import Link
 from tieline.net.listener import ListenError
 from tieline.pytest_plugin import BrokerThread
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.packets import Connack, Connect, Disconnect, Pingreq, Pingresp, Publish
 
 _FREE = "tcp://127.0.0.1:0"

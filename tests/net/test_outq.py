@@ -19,7 +19,7 @@ from tieline.net.outq import SocketBuffer
 from tieline.pytest_plugin import BrokerThread
 from tieline.sched.congestion import MOST_S
 from tieline.sched.outflow import FAST, LEAST, Outflow
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.packets import Publish
 
 #: Bytes of one message.

@@ -24,7 +24,7 @@ from tieline.core.client import Connection
 from tieline.net import server as servers
 from tieline.net.link import Link
 from tieline.pytest_plugin import BrokerThread
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.packets import Connack, Connect, Disconnect, Pingreq, Pingresp, Puback, Publish, Will
 from tieline.wire.reason import Reason
 

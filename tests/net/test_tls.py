@@ -21,7 +21,7 @@ from tieline.net.layer import LayerError
 from tieline.net.listener import ListenError
 from tieline.net.tls import Tls
 from tieline.pytest_plugin import BrokerThread
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.packets import Connack, Connect, Disconnect, Pingreq, Pingresp, Puback, Publish, Will
 from tieline.wire.reason import Reason
 

@@ -18,7 +18,7 @@ from tieline.net import urgent
 from tieline.net.link import Link
 from tieline.net.loop import Loop, Watched
 from tieline.net.urgent import BUDGET, SMALL_BUDGET
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.frames import Framer
 from tieline.wire.packets import Connect, Disconnect, Packet, Publish, Subscribe, Subscription
 

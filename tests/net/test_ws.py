@@ -22,7 +22,7 @@ from tieline.core.broker import Broker as Core
 from tieline.net.link import Link
 from tieline.net.ws import FRAMES, WORK_PER_FRAME, WebSocket
 from tieline.pytest_plugin import BrokerThread
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.packets import (
     Connack,
     Connect,

@@ -17,7 +17,7 @@ from tests.kits.dial import Dial, read_to_end
 from tests.kits.patience import PATIENCE_S, until
 from tests.kits.websocket import WebSocketDial
 from tests.net.auth.users import write_users
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.packets import Connack, Connect, Packet
 
 CONFIG: Final = """\

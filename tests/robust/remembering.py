@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Final
 
 from tests.kits.patience import PATIENCE_S
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.frames import Framer
 from tieline.wire.packets import (
     Connack,

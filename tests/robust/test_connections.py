@@ -13,7 +13,7 @@ from tests.kits.dial import dial, hang_up, open_socket, read_to_end
 from tests.kits.patience import until
 from tests.robust.arena import Arena
 from tests.robust.served import serving
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.packets import Connect, Disconnect, Pingreq, Pingresp, Publish
 from tieline.wire.reason import Reason
 

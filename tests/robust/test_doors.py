@@ -21,7 +21,7 @@ import pytest
 from tests.kits.dial import Dial
 from tests.kits.patience import until
 from tests.robust.house import PAYLOAD, PROPERTY, TOPIC, Guest, House, everything_until, opened
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.packets import (
     Packet,
     Pingreq,

@@ -13,7 +13,7 @@ from tests.robust.arena import Pair, hammering
 from tieline.conf.schema import Auth, Listener, Settings
 from tieline.core.ports import Login
 from tieline.pytest_plugin import BrokerThread
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.packets import Connack, Connect
 from tieline.wire.reason import Reason
 

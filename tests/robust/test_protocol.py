@@ -10,7 +10,7 @@ from tests.kits.dial import Dial
 from tests.kits.patience import until
 from tests.robust.arena import Arena
 from tests.robust.served import serving
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.packets import Connect, Disconnect, Puback, Pubcomp, Publish, Pubrec, Pubrel, Subscribe, Subscription
 from tieline.wire.reason import Reason
 

@@ -11,7 +11,7 @@ from fuzz.fuzz_broker import seeds
 from fuzz.mutate import mutate
 from tests.kits.patience import until
 from tests.robust.arena import Arena, beside, hammering
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.packets import Connect, Disconnect, Pingreq, Pingresp, Puback, Publish
 from tieline.wire.reason import Reason
 

@@ -13,7 +13,7 @@ from tests.kits.dial import Dial, open_socket
 from tests.kits.patience import until
 from tests.robust.arena import beside, hammering
 from tests.robust.served import serving
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.packets import Pingreq, Pingresp, Publish
 
 _MEGABYTE = 1_000_000

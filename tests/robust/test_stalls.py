@@ -10,7 +10,7 @@ import pytest
 
 from tests.kits.patience import until
 from tests.robust.arena import Arena
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.packets import Disconnect, Pingreq, Pingresp, Publish, Suback, Subscribe, Subscription
 from tieline.wire.reason import Reason
 

@@ -15,7 +15,7 @@ from tests.kits.lines import counting
 from tieline.sched.levels import DEFAULTS, Full, Rules
 from tieline.sched.policies import make, names
 from tieline.sched.policy import Policy
-from tieline.sched.ranking import SLACK, Ranking
+from tieline.sched.waiting import SLACK, Ranking
 
 FEW: Final = 400
 MANY: Final = 20_000

@@ -11,7 +11,7 @@ from tests.kits.check_policy import Link, rules
 from tests.kits.examples import examples
 from tieline.sched.feedback import Feedback
 from tieline.sched.levels import DEFAULTS, LEVELS, URGENT, Patience, Rules
-from tieline.sched.policy import Window
+from tieline.sched.policy import WindowState
 from tieline.sched.waiting import Waiting
 
 #: Long enough that no slot is ever due.
@@ -43,7 +43,7 @@ class Flood(Link):
         self.push(level, size=1_000, flow="flood", heat=9)
         self.push(level, size=1_000, flow="flood", heat=9)
 
-    def send(self, window: Window = Window.OPEN) -> Waiting[int]:
+    def send(self, window: WindowState = WindowState.OPEN) -> Waiting[int]:
         sent = super().send(window)
         if sent.flow == "flood":
             self.push(self.level, size=1_000, flow="flood", heat=9)
@@ -243,7 +243,7 @@ def test_a_level_that_the_window_stops_earns_nothing() -> None:
     for _ in range(50):
         flood.push(1, size=1_000, flow="bulk", is_assured=True)
     for _ in range(200):
-        assert flood.send(Window.CLOSED).level == URGENT
+        assert flood.send(WindowState.CLOSED).level == URGENT
     assert [flood.send().level for _ in range(9)] == [URGENT] * 9
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.kits.check_policy import Link, check_policy
 from tieline.sched.levels import Rules
 from tieline.sched.policies import make, names
-from tieline.sched.policy import Policy, Window
+from tieline.sched.policy import Policy, WindowState
 
 
 def test_every_policy_is_known_by_its_name() -> None:
@@ -74,7 +74,7 @@ def test_a_flow_sinks_again_when_what_lifted_it_is_dropped() -> None:
     link.push(1, flow="other", is_assured=True)
     evicted = link.policy.evict()
     assert evicted is not None and evicted.entry == 2
-    assert link.policy.pop(link.now, Window.URGENT_ONLY) is None
+    assert link.policy.pop(link.now, WindowState.URGENT_ONLY) is None
     assert link.send_all() == [3, 1]
 
 
@@ -87,10 +87,10 @@ def test_the_window_stops_only_what_it_must(name: str) -> None:
     link.push(1, is_assured=True)
     link.push(3, is_assured=True)
     link.push(0)
-    assert link.send(Window.CLOSED).entry == 3
-    assert link.policy.pop(link.now, Window.CLOSED) is None
-    assert link.send(Window.URGENT_ONLY).entry == 2
-    assert link.policy.pop(link.now, Window.URGENT_ONLY) is None
+    assert link.send(WindowState.CLOSED).entry == 3
+    assert link.policy.pop(link.now, WindowState.CLOSED) is None
+    assert link.send(WindowState.URGENT_ONLY).entry == 2
+    assert link.policy.pop(link.now, WindowState.URGENT_ONLY) is None
     assert link.send().entry == 1
 
 
@@ -100,7 +100,7 @@ def test_a_message_that_stands_behind_one_dropped_does_not_slip_through_a_closed
     link.push(1, flow="mixed")
     link.push(1, flow="mixed", is_assured=True)
     assert link.policy.evict() is not None
-    assert link.policy.pop(link.now, Window.CLOSED) is None
+    assert link.policy.pop(link.now, WindowState.CLOSED) is None
     assert link.send().entry == 2
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from tests.wire.assemble import packet
+from tests.wire.notation import packet
 from tieline.wire.packets import (
     Auth,
     Connack,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.clause.marker import clause
-from tests.wire.assemble import body
+from tests.wire.notation import body
 from tieline.wire.connect import decode_connect
 from tieline.wire.errors import Malformed, ProtocolError, Violation
 from tieline.wire.reason import Reason

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.clause.marker import clause
-from tests.wire.assemble import body
 from tests.wire.examples import EXAMPLES, Example
-from tieline.wire.codec import decode
+from tests.wire.notation import body
+from tieline.wire.decode import decode
 from tieline.wire.errors import Malformed, ProtocolError, Violation
 from tieline.wire.frames import find_frame
 from tieline.wire.packet_type import PacketType

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.clause.marker import clause
-from tests.wire.assemble import packet
 from tests.wire.examples import EXAMPLES, Example
+from tests.wire.notation import packet
 from tests.wire.strategies import packets
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.frames import Framer
 from tieline.wire.packets import (
     Auth,

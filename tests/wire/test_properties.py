@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.clause.marker import clause
-from tests.wire.assemble import body
+from tests.wire.notation import body
 from tests.wire.strategies import CARRIED, VALUES, properties
 from tieline.wire.errors import Malformed, ProtocolError, Violation
 from tieline.wire.packet_type import WILL, PacketType

@@ -24,8 +24,7 @@ from tieline.core.timers import Timer
 from tieline.sched.congestion import UNKNOWN
 from tieline.sched.levels import Patience
 from tieline.sched.queue import Queue
-from tieline.wire.frames import Unparsed
-from tieline.wire.header import stamp
+from tieline.wire.frames import Unparsed, stamp
 from tieline.wire.packets import Will
 
 #: Session Expiry Interval that means "never" (3.1.2.11.2).

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tieline.wire.frames import encode_varint
-from tieline.wire.publish_head import publish_head
+from tieline.wire.fields import encode_varint
+from tieline.wire.frames import publish_head
 
 #: Added to payload, topic and properties when a queue counts bytes: what the record itself takes, about.
 OVERHEAD = 160

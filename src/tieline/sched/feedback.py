@@ -32,9 +32,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from tieline.sched.levels import LEVELS, URGENT, Patience, Rules
-from tieline.sched.policy import EVERY, GROUPS, Policy, Window, first
-from tieline.sched.ranking import Key
-from tieline.sched.waiting import Flow, Waiting
+from tieline.sched.policy import EVERY, GROUPS, Policy, WindowState, first
+from tieline.sched.waiting import Flow, Key, Waiting
 
 E = TypeVar("E")
 
@@ -112,7 +111,7 @@ class Feedback(Policy[E]):
 
     # -- choosing
 
-    def _choose(self, now: float, window: Window) -> Flow[E] | None:
+    def _choose(self, now: float, window: WindowState) -> Flow[E] | None:
         self._settle()
         if now - self._period_began >= self.rules.patience.period_s:
             self._period_began = now
@@ -129,7 +128,7 @@ class Feedback(Policy[E]):
         is_slot = late is not None and late is not flow
         return self._serve(flow if late is None else late, [level for level, _ in below], is_slot=is_slot)
 
-    def _tops(self, window: Window) -> list[tuple[int, Flow[E]]]:
+    def _tops(self, window: WindowState) -> list[tuple[int, Flow[E]]]:
         """The levels at which something may be served, highest first, with what goes first there."""
         tops: list[tuple[int, Flow[E]]] = []
         rankings = self._by_key
@@ -142,7 +141,7 @@ class Feedback(Policy[E]):
                 tops.append((level, flow))
         return tops
 
-    def _overtaker(self, below: list[tuple[int, Flow[E]]], now: float, window: Window) -> Flow[E] | None:
+    def _overtaker(self, below: list[tuple[int, Flow[E]]], now: float, window: WindowState) -> Flow[E] | None:
         """Who may go before the highest level: whoever is owed, late, or able to pay; among equals the lowest."""
         paid: Flow[E] | None = None
         for level, flow in reversed(below):
@@ -156,7 +155,7 @@ class Feedback(Policy[E]):
             return min(late, key=lambda flow: flow.head.since + self._patience[flow.level])
         return paid
 
-    def _late(self, level: int, now: float, window: Window) -> Flow[E] | None:
+    def _late(self, level: int, now: float, window: WindowState) -> Flow[E] | None:
         """The flow that waits longest at a level, if a slot is due to it."""
         if self._slots[level] >= self.rules.patience.frequency:
             return None

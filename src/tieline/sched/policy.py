@@ -3,7 +3,7 @@
 Theory of operation
 -------------------
 A policy is engaged only while its subscriber is congested; before and after, the queue is first in, first out.
-Entries are collected in flows (:mod:`tieline.sched.waiting`).  Flows stand in rankings (:mod:`tieline.sched.ranking`)
+Entries are collected in flows (:mod:`tieline.sched.waiting`).  Flows stand in rankings (:mod:`tieline.sched.waiting`)
 by a key that is the whole of most policies, and once more by age.  There is a pair of rankings for each group of flows
 that the in-flight window treats alike: by the level at which they are served, QoS 0 apart from QoS 1 and 2.  Whatever
 the window stops, the first of the others is thus found without looking past those that are stopped.
@@ -28,14 +28,13 @@ from enum import IntEnum
 from typing import ClassVar, Final, Generic, TypeVar
 
 from tieline.sched.levels import LEVELS, URGENT, Patience, Rules
-from tieline.sched.ranking import Key, Ranking
 from tieline.sched.victims import Victims
-from tieline.sched.waiting import Flow, Waiting
+from tieline.sched.waiting import Flow, Key, Ranking, Waiting
 
 E = TypeVar("E")
 
 
-class Window(IntEnum):
+class WindowState(IntEnum):
     """What the in-flight window still takes."""
 
     CLOSED = 0  # no QoS 1 or 2 message
@@ -91,7 +90,7 @@ class Policy(ABC, Generic[E]):
         """Where a flow stands among those of its group; the arrival of its head, at the end, makes it unique."""
 
     @abstractmethod
-    def _choose(self, now: float, window: Window) -> Flow[E] | None:
+    def _choose(self, now: float, window: WindowState) -> Flow[E] | None:
         """The flow whose head goes next; it does go."""
 
     def _unsent(self, waiting: Waiting[E]) -> None:
@@ -127,7 +126,7 @@ class Policy(ABC, Generic[E]):
         """The subscriber has asked for something else for its low classes."""
         self.rules = replace(self.rules, patience=patience)
 
-    def pop(self, now: float, window: Window = Window.OPEN) -> Waiting[E] | None:
+    def pop(self, now: float, window: WindowState = WindowState.OPEN) -> Waiting[E] | None:
         """The entry that goes next; None when nothing may go.
 
         At most :attr:`most` of its messages go now; the rest is put back.
@@ -201,7 +200,7 @@ class Policy(ABC, Generic[E]):
 
     def oldest(self, level: int) -> Waiting[E] | None:
         """The longest waiting entry of the flows that are served at this level, for measuring how long it waits."""
-        flow = first(self._by_age, GROUPS[Window.OPEN][level])
+        flow = first(self._by_age, GROUPS[WindowState.OPEN][level])
         return None if flow is None else flow.head
 
     # -- keeping flows, places and counts in step
@@ -254,7 +253,7 @@ class Policy(ABC, Generic[E]):
 class Ranked(Policy[E]):
     """A policy that is one key: the flow with the smallest goes first."""
 
-    def _choose(self, now: float, window: Window) -> Flow[E] | None:
+    def _choose(self, now: float, window: WindowState) -> Flow[E] | None:
         return first(self._by_key, _ALL[window])
 
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import Generic, TypeVar
 
 from tieline.sched.levels import LEVELS, Rules
-from tieline.sched.ranking import Key, Ranking
-from tieline.sched.waiting import Waiting
+from tieline.sched.waiting import Key, Ranking, Waiting
 
 E = TypeVar("E")
 

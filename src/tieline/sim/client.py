@@ -15,7 +15,7 @@ from typing import cast
 from tieline.core.timers import Timer
 from tieline.sim.clock import Clock
 from tieline.sim.endpoint import Endpoint
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.frames import Framer
 from tieline.wire.packets import (
     Connack,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from tieline.wire.errors import Malformed, Violation
+from tieline.wire.fields import decode_binary, decode_utf8
 from tieline.wire.packet_type import PacketType
 from tieline.wire.packets import Connect, Will
 from tieline.wire.properties import WILL, Properties, decode_properties
 from tieline.wire.reason import Reason
-from tieline.wire.text import decode_binary, decode_utf8
 from tieline.wire.topics import check_name
 
 VERSIONS: Final = (4, 5)

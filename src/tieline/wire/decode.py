@@ -12,6 +12,7 @@ from typing import Final
 
 from tieline.wire.connect import decode_connect
 from tieline.wire.errors import Malformed, Violation
+from tieline.wire.fields import decode_utf8
 from tieline.wire.packet_type import PacketType
 from tieline.wire.packets import (
     Auth,
@@ -34,7 +35,6 @@ from tieline.wire.packets import (
 )
 from tieline.wire.properties import Properties, decode_properties, forwardable
 from tieline.wire.reason import ALLOWED, RETURN_CODES, Reason
-from tieline.wire.text import decode_utf8
 from tieline.wire.topics import SHARE
 
 

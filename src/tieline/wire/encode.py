@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from tieline.wire.fields import encode_binary, encode_utf8, encode_varint
 from tieline.wire.packet_type import PacketType
 from tieline.wire.packets import (
     Auth,
@@ -28,8 +29,6 @@ from tieline.wire.packets import (
 )
 from tieline.wire.properties import Properties, encode_properties
 from tieline.wire.reason import Reason, connack_return_code
-from tieline.wire.text import encode_binary, encode_utf8
-from tieline.wire.varint import encode_varint
 
 
 def _properties(properties: Properties, version: int) -> bytes:

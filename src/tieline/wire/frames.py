@@ -1,17 +1,26 @@
-"""A stream cut into packets: where one ends, and an incremental decoder that never blocks."""
+"""A stream cut into packets: where one ends, an incremental decoder that never blocks, and the head of a PUBLISH.
+
+A broker that passes bytes on needs to know where the topic stands and where the packet ends, and nothing else.  What is
+unusual about a packet is not judged here: it is decoded (:mod:`tieline.wire.decode`), which finds words for it.
+
+A listener may be configured with the extra header byte of the priority-QoS paper, so that every packet, in both
+directions, carries one byte more: it follows the Remaining Length, is not counted by it, and holds the level in its two
+highest bits; the other six are reserved and ignored.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
-from tieline.wire.codec import decode
+from tieline.wire.decode import decode
 from tieline.wire.errors import Malformed, ProtocolError, TooLarge, Violation
 from tieline.wire.packet_type import PacketType
 from tieline.wire.packets import Connect, Packet
-from tieline.wire.varint import decode_varint, encode_varint
 
-__all__ = ["Framer", "Unparsed", "decode_varint", "encode_varint", "find_frame", "measure"]
-
+#: The shortest PUBLISH that is looked at: two bytes of header, two of length, a topic of one byte.
+LEAST_PUBLISH = 5
+#: No packet is larger than this; the limit that matters was applied when the packet was made.
+_NO_LIMIT = 1 << 60
 #: Pieces of this length are kept as they are; shorter ones are gathered.
 WHOLE_PIECE: Final = 4_096
 
@@ -136,3 +145,53 @@ class Unparsed:
     def clear(self) -> None:
         self._pieces.clear()
         self._size = 0
+
+
+def publish_head(data: bytes, pos: int, size: int) -> tuple[int, int, int] | None:
+    """Where the topic of the PUBLISH at ``pos`` begins and ends, and where the packet ends.
+
+    The packet may end beyond ``size``, the length of the data.  None if its length has a fourth byte or an unusual
+    form, if its header is not complete, or if the topic does not fit into it.
+    """
+    body = pos + 2
+    if body + 2 >= size:
+        return None
+    length = data[pos + 1]
+    if length > 127:
+        more = data[body]
+        body += 1
+        length = (length & 127) | (more & 127) << 7
+        if more > 127:
+            last = data[body]
+            body += 1
+            if not 0 < last < 128:
+                return None
+            length |= last << 14
+        elif not more:
+            return None
+        if body + 1 >= size:
+            return None
+    start = body + 2
+    top = start + (data[body] << 8 | data[body + 1])
+    end = body + length
+    return (start, top, end) if top <= end else None
+
+
+def stamp(packets: bytes, level: int) -> bytes:
+    """Whole packets, each with the extra byte."""
+    extra = bytes((level << 6,))
+    stamped: list[bytes] = []
+    pos = 0
+    while pos < len(packets):
+        found = measure(packets, pos, _NO_LIMIT)
+        if found is None:
+            break
+        body, end = found
+        stamped += (packets[pos:body], extra, packets[body:end])
+        pos = end
+    return b"".join(stamped)
+
+
+def level_of(extra: int) -> int:
+    """The level that an extra byte carries."""
+    return extra >> 6

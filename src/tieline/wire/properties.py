@@ -11,10 +11,18 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypedDict, cast
 
 from tieline.wire.errors import Malformed, ProtocolError, Violation
+from tieline.wire.fields import (
+    decode_binary,
+    decode_pair,
+    decode_utf8,
+    decode_varint,
+    encode_binary,
+    encode_pair,
+    encode_utf8,
+    encode_varint,
+)
 from tieline.wire.packet_type import WILL, PacketType
 from tieline.wire.reason import Reason
-from tieline.wire.text import decode_binary, decode_pair, decode_utf8, encode_binary, encode_pair, encode_utf8
-from tieline.wire.varint import decode_varint, encode_varint
 
 __all__ = ["WILL", "Properties", "decode_properties", "encode_properties", "forwardable", "user_properties"]
 

@@ -12,7 +12,7 @@ from tests.core.durable.test_capture import Scene
 from tests.kits.world import World
 from tieline.core.figures import demand
 from tieline.core.figures.demand import DemandError, Flow, Portion, Subscribed
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.packets import Publish, Will
 
 

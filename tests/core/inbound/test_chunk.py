@@ -13,7 +13,7 @@ from tests.core.story import impatience
 from tests.kits.examples import examples
 from tests.kits.world import GENESIS, configured
 from tieline.core.broker import Broker
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.packets import Connect, Publish, Subscribe, Subscription
 
 

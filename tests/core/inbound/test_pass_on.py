@@ -10,8 +10,8 @@ from tests.kits.check_store import LateStore
 from tests.kits.examples import examples
 from tests.kits.world import Client, World
 from tieline.conf.schema import Mqtt, Priority, Settings
-from tieline.wire.codec import encode
-from tieline.wire.frames import encode_varint
+from tieline.wire.encode import encode
+from tieline.wire.fields import encode_varint
 from tieline.wire.packets import Connack, Packet, Publish, Subscribe, Subscription
 
 

@@ -15,7 +15,7 @@ from tieline.core import work
 from tieline.core.account import Drop
 from tieline.core.client import Hold
 from tieline.core.inbound import taken_over
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.packets import Connect, Puback, Pubcomp, Publish, Pubrec, Pubrel, Subscribe, Subscription, Will
 from tieline.wire.reason import Reason
 

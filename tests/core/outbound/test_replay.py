@@ -7,7 +7,7 @@ from tests.kits.world import Client, World, payloads, topics
 from tieline.core.account import Drop
 from tieline.core.message import Message
 from tieline.core.outbound.replay import PORTION
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.packets import Connect, Publish, Suback, Subscribe, Subscription, Unsuback, Unsubscribe
 
 MANY = 5_000

@@ -14,9 +14,9 @@ from tests.match.topics import filters, names
 from tieline.conf.schema import Content, Event, Settings
 from tieline.match.box import MISSING
 from tieline.match.events import OTHER, UNTYPED, Attribute, Events, EventType, ExtraNeeded, Value
+from tieline.wire.fields import decode_varint
 from tieline.wire.properties import Properties, encode_properties
 from tieline.wire.topics import matches
-from tieline.wire.varint import decode_varint
 
 ALL = (
     Attribute("voltage", bounds=(0.0, 500.0), path="pcc.voltage"),

@@ -20,7 +20,7 @@ from tests.net.auth.users import write_users
 from tieline import Settings
 from tieline.conf.load import load
 from tieline.pytest_plugin import BrokerThread
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.packets import (
     Connack,
     Connect,

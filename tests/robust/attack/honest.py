@@ -16,7 +16,7 @@ from time import monotonic
 from typing import Final
 
 from tests.kits.dial import dial
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.frames import Framer
 from tieline.wire.packets import Packet, Puback, Publish
 

@@ -10,7 +10,7 @@ from time import monotonic, sleep
 from typing import Final
 
 from tests.kits.dial import dial, open_socket
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.packets import Connect, Packet
 
 #: An attacker that was thrown out comes back after this long.

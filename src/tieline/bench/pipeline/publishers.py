@@ -16,7 +16,7 @@ from typing import Final
 
 from tieline.bench.load.job import Failure
 from tieline.bench.pipeline.readings import START_S
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.errors import ProtocolError
 from tieline.wire.frames import Framer
 from tieline.wire.packets import Connack, Connect, Packet, Puback, Pubcomp, Publish, Pubrec, Pubrel

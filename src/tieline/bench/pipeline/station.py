@@ -12,7 +12,7 @@ from tieline.bench.load.job import Failure
 from tieline.bench.peers.peer import free_ports
 from tieline.bench.pipeline.processes import Process, our_path, our_program
 from tieline.bench.pipeline.readings import EVENT_TYPE, Readings, payloads, topics
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.frames import Framer
 from tieline.wire.packets import Connack, Connect, Packet, Puback, Publish
 

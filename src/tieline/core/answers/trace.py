@@ -33,7 +33,8 @@ from tieline.core.inbound.objections import Objection
 from tieline.core.message import THE_BROKER, Message
 from tieline.core.routing.classes import UNKNOWN
 from tieline.match.events import Reading
-from tieline.wire.codec import decode, encode
+from tieline.wire.decode import decode
+from tieline.wire.encode import encode
 from tieline.wire.errors import ProtocolError
 from tieline.wire.frames import measure
 from tieline.wire.packets import Publish

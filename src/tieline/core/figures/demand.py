@@ -21,7 +21,7 @@ from tieline.core.inbound.sessions import Sessions
 from tieline.core.message import Burst, Item, Message
 from tieline.core.routing.route import Conditional
 from tieline.core.timers import Timer, Timers
-from tieline.wire.frames import encode_varint
+from tieline.wire.fields import encode_varint
 from tieline.wire.topics import split_share
 
 #: Counts at a time, and pairs of publisher and topic in one of them; what has no room is counted without its name.

@@ -10,7 +10,7 @@ from tieline.core.client import Connection, Session
 from tieline.core.durable.journal import Journal
 from tieline.core.outbound.window import Window
 from tieline.core.states import Phase
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.packet_type import PacketType
 from tieline.wire.packets import Puback, Pubcomp, Pubrec, Pubrel
 from tieline.wire.reason import Reason

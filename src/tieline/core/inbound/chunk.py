@@ -36,10 +36,9 @@ from tieline.core.routing.route import Route
 from tieline.core.routing.routes import Routes
 from tieline.core.work import WORK_PER_TURN, Work
 from tieline.sched.levels import URGENT
-from tieline.wire.codec import decode
+from tieline.wire.decode import decode
 from tieline.wire.errors import Violation
-from tieline.wire.frames import measure
-from tieline.wire.header import level_of
+from tieline.wire.frames import level_of, measure, publish_head
 from tieline.wire.packets import (
     Auth,
     Connect,
@@ -53,7 +52,6 @@ from tieline.wire.packets import (
     Subscribe,
     Unsubscribe,
 )
-from tieline.wire.publish_head import publish_head
 from tieline.wire.reason import Reason
 
 _PUBLISH_QOS_0: Final = 0x30

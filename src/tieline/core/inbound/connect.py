@@ -21,7 +21,7 @@ from tieline.core.inbound.will import Wills
 from tieline.core.ports import Allowed, Login, Refused
 from tieline.core.routing.classes import UNKNOWN, claimed_level
 from tieline.core.routing.priorities import Priorities
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.errors import Violation
 from tieline.wire.packets import Connack, Connect, Disconnect, Will
 from tieline.wire.properties import Properties

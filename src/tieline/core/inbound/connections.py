@@ -11,7 +11,7 @@ from tieline.core.inbound.questions import Questions
 from tieline.core.inbound.sessions import Sessions
 from tieline.core.states import State
 from tieline.core.timers import Timers
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.errors import ProtocolError
 from tieline.wire.packets import Connack, Disconnect
 from tieline.wire.properties import Properties

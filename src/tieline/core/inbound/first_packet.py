@@ -6,10 +6,9 @@ from tieline.core.account import Account
 from tieline.core.client import Connection
 from tieline.core.inbound.connect import Connecting
 from tieline.core.inbound.connections import Connections
-from tieline.wire.codec import decode
+from tieline.wire.decode import decode
 from tieline.wire.errors import Violation
-from tieline.wire.frames import measure
-from tieline.wire.header import level_of
+from tieline.wire.frames import level_of, measure
 from tieline.wire.packets import Connect
 from tieline.wire.reason import Reason
 

@@ -14,7 +14,7 @@ from tieline.core.durable.arrivals import Arrivals
 from tieline.core.receiver import Outlet
 from tieline.core.routing.priorities import Priorities
 from tieline.core.routing.routes import Routes
-from tieline.wire.publish_head import publish_head
+from tieline.wire.frames import publish_head
 
 _PUBLISH_QOS_0 = 0x30
 

@@ -21,7 +21,7 @@ from tieline.core.routing.content_match import ContentMatch
 from tieline.core.routing.priorities import Priorities
 from tieline.core.routing.route import Route
 from tieline.core.routing.routes import RESERVED, Routes
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.errors import Violation
 from tieline.wire.packets import Puback, Publish, Pubrec
 from tieline.wire.properties import Properties

@@ -30,7 +30,7 @@ from tieline.core.routing.routes import Routes
 from tieline.core.work import Work
 from tieline.match.change import ChangeMemory
 from tieline.match.where import ExpressionError, split
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.errors import Violation
 from tieline.wire.packets import Suback, Subscribe, Unsuback, Unsubscribe
 from tieline.wire.properties import Properties

@@ -12,8 +12,8 @@ from tieline.core.outbound.retained import Retained
 from tieline.core.routing.priorities import Priorities
 from tieline.core.routing.routes import Routes
 from tieline.core.timers import Timers
+from tieline.wire.fields import decode_varint
 from tieline.wire.properties import Properties, encode_properties
-from tieline.wire.varint import decode_varint
 
 #: Will properties that travel with the published message (3.1.3.2); the delay and the expiry do not travel as they are.
 _FORWARDED = ("payload_format_indicator", "content_type", "response_topic", "correlation_data", "user_property")

@@ -19,7 +19,7 @@ from tieline.core.receiver import Entry
 from tieline.core.routing.priorities import Priorities
 from tieline.sched.levels import URGENT, Patience
 from tieline.sched.policies import make
-from tieline.sched.policy import Window
+from tieline.sched.policy import WindowState
 from tieline.sched.queue import Queue
 
 #: One place in the in-flight window of eight is kept for urgent messages.
@@ -83,11 +83,11 @@ class Order:
             return 0
         return max(1, conn.window // _RESERVE)
 
-    def window_of(self, session: Session, conn: Connection) -> Window:
+    def window_of(self, session: Session, conn: Connection) -> WindowState:
         """What the window still takes."""
         if not conn.quota or len(session.inflight) >= PACKET_IDS:
-            return Window.CLOSED
-        return Window.OPEN if conn.quota > self.reserve_of(session, conn) else Window.URGENT_ONLY
+            return WindowState.CLOSED
+        return WindowState.OPEN if conn.quota > self.reserve_of(session, conn) else WindowState.URGENT_ONLY
 
     def stops(self, session: Session, conn: Connection, item: Queued, taken: int = 0) -> bool:
         """Whether the window has no place for a QoS 1 or 2 message, or none but for an urgent one.

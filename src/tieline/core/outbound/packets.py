@@ -11,7 +11,7 @@ from math import ceil
 from tieline.core.client import Connection
 from tieline.core.message import Item, Message, publish_bytes
 from tieline.core.receiver import Grant
-from tieline.wire.header import stamp
+from tieline.wire.frames import stamp
 
 #: The first byte of each PUBLISH, by flags.
 FIRST = [bytes((0x30 | flags,)) for flags in range(16)]

@@ -24,7 +24,7 @@ from tieline.core.outbound.replay import Replays
 from tieline.core.outbound.window import Window
 from tieline.core.receiver import Grant
 from tieline.sched.levels import URGENT
-from tieline.wire.header import stamp
+from tieline.wire.frames import stamp
 
 _COMMIT = Hold.COMMIT
 

@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from tieline.match.trees import FilterTree, tree_bytes
 from tieline.wire.errors import ProtocolError
-from tieline.wire.text import MAXIMUM
+from tieline.wire.fields import LONGEST_FIELD
 from tieline.wire.topics import check_filter
 
 #: Entries of one table, and what they may take in memory, about.
@@ -100,8 +100,8 @@ class HeatTable:
             size = len(filter_.encode())
         except UnicodeEncodeError:
             raise HeatError(f'"{shown(filter_)}" is no text') from None
-        if "\0" in filter_ or size > MAXIMUM:
-            raise HeatError(f'"{shown(filter_)}" cannot be a topic: a zero in it, or more than {MAXIMUM:,} bytes')
+        if "\0" in filter_ or size > LONGEST_FIELD:
+            raise HeatError(f'"{shown(filter_)}" cannot be a topic: a zero in it, or more than {LONGEST_FIELD:,} bytes')
         if filter_.startswith(("$share/", "$where/")):
             raise HeatError(f'"{shown(filter_)}" is a way to subscribe: the table takes topics and plain filters')
         try:

@@ -14,7 +14,7 @@ from tieline.match.change import ChangeMemory, LastValues
 from tieline.match.conditions import Conditions
 from tieline.match.events import EventType
 from tieline.match.where import Predicate
-from tieline.wire.frames import encode_varint
+from tieline.wire.fields import encode_varint
 from tieline.wire.packets import Subscription
 
 #: Property 11, Subscription Identifier.

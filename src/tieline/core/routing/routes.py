@@ -30,7 +30,7 @@ from tieline.match.events import Events, EventType
 from tieline.match.index import AdaptiveIndex
 from tieline.match.trees import FilterTree, NameTree, tree_bytes
 from tieline.wire.errors import ProtocolError
-from tieline.wire.text import decode_utf8
+from tieline.wire.fields import decode_utf8
 from tieline.wire.topics import check_name, split_share
 
 #: Topics that only the broker publishes (4.7.2).

@@ -1,4 +1,8 @@
-"""Length-prefixed fields: UTF-8 strings, string pairs and binary data, two bytes of length before each [1.5]."""
+"""The fields that packets are made of: variable byte integers, UTF-8 strings, string pairs and binary data [1.5].
+
+A variable byte integer has seven bits a byte, low bits first, in at most four bytes [1.5.5].  The others have two bytes
+of length before them.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,42 @@ from typing import Final
 
 from tieline.wire.errors import Malformed
 
+#: The largest value that four bytes hold.
+LARGEST_VARINT: Final = 268_435_455
+
+
+def encode_varint(value: int) -> bytes:
+    """The shortest encoding of a value, as [MQTT-1.5.5-1] demands."""
+    if value < 0x80:
+        return value.to_bytes()
+    if value > LARGEST_VARINT:
+        raise ValueError(f"{value} does not fit into a variable byte integer")
+    encoded = bytearray()
+    while value >= 0x80:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def decode_varint(data: bytes, pos: int, end: int) -> tuple[int, int]:
+    """The value at ``pos`` and the position after it."""
+    value = 0
+    for shift in (0, 7, 14, 21):
+        if pos >= end:
+            raise Malformed("a variable byte integer runs past the end", "1.5.5")
+        byte = data[pos]
+        pos += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if byte == 0 and shift:
+                raise Malformed("a variable byte integer is longer than its value needs", "MQTT-1.5.5-1")
+            return value, pos
+    raise Malformed("a variable byte integer is longer than four bytes", "1.5.5")
+
+
 #: The largest length that the two-byte prefix can say [1.5.4].
-MAXIMUM: Final = 65_535
+LONGEST_FIELD: Final = 65_535
 
 
 def decode_utf8(data: bytes, pos: int, end: int) -> tuple[str, int]:
@@ -65,6 +103,6 @@ def encode_pair(pair: tuple[str, str]) -> bytes:
 def encode_binary(data: bytes) -> bytes:
     """Binary data with its length; refuses what the prefix cannot say."""
     length = len(data)
-    if length > MAXIMUM:
-        raise ValueError(f"{length} bytes do not fit into a field of at most {MAXIMUM}")
+    if length > LONGEST_FIELD:
+        raise ValueError(f"{length} bytes do not fit into a field of at most {LONGEST_FIELD}")
     return length.to_bytes(2) + data

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tieline.wire.varint import encode_varint
+from tieline.wire.fields import encode_varint
 
 
 def body(notation: str) -> bytes:

@@ -9,15 +9,65 @@ from hypothesis import strategies as st
 from tests.clause.marker import clause
 from tests.wire.strategies import texts
 from tieline.wire.errors import Malformed
-from tieline.wire.text import (
-    MAXIMUM,
+from tieline.wire.fields import (
+    LARGEST_VARINT,
+    LONGEST_FIELD,
     decode_binary,
     decode_pair,
     decode_utf8,
+    decode_varint,
     encode_binary,
     encode_pair,
     encode_utf8,
+    encode_varint,
 )
+
+#: Table 1-1 of MQTT 5: the smallest and the largest value of each length.
+TABLE = [
+    (0, "00"),
+    (127, "7f"),
+    (128, "8001"),
+    (16_383, "ff7f"),
+    (16_384, "808001"),
+    (2_097_151, "ffff7f"),
+    (2_097_152, "80808001"),
+    (268_435_455, "ffffff7f"),
+]
+
+
+@pytest.mark.parametrize(("value", "encoded"), TABLE)
+def test_the_table_of_the_specification(value: int, encoded: str) -> None:
+    data = bytes.fromhex(encoded)
+    assert encode_varint(value) == data
+    assert decode_varint(b"?" + data + b"?", 1, 1 + len(data)) == (value, 1 + len(data))
+
+
+@pytest.mark.parametrize("encoded", ["8000", "ff00", "ffff8000", "80808000"])
+@clause("MQTT-1.5.5-1")
+def test_a_longer_encoding_than_needed_is_malformed(encoded: str) -> None:
+    data = bytes.fromhex(encoded)
+    with pytest.raises(Malformed) as refused:
+        decode_varint(data, 0, len(data))
+    assert refused.value.clause == "MQTT-1.5.5-1"
+
+
+@pytest.mark.parametrize("encoded", ["", "80", "ffff", "808080", "80808080", "ffffffff7f"])
+def test_an_unfinished_or_fifth_byte_is_malformed(encoded: str) -> None:
+    data = bytes.fromhex(encoded)
+    with pytest.raises(Malformed) as refused:
+        decode_varint(data, 0, len(data))
+    assert refused.value.clause == "1.5.5"
+
+
+def test_what_four_bytes_cannot_hold_is_not_encoded() -> None:
+    with pytest.raises(ValueError, match="268435456"):
+        encode_varint(LARGEST_VARINT + 1)
+
+
+@given(st.integers(0, LARGEST_VARINT))
+def test_an_encoded_integer_decodes_again(value: int) -> None:
+    data = encode_varint(value)
+    assert decode_varint(data, 0, len(data)) == (value, len(data))
 
 
 def utf8(data: bytes) -> str:
@@ -83,9 +133,9 @@ def test_both_halves_of_a_pair_are_checked() -> None:
 
 @clause("MQTT-4.7.3-3", "MQTT311-4.7.3-3")
 def test_what_the_length_cannot_say_is_not_encoded() -> None:
-    assert len(encode_utf8("x" * MAXIMUM)) == MAXIMUM + 2
+    assert len(encode_utf8("x" * LONGEST_FIELD)) == LONGEST_FIELD + 2
     with pytest.raises(ValueError, match="65536 bytes"):
-        encode_utf8("x" * (MAXIMUM + 1))
+        encode_utf8("x" * (LONGEST_FIELD + 1))
 
 
 @given(texts, texts, st.binary(max_size=300))
