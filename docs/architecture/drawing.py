@@ -42,6 +42,7 @@ DUTIES = {
     "tieline.core": {
         "account": "counters and names",
         "allowance": "limits of a client",
+        "holdings": "what is kept in memory, and for whom",
         "answers": "why, trace, top",
         "backlog": "waits under congestion",
         "broker": "wires the rooms",

@@ -8,7 +8,7 @@ from tests.kits.check_access import Decide, LateAccess, Question, Rules, check_a
 from tests.kits.world import World
 from tieline.core.account import Drop
 from tieline.core.client import Hold
-from tieline.core.inbound.publish import MAX_PUBLISHABLE
+from tieline.core.inbound.publish import MAX_RIGHT_BYTES
 from tieline.core.ports import Access, Refused
 from tieline.wire.packets import (
     Connack,
@@ -255,7 +255,10 @@ def test_without_rules_everything_is_allowed() -> None:
 def test_what_is_remembered_of_a_publisher_is_bounded() -> None:
     world, access = scene()
     publisher = world.client("p", version=4)
-    for start in range(0, MAX_PUBLISHABLE + 500, 500):
-        publisher.send(*(Publish(topic=f"t/{start + number}", payload=b"") for number in range(500)))
-    assert len(publisher.connection.publishable) <= MAX_PUBLISHABLE
+    for number in range(40):
+        publisher.send(Publish(topic=f"t/{number}/{'x' * 65_000}", payload=b""))
+        conn = publisher.connection
+        assert conn.right_bytes <= MAX_RIGHT_BYTES
+        assert 0 < len(conn.publishable) <= number + 1
+    assert len(publisher.connection.publishable) < 20
     assert access.asked == []

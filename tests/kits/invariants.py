@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 from tieline.core.broker import Broker
 from tieline.core.client import NEVER, Connection, Session
+from tieline.core.holdings import CONNECTION_BYTES, TOPIC_BYTES, Kind, Owner, session_bytes, will_bytes
+from tieline.core.message import Message
 from tieline.core.receiver import Entry
-from tieline.core.routing.route import Conditional
+from tieline.core.routing.route import Conditional, subscription_bytes
 from tieline.core.states import State
+from tieline.match.names import tree_bytes
+from tieline.sched.queue import RECORD
+
+#: Retained messages and subscriptions above which they are not added up after every step: it would take minutes.
+MOST_COUNTED = 200
 
 
 def check(broker: Broker) -> None:
     """Every counter is the sum of what it counts, and sessions and connections agree about each other."""
     sessions = broker.sessions.values()
-    assert broker.queued_bytes == sum(session.queue.bytes + session.queue.sent_bytes for session in sessions)
+    assert broker.queued_bytes == sum(_queued(session) for session in sessions)
     subscriptions = [held for session in sessions for held in session.subscriptions.values()]
     assert broker.routes.count == len(subscriptions)
     assert broker.routes.shared == sum(held.options.filter.startswith("$share/") for held in subscriptions)
@@ -30,6 +38,65 @@ def check(broker: Broker) -> None:
     _check_promises(broker)
     for connection in broker.connections:
         _check_connection(broker, connection)
+    if len(broker.retained) + broker.routes.count < MOST_COUNTED:
+        _check_holdings(broker)
+
+
+def _queued(session: Session) -> int:
+    queue = session.queue
+    flights = sum(flight is not None for flight in session.inflight.values())
+    return queue.bytes + queue.sent_bytes + RECORD * (queue.messages + flights)
+
+
+def _retained(broker: Broker) -> Iterator[Message]:
+    nodes = [broker.retained._tree._root]
+    while nodes:
+        node = nodes.pop()
+        if node.value is not None:
+            yield node.value
+        nodes += (node.children or {}).values()
+
+
+def _check_holdings(broker: Broker) -> None:
+    """What is counted, by kind and owner, is what is there."""
+    found: dict[int, Counter[Kind]] = {}
+
+    def add(owner: Owner, kind: Kind, size: int) -> None:
+        found.setdefault(id(owner), Counter())[kind] += size
+
+    for session in broker.sessions.values():
+        owner = session.owner
+        assert owner is broker.holdings.owner(session.user)
+        add(owner, Kind.SESSIONS, session_bytes(session.client_id) + session.inbound.bytes)
+        size = sum(map(subscription_bytes, session.subscriptions.values()))
+        assert session.subscription_bytes == size
+        add(owner, Kind.SUBSCRIPTIONS, size)
+        if session.will is not None:
+            add(owner, Kind.WILLS, will_bytes(session.will))
+    for conn in broker.connections:
+        add(conn.owner, Kind.CONNECTIONS, CONNECTION_BYTES + conn.alias_bytes)
+        add(conn.owner, Kind.UNPARSED, conn.unparsed_bytes)
+        add(conn.owner, Kind.UNSENT, conn.unsent_bytes)
+        add(conn.owner, Kind.RIGHTS, sum(len(topic) + TOPIC_BYTES for topic in conn.publishable))
+        if not conn.closing:
+            assert conn.unparsed_bytes == len(conn.partial) + conn.framed_bytes
+    for message in _retained(broker):
+        owner = broker.holdings.broker
+        if message.origin.owner is not None:
+            owner = broker.holdings.owner(message.origin.owner.user)
+        add(owner, Kind.RETAINED, message.size + tree_bytes(message.topic.decode()))
+    total: Counter[Kind] = Counter()
+    owners = [owner for _, owner in broker.holdings.owners()]
+    for owner in (*owners, broker.holdings.strangers, broker.holdings.broker):
+        own = found.get(id(owner), Counter())
+        kept = {kind: size for kind, size in owner.kept.items() if size}
+        assert kept == {kind: size for kind, size in own.items() if size}, (owner, kept, own)
+        assert owner.bytes == sum(kept.values())
+        total.update(kept)
+        queues = [session.queue for session in broker.sessions.values() if session.owner is owner]
+        assert owner.borrowed == sum(queue.borrowed for queue in queues)
+        assert owner.sessions == len(queues)
+    assert broker.holdings.bytes == total.total()
 
 
 def _check_queue(session: Session) -> None:

@@ -10,4 +10,6 @@ from tieline.sched.queue import Queue
 def lone_session(client_id: str, max_messages: int = 10, max_bytes: int = 1_000) -> Session:
     """A session whose client is away."""
     broker = Broker()
-    return Session(client_id, 1, Queue(max_messages, max_bytes, broker.delivery.pool), broker.delivery)
+    return Session(
+        client_id, 1, Queue(max_messages, max_bytes, broker.delivery.pool), broker.delivery, broker.holdings.owner(None)
+    )

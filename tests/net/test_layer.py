@@ -45,6 +45,10 @@ class _Brackets:
         return said
 
     @property
+    def held(self) -> int:
+        return len(self._said)
+
+    @property
     def has_pending(self) -> bool:
         return bool(self._said)
 

@@ -8,6 +8,9 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+#: Users whose memory is shown.
+MOST_OWNERS = 5
+
 
 class Rates(Struct, frozen=True, kw_only=True):
     """What passed through the broker lately, per second."""
@@ -92,6 +95,14 @@ class Store(Struct, frozen=True, kw_only=True):
     waiting: int = 0
 
 
+class Owned(Struct, frozen=True, kw_only=True):
+    """What is kept for one user, or for all clients without one."""
+
+    user: str | None = None
+    bytes: int = 0
+    sessions: int = 0
+
+
 class Snapshot(Struct, frozen=True, kw_only=True):
     """The broker's answer to ``top``; fields of a newer broker are passed over."""
 
@@ -107,6 +118,9 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     store: Store = field(default_factory=Store)
     retained: int = 0
     queued_bytes: int = 0
+    #: What is kept because of clients: bytes by kind, and for whom most of it.
+    memory: dict[str, int] = field(default_factory=dict)
+    owners: list[Owned] = field(default_factory=list)
     loop_lag_ms: float = 0.0
     longest_turn_ms: float = 0.0
     gc_pause_ms: float = 0.0
@@ -131,6 +145,8 @@ def render(snapshot: Snapshot) -> RenderableType:
         Text(),
         _slowest(snapshot),
     ]
+    if any(snapshot.memory.values()):
+        parts[2:2] = [_memory(snapshot), Text()]
     if any(traffic.received for traffic in snapshot.classes):
         parts[2:2] = [_classes(snapshot), Text()]
     return Panel(Group(*parts), title=title, subtitle=" ".join(snapshot.listeners), subtitle_align="left")
@@ -168,6 +184,25 @@ def _summary(snapshot: Snapshot) -> Table:
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def _memory(snapshot: Snapshot) -> RenderableType:
+    """What is kept because of clients, by kind, and for whom most of it."""
+    table = Table("kept in memory", "", box=None, header_style="dim", pad_edge=False)
+    table.columns[1].justify = "right"
+    kinds = sorted(((kind, count) for kind, count in snapshot.memory.items() if count), key=lambda each: -each[1])
+    for kind, count in kinds:
+        table.add_row(kind, size(count))
+    table.add_row("total", size(sum(snapshot.memory.values())))
+    owners = Table("kept for", "", "sessions", box=None, header_style="dim", pad_edge=False)
+    for column in owners.columns[1:]:
+        column.justify = "right"
+    for owned in snapshot.owners[:MOST_OWNERS]:
+        name = "clients without a user" if owned.user is None else printable(owned.user)
+        owners.add_row(Text(name), size(owned.bytes), f"{owned.sessions:,}")
+    beside = Table.grid(padding=(0, 4))
+    beside.add_row(table, owners)
+    return beside
 
 
 def _classes(snapshot: Snapshot) -> RenderableType:

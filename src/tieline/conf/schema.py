@@ -108,6 +108,23 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     topic_levels: Annotated[Count, Meta(description="Levels in a topic name or filter (mosquitto 200, EMQX 128).")] = (
         128
     )
+    unknown_bytes: Annotated[
+        Limit,
+        Meta(
+            description="Bytes of unfinished packets of all clients that have not said who they are; the one with the "
+            "longest is closed."
+        ),
+    ] = 16_777_216
+    memory_bytes: Annotated[
+        Limit, Meta(description="Bytes kept because of clients, of all kinds together; whatever would add to it waits.")
+    ] = 2_147_483_648
+    user_bytes: Annotated[Limit, Meta(description="The same for one user; clients without a user count as one.")] = (
+        1_610_612_736
+    )
+    user_sessions: Annotated[Limit, Meta(description="Sessions of one user.")] = 150_000
+    user_subscriptions: Annotated[Limit, Meta(description="Subscriptions of all sessions of one user.")] = 1_500_000
+    user_retained_messages: Annotated[Limit, Meta(description="Retained messages of one user.")] = 750_000
+    user_retained_bytes: Annotated[Limit, Meta(description="Bytes of the retained messages of one user.")] = 201_326_592
     subscriptions: Annotated[Limit, Meta(description="Subscriptions of one session.")] = 10_000
     subscriptions_total: Annotated[Limit, Meta(description="Subscriptions of all sessions.")] = 2_000_000
     queue_messages: Annotated[
@@ -325,6 +342,11 @@ class UserLimit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     queue_bytes: Annotated[Limit, Meta(description="Bytes waiting for one session of the user.")] = "none"
     subscriptions: Annotated[Limit, Meta(description="Subscriptions of one session of the user.")] = "none"
     topic_levels: Annotated[Limit, Meta(description="Levels in a topic name or filter of the user.")] = "none"
+    bytes: Annotated[Limit, Meta(description="Bytes kept because of the user, of all kinds together.")] = "none"
+    sessions: Annotated[Limit, Meta(description="Sessions of the user.")] = "none"
+    subscriptions_total: Annotated[Limit, Meta(description="Subscriptions of all its sessions.")] = "none"
+    retained_messages: Annotated[Limit, Meta(description="Retained messages that the user published.")] = "none"
+    retained_bytes: Annotated[Limit, Meta(description="Bytes of those.")] = "none"
 
 
 class Http(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -12,9 +12,9 @@ time the rate holds; a single chunk may exceed it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tieline.conf.schema import Limit, Listener, NoLimit, Settings, UserLimit, bound
+from tieline.conf.schema import UNLIMITED, Limit, Listener, NoLimit, Settings, UserLimit, bound
 from tieline.core.timers import Timers
 
 #: Limits of users that everybody has, and that those have who are nobody in particular.
@@ -75,6 +75,26 @@ class Allowance:
     topic_levels: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What may be kept for one user, or for several who count as one."""
+
+    bytes: int
+    sessions: int
+    subscriptions: int
+    retained_messages: int
+    retained_bytes: int
+
+
+NO_BOUNDS = Bounds(
+    bytes=UNLIMITED,
+    sessions=UNLIMITED,
+    subscriptions=UNLIMITED,
+    retained_messages=UNLIMITED,
+    retained_bytes=UNLIMITED,
+)
+
+
 class _User:
     """What the connections of one user have in common."""
 
@@ -127,6 +147,28 @@ class Allowances:
             topic_levels=min(limits.topic_levels, *(bound(each.topic_levels) for each in theirs)),
         )
 
+    @property
+    def memory_bytes(self) -> int:
+        """What may be kept for all clients together."""
+        return bound(self._settings.limits.memory_bytes)
+
+    def bounds(self, user: str | None) -> Bounds:
+        """What may be kept for a user."""
+        limits, own = self._settings.limits, self._limit(user)
+        if own is None:
+            own = _ANY_USER
+        return Bounds(
+            bytes=min(bound(limits.user_bytes), bound(own.bytes)),
+            sessions=min(bound(limits.user_sessions), bound(own.sessions)),
+            subscriptions=min(bound(limits.user_subscriptions), bound(own.subscriptions_total)),
+            retained_messages=min(bound(limits.user_retained_messages), bound(own.retained_messages)),
+            retained_bytes=min(bound(limits.user_retained_bytes), bound(own.retained_bytes)),
+        )
+
+    def stranger_bounds(self) -> Bounds:
+        """What may be kept for all clients that have not said who they are."""
+        return replace(NO_BOUNDS, bytes=bound(self._settings.limits.unknown_bytes))
+
     def most_connections(self, user: str | None) -> Limit:
         """How many connections a user may have."""
         own = self._limit(user)
@@ -178,6 +220,7 @@ class Allowances:
 
 
 _ANY_LISTENER = Listener(url="")
+_ANY_USER = UserLimit(user=EVERYBODY)
 
 
 def _meter(limit: Listener | UserLimit | None) -> Meter | None:

@@ -22,6 +22,7 @@ from tieline.core.durable.chronicle import Chronicle
 from tieline.core.durable.journal import Journal
 from tieline.core.figures.demand import Demand
 from tieline.core.figures.system import System
+from tieline.core.holdings import Holdings
 from tieline.core.inbound.acknowledge import Acknowledging
 from tieline.core.inbound.chunk import Chunks
 from tieline.core.inbound.connect import Connecting
@@ -82,6 +83,8 @@ class Broker:
         self.timers = Timers()
         self.work = Work(self.timers)
         self.allowances = Allowances(settings)
+        #: What is kept because of clients, by kind and by whom.
+        self.holdings = Holdings(self.allowances, Pool(bound(settings.limits.queue_bytes_total)))
         self._make_routing(settings)
         self._make_durable(settings, store or Memory(), now)
         self._make_outbound(settings)
@@ -107,6 +110,7 @@ class Broker:
             tend=self._tend,
             counts_deliveries=self.priorities.heat_deliveries > 0,
         )
+        self.holdings.remembered = lambda: self.routes.remembered_bytes + self.references.bytes
         self.content = ContentMatch(self.routes, self.events, self.account)
         #: Whether topics are as hot as the broker finds them, or as somebody says.
         self.heat_source = HeatSource(self.routes, self.priorities, self.timers, self.account)
@@ -129,7 +133,7 @@ class Broker:
         self.order = Order(settings.priority.policy, self.priorities, account)
         #: Puts messages into queues; knows what waits in all of them together.
         self.delivery = Delivery(
-            Pool(bound(limits.queue_bytes_total)),
+            self.holdings.pool,
             self.content,
             self.priorities,
             self.order,
@@ -138,7 +142,9 @@ class Broker:
             self.work,
             keeps_oldest=settings.mqtt.full != "oldest",
         )
-        self.retained = Retained(bound(limits.retained_messages), bound(limits.retained_bytes), journal, account)
+        self.retained = Retained(
+            bound(limits.retained_messages), bound(limits.retained_bytes), self.holdings, journal, account
+        )
         changed = self.delivery.changed
         self.replays = Replays(self.retained, self.routes, self.content, changed, journal, account, self.timers)
         self.window = Window(journal)
@@ -174,6 +180,7 @@ class Broker:
             self.replays,
             self.wills,
             holds,
+            self.holdings,
             journal,
             timers,
             account,
@@ -182,6 +189,7 @@ class Broker:
             self._sessions,
             self.questions,
             holds,
+            self.holdings,
             self.allowances,
             delivery.changed,
             timers,
@@ -227,6 +235,7 @@ class Broker:
             retained,
             delivery,
             holds,
+            self.holdings,
             journal,
             account,
         )
@@ -276,6 +285,7 @@ class Broker:
             self.delivery,
             self.retained,
             self.heat_source,
+            self.holdings,
             self.journal,
             self.account,
             self.timers,
@@ -321,6 +331,17 @@ class Broker:
     def shut(self, conn: Connection, name: str, now: float, *, reason: Reason = Reason.SUCCESS, text: str = "") -> None:
         """Close a connection for a reason that the shell knows."""
         self._connections.shut(conn, name, now, reason=reason, text=text)
+
+    def note_unsent(self, conn: Connection, size: int) -> None:
+        """The shell has encoded so much for a connection that the network has not taken."""
+        if conn in self._connections.all:
+            self._connections.note_unsent(conn, size)
+
+    def note_framed(self, conn: Connection, framed: int, now: float) -> None:
+        """The layers between a connection and the network hold so much of what it has sent."""
+        if framed != conn.framed_bytes and conn.state is not CLOSING:
+            conn.framed_bytes = framed
+            self._connections.note_unparsed(conn, now)
 
     def take_dirty(self) -> list[Connection]:
         """The connections on which something changed; the caller clears the mark of each as it comes to it."""
@@ -409,6 +430,7 @@ class Broker:
         self.delivery.pool.most = bound(settings.limits.queue_bytes_total)
         self.holds.pause_max_s = settings.mqtt.pause_max_s
         self.allowances.renew(settings)
+        self.holdings.renew()
         self.producers.limit(bound(settings.limits.producers))
         self.priorities.renew(settings)
         self.routes.classify(self.priorities.classes)
@@ -465,6 +487,8 @@ class Broker:
             self._chunks.take(conn, data, now)
         except ProtocolError as error:
             self._connections.answer_violation(conn, error, now)
+        if len(conn.partial) + conn.framed_bytes != conn.unparsed_bytes and conn.state is not CLOSING:
+            self._connections.note_unparsed(conn, now)
         if conn.meters:
             self.holds.pace(conn, self.account.publishes_in - messages, waiting - len(conn.partial), now)
 

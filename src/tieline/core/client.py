@@ -8,7 +8,7 @@ subscriptions, waiting messages, packet ids.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from enum import StrEnum
 from typing import Final, Protocol
 
@@ -16,6 +16,7 @@ from tieline.conf.schema import UNLIMITED
 from tieline.core.account import Drop
 from tieline.core.allowance import Allowance, Meter
 from tieline.core.backlog import Backlog
+from tieline.core.holdings import Kind, Owner
 from tieline.core.message import Bundle, Item, Origin, Queued
 from tieline.core.ports import Login, Verdict
 from tieline.core.receiver import Entry, Flight, Grant, Held, Outlet, Receiver
@@ -63,6 +64,7 @@ class Connection:
     """Parsing state, limits and aliases of one connection, and the answers that wait to be written."""
 
     __slots__ = (
+        "alias_bytes",
         "alias_in",
         "alias_out",
         "alias_out_max",
@@ -72,6 +74,7 @@ class Connection:
         "control",
         "control_bytes",
         "departing",
+        "framed_bytes",
         "has_header",
         "has_left",
         "hold",
@@ -91,6 +94,7 @@ class Connection:
         "max_packet",
         "meters",
         "need",
+        "owner",
         "partial",
         "path",
         "peer",
@@ -99,6 +103,7 @@ class Connection:
         "quota",
         "raw_version",
         "resend",
+        "right_bytes",
         "serial",
         "session",
         "state",
@@ -108,6 +113,8 @@ class Connection:
         "told_refusal",
         "unacknowledged",
         "unfinished",
+        "unparsed_bytes",
+        "unsent_bytes",
         "urgent_at",
         "verdicts",
         "version",
@@ -115,13 +122,21 @@ class Connection:
         "window",
     )
 
-    def __init__(self, now: float, listener: str, peer: str, allowance: Allowance, serial: int = 0) -> None:
+    def __init__(  # what is known of a client that has not said anything
+        self, now: float, listener: str, peer: str, allowance: Allowance, owner: Owner, serial: int = 0
+    ) -> None:
         #: Position in the order of connection.
         self.serial = serial
         self.listener = listener
         self.peer = peer
         #: Its limits: those of the listener first, and those of its user once it has one.
         self.allowance = allowance
+        #: On whose account it keeps something: that of all strangers first, and that of its user once it has one.
+        self.owner = owner
+        #: What the layers below hold of packets that are not complete; the shell knows.
+        self.framed_bytes = 0
+        #: What is counted there of it: unparsed, unsent, topic aliases, remembered rights.
+        self.unparsed_bytes = self.unsent_bytes = self.alias_bytes = self.right_bytes = 0
         #: What it is measured by; empty while it may send as fast as it can.
         self.meters: tuple[Meter, ...] = ()
         #: Who its certificate says it is; the shell knows.
@@ -241,6 +256,66 @@ class Connection:
         return f"<Connection {self.peer} {self.client_id or '?'} {self.state.value}>"
 
 
+class PacketIds:
+    """Packet ids of a client that are taken: a set while they are few, and a bit for each once they are many."""
+
+    __slots__ = ("_bits", "_count", "_few")
+
+    #: Above this there is a bit for each that there can be, and what those take.
+    MOST_FEW: Final = 8
+    BYTES: Final = 8_192
+
+    def __init__(self) -> None:
+        self._few: set[int] = set()
+        self._bits: bytearray | None = None
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __contains__(self, packet_id: int) -> bool:
+        if self._bits is None:
+            return packet_id in self._few
+        return bool(self._bits[packet_id >> 3] >> (packet_id & 7) & 1)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(
+            [packet_id for packet_id in range(65_536) if packet_id in self] if self._bits else sorted(self._few)
+        )
+
+    def add(self, packet_id: int) -> None:
+        """It is taken; it may have been before."""
+        if packet_id in self:
+            return
+        self._count += 1
+        if self._bits is None and self._count <= self.MOST_FEW:
+            self._few.add(packet_id)
+            return
+        if self._bits is None:
+            self._bits = bytearray(self.BYTES)
+            for each in self._few:
+                self._bits[each >> 3] |= 1 << (each & 7)
+            self._few = set()
+        self._bits[packet_id >> 3] |= 1 << (packet_id & 7)
+
+    def discard(self, packet_id: int) -> None:
+        """It is free; it may have been before."""
+        if packet_id not in self:
+            return
+        self._count -= 1
+        if self._bits is None:
+            self._few.discard(packet_id)
+        elif self._count:
+            self._bits[packet_id >> 3] &= 0xFF ^ (1 << (packet_id & 7))
+        else:
+            self._bits = None
+
+    @property
+    def bytes(self) -> int:
+        """What they take, beside the session."""
+        return 0 if self._bits is None else self.BYTES
+
+
 class Changed:
     """The connections that the shell should look at; each is in it once, and knows so."""
 
@@ -300,9 +375,11 @@ class Session:
         "number",
         "oldest",
         "origin",
+        "owner",
         "patience",
         "presence",
         "queue",
+        "subscription_bytes",
         "subscriptions",
         "user",
         "weight",
@@ -310,9 +387,11 @@ class Session:
         "will_timer",
     )
 
-    def __init__(self, client_id: str, number: int, queue: Queue[Entry], dispatcher: Dispatcher) -> None:
+    def __init__(self, client_id: str, number: int, queue: Queue[Entry], dispatcher: Dispatcher, owner: Owner) -> None:
         self.client_id = client_id
         self._dispatcher = dispatcher
+        #: On whose account everything of it is kept.
+        self.owner = owner
         #: Whose session it is, and nobody else's; None for nobody in particular.
         self.user: str | None = None
         self.presence = Presence.NEW
@@ -329,8 +408,8 @@ class Session:
         self.ends: Timer | None = None
         #: By filter as the client wrote it, ``$share/…`` included.
         self.subscriptions: dict[str, Held] = {}
-        #: What the subscriptions count towards their limit.
-        self.weight = 0
+        #: What the subscriptions count towards their limit, and what they take.
+        self.weight = self.subscription_bytes = 0
         self.queue = queue
         #: Retained messages are still to be queued for new subscriptions.
         self.is_replaying = False
@@ -338,7 +417,7 @@ class Session:
         self.inflight: dict[int, Flight] = {}
         self.last_id = 0
         #: Their packet ids of QoS 2 messages that were accepted and not released yet: a separate id space.
-        self.inbound: set[int] = set()
+        self.inbound = PacketIds()
         #: While the client is congested: the policy that holds what waits.
         self.backlog: Backlog | None = None
         #: What the client asked for its low classes; None for the broker's own.
@@ -363,7 +442,7 @@ class Session:
         """Take the number under which the store knows the session; none is used twice."""
         self.number = number
         #: Who the messages are from that come through it.
-        self.origin = Origin(self.client_id, number)
+        self.origin = Origin(self.client_id, number, self.owner)
 
     def attach(self, conn: Connection) -> None:
         """A connection speaks for it from now on."""
@@ -468,6 +547,20 @@ class Session:
         return conn.link
 
     # -- packet ids
+
+    def hold_id(self, packet_id: int) -> None:
+        """A packet id of the client's is taken until it releases it."""
+        before = self.inbound.bytes
+        self.inbound.add(packet_id)
+        if self.inbound.bytes != before:
+            self.owner.take(Kind.SESSIONS, self.inbound.bytes - before)
+
+    def free_id(self, packet_id: int) -> None:
+        """A packet id of the client's is free again."""
+        before = self.inbound.bytes
+        self.inbound.discard(packet_id)
+        if self.inbound.bytes != before:
+            self.owner.take(Kind.SESSIONS, self.inbound.bytes - before)
 
     def next_id(self) -> int:
         """A packet id that is not in use; the caller has made sure that one is free.

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tieline.core.holdings import Owner
 from tieline.wire.fields import encode_varint
 from tieline.wire.frames import publish_head
 
@@ -24,13 +25,15 @@ OVERHEAD = 160
 class Origin:
     """Who a message came from; one object for all messages of a session."""
 
-    __slots__ = ("client", "epoch")
+    __slots__ = ("client", "epoch", "owner")
 
-    def __init__(self, client: str, epoch: int = 0) -> None:
+    def __init__(self, client: str, epoch: int = 0, owner: Owner | None = None) -> None:
         #: The client id of who published it; empty for the broker itself.
         self.client = client
         #: A number that changes with every new session of that client id, also across restarts; 0 if it is not known.
         self.epoch = epoch
+        #: On whose account the broker keeps what it retains of them; None for the broker itself.
+        self.owner = owner
 
     def __repr__(self) -> str:
         return f"<Origin {self.client or 'the broker'}, session {self.epoch}>"
@@ -113,7 +116,7 @@ class Message:
         self.is_owed = False
         self.size = len(topic) + len(payload) + len(properties) + OVERHEAD
         #: What surrounds the packet id on the wire, per protocol version; made on first use, or taken from the bytes
-        #: in which the message came.
+        #: in which the message came.  Without properties, the tail is the payload itself, which then is there once.
         self.parts4: tuple[bytes, bytes] | None = None
         self.parts5: tuple[bytes, bytes] | None = None
 
@@ -139,13 +142,21 @@ class Message:
         return same
 
     def parts(self, version: int) -> tuple[bytes, bytes]:
-        """What surrounds the packet id of a QoS 1 or 2 packet: the head after its first byte, and the tail."""
+        """What surrounds the packet id of a QoS 1 or 2 packet: the head after its first byte, and the tail.
+
+        In MQTT 5 a message without properties has a zero between the packet id and the tail, which is not in either.
+        """
         cached = self.parts4 if version == 4 else self.parts5
         if cached is None:
             tail = self.payload
+            length = len(self.topic) + len(tail) + 4
             if version == 5:
-                tail = b"".join((encode_varint(len(self.properties)), self.properties, tail))
-            head = encode_varint(len(self.topic) + len(tail) + 4) + len(self.topic).to_bytes(2, "big") + self.topic
+                if self.properties:
+                    tail = b"".join((encode_varint(len(self.properties)), self.properties, tail))
+                    length = len(self.topic) + len(tail) + 4
+                else:
+                    length += 1
+            head = encode_varint(length) + len(self.topic).to_bytes(2, "big") + self.topic
             cached = (head, tail)
             if version == 4:
                 self.parts4 = cached

@@ -38,7 +38,8 @@ class StoredState:
     def __init__(self) -> None:
         #: session: number, client_id, user, expiry_s, left, will, patience.
         #: subscription: session, filter, options, identifier, conditions.
-        #: message: number, topic, payload, qos, retain, properties, expires, publisher, level, taxon, at.
+        #: message: number, topic, payload, qos, retain, properties, expires, publisher, level, taxon, at, user;
+        #: the last one is missing in rows of older stores.
         #: retained: topic, message.
         #: queue: session, message, options, identifiers, share; oldest first.
         #: inflight: session, packet_id, message or None, options, identifiers, share; in the order of sending again.
@@ -122,10 +123,10 @@ class Restoring:
                 flight = (message, grant, min(message.qos, grant.qos))
             self._window.restore(session, packet_id, flight)
         for session_number, packet_id in state.tables["inbound"]:
-            sessions[session_number].inbound.add(packet_id)
+            sessions[session_number].hold_id(packet_id)
 
     def _message(self, row: Row) -> Message:
-        number, topic, payload, qos, retain, properties, expires, publisher, level, taxon, at = row
+        number, topic, payload, qos, retain, properties, expires, publisher, level, taxon, at, *rest = row
         epoch_s = self._journal.epoch_s
         message = Message(
             topic,
@@ -134,7 +135,8 @@ class Restoring:
             retain=retain,
             properties=properties,
             expires=None if expires is None else expires - epoch_s,
-            origin=Origin(publisher),
+            # older stores do not say who the publisher was
+            origin=Origin(publisher, owner=self._sessions.owner(rest[0] if rest else None)),
             level=level,
             at=at - epoch_s,
             taxon=taxon,
@@ -144,9 +146,8 @@ class Restoring:
 
     def _session(self, row: Row, now: float) -> Session:
         number, client_id, user, expiry_s, left, will, patience = row
-        session = self._sessions.new(client_id, number)
+        session = self._sessions.new(client_id, user, number)
         session.detach()
-        session.user = user
         session.expiry_s = expiry_s
         session.is_known = True
         session.is_kept = expiry_s > 0
@@ -161,7 +162,9 @@ class Restoring:
             except ProtocolError:
                 # taken by a version that was less strict; that its client is gone is still worth saying
                 properties = Properties()
-            session.will = Will(topic=topic, payload=payload, qos=qos, retain=retain, properties=properties)
+            self._wills.adopt(
+                session, Will(topic=topic, payload=payload, qos=qos, retain=retain, properties=properties)
+            )
         if left is None:
             # from now on it is known when its client left
             self._journal.session(session)

@@ -13,19 +13,25 @@ from collections.abc import Mapping, Sequence
 from tieline.match.events import Get, Value
 from tieline.match.where import Predicate
 
+#: What one reference takes beside its topic, about; and what all of them may take.
+REFERENCE_BYTES = 360
+MOST_BYTES = 67_108_864
+
 References = Mapping[str, Value | None]
 
 
 class ChangeMemory:
     """The bounds of all subscriptions together, and how often they were met."""
 
-    __slots__ = ("forgotten_alone", "forgotten_together", "kept", "most", "most_each")
+    __slots__ = ("bytes", "forgotten_alone", "forgotten_together", "kept", "most", "most_bytes", "most_each")
 
-    def __init__(self, most_each: int, most: int) -> None:
+    def __init__(self, most_each: int, most: int, most_bytes: int = MOST_BYTES) -> None:
         self.most_each = most_each
         self.most = most
-        #: References kept by all subscriptions.
+        self.most_bytes = most_bytes
+        #: References kept by all subscriptions, and what they take.
         self.kept = 0
+        self.bytes = 0
         #: References forgotten because one subscription had too many, and because all of them had.
         self.forgotten_alone = 0
         self.forgotten_together = 0
@@ -62,30 +68,35 @@ class LastValues:
                 memory.forgotten_alone += 1
                 if not self._forget_oldest():
                     return
-            if memory.kept >= memory.most:
+            if memory.kept >= memory.most or memory.bytes + len(topic) > memory.most_bytes:
                 memory.forgotten_together += 1
                 if not self._forget_oldest():
                     return
             memory.kept += 1
+            memory.bytes += len(topic) + REFERENCE_BYTES
         self._by_topic[topic] = values
 
     def forget(self, topic: bytes, values: References) -> None:
         """A message was dropped before it was sent: it is no reference, unless a later one has taken its place."""
         if self._by_topic.get(topic) is values:
-            del self._by_topic[topic]
-            self._memory.kept -= 1
+            self._let_go(topic)
 
     def clear(self) -> None:
         """Forget every topic, because the subscription ends."""
         self._memory.kept -= len(self._by_topic)
+        self._memory.bytes -= sum(len(topic) + REFERENCE_BYTES for topic in self._by_topic)
         self._by_topic.clear()
+
+    def _let_go(self, topic: bytes) -> None:
+        del self._by_topic[topic]
+        self._memory.kept -= 1
+        self._memory.bytes -= len(topic) + REFERENCE_BYTES
 
     def _forget_oldest(self) -> bool:
         """Make room; False if there is nothing to forget."""
         if not self._by_topic:
             return False
-        del self._by_topic[next(iter(self._by_topic))]
-        self._memory.kept -= 1
+        self._let_go(next(iter(self._by_topic)))
         return True
 
 

@@ -38,6 +38,10 @@ class Layer(Protocol):
     def has_pending(self) -> bool:
         """Whether ``pending`` may have something; True when in doubt."""
 
+    @property
+    def held(self) -> int:
+        """Bytes that it holds of what arrived and does not make sense yet."""
+
     def farewell(self) -> bytes:
         """The layer's own goodbye."""
 
@@ -102,6 +106,11 @@ class Stack:
     @property
     def has_pending(self) -> bool:
         return self._outer.has_pending or self._inner.has_pending
+
+    @property
+    def held(self) -> int:
+        """What both of them hold."""
+        return self._outer.held + self._inner.held
 
     def farewell(self) -> bytes:
         """Inner goodbye, wrapped, then the outer one."""

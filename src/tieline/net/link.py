@@ -165,6 +165,7 @@ class Link:
             return
         if plain:
             self._take(plain, now, is_alone)
+        broker.note_framed(self.conn, layer.held, now)
         if layer.is_over and not self.conn.closing:
             broker.shut(self.conn, "connection_lost", now)
         elif layer.has_pending:
@@ -301,10 +302,12 @@ class Link:
         if rest:
             self._unsent = rest
             self.conn.is_blocked = True
+            self._loop.broker.note_unsent(self.conn, len(rest))
             self._listen()
         elif self._unsent:
             self._unsent = b""
             self.conn.is_blocked = self._outq.is_slow
+            self._loop.broker.note_unsent(self.conn, 0)
             self._listen()
 
     def _listen(self) -> None:

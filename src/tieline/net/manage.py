@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tieline.core.client import Session
+    from tieline.core.holdings import Owner
     from tieline.net.server import Server
 
 #: Longest request line, and how many sessions ``top`` lists.
@@ -173,6 +174,11 @@ class Management:
             "store": {"is_durable": not core.journal.is_volatile, "waiting": core.journal.waiting},
             "retained": len(core.retained),
             "queued_bytes": core.queued_bytes,
+            "memory": core.holdings.by_kind(),
+            "owners": [
+                {"user": user, "bytes": owner.used, "sessions": owner.sessions}
+                for user, owner in nlargest(SLOWEST, core.holdings.owners(), key=_used)
+            ],
             "loop_lag_ms": self._server.vitals.lag_s * 1e3,
             "longest_turn_ms": self._server.take_longest_turn() * 1e3,
             "gc_pause_ms": self._server.vitals.longest_gc_s * 1e3,
@@ -192,6 +198,10 @@ class Management:
                 asdict(standing(core, session, now)) for session in nlargest(SLOWEST, core.sessions.values(), _slowness)
             ],
         }
+
+
+def _used(known: tuple[str | None, Owner]) -> int:
+    return known[1].used
 
 
 def _slowness(session: Session) -> tuple[int, int]:

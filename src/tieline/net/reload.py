@@ -44,6 +44,13 @@ LIVE: Final[dict[str, frozenset[str] | None]] = {
             "queue_bytes_total",
             "inflight",
             "producers",
+            "unknown_bytes",
+            "memory_bytes",
+            "user_bytes",
+            "user_sessions",
+            "user_subscriptions",
+            "user_retained_messages",
+            "user_retained_bytes",
         }
     ),
     "mqtt": frozenset({"pause_max_s", "session_expiry_max_s", "keep_alive_max_s"}),

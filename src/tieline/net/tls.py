@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _READ = 65_536
 #: What a step of a handshake counts towards the work of a turn: most of one is a signature, which takes a millisecond.
 WORK_PER_STEP = 10_000
+#: What OpenSSL and two buffers take for one connection, about.
+TLS_BYTES = 24_000
 
 
 class Tls:
@@ -92,6 +94,11 @@ class Tls:
         """Steps of the handshake."""
         work, self._work = self._work, 0
         return work
+
+    @property
+    def held(self) -> int:
+        """The beginning of a record, and what OpenSSL keeps for each connection."""
+        return TLS_BYTES + self._incoming.pending
 
     def farewell(self) -> bytes:
         """close_notify, without waiting for the peer's."""

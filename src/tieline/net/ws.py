@@ -204,6 +204,11 @@ class WebSocket:
         """The library does not say without giving it away."""
         return True
 
+    @property
+    def held(self) -> int:
+        """The beginning of a frame, or of the handshake."""
+        return len(self._protocol.reader.buffer)
+
     def farewell(self) -> bytes:
         """A close frame, unless one was sent."""
         if self._protocol.state is State.OPEN:

@@ -26,6 +26,8 @@ class Figures:
     closed: dict[str, int]
     refusals: dict[str, int]
     holds: dict[str, int]
+    #: What is kept because of clients: bytes by kind.
+    memory: dict[str, int]
     classes: list[ClassReport]
     #: Waiting times of congested messages, by class: how many waited less than 2^n milliseconds.
     waits: dict[str, list[int]]
@@ -97,6 +99,7 @@ def take(server: Server) -> Figures:
         closed=dict(account.closed),
         refusals=dict(account.refusals),
         holds=dict(account.holds),
+        memory={str(kind): size for kind, size in core.holdings.by_kind().items()},
         classes=report(sessions, core.priorities.classes, account, now),
         waits={name: list(buckets) for name, buckets in zip(core.priorities.classes.names, account.waits, strict=True)},
         troubles=troubles(server),

@@ -88,6 +88,10 @@ class _Collector:
         yield _counted("tieline_closed_connections", "Connections ended, by reason.", figures.closed)
         yield _counted("tieline_refusals", "What was refused without ending a connection.", figures.refusals)
         yield _counted("tieline_holds", "Times that a connection was not read for a while.", figures.holds)
+        memory = GaugeMetricFamily("tieline_memory_bytes", "Bytes kept because of clients, by kind.", labels=("kind",))
+        for kind, size in figures.memory.items():
+            memory.add_metric((kind,), size)
+        yield memory
         yield from _classes(figures)
 
 

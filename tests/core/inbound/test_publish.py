@@ -198,7 +198,7 @@ def test_an_mqtt_5_publisher_is_told_whose_queue_is_full(qos: int) -> None:
     assert "the queue of s is full" in answer.properties["reason_string"]
     session = publisher.connection.session
     assert session is not None
-    assert session.inbound == set()
+    assert not len(session.inbound)
 
 
 def test_one_s_own_messages_do_not_count_against_a_subscription_that_excludes_them() -> None:

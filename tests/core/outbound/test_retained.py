@@ -7,12 +7,19 @@ from tests.kits.examples import examples
 from tests.kits.world import World, payloads
 from tests.match.topics import filters, names
 from tieline.core.account import Account, Drop
+from tieline.core.broker import Broker
 from tieline.core.durable.journal import Journal
+from tieline.core.holdings import Holdings
 from tieline.core.message import Message
 from tieline.core.outbound.retained import Retained
 from tieline.core.ports import Memory
 from tieline.match.trees import tree_bytes
 from tieline.wire.topics import matches
+
+
+def nobody() -> Holdings:
+    """An account without limits."""
+    return Broker().holdings
 
 
 def cost(topic: str, message: Message) -> int:
@@ -26,7 +33,7 @@ class Budget(RuleBasedStateMachine):
 
     @initialize(messages=st.integers(1, 6), size=st.sampled_from((1_000, 3_000, 100_000)))
     def begin(self, messages: int, size: int) -> None:
-        self.kept = Retained(messages, size, Journal(Memory()), Account())
+        self.kept = Retained(messages, size, nobody(), Journal(Memory()), Account())
         self.messages, self.size = messages, size
         self.model: dict[str, Message] = {}
         self.now = 0.0
@@ -119,7 +126,7 @@ def test_expired_messages_make_room() -> None:
 
 
 def test_replacing_a_message_with_an_expiry_for_ever_leaves_nothing_behind() -> None:
-    kept = Retained(10, 1_000_000, Journal(Memory()), Account())
+    kept = Retained(10, 1_000_000, nobody(), Journal(Memory()), Account())
     for number in range(20_000):
         assert kept.put("t", Message(b"t", b"x", expires=1_000_000.0 + number), 0.0)
     assert len(kept._expiries) < 3_000
@@ -128,7 +135,7 @@ def test_replacing_a_message_with_an_expiry_for_ever_leaves_nothing_behind() -> 
 
 
 def test_an_expiry_that_was_taken_back_is_not_applied() -> None:
-    kept = Retained(10, 1_000_000, Journal(Memory()), Account())
+    kept = Retained(10, 1_000_000, nobody(), Journal(Memory()), Account())
     kept.put("t", Message(b"t", b"x", expires=5.0), 0.0)
     kept.put("t", Message(b"t", b"y"), 1.0)
     kept.expire(10.0)
@@ -136,7 +143,7 @@ def test_an_expiry_that_was_taken_back_is_not_applied() -> None:
 
 
 def test_a_deep_topic_is_charged_for_its_place_in_the_tree() -> None:
-    kept = Retained(1_000_000, 1_000_000, Journal(Memory()), Account())
+    kept = Retained(1_000_000, 1_000_000, nobody(), Journal(Memory()), Account())
     topic = "/".join("a" * 128)
     accepted = 0
     while kept.put(f"{accepted}/{topic[:-2]}", Message(b"t", b"x"), 0.0):
@@ -145,7 +152,7 @@ def test_a_deep_topic_is_charged_for_its_place_in_the_tree() -> None:
 
 
 def test_many_that_expire_together_are_freed_in_portions() -> None:
-    kept = Retained(100_000, 1_000_000_000, Journal(Memory()), Account())
+    kept = Retained(100_000, 1_000_000_000, nobody(), Journal(Memory()), Account())
     for number in range(50_000):
         kept.put(f"t/{number}", Message(b"t", b"x", expires=10.0), 0.0)
     kept.put("u", Message(b"u", b"x"), 20.0)
@@ -156,7 +163,7 @@ def test_many_that_expire_together_are_freed_in_portions() -> None:
 
 
 def test_expiries_of_messages_that_are_gone_are_swept() -> None:
-    kept = Retained(10, 1_000_000, Journal(Memory()), Account())
+    kept = Retained(10, 1_000_000, nobody(), Journal(Memory()), Account())
     kept.put("stays", Message(b"stays", b"x", expires=500.0), 0.0)
     for number in range(5_000):
         kept.put("t", Message(b"t", b"x", expires=1_000.0 + number), 0.0)

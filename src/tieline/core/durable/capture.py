@@ -20,14 +20,15 @@ from tieline.log.record import digest_of
 from tieline.match.events import Events, EventType
 from tieline.match.trees import FilterTree
 
-#: Topics about which it is remembered whether they are captured.
+#: Topics about which it is remembered whether they are captured, and how long all of them may be together.
 MOST_KNOWN: Final = 65_536
+MOST_BYTES: Final = 8_388_608
 
 
 class Capture:
     """Which topics are captured, and how their messages become records."""
 
-    __slots__ = ("_events", "_filters", "_journal", "_known", "_priorities")
+    __slots__ = ("_bytes", "_events", "_filters", "_journal", "_known", "_priorities")
 
     def __init__(self, filters: Sequence[str], journal: Journal, events: Events, priorities: Priorities) -> None:
         self._journal = journal
@@ -36,6 +37,7 @@ class Capture:
         self._filters: FilterTree[bool] = FilterTree()
         for filter_ in filters:
             self._filters.put(filter_, True)
+        self._bytes = 0
         #: By topic: its text, and its event type if messages are read here; None if it is not captured.
         self._known: dict[bytes, tuple[str, EventType | None] | None] = {}
 
@@ -90,7 +92,9 @@ class Capture:
         if self._filters.match(topic):
             event = self._events.of(topic)
             found = (topic, event if event.reads_topic else None)
-        if len(self._known) >= MOST_KNOWN:
+        if len(self._known) >= MOST_KNOWN or self._bytes > MOST_BYTES:
             self._known.clear()
+            self._bytes = 0
         self._known[key] = found
+        self._bytes += len(key)
         return found

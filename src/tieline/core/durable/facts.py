@@ -24,7 +24,7 @@ SUBSCRIBE: Final = 3
 #: filter as written.
 UNSUBSCRIBE: Final = 4
 #: A message that later facts name by its number: number, topic, payload, qos, retain, properties, expires, publisher,
-#: level, taxon, at.
+#: level, taxon, at, user of the publisher.
 MESSAGE: Final = 5
 #: topic, message.
 RETAIN: Final = 6

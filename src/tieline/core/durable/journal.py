@@ -203,6 +203,7 @@ class Journal:
                 message.level,
                 message.taxon,
                 message.at + self.epoch_s,
+                None if message.origin.owner is None else message.origin.owner.user,
             )
         )
         return number

@@ -14,6 +14,7 @@ from tieline.conf.schema import Settings
 from tieline.core.account import NO_LEVEL, Account, Drop, Dropped
 from tieline.core.durable.journal import Journal
 from tieline.core.figures.traffic import report
+from tieline.core.holdings import Holdings
 from tieline.core.inbound.connections import Connections
 from tieline.core.inbound.producers import Producers
 from tieline.core.inbound.sessions import Sessions
@@ -46,6 +47,7 @@ class System:
         delivery: Delivery,
         retained: Retained,
         heat_source: HeatSource,
+        holdings: Holdings,
         journal: Journal,
         account: Account,
         timers: Timers,
@@ -61,6 +63,7 @@ class System:
         self._delivery = delivery
         self._retained = retained
         self._heat_source = heat_source
+        self._holdings = holdings
         self._journal = journal
         self._account = account
         self._timers = timers
@@ -131,6 +134,8 @@ class System:
             "tieline/producers/count": len(self._producers),
             "tieline/producers/forgotten": self._producers.forgotten,
             "tieline/queued/bytes": self._delivery.pool.bytes,
+            **{f"tieline/memory/{kind}": size for kind, size in self._holdings.by_kind().items()},
+            "tieline/memory/total": self._holdings.total,
             "tieline/store/commits": self._journal.commits,
             "tieline/store/waiting": self._journal.waiting,
             "tieline/routes/known": len(routes.known),

@@ -79,7 +79,7 @@ class Acknowledging:
         session = _session(conn)
         reason = Reason.SUCCESS
         if packet.packet_id in session.inbound:
-            session.inbound.discard(packet.packet_id)
+            session.free_id(packet.packet_id)
             if session.is_kept:
                 self._journal.freed(session, packet.packet_id)
         else:

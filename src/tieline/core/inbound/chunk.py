@@ -438,7 +438,7 @@ class Chunks:
         message = Message(topic, body, 1, False, b"", None, session.origin, level, now, heat, taxon)
         # what goes out again stands here already: only the packet id will differ
         if is_v5:
-            message.parts5 = (data[pos + 1 : top], data[top + 2 : end])
+            message.parts5 = (data[pos + 1 : top], body)
         else:
             message.parts4 = (data[pos + 1 : top], body)
         if self._pending and (route.is_conditional or not priorities.is_ruled):

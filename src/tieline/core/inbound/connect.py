@@ -13,6 +13,7 @@ from tieline.core.allowance import Allowances
 from tieline.core.client import NEVER, Changed, Connection, Hold, Session
 from tieline.core.durable.chronicle import Chronicle
 from tieline.core.durable.journal import Journal
+from tieline.core.holdings import session_bytes, will_bytes
 from tieline.core.inbound.connections import Connections
 from tieline.core.inbound.holds import Holds
 from tieline.core.inbound.questions import Questions
@@ -181,6 +182,13 @@ class Connecting:
             return Refused("this client id belongs to another user", Reason.CLIENT_IDENTIFIER_NOT_VALID)
         if old is None and len(sessions) >= bound(limits.sessions):
             return Refused(f"the broker keeps {limits.sessions} sessions", Reason.QUOTA_EXCEEDED)
+        owner = self._sessions.owner(login.user)
+        if old is None and owner.sessions >= owner.bounds.sessions:
+            return Refused(f"{owner.name} may have {owner.bounds.sessions} sessions", Reason.QUOTA_EXCEEDED)
+        size = 0 if old is not None else session_bytes(login.client_id)
+        text = owner.refusal(size if packet.will is None else size + will_bytes(packet.will))
+        if text is not None and (size or packet.will is not None):
+            return Refused(text, Reason.QUOTA_EXCEEDED)
         most = self._allowances.most_connections(login.user)
         takes_over = old is not None and old.connection is not None and old.user == login.user
         if self._allowances.connections(login.user) - takes_over >= bound(most):
@@ -267,7 +275,8 @@ class Connecting:
         limits = self.settings.limits
         properties = packet.properties
         session.attach(conn)
-        session.will = packet.will
+        self._wills.forget(session)
+        self._wills.adopt(session, packet.will)
         self._connections.begin(conn)
         self._own(conn, session)
         conn.window = min(limits.inflight, properties.get("receive_maximum", 65_535))
@@ -284,7 +293,7 @@ class Connecting:
 
     def _own(self, conn: Connection, session: Session) -> None:
         """The session and its limits are those of the connection's user."""
-        session.user = conn.user
+        self._connections.own(conn, session.owner)
         session.queue.limit(max_bytes=conn.allowance.queue_bytes)
         conn.meters = self._allowances.enter(conn.listener, conn.user)
         self._questions.guard(conn)

@@ -6,11 +6,13 @@ from tieline.core.account import Account, Event
 from tieline.core.allowance import Allowances
 from tieline.core.client import CLOSING, CONNECTED, OPENED, Changed, Connection, Hold
 from tieline.core.durable.chronicle import Chronicle
+from tieline.core.holdings import CONNECTION_BYTES, Holdings, Kind, Owner
 from tieline.core.inbound.holds import Holds
 from tieline.core.inbound.questions import Questions
 from tieline.core.inbound.sessions import Sessions
 from tieline.core.states import State
 from tieline.core.timers import Timers
+from tieline.sched.queue import KEEPS_UP
 from tieline.wire.encode import encode
 from tieline.wire.errors import ProtocolError
 from tieline.wire.packets import Connack, Disconnect
@@ -30,6 +32,7 @@ class Connections:
         "_changed",
         "_chronicle",
         "_default_level",
+        "_holdings",
         "_holds",
         "_questions",
         "_sessions",
@@ -43,6 +46,7 @@ class Connections:
         sessions: Sessions,
         questions: Questions,
         holds: Holds,
+        holdings: Holdings,
         allowances: Allowances,
         changed: Changed,
         timers: Timers,
@@ -53,6 +57,7 @@ class Connections:
         self._sessions = sessions
         self._questions = questions
         self._holds = holds
+        self._holdings = holdings
         self._allowances = allowances
         self._changed = changed
         self._timers = timers
@@ -69,7 +74,8 @@ class Connections:
     ) -> Connection:
         """A network connection was accepted; the levels are those of its listener."""
         allowance = self._allowances.of(listener, is_known=False)
-        conn = Connection(now, listener, peer, allowance, self._account.connections)
+        conn = Connection(now, listener, peer, allowance, self._holdings.strangers, self._account.connections)
+        conn.owner.take(Kind.CONNECTIONS, CONNECTION_BYTES)
         conn.max_level = max_level
         conn.level = min(max_level, self._default_level if node_level is None else node_level)
         conn.has_header = has_header
@@ -80,6 +86,36 @@ class Connections:
             lambda due: self.shut(conn, "connect_timeout", due, text="no complete CONNECT in time"),
         )
         return conn
+
+    def own(self, conn: Connection, owner: Owner) -> None:
+        """It is known who a client is: what is kept of its connection is kept for its user."""
+        for kind, size in _kept(conn):
+            conn.owner.give(kind, size)
+            owner.take(kind, size)
+        conn.owner = owner
+
+    def note_unparsed(self, conn: Connection, now: float) -> None:
+        """Count what a connection has sent and was not parsed; where that is too much, somebody has to go."""
+        size, owner = len(conn.partial) + conn.framed_bytes, conn.owner
+        owner.take(Kind.UNPARSED, size - conn.unparsed_bytes)
+        conn.unparsed_bytes = size
+        if owner is self._holdings.strangers:
+            if owner.kept[Kind.UNPARSED] > owner.bounds.bytes:
+                # whoever holds most of it: an honest CONNECT is short, and comes whole
+                largest = max((each for each in self.all if each.owner is owner), key=_unparsed)
+                text = f"unfinished packets of {owner.name} may take {owner.bounds.bytes} bytes"
+                self.shut(largest, "too_much_unknown", now, text=text)
+        elif size > KEEPS_UP and conn.state is CONNECTED:
+            text = owner.refusal(0) or ""
+            if text:
+                self.shut(conn, "quota_exceeded", now, reason=Reason.QUOTA_EXCEEDED, text=text)
+
+    @staticmethod
+    def note_unsent(conn: Connection, size: int) -> None:
+        """Count what the shell has encoded for a connection and the network has not taken."""
+        if size != conn.unsent_bytes:
+            conn.owner.take(Kind.UNSENT, size - conn.unsent_bytes)
+            conn.unsent_bytes = size
 
     def begin(self, conn: Connection) -> None:
         """A client was let in."""
@@ -114,6 +150,10 @@ class Connections:
             if conn.state is not CLOSING:
                 self._end(conn, "connection_lost", now, "")
             del self.all[conn]
+            for kind, size in _kept(conn):
+                conn.owner.give(kind, size)
+            conn.unparsed_bytes = conn.unsent_bytes = conn.alias_bytes = conn.right_bytes = 0
+            self._holdings.forget_idle(conn.user)
 
     def shut(  # who, under which name, and what is said about it
         self,
@@ -172,12 +212,28 @@ class Connections:
         self._timers.cancel(conn.timer)
         conn.timer = None
         conn.partial.clear()
+        conn.owner.give(Kind.UNPARSED, conn.unparsed_bytes)
+        conn.unparsed_bytes = 0
         if was_connected:
             self.apart -= conn.level != self._default_level
             if self._chronicle is not None:
                 self._chronicle.happened(now, "disconnect", conn.client_id, why=name, text=text, peer=conn.peer)
             self._allowances.leave(conn.user, self._timers, now)
             self._sessions.detach(conn, now)
+
+
+def _kept(conn: Connection) -> tuple[tuple[Kind, int], ...]:
+    """What is counted of a connection, while it is open."""
+    return (
+        (Kind.CONNECTIONS, CONNECTION_BYTES + conn.alias_bytes),
+        (Kind.UNPARSED, conn.unparsed_bytes),
+        (Kind.UNSENT, conn.unsent_bytes),
+        (Kind.RIGHTS, conn.right_bytes),
+    )
+
+
+def _unparsed(conn: Connection) -> int:
+    return conn.unparsed_bytes
 
 
 def _farewell(conn: Connection, reason: Reason, text: str) -> bytes:

@@ -7,6 +7,7 @@ from tieline.core.account import NO_LEVEL, Account, Drop
 from tieline.core.client import Again, Connection, Session
 from tieline.core.durable.arrivals import Arrivals
 from tieline.core.durable.journal import Journal
+from tieline.core.holdings import MOST_RIGHTS, TOPIC_BYTES, Holdings, Kind
 from tieline.core.inbound.holds import Holds
 from tieline.core.inbound.objections import Objection, Objections, Shortage
 from tieline.core.inbound.producers import Numbered, Producers, go_on, stop
@@ -28,8 +29,8 @@ from tieline.wire.properties import Properties
 from tieline.wire.reason import Reason
 from tieline.wire.topics import check_name
 
-#: Topics remembered per connection as allowed; a client that publishes to more is asked about again.
-MAX_PUBLISHABLE = 10_000
+#: What one connection remembers of the topics that it is allowed; a client that publishes to more is asked about again.
+MAX_RIGHT_BYTES = 1_048_576
 
 
 class Publishing:
@@ -49,10 +50,12 @@ class Publishing:
         retained: Retained,
         delivery: Delivery,
         holds: Holds,
+        holdings: Holdings,
         journal: Journal,
         account: Account,
     ) -> None:
         self.settings = settings
+        self._holdings = holdings
         self._objections = objections
         self._routes = routes
         self._content = content
@@ -200,7 +203,7 @@ class Publishing:
 
     def _hold(self, session: Session, packet_id: int) -> None:
         """A QoS 2 packet id of theirs is taken until they release it."""
-        session.inbound.add(packet_id)
+        session.hold_id(packet_id)
         if session.is_kept:
             self._journal.held(session, packet_id)
 
@@ -238,12 +241,25 @@ class Publishing:
             raise Violation(f"topic alias {alias} is out of range", "MQTT-3.3.2-9", Reason.TOPIC_ALIAS_INVALID)
         if packet.topic:
             key = packet.topic.encode()
-            conn.alias_in[alias] = key
+            self._set_alias(conn, alias, key)
             return packet.topic, key
         known = conn.alias_in.get(alias)
         if known is None:
             raise Violation(f"topic alias {alias} was never set", "3.3.2.3.4", Reason.PROTOCOL_ERROR)
         return known.decode(), known
+
+    @staticmethod
+    def _set_alias(conn: Connection, alias: int, key: bytes) -> None:
+        old = conn.alias_in.get(alias)
+        if old == key:
+            return
+        more = len(key) - len(old) if old is not None else len(key) + TOPIC_BYTES
+        text = conn.owner.refusal(more)
+        if text is not None and more > 0:
+            raise Violation(text, "4.13", Reason.QUOTA_EXCEEDED)
+        conn.alias_in[alias] = key
+        conn.alias_bytes += more
+        conn.owner.take(Kind.CONNECTIONS, more)
 
     def _may_publish(self, conn: Connection, topic: str, key: bytes, now: float) -> Refused | None:
         """Why this client may not publish to a topic; None when it may."""
@@ -254,10 +270,18 @@ class Publishing:
         verdict = self._questions.ask(conn, "publish", topic, now)
         if isinstance(verdict, Refused):
             return verdict
-        if len(conn.publishable) >= MAX_PUBLISHABLE:
-            conn.publishable.clear()
-        conn.publishable.add(key)
+        self._remember(conn, key)
         return None
+
+    def _remember(self, conn: Connection, key: bytes) -> None:
+        """A topic is known to be allowed: it takes the short way from now on, as long as there is room to know it."""
+        size = len(key) + TOPIC_BYTES
+        if conn.right_bytes + size > MAX_RIGHT_BYTES or self._holdings.kept[Kind.RIGHTS] + size > MOST_RIGHTS:
+            self._questions.forget_rights(conn)
+        if size <= MAX_RIGHT_BYTES and self._holdings.kept[Kind.RIGHTS] + size <= MOST_RIGHTS:
+            conn.publishable.add(key)
+            conn.right_bytes += size
+            conn.owner.take(Kind.RIGHTS, size)
 
     def _check_receive_maximum(self, conn: Connection) -> None:
         most = self.settings.limits.receive_maximum
@@ -274,7 +298,7 @@ class Publishing:
             reason = refused.reason if conn.version == 5 else Reason.SUCCESS
             if packet.qos == 2 and conn.version == 4:
                 assert conn.session is not None
-                conn.session.inbound.add(packet.packet_id)
+                conn.session.hold_id(packet.packet_id)
             self._journal.acknowledge(conn, _answer(conn, packet.qos, packet.packet_id, reason, refused.rule))
 
     def _meet_shortage(  # as above

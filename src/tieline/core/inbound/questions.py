@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tieline.core.client import CLOSING, Again, Connection, Hold
+from tieline.core.holdings import Kind
 from tieline.core.inbound.holds import Holds
 from tieline.core.ports import Access, Allowed, Judge, Login, Pending, Refused, Verdict, Weighed
 from tieline.core.routing.routes import RESERVED, Routes
@@ -70,9 +71,16 @@ class Questions:
         for token in conn.asked:
             self._pending.pop(token, None)
 
+    @staticmethod
+    def forget_rights(conn: Connection) -> None:
+        """Nothing is known of what a connection may publish to; it is asked about again."""
+        conn.publishable.clear()
+        conn.owner.give(Kind.RIGHTS, conn.right_bytes)
+        conn.right_bytes = 0
+
     def guard(self, conn: Connection) -> None:
         """Look at the topics of a connection one by one where they may have to be refused."""
-        conn.publishable.clear()
+        self.forget_rights(conn)
         is_shallow = conn.allowance.topic_levels < self._max_topic_levels
         conn.is_guarded = is_shallow or not self.access.is_open
 

@@ -6,6 +6,7 @@ from tieline.conf.schema import Settings, bound
 from tieline.core.account import Account, Drop
 from tieline.core.client import NEVER, Connection, Session
 from tieline.core.durable.journal import Journal
+from tieline.core.holdings import Holdings, Kind, Owner, session_bytes
 from tieline.core.inbound.holds import Holds
 from tieline.core.inbound.will import Wills
 from tieline.core.message import Bundle
@@ -26,6 +27,7 @@ class Sessions:
         "_account",
         "_content",
         "_delivery",
+        "_holdings",
         "_holds",
         "_journal",
         "_limits",
@@ -47,11 +49,13 @@ class Sessions:
         replays: Replays,
         wills: Wills,
         holds: Holds,
+        holdings: Holdings,
         journal: Journal,
         timers: Timers,
         account: Account,
     ) -> None:
         self._limits = settings.limits
+        self._holdings = holdings
         self._routes = routes
         self._content = content
         self._delivery = delivery
@@ -73,14 +77,21 @@ class Sessions:
 
     # -- begin
 
-    def new(self, client_id: str, number: int | None = None) -> Session:
-        """Begin a session; with a number, one that the store knows."""
-        limits = self._limits
-        queue: Queue[Entry] = Queue(bound(limits.queue_messages), bound(limits.queue_bytes), self._delivery.pool)
+    def new(self, client_id: str, user: str | None, number: int | None = None) -> Session:
+        """Begin a session of a user; with a number, one that the store knows."""
+        limits, owner = self._limits, self._holdings.owner(user)
+        queue: Queue[Entry] = Queue(bound(limits.queue_messages), bound(limits.queue_bytes), self._delivery.pool, owner)
         number = self._journal.next_session() if number is None else number
-        session = self.by_id[client_id] = Session(client_id, number, queue, self._delivery)
+        session = self.by_id[client_id] = Session(client_id, number, queue, self._delivery, owner)
+        session.user = user
+        owner.sessions += 1
+        owner.take(Kind.SESSIONS, session_bytes(client_id))
         self._account.sessions_most = max(self._account.sessions_most, len(self.by_id))
         return session
+
+    def owner(self, user: str | None) -> Owner:
+        """On whose account the sessions and messages of a user are kept."""
+        return self._holdings.owner(user)
 
     def take_up(self, client_id: str, user: str | None, now: float, *, is_clean: bool) -> tuple[Session, bool]:
         """The session that a new connection continues or begins, and whether it was there before."""
@@ -97,7 +108,7 @@ class Sessions:
             # [MQTT-3.1.2-4]
             self.end(old, now)
         # [MQTT-3.1.2-6]
-        return self.new(client_id), False
+        return self.new(client_id, user), False
 
     def keep(self, session: Session) -> None:
         """Let the store know the session: all of it if it outlives its connection, its will in any case."""
@@ -150,10 +161,17 @@ class Sessions:
         for filter_, held in session.subscriptions.items():
             self._routes.cancel(session, filter_, held)
         session.subscriptions.clear()
+        owner = session.owner
+        owner.give(Kind.SUBSCRIPTIONS, session.subscription_bytes)
+        owner.weight -= session.weight
+        session.weight = session.subscription_bytes = 0
         self._replays.forget(session)
         self._leave_flights(session, now)
         self._leave_queue(session, now)
         session.end()
+        owner.sessions -= 1
+        owner.give(Kind.SESSIONS, session_bytes(session.client_id) + session.inbound.bytes)
+        self._holdings.forget_idle(session.user)
         if self.by_id.get(session.client_id) is session:
             del self.by_id[session.client_id]
         self._holds.release_publishers(session, now)

@@ -10,6 +10,7 @@ from tieline.core.account import Account, Event
 from tieline.core.client import Again, Connection, Portions, Session
 from tieline.core.durable.chronicle import Chronicle
 from tieline.core.durable.journal import Journal
+from tieline.core.holdings import Kind
 from tieline.core.inbound.questions import Questions
 from tieline.core.inbound.subscription_request import (
     WHERE,
@@ -25,7 +26,7 @@ from tieline.core.outbound.replay import Replays
 from tieline.core.outbound.retained import Retained
 from tieline.core.ports import Refused
 from tieline.core.receiver import Held
-from tieline.core.routing.route import Conditional, weight_of
+from tieline.core.routing.route import Conditional, subscription_bytes, weight_of
 from tieline.core.routing.routes import Routes
 from tieline.core.work import Work
 from tieline.match.change import ChangeMemory
@@ -206,11 +207,18 @@ class Subscribing:
         old = session.subscriptions.get(options.filter)
         if old is None:
             session.weight += weight_of(options.filter)
+            session.owner.weight += weight_of(options.filter)
         elif isinstance(held, Conditional) or isinstance(old, Conditional):
             self._routes.cancel(session, options.filter, old)
         self._routes.subscribe(session, share, filter_, held)
         session.subscriptions[options.filter] = held
+        self._count(session, subscription_bytes(held) - (0 if old is None else subscription_bytes(old)))
         return held
+
+    @staticmethod
+    def _count(session: Session, size: int) -> None:
+        session.subscription_bytes += size
+        session.owner.take(Kind.SUBSCRIPTIONS, size)
 
     # -- UNSUBSCRIBE
 
@@ -267,6 +275,8 @@ class Subscribing:
         self._routes.cancel(session, filter_, held)
         self._work.did(WORK_PER_SUBSCRIPTION)
         session.weight -= weight_of(filter_)
+        session.owner.weight -= weight_of(filter_)
+        self._count(session, -subscription_bytes(held))
         # [MQTT-3.10.4-2] nothing new is added; what is queued is still delivered
         self._replays.stop(session, filter_)
         if session.is_kept:

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from tieline.conf.schema import Limit, Mqtt, Priority, bound, seconds
 from tieline.core.client import Session
 from tieline.core.ports import Refused
-from tieline.core.routing.route import weight_of
+from tieline.core.routing.route import CONDITION_BYTES_EACH, weight_of
 from tieline.match.where import ExpressionError, Predicate, parse, split
 from tieline.sched.levels import Patience
 from tieline.wire.errors import ProtocolError
@@ -156,7 +156,11 @@ def lack_of_room(written: str, session: Session, most: int, all_weigh: int, tota
         return Refused(f"a session may have {most} subscriptions", Reason.QUOTA_EXCEEDED)
     if all_weigh + weight > bound(total):
         return Refused(f"the broker keeps {total} subscriptions", Reason.QUOTA_EXCEEDED)
-    return None
+    owner = session.owner
+    if owner.weight + weight > owner.bounds.subscriptions:
+        return Refused(f"{owner.name} may have {owner.bounds.subscriptions} subscriptions", Reason.QUOTA_EXCEEDED)
+    text = owner.refusal(len(written) * CONDITION_BYTES_EACH)
+    return None if text is None else Refused(text, Reason.QUOTA_EXCEEDED)
 
 
 def asked_patience(

@@ -6,6 +6,7 @@ from tieline.core.account import Account, Drop
 from tieline.core.client import Session
 from tieline.core.durable.arrivals import Arrivals
 from tieline.core.durable.journal import Journal
+from tieline.core.holdings import Kind, will_bytes
 from tieline.core.message import Message
 from tieline.core.outbound.deliver import Delivery
 from tieline.core.outbound.retained import Retained
@@ -13,6 +14,7 @@ from tieline.core.routing.priorities import Priorities
 from tieline.core.routing.routes import Routes
 from tieline.core.timers import Timers
 from tieline.wire.fields import decode_varint
+from tieline.wire.packets import Will
 from tieline.wire.properties import Properties, encode_properties
 
 #: Will properties that travel with the published message (3.1.3.2); the delay and the expiry do not travel as they are.
@@ -61,8 +63,17 @@ class Wills:
         else:
             self.publish(session, now)
 
+    @staticmethod
+    def adopt(session: Session, will: Will | None) -> None:
+        """A session has this will from now on, in place of none."""
+        session.will = will
+        if will is not None:
+            session.owner.take(Kind.WILLS, will_bytes(will))
+
     def forget(self, session: Session) -> None:
         """[MQTT-3.1.2-10]: after DISCONNECT, or once a new connection has taken over, the will is not published."""
+        if session.will is not None:
+            session.owner.give(Kind.WILLS, will_bytes(session.will))
         session.will = None
         self._timers.cancel(session.will_timer)
         session.will_timer = None

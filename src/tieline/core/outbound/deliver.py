@@ -158,6 +158,8 @@ class Delivery:
         Where order matters the victim comes from the lowest class, by that class's rule; otherwise it is the oldest
         QoS 0 message, else the newest one, else the oldest.
         """
+        if session.queue.may_hold():
+            return
         if session.backlog is not None or self._order.matters_in(session.queue):
             self._make_room_by_policy(session, now)
             return
@@ -230,7 +232,9 @@ class Delivery:
 def _excess(session: Session, burst: Burst) -> int:
     """How many packets of a burst have to go for the queue to be within its bounds."""
     queue = session.queue
-    return max(queue.messages - queue.max_messages, -((queue.max_bytes - queue.bytes) // burst.stride))
+    excess = max(queue.messages - queue.max_messages, -((queue.max_bytes - queue.bytes) // burst.stride))
+    # a queue that is within its bounds could not borrow what it holds
+    return excess if excess > 0 else burst.messages
 
 
 def _is_stored(session: Session, item: Item, grant: Grant) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import ceil
 
 from tieline.core.client import Connection
+from tieline.core.holdings import TOPIC_BYTES, Kind
 from tieline.core.message import Item, Message, publish_bytes
 from tieline.core.receiver import Grant
 from tieline.wire.frames import stamp
@@ -54,6 +55,9 @@ def assured_pieces(
     if not conn.raw_version or (version == 5 and (message.expires is not None or grant.identifiers)):
         return None
     head, tail = message.parts(version)
+    if version == 5 and not message.properties:
+        # the packet id, and a zero for no properties
+        return FIRST[flags], head, (packet_id << 8).to_bytes(3, "big"), tail
     return FIRST[flags], head, packet_id.to_bytes(2, "big"), tail
 
 
@@ -66,6 +70,9 @@ def bound_packet(  # one argument per thing that is bound
         return None
     if new_alias:
         conn.alias_out[item.topic] = new_alias
+        size = len(item.topic) + TOPIC_BYTES
+        conn.alias_bytes += size
+        conn.owner.take(Kind.CONNECTIONS, size)
     return data
 
 

@@ -7,6 +7,7 @@ from heapq import heapify, heappop, heappush
 
 from tieline.core.account import Account, Drop
 from tieline.core.durable.journal import Journal
+from tieline.core.holdings import Holdings, Kind, Owner
 from tieline.core.message import Message
 from tieline.match.trees import NameTree, tree_bytes
 
@@ -17,9 +18,12 @@ PORTION = 1_000
 class Retained:
     """The retained message of each topic that has one."""
 
-    __slots__ = ("_account", "_expiries", "_journal", "_max_bytes", "_max_messages", "_tree", "bytes")
+    __slots__ = ("_account", "_expiries", "_holdings", "_journal", "_max_bytes", "_max_messages", "_tree", "bytes")
 
-    def __init__(self, max_messages: int, max_bytes: int, journal: Journal, account: Account) -> None:
+    def __init__(
+        self, max_messages: int, max_bytes: int, holdings: Holdings, journal: Journal, account: Account
+    ) -> None:
+        self._holdings = holdings
         self._journal = journal
         self._account = account
         self._tree: NameTree[Message] = NameTree()
@@ -55,11 +59,13 @@ class Retained:
     def put(self, topic: str, message: Message, now: float) -> bool:
         """Keep a message as the topic's retained one; False, and nothing changed, when there is no room."""
         self.expire(now)
-        size = self._size_with(topic, message)
-        if size is None:
+        old = self._tree.get(topic)
+        if self._lacks_room(topic, message, old):
             return False
+        if old is not None:
+            self._count(topic, old, -1)
         self._tree.put(topic, message)
-        self.bytes = size
+        self._count(topic, message, 1)
         if message.expires is not None:
             heappush(self._expiries, (message.expires, topic))
             if len(self._expiries) > 2 * len(self._tree) + 1_000:
@@ -68,15 +74,36 @@ class Retained:
 
     def has_room(self, topic: str, message: Message) -> bool:
         """Whether a message could be kept now."""
-        return self._size_with(topic, message) is not None
+        return not self._lacks_room(topic, message, self._tree.get(topic))
 
-    def _size_with(self, topic: str, message: Message) -> int | None:
-        """The sum of all costs with one more message; None when there is no room for it."""
-        old = self._tree.get(topic)
-        size = self.bytes + _cost(topic, message) - (_cost(topic, old) if old else 0)
-        if size > self._max_bytes or (old is None and len(self._tree) >= self._max_messages):
-            return None
-        return size
+    def _lacks_room(self, topic: str, message: Message, old: Message | None) -> bool:
+        """Whether a message cannot take the place of the one before it: for the broker, or for its publisher's user."""
+        more = _cost(topic, message) - (_cost(topic, old) if old else 0)
+        if self.bytes + more > self._max_bytes or (old is None and len(self._tree) >= self._max_messages):
+            return True
+        owner = self._owner(message)
+        messages, kept = 1, _cost(topic, message)
+        if old is not None and self._owner(old) is owner:
+            messages, kept = 0, more
+        return (
+            owner.retained + messages > owner.bounds.retained_messages
+            or owner.kept.get(Kind.RETAINED, 0) + kept > owner.bounds.retained_bytes
+            or (kept > 0 and owner.refusal(kept) is not None)
+        )
+
+    def _owner(self, message: Message) -> Owner:
+        # asked by name: the owner that a publisher had when it sent the message may have been forgotten since
+        owner = message.origin.owner
+        return self._holdings.broker if owner is None else self._holdings.owner(owner.user)
+
+    def _count(self, topic: str, message: Message, messages: int) -> None:
+        """A message is kept, or no longer."""
+        cost, owner = messages * _cost(topic, message), self._owner(message)
+        self.bytes += cost
+        owner.retained += messages
+        owner.take(Kind.RETAINED, cost)
+        if messages < 0:
+            self._holdings.forget_idle(owner.user)
 
     def get(self, topic: str) -> Message | None:
         """The retained message of one topic."""
@@ -86,7 +113,7 @@ class Retained:
         """Forget the retained message of a topic, if there is one."""
         old = self._tree.remove(topic)
         if old is not None:
-            self.bytes -= _cost(topic, old)
+            self._count(topic, old, -1)
 
     def match(self, filter_: str) -> Iterator[Message | None]:
         """The retained messages that a filter matches; lazy, each read when it is yielded, with pauses."""

@@ -281,7 +281,7 @@ class Writer:
         pieces = assured_pieces(self._conn, item, grant, flags, packet_id)
         if pieces is None:
             return self._bind(item, grant, item.payload, flags, packet_id)
-        size = len(pieces[1]) + len(pieces[3]) + 3
+        size = len(pieces[1]) + len(pieces[2]) + len(pieces[3]) + 1
         if size > self._conn.max_packet:
             self._give_up(item, grant, Drop.TOO_LARGE)
             return False

@@ -79,11 +79,11 @@ class Conditionals:
 class Narrowed:
     """Routes of messages, remembered by the route of their topic and by those whose conditions they meet."""
 
-    __slots__ = ("_bytes", "_most", "_routes", "resets")
+    __slots__ = ("_most", "_routes", "bytes", "resets")
 
     def __init__(self, most: int = MOST_BYTES) -> None:
         self._routes: dict[tuple[RouteConditions, tuple[Conditional, ...]], Route] = {}
-        self._bytes = 0
+        self.bytes = 0
         self._most = most
         #: How often the memory was full and emptied.
         self.resets = 0
@@ -97,10 +97,10 @@ class Narrowed:
 
     def put(self, conditions: RouteConditions, conditionals: tuple[Conditional, ...], route: Route) -> None:
         """Remember a route; everything else is forgotten first if it takes too much memory."""
-        if self._bytes > self._most:
+        if self.bytes > self._most:
             # sets of subscriptions that come again soon are found again soon; most never do
             self._routes.clear()
-            self._bytes = 0
+            self.bytes = 0
             self.resets += 1
         self._routes[conditions, conditionals] = route
-        self._bytes += ROUTE_BYTES + CONDITIONAL_BYTES * len(conditionals) + RECEIVER_BYTES * len(route.grants)
+        self.bytes += ROUTE_BYTES + CONDITIONAL_BYTES * len(conditionals) + RECEIVER_BYTES * len(route.grants)

@@ -13,6 +13,7 @@ from tieline.core.routing.groups import Group
 from tieline.match.change import ChangeMemory, LastValues
 from tieline.match.conditions import Conditions
 from tieline.match.events import EventType
+from tieline.match.names import tree_bytes
 from tieline.match.where import Predicate
 from tieline.wire.fields import encode_varint
 from tieline.wire.packets import Subscription
@@ -21,11 +22,24 @@ from tieline.wire.packets import Subscription
 _IDENTIFIER = b"\x0b"
 #: Levels of a filter that weigh as much as one plain subscription.
 LEVELS_PER_WEIGHT = 8
+#: What a subscription takes beside its filter; what a condition takes, and each character of it, about.
+SUBSCRIPTION_BYTES = 480
+CONDITION_BYTES = 600
+CONDITION_BYTES_EACH = 20
 
 
 def weight_of(filter_: str) -> int:
     """How much a subscription counts towards the limits: deep filters take more memory than plain ones."""
     return 1 + filter_.count("/") // LEVELS_PER_WEIGHT + len(filter_) // 1_024
+
+
+def subscription_bytes(held: Held) -> int:
+    """What a subscription takes, with its place in the tree of filters and, if it has a condition, that made ready."""
+    size = SUBSCRIPTION_BYTES + tree_bytes(held.options.filter)
+    if isinstance(held, Conditional):
+        asked = len(held.options.filter) + sum(map(len, held.conditions))
+        size += CONDITION_BYTES + CONDITION_BYTES_EACH * asked
+    return size
 
 
 class Conditional(Held):

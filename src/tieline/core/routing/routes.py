@@ -234,6 +234,11 @@ class Routes:
         self._heat = heat
         self.reset()
 
+    @property
+    def remembered_bytes(self) -> int:
+        """What is remembered of topics and messages takes so much, about."""
+        return self._cost + self.narrowed.bytes
+
     def reset(self) -> None:
         """Forget which topic goes to whom; it is found again when it is used."""
         self.known.clear()
