@@ -32,18 +32,18 @@ def delayed_wills(served: Served) -> Iterator[Any]:
     will = Will(topic="w", payload=bytes(60_000), qos=1, properties={"will_delay_interval": 3_600})
     will.properties["user_property"] = [("name", "v" * 50_000)] * 8
     for number in range(600):
-        served.dial(f"w-{number}", will=will, session_expiry_interval=3_600).close()
+        served.dial(f"w-{number}", will=will, properties={"session_expiry_interval": 3_600}).close()
         yield
 
 
 def queued(served: Served) -> Iterator[Any]:
     for number in range(30):
-        reader = served.dial(f"q-{number}", session_expiry_interval=3_600, clean_start=False)
+        reader = served.dial(f"q-{number}", properties={"session_expiry_interval": 3_600}, clean_start=False)
         reader.send(Subscribe(packet_id=1, subscriptions=(Subscription(filter=f"q/{number}", qos=1),)))
         reader.receive()
         reader.close()
     publisher = served.dial("publisher")
-    for each in range(15_000):
+    for each in range(18_000):
         topic, payload = f"q/{each % 30}", b"%020d" % each + bytes(12_000)
         publisher.send(Publish(topic=topic, payload=payload, qos=1, packet_id=each % 60_000 + 1))
         publisher.receive()
@@ -59,7 +59,7 @@ def retained(served: Served) -> Iterator[Any]:
 
 def subscriptions(served: Served) -> Iterator[Any]:
     for number in range(25):
-        client = served.dial(f"s-{number}", session_expiry_interval=3_600)
+        client = served.dial(f"s-{number}", properties={"session_expiry_interval": 3_600})
         for start in range(0, 9_900, 100):
             filters = [f"plant/{number}/line/{start + each}/+" for each in range(100)]
             wanted = tuple(Subscription(filter=each, qos=1) for each in filters)
@@ -70,7 +70,7 @@ def subscriptions(served: Served) -> Iterator[Any]:
 
 def conditions(served: Served) -> Iterator[Any]:
     for number in range(12):
-        client = served.dial(f"c-{number}", session_expiry_interval=3_600)
+        client = served.dial(f"c-{number}", properties={"session_expiry_interval": 3_600})
         for each in range(4_000):
             text = " and ".join(f"v{term} > {each + term}" for term in range(20))
             wanted = (Subscription(filter=f"plant/{number}/{each}", qos=1),)
