@@ -17,7 +17,7 @@ from tieline.core.broker import Broker
 from tieline.core.client import PacketIds
 from tieline.core.holdings import Kind
 from tieline.core.ports import Allowed, Login, Verdict
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.packets import Connect, Publish, Will
 from tieline.wire.reason import Reason
 
@@ -178,7 +178,7 @@ def _forget_clients(world: World) -> None:
 
 
 def limited(**limits: int) -> Settings:
-    return msgspec.structs.replace(configured(), limit=(UserLimit(user="u", **limits),))  # type: ignore[arg-type]  # names of limits
+    return msgspec.structs.replace(configured(), limit=(UserLimit(user="u", **limits),))
 
 
 def test_sessions_of_a_user_are_bounded() -> None:

@@ -12,7 +12,7 @@ from tieline.core.message import Message
 from tieline.core.receiver import Entry
 from tieline.core.routing.route import Conditional, subscription_bytes
 from tieline.core.states import State
-from tieline.match.names import tree_bytes
+from tieline.match.trees import tree_bytes
 from tieline.sched.queue import RECORD
 
 #: Retained messages and subscriptions above which they are not added up after every step: it would take minutes.

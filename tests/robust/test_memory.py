@@ -13,7 +13,7 @@ from tests.kits.patience import until
 from tests.robust.served import Served, serving
 from tieline.cli.management import Management
 from tieline.conf.paths import management_socket
-from tieline.wire.codec import encode
+from tieline.wire.encode import encode
 from tieline.wire.packets import Connect, Publish, Subscribe, Subscription, Will
 
 MEGABYTE = 1_000_000

@@ -13,7 +13,7 @@ from tieline.core.routing.groups import Group
 from tieline.match.change import ChangeMemory, LastValues
 from tieline.match.conditions import Conditions
 from tieline.match.events import EventType
-from tieline.match.names import tree_bytes
+from tieline.match.trees import tree_bytes
 from tieline.match.where import Predicate
 from tieline.wire.fields import encode_varint
 from tieline.wire.packets import Subscription
