@@ -10,8 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.bench.watching import Quiet
-from tieline.bench.load.generator import Generator
-from tieline.bench.load.job import Failure
+from tieline.bench.load.job import Failure, Generator
 from tieline.bench.match import effort
 from tieline.bench.match.broker import PLAIN, WITH_NUMBA, WITHOUT_NUMBA, check_numba, connected
 from tieline.bench.match.cases import make_plan
@@ -19,7 +18,7 @@ from tieline.bench.match.engines import Numba, present_engines
 from tieline.bench.match.shapes import EVENT_TYPE, SPREADS, Shape
 from tieline.bench.match.suite import METRICS, SUITE, compared
 from tieline.bench.peers.brokers import Tieline
-from tieline.bench.peers.instance import Instance
+from tieline.bench.peers.peer import Instance
 from tieline.bench.suite import report, runner
 from tieline.bench.suite.record import Record, Row, Verdict
 from tieline.cli.bench import app

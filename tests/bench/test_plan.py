@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tieline.bench.papers.psp_claims import counterexample, hold
-from tieline.bench.papers.psp_record import Measured, Outcome, PlanReproduction
-from tieline.bench.papers.psp_report import markdown as psp_markdown
+from tieline.bench.papers.psp import counterexample, hold
+from tieline.bench.papers.psp_record import NOTE, Measured, Outcome, PlanReproduction
+from tieline.bench.papers.reproduction import markdown as reproduction_page
 from tieline.bench.plan.bounds import BOUNDS, PAPER, Tally, scarce, tallies
 from tieline.bench.plan.cases import make_plan
 from tieline.bench.plan.effort import (
@@ -276,7 +276,7 @@ def test_sentences_of_the_paper_are_judged() -> None:
 def test_the_page_marks_what_is_the_papers() -> None:
     found = reproduction(measured(paper_bound=103.0, lagrangian=outcome(102.0), claims=True))
     found.claims = hold(found)
-    page = psp_markdown(found, ["psp.png"])
+    page = reproduction_page(found, ["psp.png"], NOTE)
     assert "paper: MIP" in page and "the same dimensions and come from seeds" in page
     assert "| case3 | 20 | 57 | 6 | 3 | 20 | 57 | 6 | 3 | 12 |" in page
     assert "| 1 of 1 | 30.0 % |" in page

@@ -9,16 +9,16 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.bench.watching import Quiet
-from tieline.bench.papers import feedback, figures, groups, heat, report
-from tieline.bench.papers import run as papers_run
-from tieline.bench.papers.claims import hold
+from tieline.bench.papers import feedback, groups, heat, reproduction
+from tieline.bench.papers import priority as papers_run
+from tieline.bench.papers import priority_figures as figures
 from tieline.bench.papers.feedback import Figures345
 from tieline.bench.papers.heat import Figure2
-from tieline.bench.papers.record import Reproduction
+from tieline.bench.papers.priority import PriorityReproduction, hold
 from tieline.cli.reproduce import app
 
 
-def made_up(*, is_as_in_the_papers: bool) -> Reproduction:
+def made_up(*, is_as_in_the_papers: bool) -> PriorityReproduction:
     good = is_as_in_the_papers
     falling, rising = [400.0, 300.0, 200.0, 100.0], [100.0, 200.0, 300.0, 400.0]
     ordered = falling if good else rising
@@ -30,7 +30,7 @@ def made_up(*, is_as_in_the_papers: bool) -> Reproduction:
         "mosquitto": rising if good else [1.0, 9.0, 2.0, 3.0],
     }
     periods = (0.1, 0.2, 0.4)
-    return Reproduction(
+    return PriorityReproduction(
         quick=True,
         started="2025-01-01T00:00:00+00:00",
         commit="abc",
@@ -87,7 +87,7 @@ def test_the_page_has_claims_failures_and_figures(tmp_path: Path) -> None:
     assert pictures == sorted(pictures, key=pictures.index)
     assert {"heat-fig2.png", "heat-fig3.png", "heat-fig4-5.png", "groups-fig9.png"} <= set(pictures)
     assert all((tmp_path / name).read_bytes().startswith(b"\x89PNG") for name in pictures)
-    page = report.markdown(found, pictures)
+    page = reproduction.markdown(found, pictures)
     assert "Fig. 8, saturated" in page and "the broker died" in page and "![heat-fig2](heat-fig2.png)" in page
 
 

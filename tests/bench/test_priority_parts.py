@@ -12,8 +12,7 @@ from rich.console import Console
 
 from tieline.bench.load.job import Metrics
 from tieline.bench.priority import cost, slow, thin
-from tieline.bench.priority.cases import make_plan
-from tieline.bench.priority.effort import FULL, PARTS, QUICK
+from tieline.bench.priority.cases import FULL, PARTS, QUICK, make_plan
 from tieline.bench.priority.link import Bound
 from tieline.bench.priority.packets import MARK, Tally
 from tieline.bench.priority.suite import SUITE, TABLES

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from tests.bench.watching import Quiet
 from tieline.bench.load.job import Failure, Refused
 from tieline.bench.peers.brokers import Mosquitto, Tieline
-from tieline.bench.peers.instance import Instance
-from tieline.bench.priority import busy, effort, link, slow
+from tieline.bench.peers.peer import Instance
+from tieline.bench.priority import busy, cases, link, slow
 from tieline.bench.priority.cases import make_plan
 from tieline.bench.priority.nodes import Reader, SlowReader, Stage, Writer, clock, hang_up, open_node, subscribe
 from tieline.bench.priority.packets import Arrival, Tally, publish
@@ -25,7 +25,7 @@ from tieline.cli.bench import app
 from tieline.cli.trouble import Trouble
 
 TINY = replace(
-    effort.QUICK,
+    cases.QUICK,
     thin_s=1.0,
     slow_s=1.0,
     busy_s=0.3,
@@ -39,7 +39,7 @@ TINY = replace(
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(effort, "QUICK", TINY)
+    monkeypatch.setattr(cases, "QUICK", TINY)
     monkeypatch.setattr(slow, "_TAIL_S", 0.2)
     monkeypatch.setattr(slow, "_CONGESTED_S", 0.1)
     monkeypatch.setattr(busy, "PUBLISHERS", 3)

@@ -22,8 +22,7 @@ from tieline.bench.load.pace import Pace
 from tieline.bench.load.saturate import FirstMessages, Saturate, Topics
 from tieline.bench.peers import known_peers
 from tieline.bench.peers.brokers import Mosquitto
-from tieline.bench.peers.instance import Instance
-from tieline.bench.peers.peer import Peer, Place, make_certificate
+from tieline.bench.peers.peer import Instance, Peer, Place, make_certificate
 from tieline.bench.suite.runner import run
 
 

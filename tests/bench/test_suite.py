@@ -16,8 +16,8 @@ from tieline.bench.load.job import Refused
 from tieline.bench.metrics import Metric
 from tieline.bench.suite import report, runner
 from tieline.bench.suite.declaration import Case, Goal, Plan, Running, Suite, Table, value_goal
-from tieline.bench.suite.progress import Steps
 from tieline.bench.suite.record import Record, Row, rows_of
+from tieline.bench.suite.runner import Steps
 
 SPEED = Metric("how fast it is", "/s", more_is_better=True)
 OURS, THEIRS = ("walk", "ours"), ("walk", "theirs")

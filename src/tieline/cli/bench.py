@@ -32,10 +32,10 @@ from tieline.bench.pipeline.effort import PARTS as PIPELINE_PARTS
 from tieline.bench.plan.effort import PARTS as PLAN_PARTS
 from tieline.bench.priority import cases as priority_cases
 from tieline.bench.priority import suite as priority_suite
-from tieline.bench.priority.effort import PARTS as PRIORITY_PARTS
+from tieline.bench.priority.cases import PARTS as PRIORITY_PARTS
 from tieline.bench.suite import report, runner
 from tieline.bench.suite.declaration import Plan, Suite
-from tieline.bench.suite.progress import Steps
+from tieline.bench.suite.runner import Steps
 from tieline.cli.trouble import MISUSED, Trouble
 
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Directory for the results.")]

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from tieline.bench.measure import raise_open_files
-from tieline.bench.papers import figures, report
-from tieline.bench.papers.run import run
-from tieline.bench.suite.progress import Steps
+from tieline.bench.papers import priority_figures, reproduction
+from tieline.bench.papers.priority import run
+from tieline.bench.suite.runner import Steps
 from tieline.cli.bench import orderly_end, wide_console
 from tieline.cli.trouble import Trouble
 from tieline.extras import remedy
@@ -41,10 +41,10 @@ def priority(
     out.mkdir(parents=True, exist_ok=True)
     with orderly_end(), Steps(console) as display:
         found = run(quick=quick, watcher=display)
-    report.show(found, console)
-    pictures = figures.draw(found, out)
+    reproduction.show(found, console)
+    pictures = priority_figures.draw(found, out)
     found.write(out / "priority.json")
-    (out / "priority.md").write_text(report.markdown(found, pictures))
+    (out / "priority.md").write_text(reproduction.markdown(found, pictures))
     if not pictures:
         console.print("no figures: they need numbers and matplotlib (pip install 'tieline[bench]')", markup=False)
     console.print(
@@ -68,14 +68,15 @@ def psp(
     console = wide_console()
     try:
         from tieline.bench.papers import psp as experiment
-        from tieline.bench.papers import psp_figures, psp_report
+        from tieline.bench.papers import psp_figures
+        from tieline.bench.papers.psp_record import NOTE
     except ImportError as missing:
         raise Trouble(f"{missing.name or missing} is not installed: {remedy('plan')}") from None
     out.mkdir(parents=True, exist_ok=True)
     with orderly_end(), Steps(console) as display:
         found = experiment.run(quick=quick, watcher=display)
-    psp_report.show(found, console)
+    reproduction.show(found, console, NOTE)
     pictures = psp_figures.draw(found, out)
     found.write(out / "psp.json")
-    (out / "psp.md").write_text(psp_report.markdown(found, pictures))
+    (out / "psp.md").write_text(reproduction.markdown(found, pictures, NOTE))
     console.print(f"written to {out}: {', '.join(['psp.md', 'psp.json', *pictures])}", highlight=False, markup=False)

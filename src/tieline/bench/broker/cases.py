@@ -16,12 +16,10 @@ from types import TracebackType
 from typing import Self
 
 from tieline.bench.broker.workload import FULL, QUICK, Effort, Workload
-from tieline.bench.load.generator import Generator
-from tieline.bench.load.job import Endpoint, Failure
+from tieline.bench.load.job import Endpoint, Failure, Generator
 from tieline.bench.machine import disk_of
 from tieline.bench.peers import BASELINE, SUBJECT
-from tieline.bench.peers.instance import Instance
-from tieline.bench.peers.peer import Certificate, Peer, executable, make_certificate
+from tieline.bench.peers.peer import Certificate, Instance, Peer, executable, make_certificate
 from tieline.bench.suite.declaration import Case, Plan, Running
 from tieline.bench.suite.record import Row, rows_of
 

@@ -7,8 +7,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Final
 
-from tieline.bench.load.generator import Generator
-from tieline.bench.load.job import Failure, Metrics
+from tieline.bench.load.job import Failure, Generator, Metrics
 from tieline.bench.machine import versions
 from tieline.bench.match import effort as efforts
 from tieline.bench.match.broker import PLAIN, WITH_NUMBA, WITHOUT_NUMBA, Compare, unpacked
@@ -18,7 +17,7 @@ from tieline.bench.match.index_jobs import NO_BROKER, Search, Update
 from tieline.bench.match.shapes import EVENT_TYPE, Shape, Spread
 from tieline.bench.match.workload import Configuration, counted
 from tieline.bench.peers.brokers import Tieline
-from tieline.bench.peers.instance import Instance
+from tieline.bench.peers.peer import Instance
 from tieline.bench.suite.declaration import Case, Plan, Running
 from tieline.bench.suite.record import Row, rows_of
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from tieline.bench.papers.heat import BYTES_PER_S, open_port
 from tieline.bench.peers.brokers import Tieline
-from tieline.bench.peers.instance import Instance
+from tieline.bench.peers.peer import Instance
 from tieline.bench.priority.nodes import Stage, Writer, clock, hang_up, open_node
 from tieline.bench.priority.packets import Arrival, Tally, overhead, publish
 

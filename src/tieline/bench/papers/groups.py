@@ -26,8 +26,7 @@ from tieline.bench.load import packets as plain
 from tieline.bench.load.ends import Client
 from tieline.bench.load.job import Lost, Refused
 from tieline.bench.peers.brokers import Mosquitto, Tieline
-from tieline.bench.peers.instance import Instance
-from tieline.bench.peers.peer import free_ports
+from tieline.bench.peers.peer import Instance, free_ports
 from tieline.bench.priority import packets
 from tieline.bench.priority.nodes import Stage, arrival_ns, clock, hang_up, open_node, stamp_arrivals, subscribe
 from tieline.bench.priority.packets import Tally

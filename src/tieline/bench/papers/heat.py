@@ -25,8 +25,7 @@ from dataclasses import dataclass, field
 
 from tieline.bench.load.job import Endpoint
 from tieline.bench.peers.brokers import Mosquitto, Tieline
-from tieline.bench.peers.instance import Instance
-from tieline.bench.peers.peer import Peer
+from tieline.bench.peers.peer import Instance, Peer
 from tieline.bench.priority.nodes import (
     Reader,
     Receive,

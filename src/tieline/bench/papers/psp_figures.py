@@ -2,49 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
 from tieline.bench.papers.psp_record import PAPER_LAGRANGIAN_S, PAPER_MIP_S, Measured, PlanReproduction
+from tieline.bench.suite.picture import BLUE, GREEN, RUST, draw_panels, labels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from matplotlib.axes import Axes
 
-_OURS, _NAIVE, _THEIRS, _PAPER = "#0b6e4f", "#b5532c", "#2f6fb3", "#9aa5b1"
+_OURS, _NAIVE, _THEIRS, _PAPER = GREEN, RUST, BLUE, "#9aa5b1"
 #: Shorter times are drawn as this: the axis is logarithmic.
 _SHORTEST_S = 1e-3
 
 
 def draw(found: PlanReproduction, directory: Path) -> list[str]:
     """Write the pictures; their names, none if matplotlib is not installed."""
-    try:
-        import matplotlib as mpl
-
-        mpl.use("Agg")
-        from matplotlib import pyplot as plt
-    except ImportError:
-        return []
     if not found.measured:
         return []
-    figure, axes = plt.subplots(1, 2, figsize=(12.5, 4.6), width_ratios=(1.35, 1), layout="constrained")
-    _times(axes[0], found)
-    _bounds(axes[1], found)
-    for axis in axes:
-        axis.spines[["top", "right"]].set_visible(False)
-        axis.tick_params(labelsize=8)
-    figure.savefig(directory / "psp.png", dpi=130)
-    plt.close(figure)
+    loosest = max(one.tightness for one in found.measured)
+    panels: dict[str, Callable[[Axes], None]] = {
+        f"Time by size, tightness {loosest:g} (the paper's: its machine, its instances)": partial(
+            _times, found=found, loosest=loosest
+        ),
+        "A bound above the optimum bounds nothing": partial(_bounds, found=found),
+    }
+    if not draw_panels(panels, directory / "psp.png", size=(7.0, 4.6)):
+        return []
     _smallest(directory / "psp-tiny.png")
     return ["psp.png", "psp-tiny.png"]
 
 
-def _times(axis: Axes, found: PlanReproduction) -> None:
+def _times(axis: Axes, *, found: PlanReproduction, loosest: float) -> None:
     """Seconds by size: the paper's as it prints them, and this run's at the loosest tightness."""
     sizes = list(dict.fromkeys(one.size for one in found.measured))
-    loosest = max(one.tightness for one in found.measured)
     places = range(len(sizes))
 
     def times(of: Callable[[Measured], float]) -> list[float]:
@@ -68,14 +62,12 @@ def _times(axis: Axes, found: PlanReproduction) -> None:
         axis.plot(places, values, marker=marker, linestyle=dashes, color=colour, markersize=5, label=label)
     axis.set_yscale("log")
     axis.set_xticks(places, sizes)
-    axis.set_ylabel("seconds", fontsize=8)
+    labels(axis, y="seconds")
     axis.grid(axis="y", which="major", alpha=0.3)
     axis.legend(fontsize=7.5, loc="upper left")
-    title = f"Time by size, tightness {loosest:g} (the paper's: its machine, its instances)"
-    axis.set_title(title, loc="left", fontsize=10, fontweight="bold")
 
 
-def _bounds(axis: Axes, found: PlanReproduction) -> None:
+def _bounds(axis: Axes, *, found: PlanReproduction) -> None:
     """How far the paper's "bound" and ours are from the optimum, where all fit; what lies above bounds nothing.
 
     Small distances are linear and large ones logarithmic, so that one far off does not hide the others.
@@ -97,10 +89,9 @@ def _bounds(axis: Axes, found: PlanReproduction) -> None:
     axis.set_yscale("symlog", linthresh=1.0)
     axis.set_yticks([-10, -1, 0, 1, 10, 100, 1000], ["-10", "-1", "0", "1", "10", "100", "1,000"])
     axis.set_xticks(range(len(sizes)), sizes)
-    axis.set_ylabel("bound above the optimum, percent", fontsize=8)
+    labels(axis, y="bound above the optimum, percent")
     axis.grid(axis="y", which="major", alpha=0.3)
     axis.legend(fontsize=7.5, loc="best")
-    axis.set_title("A bound above the optimum bounds nothing", loc="left", fontsize=10, fontweight="bold")
 
 
 def _smallest(path: Path) -> None:

@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from tieline.bench.load.clients import clients
 from tieline.bench.load.clients import subscribe as subscribe_plainly
 from tieline.bench.load.ends import Sink, Source
-from tieline.bench.load.generator import Generator
-from tieline.bench.load.job import Endpoint, Metrics
+from tieline.bench.load.job import Endpoint, Generator, Metrics
 from tieline.bench.load.stream import encode
 from tieline.bench.measure import Meter
 from tieline.bench.peers.brokers import Mosquitto, Tieline
-from tieline.bench.peers.instance import Instance
+from tieline.bench.peers.peer import Instance
 from tieline.bench.priority.nodes import Reader, Stage, Writer, clock, hang_up, open_node, subscribe
 from tieline.bench.priority.packets import Arrival, Tally, overhead, publish
 

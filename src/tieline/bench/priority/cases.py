@@ -7,24 +7,67 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from tieline.bench.load.generator import Generator
+from tieline.bench.load.job import Generator
 from tieline.bench.peers import BASELINE, SUBJECT, known_peers
 from tieline.bench.peers.peer import executable
 from tieline.bench.priority import busy, cost, link, slow, thin
-from tieline.bench.priority import effort as efforts
-from tieline.bench.priority.effort import PARTS, Effort
 from tieline.bench.suite.declaration import Case, Plan, Running
 from tieline.bench.suite.record import Row, rows_of
+
+PARTS: Final = {
+    "thin": "a subscriber behind 128 kbit/s: urgent, bulk and low flows (needs root)",
+    "busy": "50 publishers at full speed beside an urgent one",
+    "slow": "a subscriber that reads 1 kB/s, and what others notice of it",
+    "cost": "what classes cost while nothing is congested",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """How much is done."""
+
+    thin_s: float
+    slow_s: float
+    busy_s: float
+    busy_repetitions: int
+    stranger_s: float
+    stranger_repetitions: int
+    cost_s: float
+    cost_repetitions: int
+
+
+FULL: Final = Effort(
+    thin_s=45.0,
+    slow_s=30.0,
+    busy_s=5.0,
+    busy_repetitions=3,
+    stranger_s=0.6,
+    stranger_repetitions=3,
+    cost_s=0.5,
+    cost_repetitions=7,
+)
+QUICK: Final = Effort(
+    thin_s=14.0,
+    slow_s=16.0,
+    busy_s=1.5,
+    busy_repetitions=3,
+    stranger_s=0.2,
+    stranger_repetitions=3,
+    cost_s=0.2,
+    cost_repetitions=3,
+)
+
 
 _BUDGET_S: Final = 600.0
 
 
 def make_plan(parts: Sequence[str] = tuple(PARTS), *, quick: bool) -> Plan:
     """What is measured in these parts, with those of the two brokers that are installed."""
-    effort = efforts.QUICK if quick else efforts.FULL
+    effort = QUICK if quick else FULL
     known = known_peers()
     found = {name: known[name].version() for name in (SUBJECT, BASELINE)}
     versions = {name: version for name, version in found.items() if version is not None}

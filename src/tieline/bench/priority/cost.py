@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from tieline.bench.load.generator import Generator
-from tieline.bench.load.job import Endpoint, Job, Metrics
+from tieline.bench.load.job import Endpoint, Generator, Job, Metrics
 from tieline.bench.load.pace import Pace
 from tieline.bench.load.saturate import Saturate, Topics
 from tieline.bench.peers.brokers import Tieline
-from tieline.bench.peers.instance import Instance
+from tieline.bench.peers.peer import Instance
 
 #: What the rows are called.
 LACKING, HAVING = "without classes", "with classes"

@@ -20,12 +20,11 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from tieline.bench.load.generator import Generator
-from tieline.bench.load.job import Endpoint, Failure, Metrics
+from tieline.bench.load.job import Endpoint, Failure, Generator, Metrics
 from tieline.bench.load.pace import Pace
 from tieline.bench.load.saturate import Saturate, Topics
 from tieline.bench.peers.brokers import Mosquitto, Tieline
-from tieline.bench.peers.instance import Instance
+from tieline.bench.peers.peer import Instance
 from tieline.bench.priority.link import KERNEL_BYTES
 from tieline.bench.priority.nodes import Reader, SlowReader, Stage, Writer, clock, hang_up, open_node, subscribe
 from tieline.bench.priority.packets import Arrival, Tally, overhead, publish, quantile_of

@@ -26,8 +26,7 @@ from pathlib import Path
 from tieline.bench.load.clients import tls_context
 from tieline.bench.load.job import Endpoint, Metrics
 from tieline.bench.peers.brokers import Mosquitto, Tieline
-from tieline.bench.peers.instance import Instance
-from tieline.bench.peers.peer import make_certificate
+from tieline.bench.peers.peer import Instance, make_certificate
 from tieline.bench.priority.link import Bound, Shape, ThinLink, Where, thin_link
 from tieline.bench.priority.nodes import Reader, Stage, TlsReader, Writer, clock, hang_up, open_node, subscribe
 from tieline.bench.priority.packets import Arrival, Tally, overhead, publish

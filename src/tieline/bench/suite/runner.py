@@ -1,12 +1,19 @@
-"""The run of a plan: first what will not be measured, then case after case, each failure the last word of its rows."""
+"""The run of a plan: first what will not be measured, then case after case; and what is shown of its progress.
+
+Each failure is the last word of its rows.  On a terminal there is a bar, elsewhere a line for each step.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import datetime as dt
 import time
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
+from types import TracebackType
+from typing import Protocol, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tieline.bench.load.job import Failure
 from tieline.bench.machine import describe_commit, describe_machine
@@ -102,3 +109,52 @@ class Run:
                 raise  # nobody would say so
             for row in rows:
                 row.end("failed", str(failure) or type(failure).__name__)
+
+
+class Steps:
+    """So many steps, and the one that is being made."""
+
+    def __init__(self, console: Console, line: Callable[[Row], str] = str) -> None:
+        """``line`` is how a row is told."""
+        self._console = console
+        self._line = line
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+            refresh_per_second=2,  # drawing takes CPU that the brokers are measured by
+        )
+        self._task = self._bar.add_task("starting", total=None)
+        self._steps = self._begun = 0
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._bar.stop()
+
+    def planned(self, steps: int) -> None:
+        """So many steps will be made."""
+        self._steps = steps
+        self._bar.update(self._task, total=steps)
+
+    def step(self, text: str) -> None:
+        """A step begins."""
+        self._bar.update(self._task, description=text, completed=self._begun)
+        self._begun += 1
+        if not self._console.is_terminal:
+            self.say(f"[{self._begun}/{self._steps}] {text}")
+
+    def found(self, rows: Sequence[Row]) -> None:
+        """Rows are complete."""
+        for row in rows:
+            self.say(f"  {self._line(row)}")
+
+    def say(self, text: str) -> None:
+        """Print a line above the bar."""
+        self._console.print(text, highlight=False, markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Each sentence of the papers' experiments beside what was measured; a sentence that does not hold is called so.
+"""The two priority papers: experiment after experiment on brokers of their own, and each sentence beside a number.
 
 "Reproduced" means that the direction the paper states is what the numbers show, by the margin given with the rule; the
 papers' absolute numbers belong to their machines.
@@ -6,13 +6,86 @@ papers' absolute numbers belong to their machines.
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import ClassVar
 
+from tieline.bench.load.job import Failure
 from tieline.bench.metrics import three_digits
+from tieline.bench.papers import feedback, groups, heat
 from tieline.bench.papers.feedback import FREQUENCIES, LATE_S, SEVERAL, Figures345
 from tieline.bench.papers.heat import Figure2
-from tieline.bench.papers.record import Claim, Reproduction
+from tieline.bench.papers.reproduction import Claim, Reproduction, here_and_now
+from tieline.bench.peers import BASELINE, SUBJECT, known_peers
+from tieline.bench.suite.runner import Watcher
+
+
+@dataclass(slots=True, kw_only=True)
+class PriorityReproduction(Reproduction):
+    """The numbers of the papers' figures."""
+
+    form: ClassVar[str] = "tieline-reproduce-priority-1"
+    title: ClassVar[str] = "The priority papers, reproduced"
+
+    heat: Figure2 | None = None
+    feedback: Figures345 | None = None
+    #: Mean delay of each group in microseconds, by experiment: every 50 ms, and saturated.
+    groups: dict[str, list[float]] = field(default_factory=dict)
+    groups_saturated: dict[str, list[float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """How much is done."""
+
+    bursts: int
+    episodes: int
+    group_s: float
+
+
+FULL = Effort(bursts=5, episodes=5, group_s=5.0)
+QUICK = Effort(bursts=1, episodes=1, group_s=1.0)
+
+
+def run(*, quick: bool, watcher: Watcher) -> PriorityReproduction:
+    """All experiments; one that fails is reported and the others go on."""
+    began = time.monotonic()
+    effort = QUICK if quick else FULL
+    known = known_peers()
+    versions = {name: known[name].version() for name in (SUBJECT, BASELINE)}
+    found = PriorityReproduction(
+        quick=quick,
+        **here_and_now({name: version for name, version in versions.items() if version is not None}),
+    )
+    cases = [case for case in groups.CASES if case.peer in found.versions]
+    watcher.planned(2 + 2 * len(cases))
+    watcher.step("Figure 2: heat, taxonomy, FIFO")
+    with _noting(found, "Figure 2"):
+        found.heat = heat.run(repetitions=effort.bursts, has_mosquitto=BASELINE in found.versions)
+    watcher.step("Figures 3, 4, 5: time period and distribution frequency")
+    with _noting(found, "Figures 3, 4, 5"):
+        found.feedback = feedback.run(repetitions=effort.episodes)
+    for is_saturated, means in ((False, found.groups), (True, found.groups_saturated)):
+        for case in cases:
+            title = f"{case.name}, {'saturated' if is_saturated else 'every 50 ms'}"
+            watcher.step(f"Figures 7, 8, 9: {title}")
+            with _noting(found, title):
+                means[case.name] = groups.run(case, is_saturated=is_saturated, seconds=effort.group_s)
+    found.seconds = round(time.monotonic() - began, 1)
+    found.claims = hold(found)
+    return found
+
+
+@contextlib.contextmanager
+def _noting(found: PriorityReproduction, name: str) -> Iterator[None]:
+    try:
+        yield
+    except (Failure, OSError) as failure:
+        found.failures[name] = str(failure)
+
 
 #: A delay that is to be smaller is at most so much of the other: less would be noise.
 CLEARLY = 0.9
@@ -20,15 +93,13 @@ CLEARLY = 0.9
 ALIKE = 0.2
 
 
-def hold(found: Reproduction) -> list[Claim]:
+def hold(found: PriorityReproduction) -> list[Claim]:
     """Every claim with its verdict."""
     claims: list[Claim] = []
     claims += _figure2(found.heat) if found.heat else _unmeasured("2")
     claims += _figures345(found.feedback) if found.feedback else _unmeasured("3, 4, 5")
-    for title, groups in (("every 50 ms", found.groups), ("saturated", found.groups_saturated)):
-        claims += _figure7(groups, title)
-        claims += _figure8(groups, title)
-        claims += _figure9(groups, title)
+    for title, means in (("every 50 ms", found.groups), ("saturated", found.groups_saturated)):
+        claims += [*_figure7(means, title), *_figure8(means, title), *_figure9(means, title)]
     return claims
 
 

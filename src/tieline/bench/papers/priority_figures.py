@@ -9,44 +9,29 @@ from typing import TYPE_CHECKING
 from tieline.bench.metrics import three_digits
 from tieline.bench.papers.feedback import SEVERAL, Figures345
 from tieline.bench.papers.heat import Figure2
-from tieline.bench.papers.record import Reproduction
+from tieline.bench.papers.priority import PriorityReproduction
+from tieline.bench.suite.picture import GREEN, OCHRE, RUST, SKY, bars, draw_panels, labels, limit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_COLOURS = {"mosquitto": "#b5532c", "fifo": "#c9a227", "taxonomy": "#7a9cc6", "heat": "#0b6e4f"}
-_GROUP_COLOURS = ("#c6d8cf", "#8fb8a5", "#4d937a", "#0b6e4f")
-_FREQUENCY_COLOURS = ("#c9a227", "#7a9cc6", "#0b6e4f", "#b5532c")
+_COLOURS = {"mosquitto": RUST, "fifo": OCHRE, "taxonomy": SKY, "heat": GREEN}
+_GROUP_COLOURS = ("#c6d8cf", "#8fb8a5", "#4d937a", GREEN)
+_FREQUENCY_COLOURS = (OCHRE, SKY, GREEN, RUST)
 
 Panel = Callable[["Axes"], None]
 
 
-def draw(found: Reproduction, directory: Path) -> list[str]:
+def draw(found: PriorityReproduction, directory: Path) -> list[str]:
     """Write a picture for each figure that has numbers; returns their names, none without matplotlib."""
-    try:
-        import matplotlib as mpl
-
-        mpl.use("Agg")
-        from matplotlib import pyplot as plt
-    except ImportError:
-        return []
-    written = []
-    for name, panels in _pictures(found).items():
-        size = (5.5 * len(panels), 3.8)
-        figure, axes = plt.subplots(1, len(panels), figsize=size, layout="constrained", squeeze=False)
-        for axis, (title, panel) in zip(axes[0], panels.items(), strict=True):
-            panel(axis)
-            axis.set_title(title, loc="left", fontsize=10, fontweight="bold")
-            axis.spines[["top", "right"]].set_visible(False)
-            axis.tick_params(labelsize=8)
-            axis.legend(fontsize=7)
-        figure.savefig(directory / name, dpi=130)
-        plt.close(figure)
-        written.append(name)
-    return written
+    return [
+        name
+        for name, panels in _pictures(found).items()
+        if draw_panels(panels, directory / name, columns=len(panels), size=(5.5, 3.8))
+    ]
 
 
-def _pictures(found: Reproduction) -> dict[str, dict[str, Panel]]:
+def _pictures(found: PriorityReproduction) -> dict[str, dict[str, Panel]]:
     pictures: dict[str, dict[str, Panel]] = {}
     if found.heat is not None:
         pictures["heat-fig2.png"] = {"Fig. 2: delay of the most wanted topics": _figure2(found.heat)}
@@ -73,23 +58,21 @@ def _figure2(heat: Figure2) -> Panel:
         for name, values in heat.delays_ms.items():
             label = name if name == "mosquitto" else f"Tieline, {name}"
             axis.plot(heat.counts, values, marker="o", markersize=4, color=_COLOURS[name], label=label)
-        axis.set_xlabel("distributions in the burst", fontsize=8)
-        axis.set_ylabel("mean delay, ms", fontsize=8)
+        labels(axis, x="distributions in the burst", y="mean delay, ms")
 
     return panel
 
 
 def _figure3(found: Figures345) -> Panel:
     def panel(axis: Axes) -> None:
-        axis.plot(found.periods_s, found.high_ms[SEVERAL], marker="o", color="#0b6e4f", label="high, mean delay")
+        axis.plot(found.periods_s, found.high_ms[SEVERAL], marker="o", color=GREEN, label="high, mean delay")
         _periods(axis, found)
-        axis.set_xlabel(f"time period, s ({SEVERAL} low messages in each)", fontsize=8)
-        axis.set_ylabel("ms", fontsize=8)
+        labels(axis, x=f"time period, s ({SEVERAL} low messages in each)", y="ms")
         axis.set_ylim(bottom=0)
         late = axis.twinx()
         shares = [100 * share for share in found.late_share[SEVERAL]]
-        late.plot(found.periods_s, shares, marker="s", color="#b5532c", linestyle="--")
-        axis.plot([], [], marker="s", color="#b5532c", linestyle="--", label="low, timed out (right)")
+        late.plot(found.periods_s, shares, marker="s", color=RUST, linestyle="--")
+        axis.plot([], [], marker="s", color=RUST, linestyle="--", label="low, timed out (right)")
         late.set_ylabel("% of low messages beyond 1 s", fontsize=8)
         late.set_ylim(0, 100)
         late.tick_params(labelsize=8)
@@ -101,11 +84,10 @@ def _figures45(found: Figures345) -> Panel:
     def panel(axis: Axes) -> None:
         for colour, (frequency, ratios) in zip(_FREQUENCY_COLOURS, found.ratio.items(), strict=False):
             axis.plot(found.periods_s, ratios, marker="o", color=colour, label=f"frequency {frequency}")
-        axis.axhline(1.0, color="#444444", linewidth=1, linestyle="--")
+        limit(axis, 1.0)
         _periods(axis, found)
-        axis.set_xlabel("time period, s", fontsize=8)
         axis.set_ylim(bottom=0)
-        axis.set_ylabel(f"delay : unblocked delay ({three_digits(found.unblocked_ms)} ms)", fontsize=8)
+        labels(axis, x="time period, s", y=f"delay : unblocked delay ({three_digits(found.unblocked_ms)} ms)")
 
     return panel
 
@@ -118,14 +100,10 @@ def _periods(axis: Axes, found: Figures345) -> None:
 
 def _groups(groups: dict[str, list[float]]) -> Panel:
     def panel(axis: Axes) -> None:
-        for number, colour in enumerate(_GROUP_COLOURS):
-            places = [at + (number - 1.5) * 0.2 for at in range(len(groups))]
-            values = [means[number] for means in groups.values()]
-            bars = axis.bar(places, values, width=0.18, color=colour, label=f"group {number + 1}")
-            axis.bar_label(bars, [three_digits(value) for value in values], fontsize=6)
         names = [name.replace("QoS 0, ", "") if len(groups) > 3 else name for name in groups]
-        axis.set_xticks(range(len(groups)), names)
-        axis.margins(y=0.2)
-        axis.set_ylabel("mean delay, µs", fontsize=8)
+        colours = {f"group {number}": colour for number, colour in enumerate(_GROUP_COLOURS, start=1)}
+        series = {name: [means[number] for means in groups.values()] for number, name in enumerate(colours)}
+        bars(axis, series, names, colours)
+        labels(axis, y="mean delay, µs")
 
     return panel
