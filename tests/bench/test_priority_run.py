@@ -17,7 +17,7 @@ from tieline.bench.peers.brokers import Mosquitto, Tieline
 from tieline.bench.peers.peer import Instance
 from tieline.bench.priority import busy, cases, link, slow
 from tieline.bench.priority.cases import make_plan
-from tieline.bench.priority.nodes import Reader, SlowReader, Stage, Writer, clock, hang_up, open_node, subscribe
+from tieline.bench.priority.nodes import Reader, SlowReader, Timetable, Writer, clock, hang_up, open_node, subscribe
 from tieline.bench.priority.packets import Arrival, Tally, publish
 from tieline.bench.priority.suite import SUITE
 from tieline.bench.suite import runner
@@ -112,19 +112,19 @@ def test_a_slow_reader_takes_what_a_reader_takes(need: Callable[[str], str]) -> 
     sockets = []
     try:
         at = instance.start()
-        with Stage() as stage:
+        with Timetable() as timetable:
             sockets.append(open_node(at.host, at.port, "slow", receive_buffer=4_096))
             sockets.extend(open_node(at.host, at.port, name) for name in ("prompt", "sender"))
             for sock in sockets[:2]:
                 subscribe(sock, ["t"])
-            slow_reader = SlowReader(sockets[0], stage, taking("slow"), bytes_per_s=1e6)
-            Reader(sockets[1], stage, taking("prompt"))
-            sender = Writer(sockets[2], stage)
+            slow_reader = SlowReader(sockets[0], timetable, taking("slow"), bytes_per_s=1e6)
+            Reader(sockets[1], timetable, taking("prompt"))
+            sender = Writer(sockets[2], timetable)
             for _ in range(50):
                 payload = tallies["slow"].payload(100)
                 tallies["prompt"].sent.append(tallies["slow"].sent[-1])
                 sender.write(publish("t", payload))
-            stage.run(clock() + 20, lambda: not any(tally.lost for tally in tallies.values()))
+            timetable.run(clock() + 20, lambda: not any(tally.lost for tally in tallies.values()))
         assert [tally.lost for tally in tallies.values()] == [0, 0]
         assert slow_reader.taken == 50 * len(publish("t", bytes(100)))
         assert min(tallies["prompt"].waits_s()) > 0  # by the kernel's clock, which is the sender's too

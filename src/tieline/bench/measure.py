@@ -127,7 +127,7 @@ T = TypeVar("T")
 
 
 class Spent(NamedTuple):
-    """Seconds."""
+    """What a piece of work took, in seconds."""
 
     wall_s: float
     cpu_s: float

@@ -138,7 +138,7 @@ def forget(at: Endpoint, names: Sequence[str]) -> None:
 
 
 def close(socks: Sequence[socket.socket]) -> None:
-    """DISCONNECT and close."""
+    """Say DISCONNECT on each connection, and close it."""
     for sock in socks:
         with contextlib.suppress(OSError):
             sock.send(packets.DISCONNECT)

@@ -16,7 +16,7 @@ DISCONNECT = b"\xe0\x00"
 
 
 def varint(number: int) -> bytes:
-    """Remaining length."""
+    """A number as MQTT writes the remaining length of a packet."""
     out = bytearray()
     while True:
         number, low = divmod(number, 128)
@@ -26,13 +26,13 @@ def varint(number: int) -> bytes:
 
 
 def text(value: str) -> bytes:
-    """A length-prefixed string."""
+    """A string as MQTT writes it: two bytes of length, then UTF-8."""
     raw = value.encode()
     return len(raw).to_bytes(2, "big") + raw
 
 
 def framed(first: int, body: bytes) -> bytes:
-    """A complete packet."""
+    """A packet from its first byte and everything after the remaining length."""
     return bytes([first]) + varint(len(body)) + body
 
 

@@ -60,7 +60,7 @@ class Compare:
 
     @property
     def patience_s(self) -> float:
-        """Mostly the loading."""
+        """Loading the subscriptions takes most of the time."""
         turns = (1 + 2 * len(self.with_conditions)) * self.repetitions
         return 240.0 + 8 * turns * (self.seconds + self.beside_s)
 

@@ -152,7 +152,7 @@ class Rtree(Engine):
         return list(self._tree.intersection((*row, *row)))
 
     def insert(self, number: int, lo: Sequence[float], hi: Sequence[float]) -> None:
-        """One more box."""
+        """Add one more box under this number."""
         self._tree.insert(number, (*lo, *hi))
 
     def delete(self, number: int, lo: Sequence[float], hi: Sequence[float]) -> None:

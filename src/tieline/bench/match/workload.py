@@ -91,7 +91,7 @@ class Configuration:
 
 
 def counted(number: int) -> str:
-    """3k, 100k, 1M."""
+    """A number of subscriptions in short: 3k, 100k, 1M."""
     for factor, letter in ((1_000_000, "M"), (1_000, "k")):
         if number >= factor and number % factor == 0:
             return f"{number // factor}{letter}"

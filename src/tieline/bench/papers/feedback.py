@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from tieline.bench.papers.heat import BYTES_PER_S, open_port
 from tieline.bench.peers.brokers import Tieline
 from tieline.bench.peers.peer import Instance
-from tieline.bench.priority.nodes import Stage, Writer, clock, hang_up, open_node
+from tieline.bench.priority.nodes import Timetable, Writer, clock, hang_up, open_node
 from tieline.bench.priority.packets import Arrival, Tally, overhead, publish
 
 PERIODS_S = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
@@ -71,7 +71,7 @@ class Subscriber:
         return {"period": f"{self.period_s:g}", "frequency": str(self.frequency), "timeout": "0.01"}
 
     def begin(self) -> None:
-        """Count anew."""
+        """Forget what was counted, and count anew."""
         self.flows = {"high": Tally(), "low": Tally()}
 
     def packet(self, kind: str) -> bytes:
@@ -86,7 +86,7 @@ class Subscriber:
 
     @property
     def is_complete(self) -> bool:
-        """Everything has arrived."""
+        """Whether everything that was sent has arrived."""
         return not any(flow.lost for flow in self.flows.values())
 
 
@@ -108,20 +108,22 @@ def run(*, repetitions: int) -> Figures345:
     high: dict[str, list[float]] = {one.name: [] for one in subscribers}
     low: dict[str, list[float]] = {one.name: [] for one in subscribers}
     with contextlib.ExitStack() as stack:
-        stage = stack.enter_context(Stage())
+        timetable = stack.enter_context(Timetable())
         instance = Instance(Tieline(CONFIGURATION), None)
         stack.callback(instance.stop)
         at = instance.start()
         sockets: list[socket.socket] = []
         stack.callback(hang_up, sockets)
         sockets += [open_node(at.host, at.port, f"{kind}-publisher") for kind in ("high", "low")]
-        writers = {kind: Writer(sock, stage) for kind, sock in zip(("high", "low"), sockets, strict=True)}
-        sockets += [open_port(at, stage, one.name, [f"{one.name}/#"], one.received, one.wishes) for one in subscribers]
-        _episode(stage, subscribers, writers, has_high=False)
+        writers = {kind: Writer(sock, timetable) for kind, sock in zip(("high", "low"), sockets, strict=True)}
+        sockets += [
+            open_port(at, timetable, one.name, [f"{one.name}/#"], one.received, one.wishes) for one in subscribers
+        ]
+        _episode(timetable, subscribers, writers, has_high=False)
         unblocked = [wait for one in subscribers for wait in one.flows["low"].waits_s()]
-        _episode(stage, subscribers, writers, has_high=True)  # the port is known to be blocked when it counts
+        _episode(timetable, subscribers, writers, has_high=True)  # the port is known to be blocked when it counts
         for _ in range(repetitions):
-            _episode(stage, subscribers, writers, has_high=True)
+            _episode(timetable, subscribers, writers, has_high=True)
             for one in subscribers:
                 high[one.name] += one.flows["high"].waits_s()
                 low[one.name] += one.flows["low"].waits_s()
@@ -144,7 +146,9 @@ def run(*, repetitions: int) -> Figures345:
     )
 
 
-def _episode(stage: Stage, subscribers: list[Subscriber], writers: dict[str, Writer], *, has_high: bool) -> None:
+def _episode(
+    timetable: Timetable, subscribers: list[Subscriber], writers: dict[str, Writer], *, has_high: bool
+) -> None:
     begin = clock()
     end = begin + (HIGH_S if has_high else _ALONE_S)
     for one in subscribers:
@@ -157,6 +161,6 @@ def _episode(stage: Stage, subscribers: list[Subscriber], writers: dict[str, Wri
             writers["low"].write(one.packet("low"))
         return now + LOW_EVERY_S if now + LOW_EVERY_S < end else None
 
-    stage.at(begin, low)
-    stage.run(end)
-    stage.run(begin + _ROOM * HIGH_S + 1.0, lambda: all(one.is_complete for one in subscribers))
+    timetable.at(begin, low)
+    timetable.run(end)
+    timetable.run(begin + _ROOM * HIGH_S + 1.0, lambda: all(one.is_complete for one in subscribers))

@@ -28,7 +28,7 @@ from tieline.bench.load.job import Lost, Refused
 from tieline.bench.peers.brokers import Mosquitto, Tieline
 from tieline.bench.peers.peer import Instance, free_ports
 from tieline.bench.priority import packets
-from tieline.bench.priority.nodes import Stage, arrival_ns, clock, hang_up, open_node, stamp_arrivals, subscribe
+from tieline.bench.priority.nodes import Timetable, arrival_ns, clock, hang_up, open_node, stamp_arrivals, subscribe
 from tieline.bench.priority.packets import Tally
 
 GROUPS = 4
@@ -48,7 +48,7 @@ PARTLY_EQUAL: Levels = (0, 0, 1, 2)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One experiment."""
+    """One experiment: which broker, at which QoS, with which levels."""
 
     name: str
     peer: str = "tieline"
@@ -72,13 +72,13 @@ CASES = (
 class _Node(Client, ABC):
     """A client of one group; speaks the header byte if its level travels in it."""
 
-    def __init__(self, sock: socket.socket, stage: Stage, header_level: int | None) -> None:
+    def __init__(self, sock: socket.socket, timetable: Timetable, header_level: int | None) -> None:
         stamp_arrivals(sock)
         sock.setblocking(False)
-        super().__init__(sock, stage.poller)
+        super().__init__(sock, timetable.poller)
         self._header_level = header_level
         self._inbox = packets.Inbox(has_header_byte=header_level is not None)
-        stage.attend(self, self._readable)
+        timetable.attend(self, self._readable)
 
     def speak(self, packet: bytes) -> None:
         """Send a packet in this node's wire format."""
@@ -107,8 +107,10 @@ class _Node(Client, ABC):
 class _Publisher(_Node):
     """Sends to its group's topic; completes QoS 2 exchanges."""
 
-    def __init__(self, sock: socket.socket, stage: Stage, header_level: int | None, topic: str, qos: int) -> None:
-        super().__init__(sock, stage, header_level)
+    def __init__(
+        self, sock: socket.socket, timetable: Timetable, header_level: int | None, topic: str, qos: int
+    ) -> None:
+        super().__init__(sock, timetable, header_level)
         self._topic = topic
         self._qos = qos
         self.tally = Tally()
@@ -139,8 +141,8 @@ class _Publisher(_Node):
 class _Subscriber(_Node):
     """Acknowledges and notes when each message was its own."""
 
-    def __init__(self, sock: socket.socket, stage: Stage, header_level: int | None, tally: Tally) -> None:
-        super().__init__(sock, stage, header_level)
+    def __init__(self, sock: socket.socket, timetable: Timetable, header_level: int | None, tally: Tally) -> None:
+        super().__init__(sock, timetable, header_level)
         self._tally = tally
         self._unreleased: dict[int, int] = {}
 
@@ -164,7 +166,7 @@ class _Subscriber(_Node):
 def run(case: Case, *, is_saturated: bool, seconds: float) -> list[float]:
     """Mean delay of each group in microseconds, groups in order of connection."""
     with contextlib.ExitStack() as stack:
-        stage = stack.enter_context(Stage())
+        timetable = stack.enter_context(Timetable())
         (header_port,) = free_ports(1)
         peer: Tieline | Mosquitto = Mosquitto()
         if case.peer == "tieline":
@@ -185,18 +187,18 @@ def run(case: Case, *, is_saturated: bool, seconds: float) -> list[float]:
         for group, level in enumerate(case.levels):
             header_level = level if case.means == "header" else None
             topic = f"group/{group + 1}"
-            publishers.append(_Publisher(sockets[group], stage, header_level, topic, case.qos))
+            publishers.append(_Publisher(sockets[group], timetable, header_level, topic, case.qos))
             receiver = sockets[GROUPS + group]
             subscribe(receiver, [topic], qos=case.qos, header_level=header_level)
-            _Subscriber(receiver, stage, header_level, publishers[group].tally)
-        _drive(stage, publishers, seconds=seconds, held=at.pid if is_saturated else None)
+            _Subscriber(receiver, timetable, header_level, publishers[group].tally)
+        _drive(timetable, publishers, seconds=seconds, held=at.pid if is_saturated else None)
         lost = sum(publisher.tally.lost for publisher in publishers)
         if lost:
             raise Lost(f"{lost} messages of the groups did not arrive")
         return [statistics.fmean(publisher.tally.waits_s()) * 1e6 for publisher in publishers]
 
 
-def _drive(stage: Stage, publishers: list[_Publisher], *, seconds: float, held: int | None) -> None:
+def _drive(timetable: Timetable, publishers: list[_Publisher], *, seconds: float, held: int | None) -> None:
     """Publish every 50 ms; with the process of the broker ``held``, bursts that it finds all at once."""
     begin = clock() + _SETTLE_S
     end = begin + seconds
@@ -214,10 +216,10 @@ def _drive(stage: Stage, publishers: list[_Publisher], *, seconds: float, held: 
             os.kill(held, signal.SIGCONT)
         return now + EVERY_S if now + EVERY_S < end else None
 
-    stage.at(begin, tick)
+    timetable.at(begin, tick)
     try:
-        stage.run(end)
+        timetable.run(end)
     finally:
         if held is not None:
             os.kill(held, signal.SIGCONT)
-    stage.run(end + _DRAIN_S, lambda: not any(publisher.tally.lost for publisher in publishers))
+    timetable.run(end + _DRAIN_S, lambda: not any(publisher.tally.lost for publisher in publishers))

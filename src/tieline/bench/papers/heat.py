@@ -30,7 +30,7 @@ from tieline.bench.priority.nodes import (
     Reader,
     Receive,
     SlowReader,
-    Stage,
+    Timetable,
     Writer,
     clock,
     hang_up,
@@ -46,7 +46,7 @@ _SEGMENT = 536
 
 def open_port(
     at: Endpoint,
-    stage: Stage,
+    timetable: Timetable,
     name: str,
     filters: Sequence[str],
     receive: Receive,
@@ -55,7 +55,7 @@ def open_port(
     """A subscriber with a blocked port; ``wishes`` are the user properties of its SUBSCRIBE."""
     sock = open_node(at.host, at.port, name, receive_buffer=_RECEIVE_BUFFER, segment=_SEGMENT)
     subscribe(sock, filters, wishes)
-    SlowReader(sock, stage, receive, bytes_per_s=BYTES_PER_S)
+    SlowReader(sock, timetable, receive, bytes_per_s=BYTES_PER_S)
     return sock
 
 
@@ -94,7 +94,7 @@ _SHORT_PEERS: dict[str, Callable[[], Peer]] = {
 class Scene:
     """One broker with its subscribers and one publisher."""
 
-    stage: Stage
+    timetable: Timetable
     flows: dict[str, Tally] = field(default_factory=lambda: {topic: Tally() for topic in TOPICS})
     sockets: list[socket.socket] = field(default_factory=list)
     writer: Writer | None = None
@@ -105,11 +105,11 @@ class Scene:
             sock = open_node(at.host, at.port, f"other{number}")
             self.sockets.append(sock)
             subscribe(sock, TOPICS[:-number])
-            Reader(sock, self.stage, _ignore)
+            Reader(sock, self.timetable, _ignore)
         sender = open_node(at.host, at.port, "plant")
         self.sockets.append(sender)
-        self.sockets.append(open_port(at, self.stage, "database", ["plant/#"], self._received))
-        self.writer = Writer(sender, self.stage)
+        self.sockets.append(open_port(at, self.timetable, "database", ["plant/#"], self._received))
+        self.writer = Writer(sender, self.timetable)
 
     def begin(self, count: int, seed: int) -> None:
         """Count anew, and publish so many messages at once."""
@@ -123,7 +123,7 @@ class Scene:
 
     @property
     def is_complete(self) -> bool:
-        """Everything has arrived."""
+        """Whether everything that was sent has arrived."""
         return not any(flow.lost for flow in self.flows.values())
 
     def _received(self, arrival: Arrival, when_ns: int) -> None:
@@ -149,18 +149,18 @@ def run(*, repetitions: int, has_mosquitto: bool) -> Figure2:
     """All brokers at once; bursts one after another."""
     peers = {name: make for name, make in _PEERS.items() if has_mosquitto or name != "mosquitto"}
     delays_ms: dict[str, list[float]] = {name: [] for name in peers}
-    with _scenes(peers) as (stage, scenes):
-        _burst(stage, scenes, COUNTS[-1], seed=-1)  # the port is known to be blocked when the experiment begins
+    with _scenes(peers) as (timetable, scenes):
+        _burst(timetable, scenes, COUNTS[-1], seed=-1)  # the port is known to be blocked when the experiment begins
         for count in COUNTS:
             found: dict[str, list[float]] = {name: [] for name in scenes}
             for repetition in range(repetitions):
-                _burst(stage, scenes, count, seed=repetition)
+                _burst(timetable, scenes, count, seed=repetition)
                 for name, scene in scenes.items():
                     found[name] += [wait * 1e3 for topic in HIGH for wait in scene.flows[topic].waits_s()]
             for name, waits in found.items():
                 delays_ms[name].append(statistics.fmean(waits))
-    with _scenes(_SHORT_PEERS) as (stage, scenes):
-        _burst(stage, scenes, _LOSS_COUNT, seed=0)
+    with _scenes(_SHORT_PEERS) as (timetable, scenes):
+        _burst(timetable, scenes, _LOSS_COUNT, seed=0)
         return Figure2(
             counts=COUNTS,
             delays_ms=delays_ms,
@@ -169,11 +169,11 @@ def run(*, repetitions: int, has_mosquitto: bool) -> Figure2:
         )
 
 
-def _burst(stage: Stage, scenes: Mapping[str, Scene], count: int, *, seed: int) -> None:
+def _burst(timetable: Timetable, scenes: Mapping[str, Scene], count: int, *, seed: int) -> None:
     """One burst at every broker; over when everything has arrived, or nothing more can be expected."""
     for scene in scenes.values():
         scene.begin(count, seed)
-    stage.run(
+    timetable.run(
         clock() + 2 * count * BYTES / BYTES_PER_S + _PATIENCE_S,
         lambda: all(scene.is_complete for scene in scenes.values()),
     )
@@ -185,14 +185,14 @@ def _lost_share(scene: Scene, topics: tuple[str, ...]) -> float:
 
 
 @contextlib.contextmanager
-def _scenes(peers: Mapping[str, Callable[[], Peer]]) -> Iterator[tuple[Stage, dict[str, Scene]]]:
+def _scenes(peers: Mapping[str, Callable[[], Peer]]) -> Iterator[tuple[Timetable, dict[str, Scene]]]:
     with contextlib.ExitStack() as stack:
-        stage = stack.enter_context(Stage())
+        timetable = stack.enter_context(Timetable())
         scenes = {}
         for name, make in peers.items():
             instance = Instance(make(), None)
             stack.callback(instance.stop)
-            scenes[name] = scene = Scene(stage)
+            scenes[name] = scene = Scene(timetable)
             stack.callback(hang_up, scene.sockets)
             scene.open(instance.start())
-        yield stage, scenes
+        yield timetable, scenes

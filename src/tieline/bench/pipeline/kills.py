@@ -62,7 +62,7 @@ def measure(
     folder.mkdir(parents=True, exist_ok=True)
     step("crash: starting broker, log server, publishers and Spark")
     began = time.monotonic()
-    with ordeal(folder, seed, on_cluster=on_cluster) as running:
+    with under_kills(folder, seed, on_cluster=on_cluster) as running:
         for number in range(kills):
             running.kill(partial(_tell, step, number + 1, kills))
         step("crash: the rest is ingested, and the tables are compared")
@@ -76,8 +76,8 @@ def _tell(step: Callable[[str], None], number: int, kills: int, victim: str) -> 
     step(f"crash: kill {number} of {kills}: {victim}")
 
 
-class Ordeal:
-    """One run."""
+class PipelineUnderKills:
+    """Everything between publishers and tables, running, and killed bit by bit."""
 
     def __init__(self, folder: Path, seed: int, cluster: Cluster | None) -> None:
         self._random = Random(seed)
@@ -135,7 +135,7 @@ class Ordeal:
         return LogClient(self.station.url).offsets().latest
 
     def end(self) -> None:
-        """Leave nothing behind."""
+        """End everything that was started."""
         self.crowd.end()
         self._driver.kill()
         self.station.stop()
@@ -213,10 +213,10 @@ class Ordeal:
 
 
 @contextmanager
-def ordeal(folder: Path, seed: int, *, on_cluster: bool) -> Iterator[Ordeal]:
+def under_kills(folder: Path, seed: int, *, on_cluster: bool) -> Iterator[PipelineUnderKills]:
     """Everything running, and ended at the end of the block."""
     cluster = Cluster(folder / "cluster") if on_cluster else None
-    made = Ordeal(folder, seed, cluster)
+    made = PipelineUnderKills(folder, seed, cluster)
     try:
         if cluster is not None:
             cluster.start()

@@ -167,7 +167,7 @@ class Cluster:
 
     @property
     def url(self) -> str:
-        """What ``--master`` takes."""
+        """The address of the master, as ``--master`` takes it."""
         return f"spark://{_HOST}:{self._port}"
 
     def start(self) -> None:

@@ -177,7 +177,7 @@ class Crowd:
         self._thread = threading.Thread(target=self._run, name="publishers", daemon=True)
 
     def start(self) -> None:
-        """Begin to send."""
+        """Begin to send, in a thread."""
         self._thread.start()
 
     def settle(self, seconds: float) -> None:
@@ -190,7 +190,7 @@ class Crowd:
             time.sleep(0.05)
 
     def end(self) -> None:
-        """Leave."""
+        """Stop sending and hang up."""
         self._is_over = True
         if self._thread.is_alive():
             self._thread.join(10)

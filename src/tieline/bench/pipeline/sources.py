@@ -37,7 +37,7 @@ class TupleReader(BatchReader):
 
 
 class TupleSource(TielineSource):
-    """The format ``tieline_tuples``."""
+    """The source that Spark knows as the format ``tieline_tuples``."""
 
     @classmethod
     def name(cls) -> str:
@@ -45,7 +45,7 @@ class TupleSource(TielineSource):
         return "tieline_tuples"
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Reads once, slowly."""
+        """A reader that makes a tuple of every record."""
         return TupleReader(read_options(self.options))
 
 
@@ -66,7 +66,7 @@ class MemorySource(DataSource):
         return StructType([LOG[name] for name in NEEDED])
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Hands them out."""
+        """A reader that hands the records out."""
         options = self.options
         return MemoryReader(int(options["tasks"]), int(options["batches"]), options["tuples"] == "true")
 

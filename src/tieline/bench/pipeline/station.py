@@ -61,7 +61,7 @@ class Station:
         self.log_server.wait_until_ready(" ready: ")
 
     def stop(self) -> None:
-        """End both."""
+        """End the log server and then the broker."""
         self.log_server.stop()
         self.broker.stop()
 

@@ -82,7 +82,7 @@ class Tally:
     close: float = 0.0
 
     def add(self, bound: float, optimum: float) -> None:
-        """One instance more."""
+        """Count one more instance, with its bound and its optimum."""
         self.instances += 1
         if bound > optimum + SAME * max(1.0, abs(optimum)):
             self.above += 1

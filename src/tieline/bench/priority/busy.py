@@ -21,7 +21,7 @@ from tieline.bench.load.stream import encode
 from tieline.bench.measure import Meter
 from tieline.bench.peers.brokers import Mosquitto, Tieline
 from tieline.bench.peers.peer import Instance
-from tieline.bench.priority.nodes import Reader, Stage, Writer, clock, hang_up, open_node, subscribe
+from tieline.bench.priority.nodes import Reader, Timetable, Writer, clock, hang_up, open_node, subscribe
 from tieline.bench.priority.packets import Arrival, Tally, overhead, publish
 
 _STREAM_MESSAGES = 1_000
@@ -97,7 +97,7 @@ class Probe:
 
     @property
     def patience_s(self) -> float:
-        """Waiting, sending, draining."""
+        """Waiting for the flood, sending, and seeing everything arrive."""
         return 20.0 + self.delay_s + 2 * self.seconds
 
     def run(self, at: Endpoint) -> Metrics:
@@ -109,22 +109,22 @@ class Probe:
             tally.arrival(number, when_ns)
 
         time.sleep(self.delay_s)
-        with Stage() as stage:
+        with Timetable() as timetable:
             receiver = open_node(at.host, at.port, "probe-to", _URGENT)
             sender = open_node(at.host, at.port, "probe-from", _URGENT)
             try:
                 subscribe(receiver, [_TOPIC])
-                Reader(receiver, stage, received)
-                writer = Writer(sender, stage)
+                Reader(receiver, timetable, received)
+                writer = Writer(sender, timetable)
                 end = clock() + self.seconds
 
                 def send(now: float) -> float | None:
                     writer.write(publish(_TOPIC, tally.payload(_BYTES - overhead(_TOPIC))))
                     return now + 1 / self.per_second if now < end else None
 
-                stage.at(0.0, send)
-                stage.run(end)
-                stage.run(end + _DRAIN_S, lambda: not tally.lost)
+                timetable.at(0.0, send)
+                timetable.run(end)
+                timetable.run(end + _DRAIN_S, lambda: not tally.lost)
             finally:
                 hang_up([receiver, sender])
         return {

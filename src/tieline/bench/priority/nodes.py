@@ -26,7 +26,7 @@ clock = time.perf_counter
 _LOOK_UP_S = 0.1
 
 
-class Stage:
+class Timetable:
     """Clients and an agenda."""
 
     def __init__(self) -> None:
@@ -142,7 +142,7 @@ def _exchange(sock: socket.socket, request: bytes, answer: int, header_level: in
 
 
 def hang_up(socks: Sequence[socket.socket]) -> None:
-    """Close without waiting."""
+    """Close the connections without waiting for anything."""
     for sock in socks:
         with contextlib.suppress(OSError):
             sock.close()
@@ -151,13 +151,15 @@ def hang_up(socks: Sequence[socket.socket]) -> None:
 class Reader(Client):
     """A subscriber that takes everything at once, with the kernel's time of arrival."""
 
-    def __init__(self, sock: socket.socket, stage: Stage, receive: Receive, *, has_header_byte: bool = False) -> None:
+    def __init__(
+        self, sock: socket.socket, timetable: Timetable, receive: Receive, *, has_header_byte: bool = False
+    ) -> None:
         stamp_arrivals(sock)
         sock.setblocking(False)
-        super().__init__(sock, stage.poller)
+        super().__init__(sock, timetable.poller)
         self._inbox = packets.Inbox(has_header_byte=has_header_byte)
         self._receive = receive
-        stage.attend(self, self._readable)
+        timetable.attend(self, self._readable)
 
     def _readable(self) -> None:
         try:
@@ -175,12 +177,12 @@ class Reader(Client):
 class TlsReader(Client):
     """The same over TLS; the time of arrival is that of the reading."""
 
-    def __init__(self, sock: socket.socket, stage: Stage, receive: Receive) -> None:
+    def __init__(self, sock: socket.socket, timetable: Timetable, receive: Receive) -> None:
         sock.setblocking(False)
-        super().__init__(sock, stage.poller)
+        super().__init__(sock, timetable.poller)
         self._inbox = packets.Inbox()
         self._receive = receive
-        stage.attend(self, self._readable)
+        timetable.attend(self, self._readable)
 
     def _readable(self) -> None:
         with contextlib.suppress(ssl.SSLWantReadError):
@@ -197,10 +199,10 @@ class TlsReader(Client):
 class Writer(Client):
     """A publisher that reads nothing but acknowledgements, which it ignores."""
 
-    def __init__(self, sock: socket.socket, stage: Stage) -> None:
+    def __init__(self, sock: socket.socket, timetable: Timetable) -> None:
         sock.setblocking(False)
-        super().__init__(sock, stage.poller)
-        stage.attend(self, self._readable)
+        super().__init__(sock, timetable.poller)
+        timetable.attend(self, self._readable)
 
     def _readable(self) -> None:
         self.receive()
@@ -212,7 +214,7 @@ class SlowReader:
     #: How often it reads.
     EVERY_S = 0.005
 
-    def __init__(self, sock: socket.socket, stage: Stage, receive: Receive, *, bytes_per_s: float) -> None:
+    def __init__(self, sock: socket.socket, timetable: Timetable, receive: Receive, *, bytes_per_s: float) -> None:
         sock.setblocking(False)
         self.sock = sock
         self._inbox = packets.Inbox()
@@ -222,7 +224,7 @@ class SlowReader:
         self._last = 0.0
         #: Bytes taken so far.
         self.taken = 0
-        stage.at(0.0, self._read)
+        timetable.at(0.0, self._read)
 
     def _read(self, now: float) -> float:
         if self._last:

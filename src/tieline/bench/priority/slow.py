@@ -26,7 +26,7 @@ from tieline.bench.load.saturate import Saturate, Topics
 from tieline.bench.peers.brokers import Mosquitto, Tieline
 from tieline.bench.peers.peer import Instance
 from tieline.bench.priority.link import KERNEL_BYTES
-from tieline.bench.priority.nodes import Reader, SlowReader, Stage, Writer, clock, hang_up, open_node, subscribe
+from tieline.bench.priority.nodes import Reader, SlowReader, Timetable, Writer, clock, hang_up, open_node, subscribe
 from tieline.bench.priority.packets import Arrival, Tally, overhead, publish, quantile_of
 
 READ_BYTES_PER_S = 1_000.0
@@ -60,7 +60,7 @@ _CONGESTED_S = 1.5
 class Scene:
     """A slow reader, a prompt one, and what they are sent."""
 
-    stage: Stage
+    timetable: Timetable
     bytes_per_s: float = READ_BYTES_PER_S
     urgent: Tally = field(default_factory=Tally)
     bulk: Tally = field(default_factory=Tally)
@@ -86,9 +86,9 @@ class Scene:
         _, prompt, *senders = self.sockets
         for sock in (reader, prompt):
             subscribe(sock, ["slow/#"])
-        self.slow = SlowReader(reader, self.stage, self._slow, bytes_per_s=self.bytes_per_s)
-        Reader(prompt, self.stage, self._prompt)
-        urgent, bulk = (Writer(sock, self.stage) for sock in senders)
+        self.slow = SlowReader(reader, self.timetable, self._slow, bytes_per_s=self.bytes_per_s)
+        Reader(prompt, self.timetable, self._prompt)
+        urgent, bulk = (Writer(sock, self.timetable) for sock in senders)
 
         def send_urgent(now: float) -> float | None:
             assert self.slow is not None
@@ -100,8 +100,8 @@ class Scene:
             bulk.write(publish(_BULK, self.bulk.payload(BULK_BYTES - overhead(_BULK))))
             return now + BULK_BYTES / BULK_BYTES_PER_S if now < until else None
 
-        self.stage.at(clock() + _CONGESTED_S, send_urgent)
-        self.stage.at(clock(), send_bulk)
+        self.timetable.at(clock() + _CONGESTED_S, send_urgent)
+        self.timetable.at(clock(), send_bulk)
 
     def _slow(self, arrival: Arrival, when_ns: int) -> None:
         number, _ = arrival.mark
@@ -155,15 +155,15 @@ def start(peer_name: str) -> Instance:
 def watch(peer_names: Sequence[str], *, seconds: float, over: threading.Event) -> dict[str, Metrics]:
     """The slow reader's view, all brokers at once: they have nearly nothing to do.  Ends early when it is ``over``."""
     with contextlib.ExitStack() as stack:
-        stage = stack.enter_context(Stage())
+        timetable = stack.enter_context(Timetable())
         scenes: dict[str, Scene] = {}
         for name in peer_names:
             instance = start(name)
             stack.callback(instance.stop)
-            scenes[name] = stack.enter_context(Scene(stage))
+            scenes[name] = stack.enter_context(Scene(timetable))
             end = clock() + seconds
             scenes[name].begin(instance.start(), urgent_until=end - _TAIL_S, until=end)
-        stage.run(clock() + seconds, over.is_set)
+        timetable.run(clock() + seconds, over.is_set)
         return {name: scene.metrics(seconds) for name, scene in scenes.items()}
 
 
@@ -222,12 +222,12 @@ def _beside(at: Endpoint, bytes_per_s: float) -> Iterator[None]:
 
     def live() -> None:
         try:
-            with Stage() as stage, Scene(stage, bytes_per_s) as scene:
+            with Timetable() as timetable, Scene(timetable, bytes_per_s) as scene:
                 never = float("inf")
                 scene.begin(at, urgent_until=never, until=never)
-                stage.run(clock() + _CONGESTED_S)
+                timetable.run(clock() + _CONGESTED_S)
                 ready.set()
-                stage.run(never, over.is_set)
+                timetable.run(never, over.is_set)
         except (Failure, OSError) as problem:
             problems.append(problem)
         finally:

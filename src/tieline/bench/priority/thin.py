@@ -28,7 +28,7 @@ from tieline.bench.load.job import Endpoint, Metrics
 from tieline.bench.peers.brokers import Mosquitto, Tieline
 from tieline.bench.peers.peer import Instance, make_certificate
 from tieline.bench.priority.link import Bound, Shape, ThinLink, Where, thin_link
-from tieline.bench.priority.nodes import Reader, Stage, TlsReader, Writer, clock, hang_up, open_node, subscribe
+from tieline.bench.priority.nodes import Reader, Timetable, TlsReader, Writer, clock, hang_up, open_node, subscribe
 from tieline.bench.priority.packets import Arrival, Tally, overhead, publish
 
 URGENT, BULK, LOW = "thin/urgent", "thin/bulk", "thin/low"
@@ -133,7 +133,7 @@ class Lane:
         flow = self.flows[topic]
         self.writers[topic].write(b"".join(publish(topic, flow.payload(room), user) for _ in range(count)))
 
-    def begin(self, stage: Stage, begin: float, end: float) -> None:
+    def begin(self, timetable: Timetable, begin: float, end: float) -> None:
         """Put the three flows on the agenda."""
         rate = self.link.shape.bytes_per_s
         chance = random.Random(7)
@@ -153,9 +153,9 @@ class Lane:
             self.send(LOW, LOW_BYTES)
             return now + LOW_BYTES / low_rate if now < end else None
 
-        stage.at(begin, bulk)
-        stage.at(begin + _BULK_HEAD_START_S, urgent)
-        stage.at(begin + _BULK_HEAD_START_S / 2, low)
+        timetable.at(begin, bulk)
+        timetable.at(begin + _BULK_HEAD_START_S, urgent)
+        timetable.at(begin + _BULK_HEAD_START_S / 2, low)
 
     @property
     def bound(self) -> Bound:
@@ -222,17 +222,17 @@ class Result:
 def run(cases: Sequence[Case], *, seconds: float, shape: Shape | None = None) -> list[Result]:
     """All lanes at once."""
     with contextlib.ExitStack() as stack:
-        stage = stack.enter_context(Stage())
-        lanes = [stack.enter_context(_lane(case, shape or Shape(), stage)) for case in cases]
+        timetable = stack.enter_context(Timetable())
+        lanes = [stack.enter_context(_lane(case, shape or Shape(), timetable)) for case in cases]
         begin = clock() + _SETTLE_S
         for lane in lanes:
-            lane.begin(stage, begin, begin + seconds)
-        stage.run(begin + seconds)
+            lane.begin(timetable, begin, begin + seconds)
+        timetable.run(begin + seconds)
         numbers = [lane.metrics(seconds) for lane in lanes]
         timelines = [_timeline(lane.flows[URGENT], seconds) for lane in lanes]
         ours = [lane for lane in lanes if lane.case.peer == "tieline"]
         end = clock()
-        stage.run(
+        timetable.run(
             end + 3 * QUEUE_BYTES / (shape or Shape()).bytes_per_s,
             lambda: clock() - max([end, *(lane.last_s for lane in ours)]) > _SILENCE_S,
         )
@@ -249,7 +249,7 @@ def _timeline(urgent: Tally, missing_s: float) -> list[tuple[float, float]]:
 
 
 @contextlib.contextmanager
-def _lane(case: Case, shape: Shape, stage: Stage) -> Iterator[Lane]:
+def _lane(case: Case, shape: Shape, timetable: Timetable) -> Iterator[Lane]:
     with contextlib.ExitStack() as stack:
         link = stack.enter_context(thin_link(case.where, shape))
         peer: Tieline | Mosquitto
@@ -276,9 +276,9 @@ def _lane(case: Case, shape: Shape, stage: Stage) -> Iterator[Lane]:
             receiver = open_node(link.address, port, "behind-the-link", tls=tls)
         sockets.append(receiver)
         subscribe(receiver, ["thin/#"])
-        writers = {topic: Writer(sock, stage) for topic, sock in zip(LEVELS, sockets, strict=False)}
+        writers = {topic: Writer(sock, timetable) for topic, sock in zip(LEVELS, sockets, strict=False)}
         lane = Lane(case=case, peer=peer, link=link, writers=writers, sockets=sockets, rtt_s=rtt_s)
-        (TlsReader if case.is_tls else Reader)(receiver, stage, lane.received)
+        (TlsReader if case.is_tls else Reader)(receiver, timetable, lane.received)
         yield lane
 
 

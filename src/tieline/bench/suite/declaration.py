@@ -183,7 +183,7 @@ def _none(_record: Record) -> Mapping[str, float]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """One benchmark."""
+    """One benchmark: everything about it that does not depend on what a caller asks for."""
 
     #: What the command and the files are called.
     name: str

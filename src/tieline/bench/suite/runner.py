@@ -28,16 +28,16 @@ class Watcher(Protocol):
     """Whoever wants to know how far the run has come."""
 
     def say(self, text: str) -> None:
-        """Something to be known before the run begins."""
+        """Hear something that should be known before the run begins."""
 
     def planned(self, steps: int) -> None:
-        """So many steps will be made."""
+        """Hear how many steps will be made."""
 
     def step(self, text: str) -> None:
-        """A step begins."""
+        """Hear that the next step begins."""
 
     def found(self, rows: Sequence[Row]) -> None:
-        """Rows are complete."""
+        """Hear that these rows are complete."""
 
 
 def run(suite: Suite, plan: Plan, watcher: Watcher) -> Record:
@@ -139,19 +139,19 @@ class Steps:
         self._bar.stop()
 
     def planned(self, steps: int) -> None:
-        """So many steps will be made."""
+        """Hear how many steps will be made."""
         self._steps = steps
         self._bar.update(self._task, total=steps)
 
     def step(self, text: str) -> None:
-        """A step begins."""
+        """Hear that the next step begins."""
         self._bar.update(self._task, description=text, completed=self._begun)
         self._begun += 1
         if not self._console.is_terminal:
             self.say(f"[{self._begun}/{self._steps}] {text}")
 
     def found(self, rows: Sequence[Row]) -> None:
-        """Rows are complete."""
+        """Hear that these rows are complete."""
         for row in rows:
             self.say(f"  {self._line(row)}")
 
