@@ -24,11 +24,19 @@ from typing import Literal
 
 from tieline.bench.load import packets as plain
 from tieline.bench.load.ends import Client
-from tieline.bench.load.job import Lost, Refused
+from tieline.bench.load.job import Lost
 from tieline.bench.peers.brokers import Mosquitto, Tieline
 from tieline.bench.peers.peer import Instance, free_ports
 from tieline.bench.priority import packets
-from tieline.bench.priority.nodes import Timetable, arrival_ns, clock, hang_up, open_node, stamp_arrivals, subscribe
+from tieline.bench.priority.nodes import (
+    Timetable,
+    clock,
+    hang_up,
+    open_node,
+    stamp_arrivals,
+    stamped_packets,
+    subscribe,
+)
 from tieline.bench.priority.packets import Tally
 
 GROUPS = 4
@@ -89,14 +97,7 @@ class _Node(Client, ABC):
         return packet if self._header_level is None else packets.with_header_byte(packet, self._header_level)
 
     def _readable(self) -> None:
-        try:
-            data, extra, _, _ = self.sock.recvmsg(_RECEIVE, 64)
-        except BlockingIOError:
-            return
-        if not data:
-            raise Refused("the broker closed a group's connection")
-        when = arrival_ns(extra)
-        for first, body in self._inbox.feed(data):
+        for first, body, when in stamped_packets(self.sock, self._inbox, _RECEIVE):
             self._heard(first, body, when)
 
     @abstractmethod

@@ -208,5 +208,6 @@ def _summed(pairs: DataFrame) -> Pairs:
 
     number = sql.col("subscription").cast("bigint")
     each = (sql.col("_offset") * _OFFSET_FACTOR + number * _NUMBER_FACTOR) % _MODULUS
-    count, total = pairs.agg(sql.count("*"), sql.coalesce(sql.sum(each), sql.lit(0))).first()  # type: ignore[misc]
+    summed = pairs.agg(sql.count("*"), sql.coalesce(sql.sum(each), sql.lit(0)))
+    count, total = summed.first()  # type: ignore[misc]  # one row, always
     return Pairs(int(count), int(total))

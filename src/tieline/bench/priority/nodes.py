@@ -8,7 +8,7 @@ import socket
 import ssl
 import struct
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from types import TracebackType
 from typing import Self
@@ -162,14 +162,7 @@ class Reader(Client):
         timetable.attend(self, self._readable)
 
     def _readable(self) -> None:
-        try:
-            data, extra, _, _ = self.sock.recvmsg(_RECEIVE, 64)
-        except BlockingIOError:
-            return
-        if not data:
-            raise Refused("the broker closed a subscriber's connection")
-        when = arrival_ns(extra)
-        for first, body in self._inbox.feed(data):
+        for first, body, when in stamped_packets(self.sock, self._inbox, _RECEIVE):
             if first & 0xF0 == plain.PUBLISH:
                 self._receive(packets.arrival(first, body), when)
 
@@ -251,6 +244,19 @@ class SlowReader:
 def stamp_arrivals(sock: socket.socket) -> None:
     """Have the kernel note when bytes arrived; ``arrival_ns`` finds it in what ``recvmsg`` returns."""
     sock.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+
+
+def stamped_packets(sock: socket.socket, inbox: packets.Inbox, most: int) -> Iterator[tuple[int, bytes, int]]:
+    """The packets completed by one read, each with the kernel's time of that read."""
+    try:
+        data, extra, _, _ = sock.recvmsg(most, 64)
+    except BlockingIOError:
+        return
+    if not data:
+        raise Refused("the broker closed a subscriber's connection")
+    when = arrival_ns(extra)
+    for first, body in inbox.feed(data):
+        yield first, body, when
 
 
 def arrival_ns(extra: list[tuple[int, int, bytes]]) -> int:
