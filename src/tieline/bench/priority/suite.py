@@ -207,7 +207,6 @@ def _cost(axis: Axes, record: Record) -> None:
     }
     bars(axis, series, [case.title.replace(", ", ",\n") for case in cases], dict(zip(kinds, (SKY, OCHRE), strict=True)))
     limit(axis, cost.KEPT)
-    axis.legend(fontsize=7, loc="lower right")
 
 
 PICTURE: Final = Picture(
