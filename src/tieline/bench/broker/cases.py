@@ -39,7 +39,7 @@ def make_plan(
     """
     effort = QUICK if quick else FULL
     place = disk or Path()
-    fleet, generator = Fleet(place), Generator()
+    fleet = Fleet(place)
     cases: list[Case] = []
     for workload in workloads:
         some = participants(peers, workload, quick=quick)
@@ -53,7 +53,7 @@ def make_plan(
         cases.append(
             Case(
                 rows=rows,
-                measure=partial(_take_turns, workload, some, count, effort, fleet, generator),
+                measure=partial(fleet.take_turns, workload, some, count, effort),
                 steps=able * count,
                 seconds=able * count * (workload.lasts_s(effort) + (0.5 if workload.anew or workload.fresh else 0.0)),
                 obstacle=_obstacle(workload, place),
@@ -66,7 +66,7 @@ def make_plan(
         versions={peer.name: peer.version() or "unknown" for peer in peers if peer.name in taking_part},
         absent=absent or {},
         budget_s=effort.budget_s,
-        resources=[fleet, generator],
+        resources=[fleet],
         machine={"disk": disk_of(place).file_system},
     )
 
@@ -91,39 +91,16 @@ def _obstacle(workload: Workload, disk: Path) -> str:
     return ""
 
 
-def _take_turns(
-    workload: Workload,
-    peers: Sequence[Peer],
-    count: int,
-    effort: Effort,
-    fleet: Fleet,
-    generator: Generator,
-    run: Running,
-    rows: list[Row],
-) -> None:
-    """All repetitions on all brokers that can do it; they alternate."""
-    for repetition in range(count):
-        for peer, row in zip(peers, rows, strict=True):
-            if row.status != "measured":
-                continue
-            run.step(f"{workload.title}: {peer.name} ({repetition + 1})")
-            if workload.anew or (repetition == 0 and workload.fresh):
-                fleet.retire(peer.name)
-            try:
-                endpoint = fleet.endpoint(peer, durable=workload.durable)
-                metrics = generator.run(workload.job(effort), endpoint)
-                row.repetitions.append({**metrics, "startup_s": fleet.startup_s(peer.name)})
-            except Failure as failure:
-                row.end("failed", fleet.obituary(peer.name) or str(failure))
-                fleet.retire(peer.name)
-
-
 class Fleet:
-    """The running brokers, started when first needed, all ended in the end; their certificate is made for one run."""
+    """The running brokers, started when first needed, all ended in the end, and the generator that drives them.
+
+    Their certificate is made for one run.
+    """
 
     def __init__(self, disk: Path) -> None:
         self._disk = disk
         self._stack = ExitStack()
+        self._generator = Generator()
         self._certificate: Certificate | None = None
         self._running: dict[str, tuple[Instance, Endpoint]] = {}
         self._durable: set[str] = set()
@@ -131,12 +108,32 @@ class Fleet:
     def __enter__(self) -> Self:
         directory = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="tieline-bench-"))
         self._certificate = make_certificate(Path(directory))
+        self._stack.enter_context(self._generator)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         for name in list(self._running):
             self.retire(name)
         self._stack.close()
+
+    def take_turns(
+        self, workload: Workload, peers: Sequence[Peer], count: int, effort: Effort, run: Running, rows: list[Row]
+    ) -> None:
+        """All repetitions on all brokers that can do it; they alternate."""
+        for repetition in range(count):
+            for peer, row in zip(peers, rows, strict=True):
+                if row.status != "measured":
+                    continue
+                run.step(f"{workload.title}: {peer.name} ({repetition + 1})")
+                if workload.anew or (repetition == 0 and workload.fresh):
+                    self.retire(peer.name)
+                try:
+                    endpoint = self.endpoint(peer, durable=workload.durable)
+                    metrics = self._generator.run(workload.job(effort), endpoint)
+                    row.repetitions.append({**metrics, "startup_s": self._startup_s(peer.name)})
+                except Failure as failure:
+                    row.end("failed", self._obituary(peer.name) or str(failure))
+                    self.retire(peer.name)
 
     def endpoint(self, peer: Peer, *, durable: bool = False) -> Endpoint:
         """Where this broker listens; starts it if need be, with a store if it is to be ``durable``."""
@@ -152,12 +149,11 @@ class Fleet:
                 raise
         return self._running[peer.name][1]
 
-    def obituary(self, name: str) -> str | None:
+    def _obituary(self, name: str) -> str | None:
         """What a broker that died left behind."""
         return self._running[name][0].obituary() if name in self._running else None
 
-    def startup_s(self, name: str) -> float:
-        """How long this broker took to start."""
+    def _startup_s(self, name: str) -> float:
         return self._running[name][0].startup_s
 
     def retire(self, name: str) -> None:

@@ -23,7 +23,7 @@ def _paced(
 
     def lasts_s(effort: Effort) -> float:
         connecting = clients * (_HANDSHAKE_S if tls else _CONNECT_S)
-        return 0.5 + clients / 2_000 + connecting + (clients / clients / per_second if first else effort.paced_s)
+        return 0.5 + clients / 2_000 + connecting + (1 / per_second if first else effort.paced_s)
 
     return Workload(
         name=f"paced-{clients}x{per_second}" + ("-tls" if tls else "") + ("-first" if first else ""),
