@@ -6,13 +6,10 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tieline.conf.describe import dotted
+from tieline.conf.describe import Finding, KeyPath, dotted
 from tieline.conf.filters import flaw
 from tieline.conf.lines import line_of
 from tieline.conf.schema import Rule, Settings
-
-KeyPath = tuple[str | int, ...]
-Finding = tuple[KeyPath, str]
 
 #: What a rule's filter may stand in for: the user's name and the client id.
 PLACEHOLDERS = ("%u", "%c")

@@ -15,6 +15,11 @@ from msgspec import inspect
 
 from tieline.conf.schema import Settings
 
+#: Where a key stands: tables, numbers of repeated ones, and the name of the key.
+KeyPath = tuple[str | int, ...]
+#: The key to blame and a sentence.
+Finding = tuple[KeyPath, str]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:

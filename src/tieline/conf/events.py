@@ -8,13 +8,10 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Final
 
-from tieline.conf.describe import dotted
+from tieline.conf.describe import Finding, KeyPath, dotted
 from tieline.conf.filters import flaw, overlap
 from tieline.conf.schema import Attribute, Event
 from tieline.extras import is_installed, remedy
-
-KeyPath = tuple[str | int, ...]
-Finding = tuple[KeyPath, str]
 
 #: Names of types become parts of keys in files and of names on pages.
 _TYPE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")

@@ -17,11 +17,10 @@ from typing import Any
 import msgspec
 
 from tieline.conf import access_rules, describe, rules
+from tieline.conf.describe import Finding, KeyPath
 from tieline.conf.error import ConfError
 from tieline.conf.lines import line_of
 from tieline.conf.schema import Event, Listener, Settings
-
-KeyPath = tuple[str | int, ...]
 
 _SYNTAX_AT = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _INVALID_AT = re.compile(r" - at `\$(.*)`$")
@@ -88,7 +87,7 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
         raise ConfError(file=name, line=None, text="has a number of too many digits.") from None
 
 
-def _explained(message: str, data: dict[str, Any]) -> tuple[KeyPath, str]:
+def _explained(message: str, data: dict[str, Any]) -> Finding:
     """A refusal by msgspec as the path it is about and a sentence in the words of the reference page."""
     at = _INVALID_AT.search(message)
     path: KeyPath = ()
@@ -160,7 +159,7 @@ def _shown(value: Any) -> str:
     return str(value)
 
 
-def _endless(data: Any, path: KeyPath) -> list[tuple[KeyPath, str]]:
+def _endless(data: Any, path: KeyPath) -> list[Finding]:
     """TOML has inf; a timer that never fires is written "none" where that is allowed, and refused elsewhere."""
     if isinstance(data, float) and not math.isfinite(data):
         return [(path, f"{describe.dotted(path)} = {data} is refused: it takes a finite number.")]

@@ -1,4 +1,4 @@
-"""Listener addresses: ``scheme://host:port`` taken apart, with an answer for each common slip."""
+"""Addresses of listeners and of HTTP: ``scheme://host:port`` taken apart, with an answer for each common slip."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ _ALIASES = {"mqtt": "tcp", "mqtts": "tls", "ssl": "tls", "http": "ws", "https": 
 
 #: Says that every packet on a listener carries the extra byte of the priority header.
 HEADER = "?header=priority"
+#: How the same address is called as an MQTT listener.
+_SCHEMES = {"http": "tcp", "https": "tls"}
 
 
 class UrlError(ValueError):
@@ -83,6 +85,17 @@ def parse(text: str) -> ListenerUrl:
         port=_port(text, port, DEFAULT_PORTS[scheme]),
         has_header=has_header,
     )
+
+
+def parse_http(text: str) -> ListenerUrl:
+    """Take an address apart, or raise UrlError with a sentence that says how to write it."""
+    scheme, separator, rest = text.partition("://")
+    if not separator or scheme not in _SCHEMES:
+        raise UrlError(f'"{text}" is no address for HTTP: write http://127.0.0.1:9883, or https://.')
+    host = rest.removesuffix("/")
+    if not host.rpartition("]")[2].rpartition(":")[2].isdigit() or ":" not in host.rpartition("]")[2]:
+        raise UrlError(f'"{text}" has no port: write {scheme}://{host or "127.0.0.1"}:9883.')
+    return parse(f"{_SCHEMES[scheme]}://{rest}")
 
 
 def _split(text: str, rest: str) -> tuple[str, str | None]:

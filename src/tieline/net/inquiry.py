@@ -11,8 +11,8 @@ from msgspec import Meta, Struct
 
 from tieline.core.account import NO_LEVEL, Drop
 from tieline.core.answers import why as causes
-from tieline.core.answers.standing import standing_of
 from tieline.core.answers.trace import Probe, trace
+from tieline.core.answers.why import standing_of
 from tieline.core.figures.demand import DemandError
 from tieline.sched.levels import LEVELS
 

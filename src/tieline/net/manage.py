@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tieline.conf.paths import management_socket, prepare_directory
-from tieline.core.answers.standing import standing
+from tieline.core.answers.why import standing
 from tieline.core.figures.demand import DemandError
 from tieline.core.figures.traffic import hottest, report
 from tieline.core.routing.heat import HeatError

@@ -7,14 +7,14 @@ WebSocket.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tieline.sched.outflow import FAST, LEAST, Outflow
 
 if TYPE_CHECKING:
+    from tieline.core.broker import Broker
     from tieline.core.client import Connection
     from tieline.sim.endpoint import Endpoint
-    from tieline.sim.node import Node
 
 #: Bytes read from one connection before the others get their turn.
 READ = 65_536
@@ -23,6 +23,18 @@ WRITE = 131_072
 WRITES_PER_TURN = 4
 #: How long a closed connection is still read, so that our last words are not lost to a reset.
 LINGER_S = 2.0
+
+
+class Turns(Protocol):
+    """Who gives a port its turns."""
+
+    broker: Broker
+
+    def note(self, port: Port) -> None:
+        """A port may be ready to be read or written."""
+
+    def forget(self, port: Port) -> None:
+        """A port is closed, and gets no turn any more."""
 
 
 class _EndpointBuffer:
@@ -58,7 +70,7 @@ class Port:
         "is_reading",
     )
 
-    def __init__(self, node: Node, end: Endpoint, conn: Connection) -> None:
+    def __init__(self, node: Turns, end: Endpoint, conn: Connection) -> None:
         self._node = node
         self._end = end
         self.conn = conn

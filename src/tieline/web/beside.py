@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import uvicorn
 from msgspec import structs
 
-from tieline.conf.http import parse_http
+from tieline.conf.urls import parse_http
 from tieline.core.ports import Allowed, Login, Refused
 from tieline.net.address import bind, secure_context
 from tieline.net.heating import shown

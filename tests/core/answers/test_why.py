@@ -11,10 +11,9 @@ from tests.kits.picture import picture
 from tests.kits.world import World, configured
 from tieline.conf.schema import Class, Listener
 from tieline.core.account import Drop
-from tieline.core.answers.standing import MEANING, standing_of
 from tieline.core.answers.steps import Outcome, Step
 from tieline.core.answers.trace import Probe, trace
-from tieline.core.answers.why import may_publish, may_subscribe, victims
+from tieline.core.answers.why import MEANING, may_publish, may_subscribe, standing_of, victims
 from tieline.core.client import Hold
 from tieline.core.ports import Allowed, Login, Pending, Refused, Verdict
 

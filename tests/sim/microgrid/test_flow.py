@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from tests.sim.microgrid.conftest import START_S
+from tieline.sim.microgrid.disturbance import left_by_fault
 from tieline.sim.microgrid.extra import Unbuildable
-from tieline.sim.microgrid.flow import Flow, sensitivity, solve
-from tieline.sim.microgrid.kept import keep
+from tieline.sim.microgrid.flow import STEP_S, PowerFlow, read_profiles, rows_at, sensitivity, solve
 from tieline.sim.microgrid.network import Network, _cigre_lv, build
-from tieline.sim.microgrid.profiles import STEP_S, read_profiles, rows_at
-from tieline.sim.microgrid.shorting import left_by_fault
+from tieline.sim.microgrid.network_cache import keep
 
 
 def test_solved_steps_are_what_newton_finds() -> None:
@@ -29,7 +28,7 @@ def test_solved_steps_are_what_newton_finds() -> None:
     buses = {name.removeprefix("Bus "): bus for bus, name in net.bus["name"].items()}
     for node in network.nodes:
         pandapower.create_sgen(net, buses[node], p_mw=0.0, q_mvar=0.0)
-    voltage, power = Flow(network).between(int(START_S // STEP_S), 96)
+    voltage, power = PowerFlow(network).between(int(START_S // STEP_S), 96)
     for step in (0, 37, 72):
         net.sgen["p_mw"] = power[step].real / 1_000
         net.sgen["q_mvar"] = power[step].imag / 1_000

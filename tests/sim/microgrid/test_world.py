@@ -17,10 +17,9 @@ from tieline.sim.microgrid import Fault, Islanding, Rates, Upset, World
 from tieline.sim.microgrid.disturbance import Disturbance, apply, verdict
 from tieline.sim.microgrid.extra import Unbuildable
 from tieline.sim.microgrid.messages import LEVELS, Message
-from tieline.sim.microgrid.noise import Fluctuation
 from tieline.sim.microgrid.rows import messages
 from tieline.sim.microgrid.scenario import draw_day
-from tieline.sim.microgrid.world import DEAD_V, Block
+from tieline.sim.microgrid.world import DEAD_V, Block, Fluctuation
 
 
 def _said(world: World, duration_s: float) -> list[Message]:

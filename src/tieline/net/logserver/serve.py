@@ -16,9 +16,8 @@ from typing import Final
 import uvicorn
 
 from tieline.conf.error import ConfError
-from tieline.conf.http import parse_http
 from tieline.conf.schema import Settings
-from tieline.conf.urls import ListenerUrl, UrlError
+from tieline.conf.urls import ListenerUrl, UrlError, parse_http
 from tieline.net import log as story
 from tieline.net import vitals
 from tieline.net.address import bind, load_certificate, secure_context

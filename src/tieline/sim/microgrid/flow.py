@@ -1,45 +1,76 @@
-"""Power flow for many steps at once, and the nodes' voltages and powers on a grid of 15 minutes.
+"""What the nodes of a network do at each step of 15 minutes: the powers of their profiles, and the voltages they make.
 
-With one ideal voltage outside, the voltages satisfy ``v = idle + Z·conj(s / v)``.  Iterating that from ``idle``
-converges in a few rounds for every network that is not close to collapse, and one round for a week of steps is one
-matrix product.  A Newton solver needs about 18 ms for each step; this needs microseconds, to the same digits.
+What the nodes consume and generate are the profiles of SimBench, a year in steps of 15 minutes, read from its installed
+files.  The data are SimBench's (Open Database License 1.0, https://simbench.de).  Only the columns that somebody uses
+are read: the whole file has 160 columns and takes ten times as long.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Collection, Sequence
+from functools import lru_cache
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tieline.sim.microgrid.extra import Unbuildable
-from tieline.sim.microgrid.network import Complex, Element, Network
-from tieline.sim.microgrid.profiles import read_profiles, rows_at
+from tieline.sim.microgrid.extra import Unbuildable, data_of, need
+from tieline.sim.microgrid.network import Complex, Element, Network, solve
+
+#: Seconds between two values.
+STEP_S: Final = 900
+#: 52 whole weeks of the 366 days that there are, so that a Monday stays a Monday when the year begins again.
+_ROWS: Final = 52 * 7 * 96
+#: 2016-01-01T00:00Z, where the profiles begin.
+_FIRST_S: Final = 1_451_606_400
+_FOLDER: Final = "networks/1-complete_data-mixed-all-0-sw"
+_FILES: Final = ("LoadProfile.csv", "RESProfile.csv")
+
+
+def rows_at(first: int, count: int) -> NDArray[np.int64]:
+    """The rows of a profile for ``count`` steps from the ``first``, in steps of 15 minutes since 1970.
+
+    The year is repeated; within it weekdays are right and the season is, to about a fortnight.
+    """
+    return (np.arange(first, first + count) - _FIRST_S // STEP_S) % _ROWS
+
+
+def read_profiles(names: Collection[str]) -> dict[str, NDArray[np.float64]]:
+    """The named profiles, relative to the rated power of what they belong to."""
+    return dict(_read(tuple(sorted(set(names)))))
+
+
+@lru_cache(maxsize=4)
+def _read(names: tuple[str, ...]) -> tuple[tuple[str, NDArray[np.float64]], ...]:
+    csv: Any = need("pyarrow.csv")
+    folder = data_of("simbench") / _FOLDER
+    found: list[tuple[str, NDArray[np.float64]]] = []
+    for file in _FILES:
+        with (folder / file).open(encoding="utf-8") as lines:
+            columns = lines.readline().rstrip("\n").split(";")
+        wanted = [name for name in names if name in columns]
+        if not wanted:
+            continue
+        table = csv.read_csv(
+            folder / file,
+            parse_options=csv.ParseOptions(delimiter=";"),
+            convert_options=csv.ConvertOptions(include_columns=wanted),
+        )
+        found += [(name, table[name].to_numpy()[:_ROWS]) for name in wanted]
+    missing = set(names).difference(name for name, _values in found)
+    if missing:
+        raise Unbuildable(f"SimBench has no profile called {', '.join(sorted(missing))}.")
+    return tuple(found)
+
 
 Floats = NDArray[np.float64]
 
 #: Steps solved together and kept: a day.
 _CHUNK: Final = 96
 _MOST_CHUNKS: Final = 16
-_TOLERANCE: Final = 1e-9
-_MOST_ROUNDS: Final = 200
 
 
-def solve(network: Network, power: Complex) -> Complex:
-    """Voltages per unit for each row of injected powers per unit; both have one column for each bus."""
-    voltage = np.broadcast_to(network.idle, power.shape)
-    transposed = network.impedance.T
-    for _ in range(_MOST_ROUNDS):
-        improved = network.idle + np.conj(power / voltage) @ transposed
-        change = float(np.abs(improved - voltage).max(initial=0.0))
-        voltage = improved
-        if change < _TOLERANCE:
-            return voltage
-    raise Unbuildable(f"the power flow of {network.name} does not converge: it is loaded beyond what its lines carry.")
-
-
-class Flow:
+class PowerFlow:
     """What a network's nodes do at each step of 15 minutes, solved when it is asked for and then remembered."""
 
     def __init__(self, network: Network) -> None:

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tieline.sim.microgrid.disturbance import NOMINAL_V, incident
+from tieline.sim.microgrid.flow import STEP_S
 from tieline.sim.microgrid.messages import Message, Order
 from tieline.sim.microgrid.network import Complex
-from tieline.sim.microgrid.profiles import STEP_S
 from tieline.sim.microgrid.scenario import Islanding
 from tieline.sim.microgrid.swing import NOMINAL_HZ, Excursion, Machine, is_shed, separate
 from tieline.sim.microgrid.telling import METER_S, ROOM_S, Scene

@@ -9,13 +9,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tieline.sim.microgrid.disturbance import RESIDUE, Disturbance, incident
-from tieline.sim.microgrid.flow import Flow
+from tieline.sim.microgrid.disturbance import RESIDUE, Disturbance, incident, left_by_fault
+from tieline.sim.microgrid.flow import STEP_S, PowerFlow
 from tieline.sim.microgrid.messages import Action, Command, FaultReport, Message, Order, Protection, Report, message_of
 from tieline.sim.microgrid.network import Network
-from tieline.sim.microgrid.profiles import STEP_S
 from tieline.sim.microgrid.scenario import DAY_S, Fault, Upset
-from tieline.sim.microgrid.shorting import left_by_fault
 
 Floats = NDArray[np.float64]
 
@@ -36,7 +34,7 @@ class Scene:
 
     grid: str
     network: Network
-    flow: Flow
+    flow: PowerFlow
 
     def volts(self, at_s: float) -> Floats:
         """Undisturbed voltages of all nodes at a moment."""

@@ -1,7 +1,8 @@
 """The world: one microgrid with its seed, from solved steps of 15 minutes to readings of every meter at every second.
 
 Time is cut into blocks of a fixed number of steps, so that the same seed, start and step give the same bytes however
-the world is consumed.  A block is arrays; messages are made of them at the edge.
+the world is consumed.  A block is arrays; messages are made of them at the edge.  Loads and the grid outside fluctuate
+around what was solved as Ornstein-Uhlenbeck processes do, continued from one block to the next.
 """
 
 from __future__ import annotations
@@ -9,23 +10,46 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tieline.sim.microgrid.chronicle import Chronicle
 from tieline.sim.microgrid.disturbance import apply
-from tieline.sim.microgrid.extra import Unbuildable
-from tieline.sim.microgrid.flow import Flow, sensitivity
-from tieline.sim.microgrid.kept import keep
+from tieline.sim.microgrid.extra import Unbuildable, need
+from tieline.sim.microgrid.flow import STEP_S, PowerFlow, sensitivity
 from tieline.sim.microgrid.messages import Message
 from tieline.sim.microgrid.network import Complex, build, grown
-from tieline.sim.microgrid.noise import Fluctuation
-from tieline.sim.microgrid.profiles import STEP_S
+from tieline.sim.microgrid.network_cache import keep
 from tieline.sim.microgrid.scenario import Happening, Rates
 from tieline.sim.microgrid.swing import NOMINAL_HZ
 from tieline.sim.microgrid.telling import UNIT_V, Scene
+
+
+class Fluctuation:
+    """``width`` independent processes around zero, each with standard deviation ``sigma`` and memory ``tau_s``.
+
+    Sampled every ``step_s`` such a process is an AR(1) sequence with coefficient exp(-step/tau), whatever the step is;
+    it begins in its stationary distribution.
+    """
+
+    def __init__(self, rng: np.random.Generator, *, sigma: float, tau_s: float, step_s: float, width: int) -> None:
+        self._filter: Any = need("scipy.signal").lfilter
+        self._rng = rng
+        self._memory = float(np.exp(-step_s / tau_s))
+        self._gain = sigma * float(np.sqrt(1 - self._memory**2))
+        self._last = sigma * rng.standard_normal(width)
+
+    def next(self, count: int) -> NDArray[np.float64]:
+        """The next ``count`` values of each process, one row for each step."""
+        shocks = self._rng.standard_normal((count, len(self._last)))
+        before = (self._memory * self._last)[np.newaxis]
+        values, _state = self._filter([self._gain], [1.0, -self._memory], shocks, axis=0, zi=before)
+        self._last = values[-1]
+        made: NDArray[np.float64] = values
+        return made
+
 
 Floats = NDArray[np.float64]
 
@@ -99,7 +123,7 @@ class World:
         self.step_s = step_s
         self.network = grown(keep(network, build), load)
         self.grid = network.replace("_", "-") if grid is None else grid
-        self._flow = Flow(self.network)
+        self._flow = PowerFlow(self.network)
         scene = Scene(self.grid, self.network, self._flow)
         self._chronicle = Chronicle(scene, seed=seed, rates=Rates() if rates is None else rates, script=script)
         self.meters = tuple(scene.meter(node) for node in range(len(self.nodes)))
