@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast  # Any: numba comes without types
 
 from tieline.extras import is_installed
 

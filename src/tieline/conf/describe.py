@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any  # Any: settings have values of every type
 
 import msgspec
 from msgspec import inspect

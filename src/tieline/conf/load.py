@@ -12,7 +12,7 @@ import math
 import re
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any  # Any: TOML has values of every type
 
 import msgspec
 

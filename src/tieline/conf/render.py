@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
-from typing import Any
+from typing import Any  # Any: settings have values of every type
 
 import msgspec
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import cache
 from hashlib import blake2b
-from typing import Any
+from typing import Any  # Any: what there is to say depends on the kind of event
 
 from msgspec import Struct, defstruct
 from msgspec.structs import fields

@@ -6,7 +6,7 @@ The default, which also keeps a promise to the levels below, has a file of its o
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar  # Any: a policy orders whatever waits
 
 from tieline.sched.feedback import Feedback
 from tieline.sched.levels import URGENT, Rules

@@ -97,6 +97,7 @@ class Waiting(Generic[E]):
         "taxon",
     )
 
+    # One is made for each message under congestion: everything is set at once, without a record in between.
     def __init__(
         self,
         entry: E,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final  # Any: each encoder takes the packet that the table names it for
 
 from tieline.wire.fields import encode_binary, encode_utf8, encode_varint
 from tieline.wire.packet_type import PacketType

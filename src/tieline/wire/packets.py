@@ -60,6 +60,7 @@ class Connect:
     password: bytes | None
     properties: Properties
 
+    # The fields of the packet, as the specification lists them.
     def __init__(
         self,
         *,

@@ -8,7 +8,7 @@ value must satisfy; everything else in this module is a walk over the block.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, TypedDict, cast
+from typing import Any, Final, NamedTuple, TypedDict, cast  # Any: a value has the type in its row of the table
 
 from tieline.wire.errors import Malformed, ProtocolError, Violation
 from tieline.wire.fields import (

@@ -13,7 +13,7 @@ Points are taken in blocks, so that what is between two steps stays in the cache
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final  # Any: cells and keys come as integers of any width
 
 import numpy as np
 from numpy.typing import NDArray

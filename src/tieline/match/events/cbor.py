@@ -7,7 +7,7 @@ and any other tagged item is no value.  Depth and size are bounded.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final  # Any: a tag decoder of cbor2 takes and gives whatever was sent
 
 from tieline.conf.schema import Attribute
 from tieline.extras import needs

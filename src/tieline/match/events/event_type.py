@@ -34,6 +34,7 @@ class EventType:
         "topic",
     )
 
+    # The keys of an event table, each with its default, so that programs declare types as files do.
     def __init__(
         self,
         name: str,

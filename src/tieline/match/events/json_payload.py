@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from operator import attrgetter
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final  # Any: the structs are made at run time
 
 import msgspec
 

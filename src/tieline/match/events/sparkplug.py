@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final  # Any: the protobuf classes are made at run time
 
 from tieline.conf.schema import Attribute
 from tieline.extras import needs

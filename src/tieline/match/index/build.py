@@ -15,7 +15,7 @@ only: those whose intervals overlap the fewest buckets.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final  # Any: numpy widens the packed bits as it likes
 
 import numpy as np
 from numpy.typing import NDArray

@@ -9,7 +9,7 @@ built, so that no question has to wait for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast  # Any: numba has no types for what it hands to an instruction
 
 import numpy as np
 from numba import njit, types
@@ -80,6 +80,9 @@ def _covers(corners: Floats, slot: int, question: Floats) -> bool:
         if corners[slot, corner] > question[corner]:
             return False
     return True
+
+
+# Compiled functions take the arrays of a table one by one: numba knows no classes of ours.
 
 
 @_compiled

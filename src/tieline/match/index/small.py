@@ -20,7 +20,7 @@ from functools import partial
 from itertools import chain
 from math import inf
 from sys import getsizeof
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple  # Any: rows are Python numbers or an array of numpy
 
 from tieline.match.box import Box
 from tieline.match.index.buckets import boundaries

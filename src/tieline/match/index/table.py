@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias  # Any: arrays of every type grow alike
 
 import numpy as np
 from numpy.typing import NDArray

@@ -6,7 +6,7 @@ One question is a batch of one: the steps below work on all words of all questio
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, cast  # Any: views of one array as another type
 
 import numpy as np
 from numpy.typing import NDArray

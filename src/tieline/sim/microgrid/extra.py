@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any  # Any: these libraries come without types
 
 from tieline.extras import library_in, remedy
 

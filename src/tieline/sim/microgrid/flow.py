@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final  # Any: pyarrow comes without types
 
 import numpy as np
 from numpy.typing import NDArray

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple  # Any: pyarrow comes without types
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ class Written(NamedTuple):
     next_offset: int
 
 
+# Whatever `tieline sim` lets a user choose, each with its default.
 def write(
     world: World,
     directory: Path | str,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final  # Any: pandapower comes without types
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,11 +123,11 @@ def _cigre_lv(described: Any) -> Any:
 def _reduce(name: str, net: Any, *, named: bool) -> Network:
     """What is left of a pandapower network when the grid outside is an ideal voltage."""
     need("pandapower").runpp(net, numba=False, calculate_voltage_angles=True)
-    inside = net._ppc["internal"]  # noqa: SLF001  pandapower offers the matrix nowhere else
+    inside = net._ppc["internal"]  # noqa: SLF001 - pandapower offers the matrix nowhere else
     if len(inside["pv"]) or len(inside["ref"]) != 1:
         raise Unbuildable(f"{name} has several voltage sources: a network with one grid outside is needed.")
     base_kw = float(inside["baseMVA"]) * 1_000
-    places = net._pd2ppc_lookups["bus"]  # noqa: SLF001
+    places = net._pd2ppc_lookups["bus"]  # noqa: SLF001 - nor these
     slack = int(inside["ref"][0])
     admittance = inside["Ybus"].toarray()
     others = np.flatnonzero(np.arange(len(admittance)) != slack)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol  # Any: what paho's callbacks are given differs by version
 from urllib.parse import unquote, urlsplit
 
 from paho.mqtt import client as paho
@@ -216,7 +217,7 @@ class _Client:
         # paho closes its sockets when it is deleted: at once, and not in a circle that is found some day
         self._paho.on_connect = self._paho.on_publish = self._paho.on_disconnect = None
 
-    def _wait(self, is_so: Any, complaint: str) -> None:
+    def _wait(self, is_so: Callable[[], bool], complaint: str) -> None:
         with self._changed:
             found = self._changed.wait_for(lambda: self._failure is not None or is_so(), _PATIENCE_S)
             if self._failure is not None:

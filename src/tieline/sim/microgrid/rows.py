@@ -7,7 +7,7 @@ published and written to history.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final  # Any: pyarrow comes without types
 
 import numpy as np
 from numpy.typing import NDArray

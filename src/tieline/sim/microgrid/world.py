@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final  # Any: scipy comes without types
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +97,7 @@ class Block:
 class World:
     """A microgrid from a moment on."""
 
+    # Whatever `tieline sim` lets a user choose, each with its default.
     def __init__(
         self,
         seed: int = 1,
