@@ -11,8 +11,8 @@ import pytest
 from tests.sim.microgrid.conftest import START_S
 from tieline.sim.microgrid.disturbance import left_by_fault
 from tieline.sim.microgrid.extra import Unbuildable
-from tieline.sim.microgrid.flow import STEP_S, PowerFlow, read_profiles, rows_at, sensitivity, solve
-from tieline.sim.microgrid.network import Network, _cigre_lv, build
+from tieline.sim.microgrid.flow import STEP_S, PowerFlow, read_profiles, rows_at, sensitivity
+from tieline.sim.microgrid.network import Network, _cigre_lv, build, solve
 from tieline.sim.microgrid.network_cache import keep
 
 
