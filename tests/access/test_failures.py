@@ -62,3 +62,25 @@ def test_the_tables_are_bounded() -> None:
 )
 def test_an_address_is_the_host_without_its_port_and_a_network_of_ipv6(peer: str, address: str) -> None:
     assert address_of(peer) == address
+
+
+def test_strangers_at_the_same_address_do_not_lock_out_a_user_who_is_known_there() -> None:
+    failures = Failures(10)
+    failures.succeeded("10.0.0.1", "ann")
+    for number in range(50):
+        failures.failed("10.0.0.1", f"stranger {number}", 0.0)
+        failures.failed("10.0.0.1", "bob", 0.0)
+    assert failures.refusal("10.0.0.1", "ann", 0.0) is None
+    assert failures.refusal("10.0.0.1", "bob", 0.0) == "too many failed logins from this address"
+
+
+def test_a_known_user_has_a_count_of_its_own_that_logins_do_not_clear() -> None:
+    failures = Failures(3)
+    failures.succeeded("10.0.0.1", "ann")
+    for _ in range(3):
+        assert failures.refusal("10.0.0.1", "ann", 0.0) is None
+        failures.failed("10.0.0.1", "ann", 0.0)
+        failures.succeeded("10.0.0.1", "ann")
+    assert failures.refusal("10.0.0.1", "ann", 0.0) == "too many failed logins for this user from this address"
+    assert failures.refusal("2.2.2.2", "ann", 0.0) is None, "what failed there says nothing about elsewhere"
+    assert failures.refusal("10.0.0.1", "ann", PERIOD_S / 3 + 1) is None

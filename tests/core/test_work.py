@@ -328,3 +328,73 @@ def test_very_many_still_get_a_share() -> None:
     assert not work.is_spent()
     work.did(1)
     assert work.is_spent()
+
+
+def _picky(world: World, conditions: int, filter_: str = "w/+") -> Client:
+    """A client with so many conditions of 61 comparisons on one filter, which only messages that say so meet."""
+    terms = " or ".join(f"a{number}>{number}" for number in range(60))
+    client = world.client("picky")
+    for start in range(0, conditions, 50):
+        client.subscribe(*(f"{filter_}?{terms} or z={number}" for number in range(start, start + 50)))
+    return client
+
+
+def test_many_conditions_are_paid_for_by_those_who_ask_not_by_the_first_publisher() -> None:
+    world = World()
+    before = world.broker.work.done
+    _picky(world, 300)
+    assert world.broker.work.done - before >= 300 * 61 * 25
+    publisher = world.client("p")
+    turns = Turns(world)
+    turns.give(publisher, Publish(topic="w/first", payload=b'{"z": 7}'))
+    turns.finish(publisher)
+    assert sum(turns.work) < 300 * 61 * 4 + ONE_STEP
+
+
+@pytest.mark.parametrize("qos", [0, 1])
+def test_conditions_that_are_much_to_ask_are_asked_in_portions_and_in_order(qos: int) -> None:
+    world = World()
+    picky = _picky(world, 600)
+    publisher, other = world.client("p"), world.client("o")
+    turns = Turns(world)
+    messages = [Publish(topic="w/x", payload=b'{"z": %d}' % z, qos=qos, packet_id=qos * (z + 1)) for z in range(3)]
+    turns.give(publisher, *messages, Pingreq())
+    assert publisher.connection.hold is Hold.TURN
+    turns.give(other, Pingreq())
+    turns.turn()
+    other.expect(Pingresp)
+    assert turns.finish(publisher) > 5
+    assert max(turns.work) < WORK_PER_TURN + 2 * ONE_STEP * 2
+    assert [message.payload for message in picky.messages()] == [message.payload for message in messages]
+    assert isinstance(publisher.take()[-1], Pingresp)
+    assert publisher.connection.foreseen is None
+
+
+def test_those_who_leave_while_conditions_are_asked_get_nothing_and_newcomers_neither() -> None:
+    world = World()
+    picky = _picky(world, 600)
+    staying = world.client("staying")
+    staying.subscribe("w/+?z=1")
+    publisher = world.client("p")
+    turns = Turns(world)
+    turns.give(publisher, Publish(topic="w/x", payload=b'{"z": 1}'))
+    turns.turn()
+    picky.drop()
+    late = world.client("late")
+    assert not late.inbox
+    turns.finish(publisher)
+    assert [message.payload for message in staying.messages()] == [b'{"z": 1}']
+    assert not picky.inbox
+
+
+def test_a_change_is_judged_when_the_message_is_delivered() -> None:
+    world = World()
+    _picky(world, 600)
+    watcher = world.client("watcher")
+    watcher.subscribe("w/+?changed(z)")
+    first, second = world.client("first"), world.client("second")
+    turns = Turns(world)
+    for publisher in (first, second):
+        turns.give(publisher, Publish(topic="w/x", payload=b'{"z": -1}'))
+    turns.finish(first, second)
+    assert len(watcher.messages()) == 1

@@ -15,7 +15,16 @@ from tests.kits.examples import examples
 from tests.match.where.expressions import Tree, readings, spelled, trees
 from tieline.match import conditions
 from tieline.match.change import ChangeMemory, LastValues
-from tieline.match.conditions import BOXES_PER_EFFORT, FEW, MOST_FEW, Conditions, Narrowed, narrow
+from tieline.match.conditions import (
+    ASKING,
+    BOXES_PER_EFFORT,
+    COMPARING,
+    FEW,
+    MOST_FEW,
+    Conditions,
+    Narrowed,
+    narrow,
+)
 from tieline.match.events import UNTYPED, Attribute, EventType, Kind
 from tieline.match.where import Predicate, parse, understood
 from tieline.match.where.terms import Value
@@ -223,9 +232,50 @@ def test_the_index_alone_answers_only_where_boxes_say_everything(text: str, is_e
 
 
 def test_conditions_that_no_box_narrows_cost_an_evaluation_each() -> None:
-    assert _table(EventType("e", "t", DECLARED), "v < 207", "changed(v) and v < 2")[0].effort == 1
-    assert _table(EventType("e", "t", DECLARED), "x > 1", "y > 1", "v < 3")[0].effort == 3
-    assert _table(UNTYPED, "v < 207", "v < 208")[0].effort == 3
+    assert _table(EventType("e", "t", DECLARED), "v < 207", "changed(v) and v < 2")[0].effort == ASKING
+    assert _table(EventType("e", "t", DECLARED), "x > 1", "y > 1", "v < 3")[0].effort == ASKING + 2 * COMPARING
+    table, (one, _) = _table(UNTYPED, "v < 207 or w = 1", "v < 208")
+    assert table.effort == ASKING + 3 * COMPARING
+    table.remove(one)
+    assert table.effort == ASKING + COMPARING
+
+
+def test_what_boxes_only_narrow_may_have_to_be_evaluated_for_every_message() -> None:
+    table, (one, _) = _table(EventType("e", "t", DECLARED), "changed(v) and v < 2", "v < 3")
+    assert table.most_effort == ASKING + 2 * COMPARING
+    table.remove(one)
+    assert table.most_effort == table.effort == ASKING
+
+
+def test_in_stretches_the_answer_is_the_same_and_nobody_is_in_it_who_has_left() -> None:
+    event = EventType("e", "t", DECLARED)
+    texts = [*(f"x > {number} or v < {number}" for number in range(100)), "v < 60", "changed(v) and v < 70"]
+    table, askers = _table(event, *texts)
+    reading = event.read(b'{"v": 50.5}', b"", "t")
+    assert reading is not None
+    whole = table.match(reading, b"t")
+    assert len(whole) == 51
+    counted: list[int] = []
+
+    def is_enough(units: int) -> bool:
+        counted.append(units)
+        return True
+
+    for leaves in (False, True):
+        search = table.match_in_stretches(reading, b"t", is_enough)
+        pauses = 0
+        found: list[Watcher] = []
+        try:
+            while True:
+                next(search)
+                pauses += 1
+                if leaves and pauses == 1:
+                    table.remove(askers[99])
+        except StopIteration as end:
+            found = end.value
+        assert pauses == 4
+        assert set(found) == set(whole) - ({askers[99]} if leaves else set())
+    assert sum(counted[:4]) == table.most_effort - ASKING + 2 * COMPARING
 
 
 def test_many_boxes_cost_something_too() -> None:
@@ -235,7 +285,7 @@ def test_many_boxes_cost_something_too() -> None:
     # impossible conditions are counted, and are quickly added
     for _ in range(BOXES_PER_EFFORT):
         table.add(Watcher("v > 5 and v < 4", memory))
-    assert table.effort == 2
+    assert table.effort == ASKING + 1
 
 
 def test_a_category_with_too_many_values_is_evaluated_instead(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,6 +44,20 @@ def test_a_flood_of_wrong_passwords_stops_nobody(tmp_path: Path) -> None:
         pair.stop()
 
 
+def test_strangers_behind_the_same_address_do_not_lock_out_a_user_who_came_in_before(tmp_path: Path) -> None:
+    users = write_users(tmp_path / "users", ann="right", bob="right")
+    with BrokerThread(_settings(users, failures=10, remember_s=0)) as broker:
+        with dial(broker.urls[0], "ann", username="ann", password=b"right"):
+            pass
+        for number in range(20):
+            with Dial(broker.urls[0]) as stranger:
+                assert stranger.connect("", username=f"eve {number}", password=b"guess").reason is not Reason.SUCCESS
+        with Dial(broker.urls[0]) as unknown:
+            assert unknown.connect("bob", username="bob", password=b"right").reason is Reason.CONNECTION_RATE_EXCEEDED
+        with dial(broker.urls[0], "ann", username="ann", password=b"right"):
+            pass
+
+
 class _Stuck:
     """An authenticator that does not come back until it is let."""
 

@@ -5,8 +5,9 @@ Theory of operation
 Each failure adds one to the count of its address and to that of the user it named; counts decay evenly, so that the
 allowed number is forgiven in a minute.  Above it, logins are refused without being checked.
 
-Counting by user alone would let anybody lock anybody out.  So an address from which a user has come in lately is only
-counted as an address, whatever happens to that user's name elsewhere.
+Counting by user alone would let anybody lock anybody out, and so would counting by address alone, where many stand
+behind one.  So a user who has come in from an address lately has a count of its own there: neither what happens to that
+name elsewhere nor what strangers do at the same address keeps the user out.
 
 All tables are bounded.  When one is full, the entry that was touched longest ago makes room.
 """
@@ -14,7 +15,7 @@ All tables are bounded.  When one is full, the entry that was touched longest ag
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Final
+from typing import Final, TypeVar
 
 from tieline.conf.schema import NoLimit
 
@@ -22,6 +23,9 @@ from tieline.conf.schema import NoLimit
 PERIOD_S: Final = 60.0
 #: Entries of each table.
 MOST: Final = 10_000
+
+
+K = TypeVar("K")
 
 
 class Failures:
@@ -34,8 +38,8 @@ class Failures:
         self._most = most
         self._addresses: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._users: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        #: Addresses from which users have come in, newest last.
-        self._trusted: OrderedDict[tuple[str, str], None] = OrderedDict()
+        #: Users and the addresses from which they have come in, newest last; with what failed there in their name.
+        self._trusted: OrderedDict[tuple[str, str], tuple[float, float]] = OrderedDict()
 
     def __len__(self) -> int:
         """How many entries there are, of all kinds."""
@@ -45,9 +49,12 @@ class Failures:
         """Why a login is not even checked; None when it is."""
         if self._is_off:
             return None
+        if (user, address) in self._trusted:
+            is_too_often = self._count(self._trusted, (user, address), now) >= self._allowed
+            return "too many failed logins for this user from this address" if is_too_often else None
         if self._count(self._addresses, address, now) >= self._allowed:
             return "too many failed logins from this address"
-        if self._count(self._users, user, now) >= self._allowed and (user, address) not in self._trusted:
+        if self._count(self._users, user, now) >= self._allowed:
             return "too many failed logins for this user"
         return None
 
@@ -56,26 +63,32 @@ class Failures:
         if self._is_off:
             return
         self._add(self._addresses, address, now)
-        if (user, address) not in self._trusted:
+        if (user, address) in self._trusted:
+            self._trusted[user, address] = self._one_more(self._trusted, (user, address), now)
+        else:
             self._add(self._users, user, now)
 
     def succeeded(self, address: str, user: str) -> None:
         """A login succeeded: the address is known for this user."""
-        self._trusted[user, address] = None
+        # what has failed stays counted: whoever guesses must not gain by every login of the user
+        self._trusted[user, address] = self._trusted.get((user, address), (0.0, 0.0))
         self._trusted.move_to_end((user, address))
         if len(self._trusted) > self._most:
             self._trusted.popitem(last=False)
 
-    def _count(self, table: OrderedDict[str, tuple[float, float]], key: str, now: float) -> float:
+    def _count(self, table: OrderedDict[K, tuple[float, float]], key: K, now: float) -> float:
         count, then = table.get(key, (0.0, now))
         return max(0.0, count - (now - then) * self._allowed / PERIOD_S)
 
     def _add(self, table: OrderedDict[str, tuple[float, float]], key: str, now: float) -> None:
-        # one that goes on and on is not held against its user for longer than a period
-        table[key] = (min(self._count(table, key, now) + 1.0, self._allowed + 1.0), now)
+        table[key] = self._one_more(table, key, now)
         table.move_to_end(key)
         if len(table) > self._most:
             table.popitem(last=False)
+
+    def _one_more(self, table: OrderedDict[K, tuple[float, float]], key: K, now: float) -> tuple[float, float]:
+        # one that goes on and on is not held against its user for longer than a period
+        return min(self._count(table, key, now) + 1.0, self._allowed + 1.0), now
 
 
 def address_of(peer: str) -> str:

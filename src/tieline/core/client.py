@@ -74,6 +74,7 @@ class Connection:
         "control",
         "control_bytes",
         "departing",
+        "foreseen",
         "framed_bytes",
         "has_header",
         "has_left",
@@ -161,6 +162,8 @@ class Connection:
         self.hold_timer: Timer | None = None
         #: A packet that is handled in portions, while others have their turn; it goes on before anything behind it.
         self.unfinished: Portions | None = None
+        #: Whose conditions the message meets that is parsed next, where to find out was handled in portions.
+        self.foreseen: list[Held] | None = None
         #: The receiver that has no room for what it sent.
         self.waits_for: Receiver | None = None
         #: When the log was last told of a hold, and of a refusal.

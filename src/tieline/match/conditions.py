@@ -9,7 +9,7 @@ over tables.  The condition is the meaning; boxes only say where to look.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from tieline.match.box import Box, everything
@@ -33,13 +33,15 @@ class Narrowed(NamedTuple):
 
 def narrow(predicate: Predicate, event: EventType) -> Narrowed:
     """What is known about a condition before any message comes."""
+    if not event.attributes:
+        return Narrowed(understood(predicate, event), None, is_exact=False)
     try:
         bound = bind(predicate, event)
     except CodesExhausted:  # more categories are named than have numbers
         return Narrowed(understood(predicate, event), None, is_exact=False)
     dimensions = len(event.attributes)
     is_open = not bound.is_exact and bound.boxes == (everything(dimensions),)
-    if not dimensions or is_open:
+    if is_open:
         return Narrowed(bound.predicate, None, is_exact=False)
     return Narrowed(bound.predicate, bound.boxes, bound.is_exact)
 
@@ -61,14 +63,33 @@ A = TypeVar("A", bound=Asker)
 FEW = 4
 #: Conditions that are looked at one by one instead of in an index.
 MOST_FEW = 8
-#: Boxes among which to search takes about as long as to evaluate one condition.
+#: What things take, in units of about a hundred nanoseconds: to make ready one comparison of a condition that is
+#: evaluated, and of one that becomes boxes; to ask about a message at all; to evaluate one comparison for it.
+MAKING_READY = 25
+MAKING_BOXES = 140
+ASKING = 10
+COMPARING = 3
+#: Boxes among which to search takes about as long as one comparison.
 BOXES_PER_EFFORT = 10_000
+#: Conditions that are evaluated before somebody is asked whether it has been enough.
+STRETCH = 32
 
 
 class Conditions(Generic[A]):
     """The conditions of many askers on one event type."""
 
-    __slots__ = ("_askers", "_few", "_free", "_index", "_numbers", "_scanned", "_unsure", "event")
+    __slots__ = (
+        "_askers",
+        "_comparisons",
+        "_few",
+        "_free",
+        "_index",
+        "_numbers",
+        "_scanned",
+        "_unsure",
+        "_unsure_comparisons",
+        "event",
+    )
 
     def __init__(self, event: EventType) -> None:
         self.event = event
@@ -84,6 +105,8 @@ class Conditions(Generic[A]):
         self._unsure: dict[int, Predicate] = {}
         #: Those that are asked about every message, and what for.
         self._scanned: dict[A, Predicate] = {}
+        #: How many comparisons those are that are evaluated for every message, and those that may have to be.
+        self._comparisons = self._unsure_comparisons = 0
 
     def __len__(self) -> int:
         return len(self._numbers) + len(self._scanned)
@@ -100,18 +123,29 @@ class Conditions(Generic[A]):
 
     @property
     def effort(self) -> int:
-        """What asking about one message costs, about: counted in conditions that are evaluated."""
-        return 1 + len(self._scanned) + len(self._numbers) // BOXES_PER_EFFORT
+        """What asking about one message costs at least, in units of work."""
+        return ASKING + COMPARING * self._comparisons + len(self._numbers) // BOXES_PER_EFFORT
 
-    def add(self, asker: A) -> None:
-        """Take in whoever asks, with its condition."""
+    @property
+    def most_effort(self) -> int:
+        """What it costs if every box contains the message."""
+        return self.effort + COMPARING * self._unsure_comparisons
+
+    def add(self, asker: A) -> int:
+        """Take in whoever asks, with its condition; what that cost, in units of work."""
         condition, boxes, is_exact = narrow(asker.predicate, self.event)
+        comparisons = condition.comparisons
+        effort = comparisons * (MAKING_BOXES if self.event.attributes else MAKING_READY)
+        if not is_exact:
+            # the first message must not wait for it
+            condition.prepare()
         if boxes is None:
             self._scanned[asker] = condition
-            return
+            self._comparisons += comparisons
+            return effort
         if not boxes:
             self._numbers[asker] = None
-            return
+            return effort
         number = self._free.pop() if self._free else len(self._askers)
         if number == len(self._askers):
             self._askers.append(asker)
@@ -120,10 +154,11 @@ class Conditions(Generic[A]):
         self._numbers[asker] = number
         if not is_exact:
             self._unsure[number] = condition
+            self._unsure_comparisons += comparisons
         if self._index is not None:
             for box in boxes:
                 self._index.add(number, box)
-            return
+            return effort
         self._few[number] = boxes
         if len(self._few) > MOST_FEW:
             self._index = AdaptiveIndex(len(self.event.attributes))
@@ -131,11 +166,13 @@ class Conditions(Generic[A]):
                 for box in boxes:
                     self._index.add(number, box)
             self._few.clear()
+        return effort
 
     def remove(self, asker: A) -> None:
         """Forget whoever asked, with its condition."""
-        if asker in self._scanned:
-            del self._scanned[asker]
+        scanned = self._scanned.pop(asker, None)
+        if scanned is not None:
+            self._comparisons -= scanned.comparisons
             return
         number = self._numbers.pop(asker)
         if number is not None:
@@ -144,7 +181,9 @@ class Conditions(Generic[A]):
             else:
                 del self._few[number]
             self._askers[number] = None
-            self._unsure.pop(number, None)
+            unsure = self._unsure.pop(number, None)
+            if unsure is not None:
+                self._unsure_comparisons -= unsure.comparisons
             self._free.append(number)
 
     def match(self, reading: Reading, topic: bytes) -> list[A]:
@@ -161,6 +200,31 @@ class Conditions(Generic[A]):
             asker for asker, condition in self._scanned.items() if holds(condition, reading.get, asker.last, topic)
         ]
         return found
+
+    def match_in_stretches(
+        self, reading: Reading, topic: bytes, is_enough: Callable[[int], bool]
+    ) -> Generator[None, float, list[A]]:
+        """As :meth:`match`; it pauses whenever ``is_enough``, told what was done, says so.
+
+        Conditions that come while it pauses are not asked, and those that go are left out.
+        """
+        found: list[A] = []
+        asked: list[tuple[A, Predicate]] = []
+        for number in self._meeting(reading.row) if self._numbers else ():
+            asker = self._askers[number]
+            assert asker is not None
+            condition = self._unsure.get(number)
+            if condition is None:
+                found.append(asker)
+            else:
+                asked.append((asker, condition))
+        asked += self._scanned.items()
+        for start in range(0, len(asked), STRETCH):
+            stretch = asked[start : start + STRETCH]
+            found += [asker for asker, condition in stretch if holds(condition, reading.get, asker.last, topic)]
+            if is_enough(COMPARING * sum([condition.comparisons for _, condition in stretch])):
+                yield
+        return [asker for asker in found if asker in self._scanned or asker in self._numbers]
 
     def match_rows(self, rows: Sequence[Sequence[float]]) -> list[Sequence[A]]:
         """Who wants each of many messages, by their numbers alone; only while the conditions are exact."""

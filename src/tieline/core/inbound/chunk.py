@@ -302,6 +302,10 @@ class Chunks:
                 route = learn(data, start, start + len(topic), levels)
                 if route is None or self._work.done > enough:
                     break
+            if route.conditions is not None:
+                route.conditions.weigh()
+                if route.conditions.is_heavy:
+                    break
             is_long = end - pos > LONG_PACKET
             if route is run.route and run.is_mixing and not is_long and run.kinds < MOST_KINDS:
                 run.kinds += 1
@@ -427,7 +431,7 @@ class Chunks:
         packet_id = data[top] << 8 | data[top + 1]
         routes = self._routes
         route = routes.known.get(topic) or routes.learn(data, start, top, conn.allowance.topic_levels)
-        if route is None or not packet_id:
+        if route is None or not packet_id or (route.conditions is not None and route.conditions.is_heavy):
             return pos
         level = taxon = route.level
         if level < 0:

@@ -17,6 +17,7 @@ from tieline.core.message import Message
 from tieline.core.outbound.deliver import Delivery
 from tieline.core.outbound.retained import Retained
 from tieline.core.ports import Refused
+from tieline.core.receiver import Held
 from tieline.core.routing.classes import UNKNOWN
 from tieline.core.routing.content_match import ContentMatch
 from tieline.core.routing.priorities import Priorities
@@ -89,6 +90,7 @@ class Publishing:
             except Objection as objection:
                 self._account.drop(now, objection.why, session.client_id, key, level=objection.level)
                 self._refuse(conn, packet, objection.refused)
+        conn.foreseen = None
         # last: a packet that has to wait is parsed again, and counts once
         self._account.arrived(1, level)
 
@@ -111,6 +113,7 @@ class Publishing:
         refused = self._may_publish(conn, topic, key, now)
         if refused is not None:
             raise Objection(Drop.DENIED, refused)
+        foreseen = self._foresee(conn, route, key, packet, now)
         claimed = priorities.claimed(packet.properties, header_level)
         if claimed == UNKNOWN:
             self._account.unknown_levels += 1
@@ -140,10 +143,34 @@ class Publishing:
             heat=priorities.heat(route, 1, now),
             taxon=priorities.of_topic(route),
         )
-        is_taken = self.accept(conn, message, route, packet.packet_id, now, dup=packet.dup, numbered=numbered)
+        is_taken = self.accept(
+            conn, message, route, packet.packet_id, now, dup=packet.dup, numbered=numbered, foreseen=foreseen
+        )
         if numbered is not None and not is_taken:
             stop(conn, numbered)
         return level
+
+    def _foresee(self, conn: Connection, route: Route, key: bytes, packet: Publish, now: float) -> list[Held] | None:
+        """Whose conditions a message meets, where that is much to ask; raises Again while it is not known yet."""
+        conditions = route.conditions
+        if conditions is None:
+            return None
+        conditions.weigh()
+        if not conditions.is_heavy:
+            return None
+        foreseen, conn.foreseen = conn.foreseen, None
+        if foreseen is not None:
+            return foreseen
+        foreseen = []
+        portions = self._content.foresee(route, key, packet.payload, packet.forward, foreseen)
+        next(portions)
+        try:
+            portions.send(now)
+        except StopIteration:
+            return foreseen
+        conn.foreseen, conn.unfinished = foreseen, portions
+        self._holds.postpone(conn)
+        raise Again
 
     def accept(  # the hot path's own arguments
         self,
@@ -155,6 +182,7 @@ class Publishing:
         *,
         dup: bool = False,
         numbered: Numbered | None = None,
+        foreseen: list[Held] | None = None,
     ) -> bool:
         """Take responsibility for a valid message: keep it if retained, queue it for its receivers, acknowledge it.
 
@@ -163,7 +191,7 @@ class Publishing:
         qos = message.qos
         is_conditional = route.is_conditional
         if is_conditional:
-            route = self._content.route_of(message, route)
+            route = self._content.route_of(message, route, foreseen)
         journal = self._journal
         noted = 0 if journal.is_volatile else journal.noted
         if qos:

@@ -91,7 +91,8 @@ class RequestReader:
 
     def _parse_common(self) -> Predicate:
         if self._fault is not None:
-            raise self._fault
+            # without the way it went before: that would grow with every filter
+            raise self._fault.with_traceback(None)
         try:
             parsed = [self._parse(text) for text in self._conditions]
             return parsed[0] if len(parsed) == 1 else self._parse_together(self._conditions)

@@ -7,7 +7,7 @@ from itertools import islice
 
 from tieline.core.routing.route import Conditional, Route, RouteConditions
 from tieline.match.conditions import Conditions
-from tieline.match.cover.filters import overlap
+from tieline.match.cover.filters import covers, overlap
 from tieline.match.events import Events, EventType
 
 #: About what a remembered route of messages takes, in bytes: itself, each of those whose conditions they meet, each
@@ -25,11 +25,13 @@ class Conditionals:
 
     def __init__(self, filter_: str, events: Events) -> None:
         self._all: dict[Conditional, None] = {}
-        # the index of a declared type grows with the subscriptions: building it when the first message comes would
-        # take seconds if there are many
+        # tables grow with the subscriptions: making them when the first message comes would take seconds if there are
+        # many, and the publisher would pay for what subscribers have asked
         self._tables: dict[EventType, Conditions[Conditional]] = {
             event: Conditions(event) for event in events.types.values() if overlap(filter_, event.topic)
         }
+        if not any(covers(event.topic, filter_) for event in self._tables):
+            self._tables[events.untyped] = Conditions(events.untyped)
 
     def __len__(self) -> int:
         return len(self._all)
@@ -37,11 +39,10 @@ class Conditionals:
     def __iter__(self) -> Iterator[Conditional]:
         return iter(self._all)
 
-    def add(self, conditional: Conditional) -> None:
-        """Add a subscription to every table there is."""
+    def add(self, conditional: Conditional) -> int:
+        """Add a subscription to every table there is; what that cost, in units of work."""
         self._all[conditional] = None
-        for table in self._tables.values():
-            table.add(conditional)
+        return sum([table.add(conditional) for table in self._tables.values()])
 
     def remove(self, conditional: Conditional) -> None:
         """Take a subscription out of every table, and forget what it was sent last."""

@@ -13,7 +13,7 @@ more time than ten.  Where a condition compares with what was delivered before, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 
 from tieline.core.account import Account
 from tieline.core.message import Burst, Item, Message
@@ -43,13 +43,32 @@ class ContentMatch:
         self._events = events
         self._account = account
 
-    def route_of(self, message: Message, route: Route) -> Route:
-        """The route of one message."""
+    def route_of(self, message: Message, route: Route, foreseen: list[Held] | None = None) -> Route:
+        """The route of one message; ``foreseen`` are those whose conditions it meets, where somebody has asked."""
         conditions = route.conditions
         assert conditions is not None
-        conditions.weigh()
-        self._routes.work.did(conditions.effort)
-        return self._find(route, message.topic, message.payload, message.properties)
+        if foreseen is None:
+            conditions.weigh()
+            self._routes.work.did(conditions.effort)
+        return self._find(route, message.topic, message.payload, message.properties, foreseen)
+
+    def foresee(
+        self, route: Route, topic: bytes, payload: bytes, properties: bytes, met: list[Held]
+    ) -> Generator[None, float, None]:
+        """Find whose conditions a message meets, and add them to ``met``; pauses wherever its share is spent."""
+        yield
+        conditions = route.conditions
+        assert conditions is not None
+        reading = conditions.event.read(payload, properties, topic.decode())
+        if reading is None:
+            return
+        for table in conditions.tables:
+            met += yield from table.match_in_stretches(reading, topic, self._is_enough)
+
+    def _is_enough(self, units: int) -> bool:
+        work = self._routes.work
+        work.did(units)
+        return work.is_spent()
 
     @staticmethod
     def look(route: Route, topic: bytes, reading: Reading | None) -> tuple[Route, Sequence[Conditional]]:
@@ -144,7 +163,9 @@ class ContentMatch:
         for payload in burst.payloads():
             yield self._find(route, burst.topic, payload, b"")
 
-    def _find(self, route: Route, topic: bytes, payload: bytes, properties: bytes) -> Route:
+    def _find(
+        self, route: Route, topic: bytes, payload: bytes, properties: bytes, foreseen: list[Held] | None = None
+    ) -> Route:
         conditions = route.conditions
         assert conditions is not None
         name = topic.decode()
@@ -156,7 +177,12 @@ class ContentMatch:
         self._account.examined(1, 0 if reading is not None else 1)
         if reading is None:
             return self._remembered(route, ())
-        met = _met(conditions, reading, topic)
+        met: Sequence[Conditional]
+        if foreseen is None:
+            met = _met(conditions, reading, topic)
+        else:
+            # what was delivered meanwhile may have changed what is a change
+            met = [each for each in foreseen if isinstance(each, Conditional) and _still_holds(each, reading, topic)]
         if conditions.may_read is not None:
             self._routes.work.did(len(met) * WORK_PER_READER)
         readers = _readers(conditions, met)
@@ -225,6 +251,11 @@ def _met(conditions: RouteConditions, reading: Reading, topic: bytes) -> list[Co
     for table in conditions.tables:
         met += table.match(reading, topic)
     return met
+
+
+def _still_holds(conditional: Conditional, reading: Reading, topic: bytes) -> bool:
+    """Whether a condition that held a moment ago does so now; only those that compare with what was sent can change."""
+    return conditional.last is None or holds(conditional.predicate, reading.get, conditional.last, topic)
 
 
 def _readers(conditions: RouteConditions, met: Sequence[Conditional]) -> Sequence[Conditional]:

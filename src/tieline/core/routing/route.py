@@ -28,6 +28,10 @@ CONDITION_BYTES = 600
 CONDITION_BYTES_EACH = 20
 
 
+#: Conditions on a message that are more work than this are asked about in portions, before it is accepted.
+HEAVY = 5_000
+
+
 def weight_of(filter_: str) -> int:
     """How much a subscription counts towards the limits: deep filters take more memory than plain ones."""
     return 1 + filter_.count("/") // LEVELS_PER_WEIGHT + len(filter_) // 1_024
@@ -74,7 +78,7 @@ class Conditional(Held):
 class RouteConditions:
     """What a route with conditions on it knows."""
 
-    __slots__ = ("effort", "event", "is_birth", "matched", "may_read", "tables")
+    __slots__ = ("effort", "event", "is_birth", "is_heavy", "matched", "may_read", "tables")
 
     def __init__(
         self,
@@ -95,12 +99,19 @@ class RouteConditions:
         self.is_birth = is_birth
         #: What asking about one message counts towards the work of a turn; weighed again with every chunk.
         self.effort = 1
+        #: It may be too much to be done in one go.
+        self.is_heavy = False
         self.weigh()
 
     def weigh(self) -> None:
         """Conditions come and go, and what they cost is added up for every message: too often to be asked each time."""
         tables = self.tables
-        self.effort = tables[0].effort if len(tables) == 1 else sum([table.effort for table in tables]) or 1
+        if len(tables) == 1:
+            self.effort, most = tables[0].effort, tables[0].most_effort
+        else:
+            self.effort = sum([table.effort for table in tables]) or 1
+            most = sum([table.most_effort for table in tables])
+        self.is_heavy = most > HEAVY
 
 
 class Route:

@@ -312,7 +312,7 @@ class Routes:
         is_first = bucket.conditionals is None
         if bucket.conditionals is None:
             bucket.conditionals = Conditionals(conditional.filter, self._events)
-        bucket.conditionals.add(conditional)
+        self.work.did(bucket.conditionals.add(conditional))
         self._look_after(bucket.conditionals)
         self.count += 1
         self.conditional += 1

@@ -78,7 +78,7 @@ class Predicate:
     Everything but the term is worked out when it is asked for: most predicates become boxes and are never called.
     """
 
-    __slots__ = ("_canonical", "_test", "term", "text")
+    __slots__ = ("_canonical", "_comparisons", "_test", "term", "text")
 
     def __init__(self, text: str, term: Term) -> None:
         #: The expression as it was given.
@@ -86,6 +86,7 @@ class Predicate:
         self.term = term
         self._canonical: str | None = None
         self._test: Test | None = None
+        self._comparisons = 0
 
     @property
     def canonical(self) -> str:
@@ -107,6 +108,18 @@ class Predicate:
     def watched(self) -> tuple[str, ...]:
         """The attributes inside ``changed()`` and ``delta()``, whose last delivered values it compares with."""
         return tuple(dict.fromkeys(leaf.name for leaf in leaves(self.term) if isinstance(leaf, Changed | Delta)))
+
+    @property
+    def comparisons(self) -> int:
+        """How many comparisons it is made of."""
+        if not self._comparisons:
+            self._comparisons = sum(1 for _ in leaves(self.term))
+        return self._comparisons
+
+    def prepare(self) -> None:
+        """Do now what the first question would have to wait for."""
+        if self._test is None:
+            self._test = compiled(self.term)
 
     def holds(self, get: Get, before: Before = None) -> bool:
         """Whether a message is asked for: ``get`` reads its attributes, ``before`` has what was delivered last.
