@@ -54,8 +54,8 @@ class RequestReader:
         self._characters = 0
         #: What the conditions come to for a filter without one of its own; made when it is needed.
         self._common: Predicate | None = None
-        #: What is wrong with them.
-        self._fault: ExpressionError | None = None
+        #: What is wrong with them, and where; not the error itself, which would hold on to everything on its way.
+        self._fault: tuple[str, int] | None = None
 
     def take_parsed(self) -> int:
         """How many characters of conditions were parsed since the last call."""
@@ -91,13 +91,12 @@ class RequestReader:
 
     def _parse_common(self) -> Predicate:
         if self._fault is not None:
-            # without the way it went before: that would grow with every filter
-            raise self._fault.with_traceback(None)
+            raise ExpressionError(*self._fault)
         try:
             parsed = [self._parse(text) for text in self._conditions]
             return parsed[0] if len(parsed) == 1 else self._parse_together(self._conditions)
         except ExpressionError as fault:
-            self._fault = fault
+            self._fault = (fault.text, fault.column)
             raise
 
     def _parse_together(self, texts: Sequence[str]) -> Predicate:
