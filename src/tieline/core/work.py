@@ -28,7 +28,7 @@ LEAST_SHARE = 2_000
 class Work:
     """All work of one broker, ever growing, and what was put off because there was too much of it."""
 
-    __slots__ = ("_is_due", "_limit", "_put_off", "_timers", "busy", "done")
+    __slots__ = ("_is_due", "_limit", "_put_off", "_timers", "busy", "done", "is_going_on")
 
     def __init__(self, timers: Timers | None = None) -> None:
         self._timers = Timers() if timers is None else timers
@@ -40,6 +40,8 @@ class Work:
         self._put_off: deque[Action] = deque()
         #: The next turn goes on with what was put off.
         self._is_due = False
+        #: What was put off is being done.
+        self.is_going_on = False
 
     def did(self, units: int) -> None:
         """Add what was done; whoever goes through packets sees when it is enough."""
@@ -70,6 +72,7 @@ class Work:
         """Do what was put off, each a share, until a turn's work is done; what is put off again comes last."""
         waiting = self._put_off
         self._is_due = False
+        self.is_going_on = True
         enough = self.done + WORK_PER_TURN
         try:
             for _ in range(len(waiting)):
@@ -78,5 +81,6 @@ class Work:
                     break
         finally:
             # also after a fault of our own: the others go on
+            self.is_going_on = False
             if waiting:
                 self._come_back()

@@ -475,11 +475,18 @@ class Chunks:
             return pos
         start, end = found
         first = data[pos]
-        if first in _FILTER_PACKETS and end - start > MAX_FILTER_BYTES:
-            text = f"a SUBSCRIBE or UNSUBSCRIBE of {end - start} bytes; {MAX_FILTER_BYTES} are allowed"
-            raise Violation(text, "4.13", Reason.QUOTA_EXCEEDED)
+        effort = WORK_PER_PACKET + (end - start) // BYTES_PER_WORK
+        if first in _FILTER_PACKETS:
+            if end - start > MAX_FILTER_BYTES:
+                text = f"a SUBSCRIBE or UNSUBSCRIBE of {end - start} bytes; {MAX_FILTER_BYTES} are allowed"
+                raise Violation(text, "4.13", Reason.QUOTA_EXCEEDED)
+            if end - start > LONG_PACKET and not self._work.is_going_on:
+                # to decode it takes milliseconds: one in a turn, not one of each connection
+                self._holds.postpone(conn)
+                return pos
+            effort += end - start
         packet = decode(first, data[start + extra : end + extra], conn.version)
-        self._work.did(WORK_PER_PACKET + (end - start) // BYTES_PER_WORK)
+        self._work.did(effort)
         if self._pending:
             # a message of the same flow may be among them, or this packet changes who their receivers are
             self._dispatch(now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from itertools import islice
 from typing import Final
 
 from tieline.conf.schema import Settings
@@ -42,6 +43,23 @@ from tieline.wire.reason import Reason
 WORK_PER_FILTER: Final = 30
 WORK_PER_CHARACTER: Final = 10
 WORK_PER_SUBSCRIPTION: Final = 100
+
+
+#: Refusals that an answer tells of in words; more would not fit.
+MOST_TEXTS: Final = 16
+
+
+class _Refusals:
+    """What is said of the refused filters of one packet; there may be thousands."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.texts: list[str] = []
+
+    def add(self, filter_: str, refusal: Refused) -> None:
+        self.names.add(refusal.reason.name.lower())
+        if len(self.texts) < MOST_TEXTS:
+            self.texts.append(f"{filter_[:64]}: {refusal.rule}")
 
 
 class Subscribing:
@@ -113,7 +131,7 @@ class Subscribing:
             if work.is_spent():
                 now = yield
         reasons: list[int] = []
-        texts: list[str] = []
+        refused = _Refusals()
         for request, verdict in judged:
             if judgement != questions.judgement:
                 # others may do what they could not, and the other way round
@@ -124,10 +142,10 @@ class Subscribing:
             else:
                 reasons.append(refusal.reason)
                 self._account.refusals[refusal.reason.name.lower()] += 1
-                texts.append(f"{request.options.filter[:64]}: {refusal.rule}")
+                refused.add(request.options.filter, refusal)
             if work.is_spent():
                 now = yield
-        self._answer_subscribe(conn, session, packet, reasons, texts, now)
+        self._answer_subscribe(conn, session, packet, reasons, refused, now)
 
     def _verdict(
         self, conn: Connection, request: SubscriptionRequest, now: float
@@ -149,14 +167,15 @@ class Subscribing:
         session: Session,
         packet: Subscribe,
         reasons: list[int],
-        texts: list[str],
+        refused: _Refusals,
         now: float,
     ) -> None:
         """One code for each filter, in order, then what was retained ([MQTT-3.8.4-1], [MQTT-3.8.4-6])."""
-        if texts:
-            names = sorted({Reason(reason).name.lower() for reason in reasons if reason >= Reason.UNSPECIFIED_ERROR})
-            self._tell_refusal(conn, f"SUBSCRIBE: {', '.join(names)}: {texts[0]}", now, why=names[0])
-        self._say(conn, session, _answer(conn, Suback(packet_id=packet.packet_id, reasons=tuple(reasons)), texts))
+        if refused.texts:
+            names = sorted(refused.names)
+            self._tell_refusal(conn, f"SUBSCRIBE: {', '.join(names)}: {refused.texts[0]}", now, why=names[0])
+        suback = Suback(packet_id=packet.packet_id, reasons=tuple(reasons))
+        self._say(conn, session, _answer(conn, suback, refused.texts))
         if self._chronicle is not None:
             for options, reason in zip(packet.subscriptions, reasons, strict=True):
                 self._chronicle.happened(now, "subscribe", session.client_id, options.filter, reason=reason)
@@ -247,13 +266,16 @@ class Subscribing:
             reasons.append(self._end(session, filter_, refusals.get(filter_)))
             if work.is_spent():
                 now = yield
-        texts = [f"{filter_[:64]}: {refusal.rule}" for filter_, refusal in refusals.items()]
-        if texts:
-            self._account.refusals["topic_filter_invalid"] += len(texts)
-            text = f"UNSUBSCRIBE: topic_filter_invalid: {texts[0]}"
+        refused = _Refusals()
+        if refusals:
+            for filter_, refusal in islice(refusals.items(), MOST_TEXTS):
+                refused.add(filter_, refusal)
+            self._account.refusals["topic_filter_invalid"] += len(refusals)
+            text = f"UNSUBSCRIBE: topic_filter_invalid: {refused.texts[0]}"
             self._tell_refusal(conn, text, now, why="topic_filter_invalid")
         # [MQTT-3.10.4-4], [MQTT-3.10.4-5], [MQTT-3.10.4-6], [MQTT-3.11.3-1]: one code for each filter, in order
-        self._say(conn, session, _answer(conn, Unsuback(packet_id=packet.packet_id, reasons=tuple(reasons)), texts))
+        unsuback = Unsuback(packet_id=packet.packet_id, reasons=tuple(reasons))
+        self._say(conn, session, _answer(conn, unsuback, refused.texts))
         if self._chronicle is not None:
             for filter_, reason in zip(packet.filters, reasons, strict=True):
                 self._chronicle.happened(now, "unsubscribe", session.client_id, filter_, reason=int(reason))
