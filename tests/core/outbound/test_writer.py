@@ -273,3 +273,20 @@ def test_what_is_acknowledged_before_its_turn_is_not_sent_again() -> None:
     again.send(Puback(packet_id=1))
     again.expect_nothing()
     assert world.broker.queued_bytes == 0
+
+
+def test_when_every_packet_id_is_in_use_messages_wait_and_no_id_is_used_twice() -> None:
+    world = World(inflight=65_535, queue_bytes="none")
+    subscriber, publisher = world.client("s", receive_maximum=65_535), world.client("p", version=4)
+    subscriber.subscribe("t", qos=1)
+    for start in range(0, 65_540, 5_000):
+        numbers = range(start, min(start + 5_000, 65_540))
+        publisher.send(*(Publish(topic="t", payload=b"%d" % n, qos=1, packet_id=n % 65_535 + 1) for n in numbers))
+    sent = subscriber.messages()
+    assert len({message.packet_id for message in sent}) == len(sent) == 65_535
+    assert len(world.broker.sessions["s"].queue) == 5
+    subscriber.send(*(Puback(packet_id=sent[n].packet_id) for n in (3, 1, 4)))
+    freed = {sent[n].packet_id for n in (1, 3, 4)}
+    more = [packet for packet in subscriber.take() if isinstance(packet, Publish)]
+    assert [message.payload for message in more] == [b"65535", b"65536", b"65537"]
+    assert {message.packet_id for message in more} == freed

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import select
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import repeat
 from time import monotonic, sleep
 from typing import Final
 
@@ -33,17 +34,17 @@ def stranger(url: str) -> Opens:
 class _Pouring:
     """One connection, and what of its bytes is still to be sent."""
 
-    def __init__(self, sock: socket.socket, data: bytes) -> None:
+    def __init__(self, sock: socket.socket, data: bytes | Iterator[bytes]) -> None:
         self.sock = sock
-        self._data = memoryview(data)
-        self._rest = self._data
+        self._pieces = repeat(data) if isinstance(data, bytes) else data
+        self._rest = memoryview(next(self._pieces))
 
     def send(self) -> None:
-        """As much as the kernel takes; from the beginning again when all is sent."""
+        """As much as the kernel takes; from the beginning again, or what comes next, when all is sent."""
         with suppress(BlockingIOError):
             self._rest = self._rest[self.sock.send(self._rest) :]
         if not self._rest:
-            self._rest = self._data
+            self._rest = memoryview(next(self._pieces))
 
     def read(self) -> bool:
         """Read and forget; False at the end of the stream."""
@@ -52,8 +53,8 @@ class _Pouring:
         return True
 
 
-def pour(opens: Opens, connections: int, data: bytes, until: float, *, reads: bool = True) -> None:
-    """Send the same bytes again and again on so many connections; one that is closed is opened anew.
+def pour(opens: Opens, connections: int, data: bytes | Iterator[bytes], until: float, *, reads: bool = True) -> None:
+    """Send the same bytes again and again on so many connections, or pieces without end; a closed one is opened anew.
 
     Without ``reads`` nothing is ever read: whatever the broker answers stays with it.
     """

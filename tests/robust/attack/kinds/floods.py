@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Final
 
 from tests.kits.dial import dial
@@ -44,11 +45,14 @@ def subscribe_and_leave(doors: Doors, connections: int, until: float) -> None:
 
 def retained_flood(doors: Doors, connections: int, until: float) -> None:
     """Retained messages up to the bound and beyond, while somebody asks for all of them again and again."""
-    data = packed(*(Publish(topic=f"kept/{n:x}", payload=b"x" * 200, retain=True) for n in range(100_000)))
+    pieces = (
+        packed(*(Publish(topic=f"kept/{start + n:x}", payload=b"x" * 200, retain=True) for n in range(500)))
+        for start in count(0, 500)
+    )
     with dial(doors.tcp, "collector") as collector:
         collector.sock.setblocking(False)
         collector.send(Subscribe(packet_id=1, subscriptions=(Subscription(filter="#", qos=1),)))
-        pour(visitor(doors.tcp, "keeper"), connections, data, until)
+        pour(visitor(doors.tcp, "keeper"), connections, pieces, until)
 
 
 def never_acknowledged(doors: Doors, connections: int, until: float) -> None:
