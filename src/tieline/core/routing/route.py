@@ -26,8 +26,6 @@ LEVELS_PER_WEIGHT = 8
 SUBSCRIPTION_BYTES = 480
 CONDITION_BYTES = 600
 CONDITION_BYTES_EACH = 20
-
-
 #: Conditions on a message that are more work than this are asked about in portions, before it is accepted.
 HEAVY = 5_000
 
