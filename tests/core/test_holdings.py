@@ -178,7 +178,8 @@ def _forget_clients(world: World) -> None:
 
 
 def limited(**limits: int) -> Settings:
-    return msgspec.structs.replace(configured(), limit=(UserLimit(user="u", **limits),))
+    limit = msgspec.convert({"user": "u", **limits}, UserLimit)
+    return msgspec.structs.replace(configured(), limit=(limit,))
 
 
 def test_sessions_of_a_user_are_bounded() -> None:

@@ -126,6 +126,8 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     gc_pause_ms: float = 0.0
     drops: dict[str, int] = field(default_factory=dict)
     closed: dict[str, int] = field(default_factory=dict)
+    #: Sessions that the broker has ended, by reason.
+    ended: dict[str, int] = field(default_factory=dict)
     classes: list[Traffic] = field(default_factory=list)
     heat: Heat = field(default_factory=Heat)
     #: Topic, heat, and whose: "own" or "given".
@@ -145,6 +147,8 @@ def render(snapshot: Snapshot) -> RenderableType:
         Text(),
         _slowest(snapshot),
     ]
+    if any(snapshot.ended.values()):
+        parts[5:5] = [_counted("sessions ended because", snapshot.ended, otherwise=""), Text()]
     if any(snapshot.memory.values()):
         parts[2:2] = [_memory(snapshot), Text()]
     if any(traffic.received for traffic in snapshot.classes):

@@ -158,6 +158,9 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     route_cache: Annotated[Count, Meta(description="Topics whose matched subscribers are remembered.")] = 131_072
 
 
+Absent = Literal["end", "refuse"]
+
+
 class Mqtt(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Choices that the specifications leave to the server."""
 
@@ -179,6 +182,13 @@ class Mqtt(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "waits), let every publisher wait, or drop the oldest one."
         ),
     ] = "refuse"
+    absent: Annotated[
+        Absent,
+        Meta(
+            description="A QoS 1 or 2 message meets the full queue of a session whose client is away: end that "
+            "session, or do as `full` says. Where full is oldest, it is not asked."
+        ),
+    ] = "end"
     pause_max_s: Annotated[
         Seconds, Meta(description="How long a publisher waits for a full queue before it is disconnected.")
     ] = 30.0
@@ -209,6 +219,10 @@ class Class(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     full: Annotated[
         Literal["oldest", "newest", "coalesce"] | None,
         Meta(description="Which QoS 0 message of the class goes when a queue is full."),
+    ] = None
+    absent: Annotated[
+        Absent | None,
+        Meta(description="What a message of the class does at the full queue of an absent client; else mqtt.absent."),
     ] = None
 
 
@@ -347,6 +361,10 @@ class UserLimit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     subscriptions_total: Annotated[Limit, Meta(description="Subscriptions of all its sessions.")] = "none"
     retained_messages: Annotated[Limit, Meta(description="Retained messages that the user published.")] = "none"
     retained_bytes: Annotated[Limit, Meta(description="Bytes of those.")] = "none"
+    absent: Annotated[
+        Absent | None,
+        Meta(description="What happens at a full queue of the user's absent clients; else what the class says."),
+    ] = None
 
 
 class Http(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -109,6 +109,7 @@ class Account:
         "publishes_out",
         "received_by_level",
         "refusals",
+        "sessions_ended",
         "sessions_expired",
         "sessions_most",
         "unknown_levels",
@@ -130,6 +131,8 @@ class Account:
         #: Connections accepted since the start.
         self.connections = 0
         self.sessions_expired = 0
+        #: Sessions that the broker has ended, by name.
+        self.sessions_ended: Counter[str] = Counter()
         self.sessions_most = 0
         #: PUBLISH packets received, by level.
         self.received_by_level = [0] * LEVELS

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tieline.conf.schema import UNLIMITED, Limit, Listener, NoLimit, Settings, UserLimit, bound
+from tieline.conf.schema import UNLIMITED, Absent, Limit, Listener, NoLimit, Settings, UserLimit, bound
 from tieline.core.timers import Timers
 
 #: Limits of users that everybody has, and that those have who are nobody in particular.
@@ -84,6 +84,8 @@ class Bounds:
     subscriptions: int
     retained_messages: int
     retained_bytes: int
+    #: What happens when a queue of an absent client is full; None where the class of the message says it.
+    absent: Absent | None = None
 
 
 NO_BOUNDS = Bounds(
@@ -163,6 +165,7 @@ class Allowances:
             subscriptions=min(bound(limits.user_subscriptions), bound(own.subscriptions_total)),
             retained_messages=min(bound(limits.user_retained_messages), bound(own.retained_messages)),
             retained_bytes=min(bound(limits.user_retained_bytes), bound(own.retained_bytes)),
+            absent=own.absent,
         )
 
     def stranger_bounds(self) -> Bounds:

@@ -141,6 +141,7 @@ class Broker:
             account,
             self.work,
             keeps_oldest=settings.mqtt.full != "oldest",
+            absent=settings.mqtt.absent,
         )
         self.retained = Retained(
             bound(limits.retained_messages), bound(limits.retained_bytes), self.holdings, journal, account
@@ -198,6 +199,7 @@ class Broker:
             priorities.default_level,
         )
         self._make_handlers(settings, name_client)
+        delivery.on_overflow = lambda session: timers.soon(lambda due: self._sessions.end_overflown(session, due))
         holds.parse = self._parse
         holds.on_overdue = self._connections.give_up
         self.taken_over.on_caught_up = self._catch_up
@@ -428,6 +430,7 @@ class Broker:
         for room in (self._connecting, self.objections, self._publishing, self._subscribing, self.system):
             room.settings = settings
         self.delivery.pool.most = bound(settings.limits.queue_bytes_total)
+        self.delivery.absent = settings.mqtt.absent
         self.holds.pause_max_s = settings.mqtt.pause_max_s
         self.allowances.renew(settings)
         self.holdings.renew()

@@ -355,6 +355,9 @@ class Dispatcher(Protocol):
     def turn_away(self, session: Session, item: Item, why: Drop, now: float) -> None:
         """Name what a session should have got and is not in its queue."""
 
+    def ends(self, session: Session, item: Item) -> bool:
+        """Whether a session whose client is away ends when it has no room for a message."""
+
 
 class Session:
     """One client's subscriptions, waiting messages and flow state; a :class:`~tieline.core.receiver.Receiver`."""
@@ -370,6 +373,7 @@ class Session:
         "inbound",
         "inflight",
         "is_awaited",
+        "is_doomed",
         "is_kept",
         "is_known",
         "is_replaying",
@@ -405,6 +409,8 @@ class Session:
         self.renumber(number)
         #: Whether the store keeps what waits for it, and whether it knows of it at all.
         self.is_kept = self.is_known = False
+        #: It had no room for a message while its client was away, and ends in the next turn.
+        self.is_doomed = False
         #: Seconds the session outlives its connection; ``NEVER`` for ever.
         self.expiry_s = 0
         #: Set while the client is away and the session will end.
@@ -512,9 +518,11 @@ class Session:
         return queue.messages + copies < queue.max_messages and held <= queue.max_bytes
 
     def lacks_room(self, item: Item) -> bool:
-        """Whether its queue is full, or is not small while the memory of all is."""
+        """Whether its queue is full, or is not small while the memory of all is; not if it ends because of that."""
         queue = self.queue
-        return not queue.has_room(item.size) or queue.is_squeezed()
+        if queue.has_room(item.size) and not queue.is_squeezed():
+            return False
+        return self.connection is not None or not self._dispatcher.ends(self, item)
 
     def turn_away(self, item: Item, why: Drop, now: float) -> None:
         """Name a message that it does not get."""

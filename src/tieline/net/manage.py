@@ -184,6 +184,7 @@ class Management:
             "gc_pause_ms": self._server.vitals.longest_gc_s * 1e3,
             "drops": {why.value: count for why, count in account.drops.items()},
             "closed": dict(account.closed),
+            "ended": dict(account.sessions_ended),
             "classes": [
                 {
                     **asdict(traffic),

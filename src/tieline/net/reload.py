@@ -53,7 +53,7 @@ LIVE: Final[dict[str, frozenset[str] | None]] = {
             "user_retained_bytes",
         }
     ),
-    "mqtt": frozenset({"pause_max_s", "session_expiry_max_s", "keep_alive_max_s"}),
+    "mqtt": frozenset({"absent", "pause_max_s", "session_expiry_max_s", "keep_alive_max_s"}),
 }
 #: Of a listener everything but where it is.
 _FIXED_OF_LISTENER: Final = frozenset({"url"})

@@ -24,6 +24,8 @@ class Figures:
     #: Discarded messages, by reason and class.
     drops: list[tuple[str, str, int]]
     closed: dict[str, int]
+    #: Sessions that the broker has ended, by reason.
+    ended: dict[str, int]
     refusals: dict[str, int]
     holds: dict[str, int]
     #: What is kept because of clients: bytes by kind.
@@ -97,6 +99,7 @@ def take(server: Server) -> Figures:
             for why, count in drops.items()
         ],
         closed=dict(account.closed),
+        ended=dict(account.sessions_ended),
         refusals=dict(account.refusals),
         holds=dict(account.holds),
         memory={str(kind): size for kind, size in core.holdings.by_kind().items()},

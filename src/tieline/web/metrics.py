@@ -86,6 +86,7 @@ class _Collector:
             dropped.add_metric((why, level), count)
         yield dropped
         yield _counted("tieline_closed_connections", "Connections ended, by reason.", figures.closed)
+        yield _counted("tieline_ended_sessions", "Sessions that the broker has ended, by reason.", figures.ended)
         yield _counted("tieline_refusals", "What was refused without ending a connection.", figures.refusals)
         yield _counted("tieline_holds", "Times that a connection was not read for a while.", figures.holds)
         memory = GaugeMetricFamily("tieline_memory_bytes", "Bytes kept because of clients, by kind.", labels=("kind",))

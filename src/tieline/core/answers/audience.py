@@ -231,6 +231,8 @@ class Audience:
         assert isinstance(session, Session)
         conn, queue = session.connection, session.queue
         copies = self._copies[session]
+        if conn is None and self._broker.delivery.overflows(session, message, grant, copies):
+            return "dropped", Drop.SESSION_ENDED, "its client is away and its queue is full: the session ends"
         obstacle = self._broker.delivery.obstacle(session, message, grant, copies)
         if obstacle is not None:
             return "dropped", obstacle, _OBSTACLES[obstacle]

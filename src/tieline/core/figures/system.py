@@ -147,6 +147,7 @@ class System:
         account, claims = self._account, self._priorities.claims
         numbers: dict[str, int] = {f"tieline/dropped/{why}": count for why, count in account.drops.items()}
         numbers.update({f"tieline/closed/{why}": count for why, count in account.closed.items()})
+        numbers.update({f"tieline/ended/{why}": count for why, count in account.sessions_ended.items()})
         numbers.update({f"tieline/refused/{why}": count for why, count in account.refusals.items()})
         numbers.update({f"tieline/held/{why}": count for why, count in account.holds.items()})
         numbers["tieline/claims/lowered"] = claims.lowered

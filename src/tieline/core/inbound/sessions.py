@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tieline.conf.schema import Settings, bound
-from tieline.core.account import Account, Drop
+from tieline.core.account import Account, Drop, Event
 from tieline.core.client import NEVER, Connection, Session
 from tieline.core.durable.journal import Journal
 from tieline.core.holdings import Holdings, Kind, Owner, session_bytes
@@ -18,6 +20,9 @@ from tieline.core.routing.content_match import ContentMatch
 from tieline.core.routing.routes import Routes
 from tieline.core.timers import Timers
 from tieline.sched.queue import Queue
+
+#: The name of the end of a session that had no room for a message while its client was away.
+ABSENT_FULL: Final = "absent_full"
 
 
 class Sessions:
@@ -98,6 +103,9 @@ class Sessions:
         old = self.by_id.get(client_id)
         if old is not None:
             # what waits for nobody in particular was not meant for a user who comes later with that id
+            if old.is_doomed:
+                self.end_overflown(old, now)
+                return self.new(client_id, user), False
             if not is_clean and old.user == user:
                 self._timers.cancel(old.ends)
                 old.ends = None
@@ -149,6 +157,16 @@ class Sessions:
 
     def _expire(self, session: Session, now: float) -> None:
         self._account.sessions_expired += 1
+        self.end(session, now)
+
+    def end_overflown(self, session: Session, now: float) -> None:
+        """A session whose client is away had no room for a message: nobody waits for it any more."""
+        if session.is_over:
+            return
+        queue = session.queue
+        text = f"its client is away, and {queue.messages} messages, {queue.bytes} bytes were more than may wait for it"
+        self._account.sessions_ended[ABSENT_FULL] += 1
+        self._account.tell(Event("session_ended", session.client_id, "", text, is_trouble=True, why=ABSENT_FULL))
         self.end(session, now)
 
     def end(self, session: Session, now: float) -> None:

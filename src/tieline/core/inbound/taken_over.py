@@ -154,7 +154,8 @@ def _is_wanted(message: Message, route: Route) -> bool:
 def _promising(message: Message, route: Route) -> Iterator[Receiver]:
     """Those who must keep room until the message is there."""
     for grant in _applying(message, route):
-        if grant.qos:
+        # a session that ends for want of room promises none
+        if grant.qos and grant.receiver.has_room(message):
             yield grant.receiver
     for group in route.groups:
         # one of them will take it, whoever's turn it is then

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from tieline.conf.schema import Absent
 from tieline.core.account import Account, Drop
 from tieline.core.client import Changed, Session
 from tieline.core.durable.journal import Journal
@@ -26,8 +29,10 @@ class Delivery:
         "_order",
         "_priorities",
         "_work",
+        "absent",
         "changed",
         "default_level",
+        "on_overflow",
         "pool",
     )
 
@@ -42,7 +47,12 @@ class Delivery:
         work: Work,
         *,
         keeps_oldest: bool,
+        absent: Absent,
     ) -> None:
+        #: What happens when a queue of an absent client is full, where neither user nor class says it.
+        self.absent: Absent = absent
+        #: Told of a session that is to end for want of room.
+        self.on_overflow: Callable[[Session], None]
         #: What waits in all queues together.
         self.pool = pool
         self._content = content
@@ -106,7 +116,9 @@ class Delivery:
         for group in route.groups:
             assured = [grant for grant in group.members.values() if grant.qos]
             if assured and not any(grant.receiver.has_room(item) for grant in group.members.values()):
-                return assured[0].receiver
+                lacking = [grant.receiver for grant in assured if grant.receiver.lacks_room(item)]
+                if lacking:
+                    return lacking[0]
         return None
 
     # -- to one session
@@ -118,7 +130,11 @@ class Delivery:
                 self.queue_with_care(session, burst, grant, now)
             return
         conn = session.connection
-        why = self.obstacle(session, item, grant)
+        is_overflowing = conn is None and self.overflows(session, item, grant)
+        if is_overflowing and not session.is_doomed:
+            session.is_doomed = True
+            self.on_overflow(session)
+        why = None if is_overflowing else self.obstacle(session, item, grant)
         if why is not None:
             self.turn_away(session, item, why, now)
             return
@@ -130,10 +146,26 @@ class Delivery:
             self._journal.queued(session, item, grant)  # type: ignore[arg-type]  # bursts have QoS 0
         if item.level != self.default_level:
             queue.is_mixed = True
-        if not queue.push((item, grant), item.messages, item.size):
+        # a session that is about to end keeps everything until it does: what was acknowledged is in the store until the
+        # end is, and then handed on to others of its group, or named
+        if not queue.push((item, grant), item.messages, item.size) and not is_overflowing:
             self.make_room(session, now)
         if conn is not None:
             self.changed.mark(conn)
+
+    def ends(self, session: Session, item: Item) -> bool:
+        """Whether a session whose client is away ends when it has no room for a message; else somebody is refused."""
+        choice = session.owner.bounds.absent or self._priorities.classes.absent[item.level] or self.absent
+        return self._keeps_oldest and choice == "end"
+
+    def overflows(self, session: Session, item: Item, grant: Grant, copies: int = 0) -> bool:
+        """Whether an absent client's session ends by a message, once so many copies of it are in its queue."""
+        if not (item.qos and grant.qos):
+            return False
+        if session.is_doomed:
+            return True
+        has_room = session.has_room(item, copies) and not session.queue.is_squeezed(copies * item.size)
+        return not has_room and self.ends(session, item)
 
     def requeue(self, session: Session, message: Message, grant: Grant) -> None:
         """A message waited for a session when the broker ended; it does so again."""

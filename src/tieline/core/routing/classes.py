@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from tieline.conf.schema import UNLIMITED, Claim, Class, Settings, seconds
+from tieline.conf.schema import UNLIMITED, Absent, Claim, Class, Settings, seconds
 from tieline.core.client import Connection
 from tieline.match.trees import FilterTree
 from tieline.sched.levels import DEFAULTS, LEVELS, Patience, Rules, Traffic
@@ -50,6 +50,10 @@ class Classes:
             self._unordered.put(filter_, True)
         #: Largest message of each level; None where a class sets no bound.
         self.max_packet = tuple(traffic.max_packet for traffic in classes)
+        #: What messages of each level do at the full queue of an absent client; None where no class says it.
+        self.absent: tuple[Absent | None, ...] = tuple(
+            next((rule.absent for rule in settings.class_ if rule.level == level), None) for level in range(LEVELS)
+        )
         #: Messages of any level may have this many bytes.
         self.least_bound = min((bound for bound in self.max_packet if bound is not None), default=UNLIMITED)
 

@@ -65,17 +65,21 @@ class Group:
         """A grant, and how many were passed over for it; None if it was only the best that could be done."""
         away: Grant | None = None
         full: Grant | None = None
+        last: Grant | None = None
         for step, grant in enumerate(self._in_turn()):
             receiver = grant.receiver
             has_room = receiver.has_room(item, 0 if ahead is None else ahead.get(receiver, 0))
             if not receiver.is_present:
-                if away is None and item.qos and grant.qos and has_room:
-                    away = grant
+                if item.qos and grant.qos:
+                    if away is None and has_room:
+                        away = grant
+                    last = last or grant
             elif has_room:
                 return grant, step
             elif full is None:
                 full = grant
-        return away or full, None
+        # the last choice is one whose session ends because of it; the others of the group get all that it had
+        return away or full or last, None
 
     def _in_turn(self) -> list[Grant]:
         grants = list(self.members.values())
