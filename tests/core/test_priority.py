@@ -200,18 +200,18 @@ def test_deliveries_of_one_topic_do_not_heat_another_that_has_the_same_subscribe
 # --- what is written together -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("is_sealed", [False, True])
-def test_an_urgent_message_is_not_sealed_together_with_bulk(is_sealed: bool) -> None:
+@pytest.mark.parametrize("is_wrapped", [False, True])
+def test_an_urgent_message_is_not_wrapped_together_with_bulk(is_wrapped: bool) -> None:
     """A TLS record or a WebSocket frame can only be read when all of it is there."""
     world = World(configured(floor=0.0))
     subscriber, publisher = pair(world)
-    subscriber.connection.is_sealed = is_sealed
+    subscriber.connection.is_wrapped = is_wrapped
     publish(publisher, "1/bulk", "1/bulk", "3/alarm", "3/fire")
     world.advance(AWHILE)
     data = b"".join(world.broker.fill(subscriber.connection, 10_000, world.now))
-    assert (b"bulk" in data) is not is_sealed
+    assert (b"bulk" in data) is not is_wrapped
     assert b"3/alarm" in data and b"3/fire" in data
-    if is_sealed:
+    if is_wrapped:
         assert subscriber.connection in world.broker.dirty, "the rest follows at once"
         assert b"".join(world.broker.fill(subscriber.connection, 10_000, world.now)).count(b"\0001/bulk") == 2
 

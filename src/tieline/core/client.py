@@ -84,7 +84,7 @@ class Connection:
         "is_blocked",
         "is_dirty",
         "is_guarded",
-        "is_sealed",
+        "is_wrapped",
         "keep_alive_s",
         "last_in",
         "level",
@@ -213,7 +213,7 @@ class Connection:
         #: Whether the connection is in the list of changed connections.
         self.is_dirty = False
         #: What is written at once can only be read at once: a TLS record, a WebSocket frame.
-        self.is_sealed = False
+        self.is_wrapped = False
         #: The shell's own object.
         self.link: Outlet | None = None
 

@@ -68,7 +68,7 @@ class Link:
         self.fd = sock.fileno()
         self.conn = conn
         self._layer = layer
-        conn.is_sealed = layer is not None
+        conn.is_wrapped = layer is not None
         #: Bytes that are encoded and not in the kernel; while there are any, the core is not asked for more.
         self._unsent: memoryview | bytes = b""
         self.events = _IN

@@ -178,8 +178,8 @@ class Writer:
             self._send(item, grant)
             if not policy.waits(item.level):
                 congestion.calm(item.level)
-                if item.level == URGENT and conn.is_sealed and len(policy):
-                    # what is sealed together is read together: an urgent message does not wait for bulk behind it
+                if item.level == URGENT and conn.is_wrapped and len(policy):
+                    # what is wrapped together is read together: an urgent message does not wait for bulk behind it
                     self._delivery.changed.mark(conn)
                     break
         session.queue.taken(messages, taken)
