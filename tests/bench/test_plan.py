@@ -30,7 +30,7 @@ from tieline.bench.plan.measures import Clock
 from tieline.bench.plan.suite import METRICS, SUITE, TABLES
 from tieline.bench.suite import report
 from tieline.bench.suite.record import Record, Row, Verdict
-from tieline.plan.search.progress import Progress
+from tieline.plan.run import Progress
 
 
 def solved(cpu_s: float, *, found_s: float = 0.1, is_proven: bool = True, unmet: int = 0) -> dict[str, float]:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.plan.worlds import optimum, small
 from tieline.plan.arrays import Arrays, arrays
-from tieline.plan.bounds.ascent import Until, polyak
+from tieline.plan.bounds.ascent import polyak
 from tieline.plan.bounds.bundle import bundle
 from tieline.plan.bounds.groups import Relaxation
 from tieline.plan.certify import shortest_paths_bound
@@ -15,17 +15,18 @@ from tieline.plan.generate.testset import paper
 from tieline.plan.instance import Instance, Link, Node, Topic
 from tieline.plan.methods.lagrangian import lagrangian, shortest_path_trees
 from tieline.plan.models.solve import relaxed, solve_model
+from tieline.plan.run import Run
 
 
 def every_bound(found: Arrays) -> Iterator[tuple[str, float]]:
     yield "shortest", shortest_paths_bound(found)
-    yield "A", polyak(Relaxation(found, largest=1, is_adaptive=False), Until(steps=30)).value
-    yield "S", polyak(Relaxation(found, largest=1), Until(steps=30)).value
-    yield "pairs", polyak(Relaxation(found, largest=2), Until(steps=20)).value
-    yield "trees", polyak(Relaxation(found), Until(steps=30)).value
-    yield "bundle", bundle(Relaxation(found), Until(steps=40)).value
-    yield "bundle of one", bundle(Relaxation(found, largest=1), Until(steps=20)).value
-    yield "relaxation", relaxed(found)
+    yield "A", polyak(Relaxation(found, largest=1, is_adaptive=False), Run(iterations=30)).value
+    yield "S", polyak(Relaxation(found, largest=1), Run(iterations=30)).value
+    yield "pairs", polyak(Relaxation(found, largest=2), Run(iterations=20)).value
+    yield "trees", polyak(Relaxation(found), Run(iterations=30)).value
+    yield "bundle", bundle(Relaxation(found), Run(iterations=40)).value
+    yield "bundle of one", bundle(Relaxation(found, largest=1), Run(iterations=20)).value
+    yield "relaxation", relaxed(found, Run())
     rng = np.random.default_rng(len(found.tail))
     prices = rng.uniform(0, 10, found.links) * np.isfinite(found.capacity)
     yield "any prices", Relaxation(found).evaluate(prices).value
@@ -88,10 +89,10 @@ def test_the_papers_bound_is_not_the_minimum_it_claims_to_be() -> None:
 def test_the_papers_bound_exceeds_the_optimum_of_whole_instances() -> None:
     """The paper's method, run as it is, ends with a "bound" above the value of a plan, even of its own."""
     found = arrays(paper("case3", seed=1, tightness=1.0, unmet_cost=100.0))
-    best = solve_model(found, model="f1d")
+    best = solve_model(found, Run(), model="f1d")
     assert best.status == "optimal"
-    assert float(lagrangian(found).notes["paper_bound"]) > best.objective + 10
-    own = lagrangian(arrays(paper("case3", seed=3, tightness=0.8, unmet_cost=100.0)))
+    assert float(lagrangian(found, Run()).notes["paper_bound"]) > best.objective + 10
+    own = lagrangian(arrays(paper("case3", seed=3, tightness=0.8, unmet_cost=100.0)), Run())
     assert float(own.notes["paper_bound"]) > own.objective + 1
     assert own.bound <= own.objective
 
@@ -108,10 +109,10 @@ def test_the_papers_bound_holds_for_single_subscribers() -> None:
 
 def test_the_bundle_reaches_the_relaxation_and_beats_the_subgradient() -> None:
     found = arrays(paper("res4", seed=0, tightness=1.0))
-    strongest = bundle(Relaxation(found), Until(steps=100)).value
-    assert strongest >= relaxed(found) - 1e-3
-    assert strongest >= polyak(Relaxation(found), Until(steps=60)).value - 1e-6
-    assert polyak(Relaxation(found, largest=1), Until(steps=60)).value > shortest_paths_bound(found)
+    strongest = bundle(Relaxation(found), Run(iterations=100)).value
+    assert strongest >= relaxed(found, Run()) - 1e-3
+    assert strongest >= polyak(Relaxation(found), Run(iterations=60)).value - 1e-6
+    assert polyak(Relaxation(found, largest=1), Run(iterations=60)).value > shortest_paths_bound(found)
 
 
 def test_groups_must_be_small() -> None:

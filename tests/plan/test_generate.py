@@ -9,6 +9,7 @@ from tieline.plan.generate.network import geometric
 from tieline.plan.generate.testset import SIZES, mesh, paper
 from tieline.plan.greedy import greedy
 from tieline.plan.models.solve import solve_model
+from tieline.plan.run import Run
 
 
 @pytest.mark.parametrize("name", SIZES)
@@ -25,7 +26,7 @@ def test_the_papers_dimensions(name: str, seed: int) -> None:
 
 
 def test_tiny_leaves_a_broker_out_as_in_figure_5() -> None:
-    plan = solve_model(arrays(paper("tiny")))
+    plan = solve_model(arrays(paper("tiny")), Run())
     assert plan.objective == 6.0
     assert not any("1" in (hop.tail, hop.head) for route in plan.routes for hop in route.links)
 

@@ -11,6 +11,7 @@ from tieline.plan.methods.annealing import annealing
 from tieline.plan.methods.lagrangian import lagrangian
 from tieline.plan.proof import examine, proven
 from tieline.plan.routes import load, no_trees, routes
+from tieline.plan.run import Run
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -39,26 +40,26 @@ def test_dropping_everything_frees_everything(seed: int) -> None:
 def test_the_papers_methods_give_true_plans(seed: int) -> None:
     instance = small(seed)
     best = optimum(instance)
-    for plan in (lagrangian(arrays(instance), steps=30), annealing(arrays(instance), rounds=10, seed=seed)):
+    for plan in (lagrangian(arrays(instance), Run(), steps=30), annealing(arrays(instance), Run(seed=seed), rounds=10)):
         assert proven(instance, plan).objective >= best - 1e-6
         assert plan.bound <= best + 1e-6
 
 
 def test_the_papers_lagrangian_proves_the_smallest() -> None:
-    plan = lagrangian(arrays(paper("tiny")))
+    plan = lagrangian(arrays(paper("tiny")), Run())
     assert plan.status == "optimal"
     assert plan.notes["paper_claims_optimal"] == 1.0
 
 
 def test_annealing_repeats_itself_from_a_seed() -> None:
     found = arrays(paper("case3", seed=2))
-    one, other = (annealing(found, seed=7, rounds=10) for _ in range(2))
+    one, other = (annealing(found, Run(seed=7), rounds=10) for _ in range(2))
     assert one.routes == other.routes
 
 
 def test_annealing_that_finds_nothing_feasible_serves_nobody() -> None:
     found = arrays(paper("res4", seed=1, tightness=0.3))
-    plan = annealing(found, rounds=2)
+    plan = annealing(found, Run(), rounds=2)
     assert plan.notes["found_feasible"] == 0.0
     assert plan.unmet == found.requests
 

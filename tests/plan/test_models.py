@@ -8,6 +8,7 @@ from tieline.plan.generate.testset import paper
 from tieline.plan.instance import Instance, Link, Node, Topic
 from tieline.plan.models.solve import MODELS, solve_model
 from tieline.plan.proof import proven
+from tieline.plan.run import Run
 
 EXACT = ("f1", "f1-naive", "f1d", "tb")
 
@@ -16,7 +17,7 @@ EXACT = ("f1", "f1-naive", "f1d", "tb")
 @pytest.mark.parametrize("seed", range(12))
 def test_exact_models_find_the_optimum(model: str, seed: int) -> None:
     instance = small(seed)
-    plan = solve_model(arrays(instance), model=model, naive=seed % 2 == 0)
+    plan = solve_model(arrays(instance), Run(), model=model, naive=seed % 2 == 0)
     assert plan.objective == pytest.approx(optimum(instance))
     assert plan.status == "optimal"
 
@@ -24,7 +25,7 @@ def test_exact_models_find_the_optimum(model: str, seed: int) -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_limits_are_kept_and_cost_no_more_than_they_must(seed: int) -> None:
     instance = small(seed, limits=True)
-    plan = solve_model(arrays(instance), model=("f1", "f1d", "tb")[seed % 3])
+    plan = solve_model(arrays(instance), Run(), model=("f1", "f1d", "tb")[seed % 3])
     assert plan.objective == pytest.approx(optimum(instance))
 
 
@@ -33,7 +34,7 @@ def test_other_models_give_plans_that_are_true(seed: int) -> None:
     instance = small(seed)
     best = optimum(instance)
     for model in ("f1-paper", "f2"):
-        plan = proven(instance, solve_model(arrays(instance), model=model))
+        plan = proven(instance, solve_model(arrays(instance), Run(), model=model))
         assert plan.bound <= best + 1e-6
         assert plan.objective >= best - 1e-6
 
@@ -41,8 +42,8 @@ def test_other_models_give_plans_that_are_true(seed: int) -> None:
 def test_f1_as_printed_claims_less_than_any_plan_costs() -> None:
     """A publisher near the subscriber emits the other's topic: (3) does not forbid it."""
     found = paper("case2", seed=2, tightness=1.0, unmet_cost=1000.0)
-    as_printed = solve_model(arrays(found), model="f1-paper", seconds=300)
-    corrected = solve_model(arrays(found), model="f1", seconds=300)
+    as_printed = solve_model(arrays(found), Run(seconds=300), model="f1-paper")
+    corrected = solve_model(arrays(found), Run(seconds=300), model="f1")
     assert corrected.status == "optimal"
     assert float(as_printed.notes["model_value"]) < corrected.objective
 
@@ -66,7 +67,7 @@ def test_strict_classes_are_served_first() -> None:
             Topic(id="alarm", source="q", rate=1.0, subscribers=("u",), level=3),
         ),
     )
-    by_weight, by_class = solve_model(arrays(instance)), solve_model(arrays(instance), strict=True)
+    by_weight, by_class = solve_model(arrays(instance), Run()), solve_model(arrays(instance), Run(), strict=True)
     assert [len(route.unmet) for route in by_weight.routes] == [0, 1]
     assert [len(route.unmet) for route in by_class.routes] == [9, 0]
     assert by_class.bound <= by_weight.objective < by_class.objective
@@ -75,16 +76,16 @@ def test_strict_classes_are_served_first() -> None:
 @pytest.mark.parametrize("seed", range(30))
 def test_strict_plans_are_true_and_so_are_their_bounds(seed: int) -> None:
     instance = small(seed)
-    plan = solve_model(arrays(instance), strict=True)
+    plan = solve_model(arrays(instance), Run(), strict=True)
     assert plan.bound <= optimum(instance) + 1e-6
 
 
 def test_an_unknown_model_is_named() -> None:
     with pytest.raises(ValueError, match=r"f3.*known: f1"):
-        solve_model(arrays(small(0)), model="f3")
+        solve_model(arrays(small(0)), Run(), model="f3")
 
 
 def test_time_is_kept() -> None:
-    plan = solve_model(arrays(paper("res5", seed=1, tightness=0.8)), seconds=0.5)
+    plan = solve_model(arrays(paper("res5", seed=1, tightness=0.8)), Run(seconds=0.5))
     assert plan.bound <= plan.objective
     assert set(MODELS) >= {"f1", "f1-paper", "f1d", "f2", "tb"}

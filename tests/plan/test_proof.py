@@ -14,6 +14,7 @@ from tieline.plan.models.solve import solve_model
 from tieline.plan.plan import Plan, gap, parse, render
 from tieline.plan.proof import Refuted, examine, proven
 from tieline.plan.routes import Hop, Route, load, routes, trees, value
+from tieline.plan.run import Run
 
 
 def diamond() -> Instance:
@@ -116,7 +117,7 @@ def test_limits_are_limits() -> None:
 
 @pytest.fixture
 def plan() -> Plan:
-    return solve_model(arrays(diamond()))
+    return solve_model(arrays(diamond()), Run())
 
 
 def test_figures_are_computed_again(plan: Plan) -> None:
@@ -163,5 +164,5 @@ def test_routes_and_trees_are_the_same_thing() -> None:
 
 
 def test_whole_costs_let_bounds_be_rounded_up() -> None:
-    best = solve_model(arrays(paper("case3", seed=1, tightness=1.0)))
+    best = solve_model(arrays(paper("case3", seed=1, tightness=1.0)), Run())
     assert best.bound == best.objective

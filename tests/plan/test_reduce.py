@@ -12,16 +12,17 @@ from tieline.plan.reduce.blocks import blocks, plan_by_blocks
 from tieline.plan.reduce.chains import without_chains
 from tieline.plan.reduce.pendant import without_pendants
 from tieline.plan.reduce.solving import reduced
+from tieline.plan.run import Run
 
 
 def check_exact(instance: Instance) -> int:
     """The optimum of the smaller instance, lifted, is the optimum; how many nodes were saved."""
-    best = solve_model(arrays(instance))
+    best = solve_model(arrays(instance), Run())
     assert best.status == "optimal"
     saved = 0
     for reduce in (without_pendants, without_chains, reduced):
         smaller = reduce(instance)
-        plan = solve_model(arrays(smaller.instance))
+        plan = solve_model(arrays(smaller.instance), Run())
         lifted = examine(instance, smaller.lift(plan.routes))
         assert lifted.objective == pytest.approx(best.objective), (instance.name, reduce.__name__)
         assert smaller.lift_bound(plan.bound) == pytest.approx(best.objective)
@@ -49,11 +50,11 @@ def test_blocks_together_are_the_whole() -> None:
     helped = 0
     for seed in range(80):
         instance = small(seed, sparse=True)
-        found = plan_by_blocks(instance, lambda part: solve_model(arrays(part)))
+        found = plan_by_blocks(instance, lambda part: solve_model(arrays(part), Run()))
         if found is None:
             continue
         routes, bound = found
-        best = solve_model(arrays(instance)).objective
+        best = solve_model(arrays(instance), Run()).objective
         assert examine(instance, routes).objective == pytest.approx(best)
         assert bound == pytest.approx(best)
         helped += 1
@@ -64,10 +65,10 @@ def test_bounds_that_prove_too_little_stay_bounds() -> None:
     for seed in range(40):
         instance = small(seed, sparse=True)
         smaller = reduced(instance)
-        best = solve_model(arrays(instance)).objective
+        best = solve_model(arrays(instance), Run()).objective
         price = unmet_price(smaller.instance)
         for share in (0.0, 0.3, 0.9):
-            weak = share * solve_model(arrays(smaller.instance)).objective
+            weak = share * solve_model(arrays(smaller.instance), Run()).objective
             assert smaller.lift_bound(weak) <= best + 1e-6
             assert smaller.lift_bound(min(weak, price - 1)) <= best + 1e-6
 
@@ -108,7 +109,7 @@ def test_a_link_that_is_too_small_stays() -> None:
 
     instance = msgspec.structs.replace(line(), topics=(Topic(id="k", source="p", rate=3.0, subscribers=("s",)),))
     assert without_pendants(instance).instance.topics == instance.topics
-    assert solve_model(arrays(instance)).unmet == 1
+    assert solve_model(arrays(instance), Run()).unmet == 1
 
 
 def test_a_mesh_has_one_block_of_brokers() -> None:

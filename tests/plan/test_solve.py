@@ -5,7 +5,7 @@ import pytest
 from tests.plan.worlds import optimum, small
 from tieline.plan.generate.testset import paper
 from tieline.plan.proof import proven
-from tieline.plan.search.progress import Progress
+from tieline.plan.run import Progress
 from tieline.plan.solve import METHODS, solve
 
 

@@ -26,6 +26,7 @@ from tieline.plan.distributed.protocol import (
     size,
 )
 from tieline.plan.generate.testset import paper
+from tieline.plan.run import Run
 
 FACTS = TopicFacts(rate=2.0, urgency=1.0, max_latency=None)
 
@@ -36,7 +37,7 @@ def test_what_brokers_agree_on_is_a_plan(loss: float) -> None:
     equal = 0
     for seed in range(40):
         instance = small(seed, limits=seed % 3 == 0, most_requests=5)
-        plan, best = distributed(arrays(instance), seed=seed, loss=loss), optimum(instance)
+        plan, best = distributed(arrays(instance), Run(seed=seed), loss=loss), optimum(instance)
         assert plan.objective >= best - 1e-9
         equal += plan.objective <= best + 1e-9
     assert equal >= 20
@@ -47,7 +48,7 @@ def test_what_brokers_agree_on_is_a_plan(loss: float) -> None:
     [("res5", 2.0, 1208.0), ("res5", 1.5, 1211.0), ("res7", 1.5, 827.0), ("res7", 1.0, 837.0)],
 )
 def test_it_comes_within_five_percent_of_the_central_plan(name: str, tightness: float, central: float) -> None:
-    plan = distributed(arrays(paper(name, tightness=tightness)), seed=1, loss=0.05)
+    plan = distributed(arrays(paper(name, tightness=tightness)), Run(seed=1), loss=0.05)
     assert plan.unmet == 0
     assert plan.objective <= 1.05 * central
     assert 0 < float(plan.notes["messages"]) < float(plan.notes["bytes"])
@@ -55,7 +56,7 @@ def test_it_comes_within_five_percent_of_the_central_plan(name: str, tightness: 
 
 def test_the_same_seed_says_the_same() -> None:
     numbers = arrays(paper("res0", tightness=1.0))
-    first, again, other = (distributed(numbers, seed=seed, loss=0.1) for seed in (1, 1, 2))
+    first, again, other = (distributed(numbers, Run(seed=seed), loss=0.1) for seed in (1, 1, 2))
     assert first.routes == again.routes
     assert first.notes == again.notes
     assert other.notes != first.notes
@@ -63,8 +64,8 @@ def test_the_same_seed_says_the_same() -> None:
 
 def test_loss_costs_messages() -> None:
     numbers = arrays(paper("case3", tightness=2.0))
-    assert distributed(numbers, loss=0.0).notes["lost"] == 0
-    assert float(distributed(numbers, loss=0.3).notes["lost"]) > 0
+    assert distributed(numbers, Run(), loss=0.0).notes["lost"] == 0
+    assert float(distributed(numbers, Run(), loss=0.3).notes["lost"]) > 0
 
 
 def test_a_broker_is_given_its_own_links_and_nothing_else() -> None:

@@ -15,6 +15,7 @@ from tieline.plan.kernels.state import State, empty_state, state_of, trees_of
 from tieline.plan.kernels.ways import scratch
 from tieline.plan.proof import examine
 from tieline.plan.routes import routes
+from tieline.plan.run import Run
 from tieline.plan.search.neighbourhood import search
 
 
@@ -32,7 +33,7 @@ def test_what_stands_keeps_every_limit_and_leaves_no_more_unmet(limits: bool) ->
     for seed in range(60):
         instance = small(seed + 300, limits=limits)
         numbers = arrays(instance)
-        state = state_of(numbers, net(numbers), search(numbers, iterations=seed % 3, seed=seed).trees)
+        state = state_of(numbers, net(numbers), search(numbers, Run(iterations=seed % 3, seed=seed)).trees)
         before = owed(numbers, state)
         is_better = pushed(numbers, state, seed=seed)
         assert is_better == (owed(numbers, state) < before)
@@ -76,7 +77,7 @@ def test_whoever_has_another_way_makes_room() -> None:
     numbers = arrays(two_ways(rate=1.0, to_b=0.5))
     state = empty_state(numbers, net(numbers))
     alone = arrays(msgspec.structs.replace(two_ways(rate=1.0), topics=two_ways(rate=1.0).topics[1:]))
-    way = search(alone, iterations=5).trees.entering[0]
+    way = search(alone, Run(iterations=5)).trees.entering[0]
     trees = trees_of(numbers, state)
     trees.entering[1], trees.served[1] = way, True
     state = state_of(numbers, net(numbers), trees)
@@ -89,7 +90,7 @@ def test_who_cannot_be_served_at_all_stays_unmet_and_others_stay_served() -> Non
     for rate in (5.0, 0.0):
         instance = two_ways(rate=rate)
         numbers = arrays(instance)
-        state = state_of(numbers, net(numbers), search(numbers, iterations=5).trees)
+        state = state_of(numbers, net(numbers), search(numbers, Run(iterations=5)).trees)
         served = state.served.copy()
         assert not pushed(numbers, state)
         assert (state.served == served).all()
@@ -103,7 +104,7 @@ def test_a_topic_that_needs_no_room_is_not_pushed_out() -> None:
     still = Topic(id="z", source="p", rate=0.0, subscribers=("s",))
     numbers = arrays(msgspec.structs.replace(instance, topics=(*instance.topics, still)))
     trees = trees_of(numbers, empty_state(numbers, net(numbers)))
-    over_a = search(numbers, iterations=0).trees.entering[2]
+    over_a = search(numbers, Run(iterations=0)).trees.entering[2]
     for topic in (1, 2):
         trees.entering[topic], trees.served[topic] = dict(over_a), True
     state = state_of(numbers, net(numbers), trees)

@@ -13,6 +13,7 @@ from tieline.plan.kernels.state import state_of, trees_of
 from tieline.plan.kernels.ways import scratch
 from tieline.plan.proof import examine
 from tieline.plan.routes import routes
+from tieline.plan.run import Run
 from tieline.plan.search.neighbourhood import search
 
 
@@ -21,7 +22,7 @@ def test_the_others_stay_and_every_limit_is_kept(limits: bool) -> None:
     for seed in range(40):
         instance = small(seed + 500, limits=limits)
         numbers = arrays(instance)
-        state = state_of(numbers, net(numbers), search(numbers, iterations=5, seed=seed).trees)
+        state = state_of(numbers, net(numbers), search(numbers, Run(iterations=5, seed=seed)).trees)
         before = state.entering.copy()
         size = 1 + seed % 3
         reroute_some(net(numbers), state, scratch(numbers), seeded(seed), size, 2.0)
@@ -35,7 +36,7 @@ def test_the_others_stay_and_every_limit_is_kept(limits: bool) -> None:
 
 def test_chance_shows_trees_that_a_plan_did_not_have() -> None:
     numbers = arrays(paper("res5", tightness=1.0))
-    network, plan = net(numbers), search(numbers, iterations=200).trees
+    network, plan = net(numbers), search(numbers, Run(iterations=200)).trees
     seen = set()
     for seed in range(30):
         state = state_of(numbers, network, plan)

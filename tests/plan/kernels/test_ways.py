@@ -110,10 +110,11 @@ def test_plain_python_finds_the_same_plan() -> None:
     script = (
         "from tests.plan.worlds import small\n"
         "from tieline.plan.arrays import arrays\n"
+        "from tieline.plan.run import Run\n"
         "from tieline.plan.search.neighbourhood import search\n"
         "for seed in range(6):\n"
         "    numbers = arrays(small(seed, limits=seed % 2 == 1, most_requests=6))\n"
-        "    found = search(numbers, iterations=40)\n"
+        "    found = search(numbers, Run(iterations=40))\n"
         "    print(found.trees.entering, found.trees.served.tolist(), round(found.bound, 6))\n"
     )
     results = []

@@ -11,6 +11,7 @@ from tieline.plan.reading import sndlib
 from tieline.plan.reading.document import write
 from tieline.plan.reading.load import load
 from tieline.plan.reading.networks import parse_graphml
+from tieline.plan.run import Run
 
 GRAPHML = """<?xml version="1.0" encoding="utf-8"?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns">
@@ -94,7 +95,7 @@ def test_sndlib_gives_an_instance_that_can_be_planned() -> None:
         ("pub:Aachen", ("sub:Cologne",)),
         ("pub:Bonn", ("sub:Aachen",)),
     ]
-    assert solve_model(arrays(instance)).unmet == 0
+    assert solve_model(arrays(instance), Run()).unmet == 0
 
 
 @pytest.mark.parametrize(

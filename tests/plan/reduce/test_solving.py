@@ -11,13 +11,13 @@ from tieline.plan.instance import Instance
 from tieline.plan.models.solve import solve_model as optimal
 from tieline.plan.proof import proven
 from tieline.plan.reduce.solving import reduced
-from tieline.plan.search.progress import Progress
+from tieline.plan.run import Progress, Run
 from tieline.plan.solve import solve
 
 
 def check(instance: Instance, method: str) -> set[str]:
     """Plan, bound and every word on the way are true of the instance as it was given; what the plan notes."""
-    best = optimal(arrays(instance))
+    best = optimal(arrays(instance), Run())
     assert best.status == "optimal"
     told: list[Progress] = []
     plan = solve(instance, method=method, iterations=150, watch=told.append)

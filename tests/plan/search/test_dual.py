@@ -5,9 +5,9 @@ import pytest
 from tieline.plan.arrays import arrays
 from tieline.plan.generate.testset import mesh
 from tieline.plan.kernels.network import net
+from tieline.plan.run import Progress, Run
 from tieline.plan.search.dual import Dual, DualThread
 from tieline.plan.search.neighbourhood import search
-from tieline.plan.search.progress import Progress
 
 
 def test_a_dual_beside_knows_what_one_that_takes_turns_knows() -> None:
@@ -42,7 +42,7 @@ def test_a_search_in_seconds_of_a_large_network_has_it_beside() -> None:
     told: list[Progress] = []
     # as many seconds as a busy machine may need; the search begins when the dual has made its first steps
     found = search(
-        numbers, seconds=300.0, listener=told.append, stop=lambda: any(each.doing == "search" for each in told)
+        numbers, Run(seconds=300.0, listener=told.append, stop=lambda: any(each.doing == "search" for each in told))
     )
     assert found.dual_steps > 5
     assert found.trees.served.all()

@@ -9,14 +9,14 @@ from tieline.plan.certify import certified
 from tieline.plan.generate.testset import mesh, paper
 from tieline.plan.instance import Instance
 from tieline.plan.plan import Plan
+from tieline.plan.run import Progress, Run
 from tieline.plan.search.neighbourhood import search
-from tieline.plan.search.progress import Progress
 
 
 def found(instance: Instance, *, iterations: int = 300, seed: int = 0) -> Plan:
     """The plan of a search; ``certified`` proves it."""
     numbers = arrays(instance)
-    result = search(numbers, iterations=iterations, seed=seed)
+    result = search(numbers, Run(iterations=iterations, seed=seed))
     return certified(numbers, result.trees, method="lns", bound=result.bound, seconds=0.0)
 
 
@@ -65,7 +65,7 @@ def test_the_same_seed_and_iterations_give_the_same_plan() -> None:
 def test_it_ends_when_the_time_is_over_with_what_it_has() -> None:
     numbers = arrays(paper("res4", tightness=1.0))
     told: list[Progress] = []
-    result = search(numbers, seconds=0.0, listener=told.append)
+    result = search(numbers, Run(seconds=0.0, listener=told.append))
     assert result.iterations == 0
     assert result.trees.served.any()
     assert told[0].doing == "begin"
@@ -73,7 +73,7 @@ def test_it_ends_when_the_time_is_over_with_what_it_has() -> None:
 
 
 def test_no_iterations_are_no_search_but_a_plan() -> None:
-    result = search(arrays(paper("res4", tightness=1.0)), iterations=0)
+    result = search(arrays(paper("res4", tightness=1.0)), Run(iterations=0))
     assert result.iterations == 0
     assert result.trees.served.any()
 
@@ -81,13 +81,13 @@ def test_no_iterations_are_no_search_but_a_plan() -> None:
 def test_it_stops_when_told_to() -> None:
     numbers = arrays(paper("res4", tightness=1.0))
     calls = iter(range(100_000))
-    result = search(numbers, seconds=60.0, stop=lambda: next(calls) > 300)
+    result = search(numbers, Run(seconds=60.0, stop=lambda: next(calls) > 300))
     assert 0 < result.iterations < 10_000
 
 
 def test_progress_only_gets_better() -> None:
     told: list[Progress] = []
-    search(arrays(paper("res7", tightness=1.0)), iterations=1000, listener=told.append)
+    search(arrays(paper("res7", tightness=1.0)), Run(iterations=1000, listener=told.append))
     values = [each.objective for each in told]
     bounds = [each.bound for each in told]
     assert values == sorted(values, reverse=True)
@@ -97,8 +97,8 @@ def test_progress_only_gets_better() -> None:
 
 def test_a_start_is_never_made_worse() -> None:
     numbers = arrays(paper("res5", tightness=1.0))
-    start = search(numbers, iterations=2000)
-    again = search(numbers, iterations=20, start=start.trees, prices=start.prices, seed=9)
+    start = search(numbers, Run(iterations=2000))
+    again = search(numbers, Run(iterations=20, seed=9), start=start.trees, prices=start.prices)
     before = certified(numbers, start.trees, method="lns", bound=start.bound, seconds=0.0)
     after = certified(numbers, again.trees, method="lns", bound=again.bound, seconds=0.0)
     assert after.objective <= before.objective
@@ -117,7 +117,7 @@ def test_nothing_to_plan_is_planned() -> None:
 
 def test_a_search_needs_an_end() -> None:
     with pytest.raises(ValueError, match="seconds or iterations"):
-        search(arrays(small(1)))
+        search(arrays(small(1)), Run())
 
 
 def test_rates_that_are_no_whole_numbers_do_not_wear_capacity_out() -> None:

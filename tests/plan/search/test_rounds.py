@@ -18,8 +18,8 @@ from tieline.plan.kernels.ways import scratch
 from tieline.plan.plan import Plan
 from tieline.plan.proof import examine
 from tieline.plan.routes import no_trees, routes, value
+from tieline.plan.run import Progress, Run
 from tieline.plan.search.neighbourhood import search
-from tieline.plan.search.progress import Progress
 from tieline.plan.search.rounds import in_rounds
 from tieline.plan.search.tree_pool import TreePool
 
@@ -27,7 +27,7 @@ from tieline.plan.search.tree_pool import TreePool
 def found(instance: Instance, *, seed: int = 0) -> Plan:
     """The plan of some rounds; ``certified`` proves it."""
     numbers = arrays(instance)
-    result = in_rounds(numbers, seed=seed)
+    result = in_rounds(numbers, Run(seed=seed))
     return certified(numbers, result.trees, method="auto", bound=result.bound, seconds=0.0)
 
 
@@ -61,11 +61,11 @@ def test_the_same_seed_gives_the_same_plan() -> None:
 def test_rounds_end_when_told_to_or_when_the_time_is_over() -> None:
     numbers = arrays(paper("res5", tightness=0.6))
     told: list[Progress] = []
-    at_once = in_rounds(numbers, seconds=0.0, listener=told.append)
+    at_once = in_rounds(numbers, Run(seconds=0.0, listener=told.append))
     assert at_once.iterations == 0
     assert at_once.trees.served.any()
     calls = iter(range(1_000))
-    assert 0 < in_rounds(numbers, stop=lambda: next(calls) > 90).iterations < 1_500
+    assert 0 < in_rounds(numbers, Run(stop=lambda: next(calls) > 90)).iterations < 1_500
 
 
 def test_a_failure_ends_both_lanes() -> None:
@@ -76,13 +76,13 @@ def test_a_failure_ends_both_lanes() -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        in_rounds(arrays(paper("res5", tightness=1.0, seed=110)), listener=fails)
+        in_rounds(arrays(paper("res5", tightness=1.0, seed=110)), Run(listener=fails))
     assert threading.active_count() == before
 
 
 def test_progress_counts_seconds_from_the_first_round() -> None:
     told: list[Progress] = []
-    in_rounds(arrays(paper("res5", tightness=1.0, seed=106)), listener=told.append)
+    in_rounds(arrays(paper("res5", tightness=1.0, seed=106)), Run(listener=told.append))
     assert "choose" in {word.doing for word in told}
     assert [word.seconds for word in told] == sorted(word.seconds for word in told)
 
@@ -92,7 +92,7 @@ def test_a_nursery_knows_a_tree_again_and_what_it_costs() -> None:
         numbers = arrays(paper("res4", tightness=0.6, seed=seed))
         network = net(numbers)
         pool = TreePool(numbers, network)
-        trees = search(numbers, iterations=300, seed=seed).trees
+        trees = search(numbers, Run(iterations=300, seed=seed)).trees
         own = pool.add(state_of(numbers, network, trees))
         assert (pool.add(state_of(numbers, network, trees)) == own).all()
         assert len(pool) == numbers.topics

@@ -25,6 +25,7 @@ from tieline.plan.methods.lagrangian import lagrangian, shortest_path_trees
 from tieline.plan.models.solve import solve_model
 from tieline.plan.plan import Plan
 from tieline.plan.proof import proven
+from tieline.plan.run import Run
 from tieline.plan.solve import solve
 
 
@@ -81,11 +82,11 @@ def _measure(name: str, seed: int, tightness: float, effort: Effort) -> Measured
     compact = arrays(instance)
     ours, ours_s = _timed(instance, lambda: solve(instance, seconds=effort.ours_s, seed=seed))
     naive, naive_s = _timed(
-        instance, lambda: solve_model(compact, model="f1-naive", seconds=effort.naive_s, naive=True)
+        instance, lambda: solve_model(compact, Run(seconds=effort.naive_s), model="f1-naive", naive=True)
     )
-    theirs, theirs_s = _timed(instance, lambda: lagrangian(compact))
-    annealed, annealed_s = _timed(instance, lambda: annealing(compact, seed=seed, seconds=effort.annealing_s))
-    printed = solve_model(compact, model="f1-paper", seconds=effort.printed_s)
+    theirs, theirs_s = _timed(instance, lambda: lagrangian(compact, Run()))
+    annealed, annealed_s = _timed(instance, lambda: annealing(compact, Run(seed=seed, seconds=effort.annealing_s)))
+    printed = solve_model(compact, Run(seconds=effort.printed_s), model="f1-paper")
     return Measured(
         size=name,
         seed=seed,

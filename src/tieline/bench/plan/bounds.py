@@ -10,7 +10,7 @@ from numpy.random import Generator
 
 from tieline.bench.load.job import Metrics
 from tieline.plan.arrays import Arrays, arrays
-from tieline.plan.bounds.ascent import Until, polyak
+from tieline.plan.bounds.ascent import polyak
 from tieline.plan.bounds.bundle import bundle
 from tieline.plan.bounds.groups import Relaxation
 from tieline.plan.certify import shortest_paths_bound
@@ -19,6 +19,7 @@ from tieline.plan.instance import Instance, Link, Node, Topic
 from tieline.plan.methods.lagrangian import lagrangian
 from tieline.plan.models.solve import relaxed, solve_model
 from tieline.plan.plan import SAME
+from tieline.plan.run import Run
 from tieline.plan.search.neighbourhood import search
 
 
@@ -104,7 +105,7 @@ def tallies(count: int) -> dict[str, Tally]:
     for instance in scarce_instances(count):
         compact = arrays(instance)
         # each instance is small enough to be solved to the end
-        optimum = solve_model(compact, model="f1").objective
+        optimum = solve_model(compact, Run(), model="f1").objective
         for name, bound in bounds_of(compact, optimum).items():
             found[name].add(bound, optimum)
     return found
@@ -112,12 +113,12 @@ def tallies(count: int) -> dict[str, Tally]:
 
 def bounds_of(compact: Arrays, target: float) -> dict[str, float]:
     """Every bound of one instance; ``target`` is what steps are aimed at."""
-    until = Until(steps=_STEPS, target=target)
+    ascent = Run(iterations=_STEPS)
     return {
         "shortest paths": shortest_paths_bound(compact),
-        "shared prices, Polyak": polyak(Relaxation(compact, largest=1), until).value,
-        "trees, bundle": bundle(Relaxation(compact), Until(steps=_STEPS, target=target)).value,
-        "linear relaxation": relaxed(compact),
-        "search": search(compact, iterations=50).bound,
-        PAPER: float(lagrangian(compact, steps=_STEPS).notes["paper_bound"]),
+        "shared prices, Polyak": polyak(Relaxation(compact, largest=1), ascent, target=target).value,
+        "trees, bundle": bundle(Relaxation(compact), ascent, target=target).value,
+        "linear relaxation": relaxed(compact, Run()),
+        "search": search(compact, Run(iterations=50)).bound,
+        PAPER: float(lagrangian(compact, Run(), steps=_STEPS).notes["paper_bound"]),
     }

@@ -20,7 +20,7 @@ from tieline.plan.instance import Instance, Link
 from tieline.plan.models.solve import solve_model
 from tieline.plan.plan import SAME, Plan, gap
 from tieline.plan.proof import examine, proven
-from tieline.plan.search.progress import Progress
+from tieline.plan.run import Progress, Run
 from tieline.plan.solve import solve
 
 
@@ -109,7 +109,7 @@ def naive(size: str, seed: int, tightness: float, seconds: float) -> Metrics:
     """The same instance, given to the same solver as F1 with a big M, without a start."""
     instance = paper(size, seed=seed, tightness=tightness)
     plan, _, metrics = timed(
-        lambda _clock: solve_model(arrays(instance), model="f1-naive", seconds=seconds, naive=True)
+        lambda _clock: solve_model(arrays(instance), Run(seconds=seconds), model="f1-naive", naive=True)
     )
     proven(instance, plan)
     return metrics

@@ -17,7 +17,7 @@ from rich.text import Text
 from tieline.cli.plan.words import amount, share
 
 if TYPE_CHECKING:
-    from tieline.plan.search.progress import Progress
+    from tieline.plan.run import Progress
 
 #: Seconds between two plain lines, unless the plan became better by much.
 _EVERY_S = 2.0

@@ -11,7 +11,6 @@ from scratch.  Every plan is proven against the instance as it is now.
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -29,6 +28,7 @@ from tieline.plan.kernels.state import state_of, trees_of
 from tieline.plan.kernels.ways import scratch
 from tieline.plan.plan import Plan
 from tieline.plan.routes import Route, route
+from tieline.plan.run import Run
 
 
 class Planner:
@@ -45,8 +45,7 @@ class Planner:
 
     def replan(self, instance: Instance, *, seconds: float | None = None) -> Replanned:
         """The plan after a change, which then stands; ``seconds`` bounds the attempts to make room."""
-        began = time.perf_counter()
-        deadline = np.inf if seconds is None else began + seconds
+        run = Run(seconds=seconds, seed=self.seed)
         before = self.plan
         capacity = self._capacity_in(instance)
         old = None
@@ -55,11 +54,11 @@ class Planner:
         else:
             old = snapshot(self._state)
             self._apply(instance, capacity)
-        repair = Repair(self._arrays, self._net, self._scratch, self._state, seed=self.seed, deadline=deadline, old=old)
-        repair.run(before.objective - before.cost if old is None else repair.unmet_price(old), self._prices)
+        repair = Repair(self._arrays, self._net, self._scratch, self._state, run, old=old)
+        repair.mend(before.objective - before.cost if old is None else repair.unmet_price(old), self._prices)
         touched = np.ones(self._arrays.topics, np.bool_) if old is None else repair.touched()
         self._write(touched)
-        elapsed = time.perf_counter() - began
+        elapsed = run.elapsed
         self.instance = instance
         self.plan = certified_routes(
             instance,

@@ -13,7 +13,6 @@ again among the ways that are left.
 
 from __future__ import annotations
 
-import time
 from functools import cache
 
 import numpy as np
@@ -27,6 +26,7 @@ from tieline.plan.kernels.repair import close_link, load_on, make_room
 from tieline.plan.kernels.state import State, leave, overwrite, restore, state_of, trees_of, way_of
 from tieline.plan.kernels.ways import Scratch, find, join, scratch
 from tieline.plan.routes import no_trees
+from tieline.plan.run import Run
 from tieline.plan.search.neighbourhood import search
 from tieline.plan.search.warm import few_nodes, warm
 
@@ -54,9 +54,8 @@ class Repair:
         net: Net,
         scratch: Scratch,
         state: State,
+        run: Run,
         *,
-        seed: int,
-        deadline: float,
         old: State | None = None,
     ) -> None:
         self.arrays = arrays
@@ -64,11 +63,10 @@ class Repair:
         self.scratch = scratch
         self.state = state
         self.old = snapshot(state) if old is None else old
-        self.seed = seed
-        self.deadline = deadline
+        self.run = run
         self._free = np.zeros(arrays.links)
 
-    def run(self, paid_before: float, prices: Floats | None = None) -> None:
+    def mend(self, paid_before: float, prices: Floats | None = None) -> None:
         """Repair the state; ``paid_before`` is what was paid for unmet requests, ``prices`` what capacity is worth."""
         settle(self.net, self.state, self.scratch, self._free if prices is None else prices)
         if not self.state.served.all():
@@ -108,26 +106,19 @@ class Repair:
         notebook = self._notebook()
         scale = float(self.arrays.cost.mean()) if self.arrays.links else 1.0
         for request in np.flatnonzero(~self.state.served):
-            if time.perf_counter() > self.deadline:
+            if self.run.must_end:
                 return
             make_room(self.net, self.state, self.scratch, notebook, int(request), self._free, scale, _TRIES)
 
     def _notebook(self) -> SearchMemory:
         largest = max(2, min(_LARGEST, self.arrays.requests))
-        return search_memory(self.arrays, seed=self.seed, largest=largest, choices=1)
+        return search_memory(self.arrays, seed=self.run.seed, largest=largest, choices=1)
 
     def _search(self) -> None:
         """A short search for a plan that serves more; its flows go home where they can."""
-        left = self.deadline - time.perf_counter()
-        if left <= 0:
+        if self.run.must_end:
             return
-        found = search(
-            self.arrays,
-            seconds=left if np.isfinite(left) else None,
-            iterations=_ITERATIONS,
-            seed=self.seed,
-            start=trees_of(self.arrays, self.state),
-        )
+        found = search(self.arrays, self.run.part(iterations=_ITERATIONS), start=trees_of(self.arrays, self.state))
         missed = float(self.arrays.price[self.arrays.request_topic[~found.trees.served]].sum())
         if missed < self.unmet_price():
             overwrite(self.state, state_of(self.arrays, self.net, found.trees))
@@ -184,8 +175,8 @@ def ready() -> None:
     network = net(numbers)
     state = state_of(numbers, network, no_trees(numbers))
     for _ in range(2):
-        repair = Repair(numbers, network, scratch(numbers), state, seed=0, deadline=np.inf)
-        repair.run(repair.unmet_price())
+        repair = Repair(numbers, network, scratch(numbers), state, Run())
+        repair.mend(repair.unmet_price())
         # links 1 and 2 are the ways of the topic that is served: it moves to the other one
         close_link(network, state, 1)
         state.room[1] = load_on(network, state, 1)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
-
-import numpy as np
 
 from tieline.plan.adapt.changes import without_link
 from tieline.plan.adapt.repair import Repair, ready
@@ -19,6 +16,7 @@ from tieline.plan.kernels.state import state_of, trees_of
 from tieline.plan.kernels.ways import scratch
 from tieline.plan.plan import Plan
 from tieline.plan.routes import Hop, Route, Trees, no_trees
+from tieline.plan.run import Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,14 +43,13 @@ def replan(
     Whoever changes one network again and again keeps a :class:`tieline.plan.adapt.planner.Planner`, which is faster.
     """
     ready()
-    began = time.perf_counter()
+    run = Run(seconds=seconds, seed=seed)
     arrays = as_arrays(checked(instance))
     network = net(arrays)
     state = state_of(arrays, network, standing(arrays, before.routes))
-    deadline = np.inf if seconds is None else began + seconds
-    repair = Repair(arrays, network, scratch(arrays), state, seed=seed, deadline=deadline)
-    repair.run(before.objective - before.cost, prices)
-    elapsed = time.perf_counter() - began
+    repair = Repair(arrays, network, scratch(arrays), state, run)
+    repair.mend(before.objective - before.cost, prices)
+    elapsed = run.elapsed
     plan = certified(
         arrays,
         trees_of(arrays, repair.state),

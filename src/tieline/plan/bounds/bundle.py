@@ -12,31 +12,31 @@ answers must speak of one function.
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
 
 from tieline.extras import needs
 from tieline.plan.arrays import Floats, Ints
-from tieline.plan.bounds.ascent import Bound, Until
+from tieline.plan.bounds.ascent import Bound, is_over
 from tieline.plan.bounds.groups import GroupTree, Relaxation
+from tieline.plan.run import Run
 
 
-def bundle(relaxation: Relaxation, until: Until, *, prices: Floats | None = None) -> Bound:
-    """The best bound found, and often the best there is."""
+def bundle(relaxation: Relaxation, run: Run, *, prices: Floats | None = None, target: float = np.inf) -> Bound:
+    """The best bound found, and often the best there is; it cannot exceed ``target``, such as the value of a plan."""
     arrays = relaxation.arrays
     centre = np.zeros(arrays.links) if prices is None else prices.copy()
     evaluation = relaxation.evaluate(centre)
     best, step = evaluation.value, 1
     if not arrays.links or not arrays.topics:
-        return Bound(value=best, prices=centre, steps=step, seconds=time.perf_counter() - until.began)
+        return Bound(value=best, prices=centre, steps=step, seconds=run.elapsed)
     master = _Master(relaxation)
     master.learn(evaluation.answers)
     # a price that moves a group's answer is about the cost of a link
     radius = np.full(arrays.links, float(np.mean(arrays.cost)) / max(1e-9, float(np.mean(arrays.rate))) + 1e-9)
-    while not until.is_over(step, best):
-        proposal = master.prices(centre, radius, until.left())
+    while not is_over(run, step, best, target):
+        proposal = master.prices(centre, radius, run.left)
         if proposal is None:
             break
         promised, candidate = proposal
@@ -55,7 +55,7 @@ def bundle(relaxation: Relaxation, until: Until, *, prices: Floats | None = None
                 radius *= 2.0
         else:
             radius *= 0.7
-    return Bound(value=float(best), prices=centre, steps=step, seconds=time.perf_counter() - until.began)
+    return Bound(value=float(best), prices=centre, steps=step, seconds=run.elapsed)
 
 
 class _Master:

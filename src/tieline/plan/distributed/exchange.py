@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from tieline.plan.distributed.broker import Broker, Sent
 from tieline.plan.distributed.protocol import Message, size
+from tieline.plan.run import Stop
 
 #: Virtual seconds between two wakings of a node, before chance.
 _PERIOD = 4.0
@@ -43,7 +44,7 @@ class Exchange:
         for node in brokers:
             self._schedule(_PERIOD * self._random.random(), node, node, None)
 
-    def run(self, until: float, *, quiet_for: float, stop: Callable[[], bool] | None = None) -> bool:
+    def run(self, until: float, *, quiet_for: float, stop: Stop | None = None) -> bool:
         """Let time pass until nothing has been said for a while, or it is late; False if ``stop`` ended it before."""
         last_said = 0.0
         events = 0

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
-from collections.abc import Callable
 
 import numpy as np
 
@@ -16,6 +14,7 @@ from tieline.plan.distributed.protocol import Agreement, Port, TopicFacts
 from tieline.plan.greedy import repaired
 from tieline.plan.plan import Plan
 from tieline.plan.routes import Trees, no_trees
+from tieline.plan.run import Run
 
 #: Virtual seconds in which links are soft, in which they are hard, and of silence after which all is said.
 _SOFT = 600.0
@@ -23,36 +22,22 @@ _HARD = 600.0
 _QUIET = 40.0
 
 
-def distributed(
-    arrays: Arrays,
-    *,
-    seed: int = 0,
-    loss: float = 0.0,
-    bound: float | None = None,
-    seconds: float | None = None,
-    stop: Callable[[], bool] | None = None,
-) -> Plan:
+def distributed(arrays: Arrays, run: Run, *, loss: float = 0.0, bound: float | None = None) -> Plan:
     """What brokers agree on among themselves; ``bound`` is what is known of the optimum, by default shortest paths.
 
-    The only thing that looks at all brokers at once is this function, when they have finished.  If the time is over
-    before, or ``stop`` says so, they may have promised more than links carry; then what fits of it is the plan, which
+    The only thing that looks at all brokers at once is this function, when they have finished.  If its run must end
+    before, they may have promised more than links carry; then what fits of it is the plan, which
     is no longer only theirs.
     """
-    began = time.perf_counter()
-
-    def is_over() -> bool:
-        is_late = seconds is not None and time.perf_counter() - began >= seconds
-        return is_late or (stop is not None and stop())
-
-    exchange = Exchange(_brokers(arrays, seed), seed=seed + 1, loss=loss)
-    has_finished = exchange.run(_SOFT + _HARD, quiet_for=_QUIET, stop=is_over)
+    exchange = Exchange(_brokers(arrays, run.seed), seed=run.seed + 1, loss=loss)
+    has_finished = exchange.run(_SOFT + _HARD, quiet_for=_QUIET, stop=lambda: run.must_end)
     agreed = _agreed(arrays, exchange)
-    return certified(
+    plan = certified(
         arrays,
         agreed if has_finished else repaired(arrays, agreed, np.zeros(arrays.links)),
         method="distributed",
         bound=shortest_paths_bound(arrays) if bound is None else bound,
-        seconds=time.perf_counter() - began,
+        seconds=run.elapsed,
         is_interrupted=not has_finished,
         notes={
             "messages": exchange.messages,
@@ -61,6 +46,7 @@ def distributed(
             "virtual_seconds": exchange.now,
         },
     )
+    return run.told(plan)
 
 
 def _brokers(arrays: Arrays, seed: int) -> dict[int, Broker]:

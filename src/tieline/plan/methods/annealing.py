@@ -9,8 +9,6 @@ and the paper's table says n.a.
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable
 
 import numpy as np
 from numpy.random import Generator
@@ -21,6 +19,7 @@ from tieline.plan.kernels.shortest import distances
 from tieline.plan.models.formulation import tree_within
 from tieline.plan.plan import Plan
 from tieline.plan.routes import Trees, no_trees
+from tieline.plan.run import Run
 
 #: Candidate ways per request: the cheapest, and cheapest ones at costs disturbed at random.
 _WAYS = 6
@@ -29,24 +28,10 @@ _COOLING = 0.95
 _ASK = 256
 
 
-def annealing(
-    arrays: Arrays,
-    *,
-    seed: int = 0,
-    rounds: int = 120,
-    moves: int | None = None,
-    seconds: float | None = None,
-    stop: Callable[[], bool] | None = None,
-) -> Plan:
+def annealing(arrays: Arrays, run: Run, *, rounds: int = 120, moves: int | None = None) -> Plan:
     """The paper's annealing: so many rounds of cooling, each of so many moves (by default 20 per request)."""
-    began = time.perf_counter()
-
-    def is_over() -> bool:
-        is_late = seconds is not None and time.perf_counter() - began >= seconds
-        return is_late or (stop is not None and stop())
-
-    rng = np.random.default_rng(seed)
-    state = _State(arrays, _candidates(arrays, rng, is_over))
+    rng = np.random.default_rng(run.seed)
+    state = _State(arrays, _candidates(arrays, rng, run))
     best: list[int] | None = None
     best_value = np.inf
     heat = max(1.0, float(arrays.cost.mean()) * 10) if arrays.links else 1.0
@@ -55,7 +40,7 @@ def annealing(
     movable = [request for request, ways in enumerate(state.ways) if len(ways) > 1]
     for _ in range(rounds):
         for number in range(per_round if movable else 1):
-            is_interrupted = number % _ASK == 0 and is_over()
+            is_interrupted = number % _ASK == 0 and run.must_end
             if is_interrupted:
                 break
             if movable:
@@ -68,15 +53,16 @@ def annealing(
         if is_interrupted:
             break
         heat *= _COOLING
-    return certified(
+    plan = certified(
         arrays,
         no_trees(arrays) if best is None else _trees(arrays, state.ways, best),
         method="annealing",
         bound=shortest_paths_bound(arrays),
-        seconds=time.perf_counter() - began,
+        seconds=run.elapsed,
         is_interrupted=is_interrupted,
         notes={"found_feasible": float(best is not None)},
     )
+    return run.told(plan)
 
 
 class _State:
@@ -128,7 +114,7 @@ class _State:
                 self.overloaded += int(self.room[link] < 0) - int(was_over)
 
 
-def _candidates(arrays: Arrays, rng: Generator, is_over: Callable[[], bool]) -> list[list[list[int]]]:
+def _candidates(arrays: Arrays, rng: Generator, run: Run) -> list[list[list[int]]]:
     """A few different ways per request, the cheapest first; none if its source cannot reach it.
 
     When the time is over, the cheapest way must do.
@@ -138,7 +124,7 @@ def _candidates(arrays: Arrays, rng: Generator, is_over: Callable[[], bool]) -> 
     entering = np.empty(arrays.nodes, np.int64)
     for topic in range(arrays.topics):
         fits = np.repeat(arrays.fits(topic), 2)
-        for attempt in range(1 if is_over() else _WAYS):
+        for attempt in range(1 if run.must_end else _WAYS):
             disturbed = cost * (1.0 if attempt == 0 else rng.uniform(0.2, 3.0, arrays.arcs)) + 1e-9
             entering.fill(-1)
             reached = distances(arrays, topic, np.where(fits, disturbed, np.inf), entering)

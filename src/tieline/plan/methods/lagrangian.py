@@ -12,9 +12,6 @@ and the others look for the cheapest free way at the current prices.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 import numpy as np
 
 from tieline.plan.arrays import Arrays, Floats
@@ -24,16 +21,14 @@ from tieline.plan.greedy import repaired
 from tieline.plan.kernels.shortest import distances
 from tieline.plan.plan import SAME, Plan
 from tieline.plan.routes import Trees, no_trees, value
+from tieline.plan.run import Run
 
 #: Steps without a better "bound" after which the step is halved.
 _PATIENCE = 10
 
 
-def lagrangian(
-    arrays: Arrays, *, steps: int = 100, seconds: float | None = None, stop: Callable[[], bool] | None = None
-) -> Plan:
-    """The paper's method, run for so many steps or seconds, or until ``stop`` says so; at least one step."""
-    began = time.perf_counter()
+def lagrangian(arrays: Arrays, run: Run, *, steps: int = 100) -> Plan:
+    """The paper's method, for so many steps or until its run must end; at least one step."""
     prices = np.zeros(arrays.links)
     best: Trees | None = None
     best_value, claimed, scale, idle, step = np.inf, -np.inf, 1.0, 0, 0
@@ -61,16 +56,15 @@ def lagrangian(
         if length == 0.0:
             break
         prices = np.maximum(0.0, prices + scale * max(best_value - total, 1e-9) / length * slope)
-        is_late = seconds is not None and time.perf_counter() - began >= seconds
-        is_interrupted = is_late or (stop is not None and stop())
+        is_interrupted = run.must_end
     assert best is not None
     shared = Relaxation(arrays, largest=1, is_adaptive=False).evaluate(best_prices).value
-    return certified(
+    plan = certified(
         arrays,
         best,
         method="lagrangian",
         bound=max(shared, shortest_paths_bound(arrays)),
-        seconds=time.perf_counter() - began,
+        seconds=run.elapsed,
         is_interrupted=is_interrupted,
         notes={
             "steps": step,
@@ -78,6 +72,7 @@ def lagrangian(
             "paper_claims_optimal": float(claimed >= best_value - SAME * max(1.0, best_value)),
         },
     )
+    return run.told(plan)
 
 
 def shortest_path_trees(arrays: Arrays, prices: Floats) -> tuple[float, Trees, Floats]:

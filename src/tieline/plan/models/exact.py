@@ -11,13 +11,10 @@ too low.  g starts just above the bound and never exceeds the value of a known p
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable
 
 import numpy as np
 
 from tieline.plan.arrays import Arrays, Flags, Floats
-from tieline.plan.bounds.ascent import Until
 from tieline.plan.bounds.bundle import bundle
 from tieline.plan.bounds.groups import Relaxation
 from tieline.plan.certify import certified, rounded
@@ -30,44 +27,33 @@ from tieline.plan.models.limits import add_limits
 from tieline.plan.models.solve import solve_model
 from tieline.plan.plan import SAME, Plan, gap
 from tieline.plan.routes import Trees, trees, value
-from tieline.plan.search.progress import Listener, Progress
+from tieline.plan.run import Run
 
 #: How far above the bound the first guess lies, as a share of it, and how fast guesses grow.
 _FIRST = 0.004
 _GROWTH = 3.0
-#: The share of the time that the bound may take.
+#: The share of the time that the bound may take, and the number of its steps.
 _BOUND_TIME = 0.4
+_BOUND_STEPS = 200
 
 
-def exact(
-    arrays: Arrays,
-    *,
-    seconds: float | None = None,
-    seed: int = 0,
-    start: Trees | None = None,
-    largest: int = 6,
-    stop: Callable[[], bool] | None = None,
-    watch: Listener | None = None,
-) -> Plan:
-    """An optimal plan, or the best found in the time, or before ``stop``, with its bound.
+def exact(arrays: Arrays, run: Run, *, start: Trees | None = None, largest: int = 6) -> Plan:
+    """An optimal plan, or the best found in the time, with its bound; groups of a topic have ``largest`` subscribers.
 
     Where not everybody can be served and ``unmet_cost`` is not given, the stages of
-    :func:`tieline.plan.models.solve.solve` decide whom to serve first.
+    :func:`tieline.plan.models.solve.solve_model` decide whom to serve first.
     """
-    began = time.perf_counter()
-    search = _ExactSearch(arrays, greedy(arrays) if start is None else start, began, seconds, seed, stop, watch)
+    search = _ExactSearch(arrays, greedy(arrays) if start is None else start, run)
     if arrays.instance.unmet_cost is None and not search.best.served.all():
         search.serve_everybody(largest)
-        if not search.best.served.all() and not search.is_over():
-            staged = solve_model(
-                arrays, model="f1d", seconds=search.left(), seed=seed, start=search.best, stop=stop, watch=watch
-            )
+        if not search.best.served.all() and not run.must_end:
+            staged = solve_model(arrays, run.part(), model="f1d", start=search.best)
             return certified(
                 arrays,
                 trees(arrays, staged.routes),
                 method=staged.method,
                 bound=max(staged.bound, search.bound),
-                seconds=time.perf_counter() - began,
+                seconds=run.elapsed,
                 is_interrupted=staged.status == "interrupted",
                 notes=staged.notes,
             )
@@ -79,8 +65,8 @@ def exact(
         search.best,
         method="mip:exact",
         bound=search.bound,
-        seconds=time.perf_counter() - began,
-        is_interrupted=search.is_over(),
+        seconds=run.elapsed,
+        is_interrupted=run.must_end,
         notes={"programs": search.programs, "pairs": search.pairs, "lagrangian_bound": search.lagrangian},
     )
 
@@ -92,47 +78,27 @@ class _ExactSearch:
         self,
         arrays: Arrays,
         start: Trees,
-        began: float,
-        seconds: float | None,
-        seed: int,
-        stop: Callable[[], bool] | None,
-        watch: Listener | None,
+        run: Run,
     ) -> None:
         self.arrays = arrays
-        self.watch = watch
+        self.run = run
         self.best = start
         self.worth = sum(value(arrays, start))
         self.bound = -np.inf
         self.lagrangian = -math.inf
-        self.began = began
-        self.seconds = seconds
-        self.seed = seed
-        self.stop = stop
         self.unit = 1.0 if has_whole_costs(arrays.instance) else 0.0
         self.programs = 0
         self.pairs = 0
-
-    def left(self) -> float | None:
-        return None if self.seconds is None else max(0.0, self.seconds - (time.perf_counter() - self.began))
-
-    def is_over(self) -> bool:
-        return self.left() == 0.0 or (self.stop is not None and self.stop())
 
     def is_closed(self) -> bool:
         return gap(self.worth, self.bound) == 0.0
 
     def bound_first(self, largest: int) -> None:
         """The Lagrangian bound and, for every topic and arc, what it costs to use it."""
-        left = self.left()
-        until = Until(
-            steps=200,
-            seconds=None if left is None else _BOUND_TIME * left,
-            target=self.worth,
-            stop=self.stop,
-            began=time.perf_counter(),
-        )
+        left = self.run.left
+        ascent = self.run.part(seconds=None if left is None else _BOUND_TIME * left, iterations=_BOUND_STEPS)
         relaxation = Relaxation(self.arrays, largest=largest)
-        found = bundle(relaxation, until)
+        found = bundle(relaxation, ascent, target=self.worth)
         self.lagrangian = found.value
         self._raise(found.value)
         self.uses = np.zeros(0) if self.is_closed() else relaxation.use_bounds(found.prices)
@@ -144,7 +110,7 @@ class _ExactSearch:
         for _ in range(2):
             cheap += max(self.unit, 4 * _FIRST * abs(self.bound))
             # a plan at a price of one request or more may leave one unmet, which these programs do not allow
-            if self.is_over() or cheap >= unmet_price(self.arrays.instance):
+            if self.run.must_end or cheap >= unmet_price(self.arrays.instance):
                 return
             self._program(cheap)
             if self.best.served.all():
@@ -153,7 +119,7 @@ class _ExactSearch:
     def close(self) -> None:
         """Programs of growing size, until bound and plan meet or the time is over."""
         step = max(self.unit, _FIRST * max(1.0, abs(self.bound)))
-        while not self.is_closed() and not self.is_over():
+        while not self.is_closed() and not self.run.must_end:
             self._program(min(self.bound + step, self.worth))
             step *= _GROWTH
 
@@ -163,7 +129,7 @@ class _ExactSearch:
         add_limits(formulation)
         self.pairs = len(formulation.arc)
         self.programs += 1
-        solver = Solver(formulation.program, seed=self.seed)
+        solver = Solver(formulation.program, seed=self.run.seed)
         solver.stop_within(1.0 - 1e-4 if self.unit else 1e-9)
         if self.arrays.instance.unmet_cost is None:
             solver.fix(formulation.unmet, 0.0)
@@ -178,7 +144,7 @@ class _ExactSearch:
                 self.best, self.worth = found, worth
                 self._tell()
 
-        answer = solver.run(self.left(), self.stop, None if self.watch is None else adopt)
+        answer = solver.run(self.run, adopt)
         if answer.solution is not None:
             adopt(answer.solution)
         # up to the guess no plan uses what was left out, so what the program knows holds for all of them
@@ -186,17 +152,7 @@ class _ExactSearch:
         self._raise(min(answer.bound if answer.bound <= guess else beyond, self.worth))
 
     def _tell(self) -> None:
-        """Say what is known."""
-        if self.watch is not None:
-            self.watch(
-                Progress(
-                    doing="mip",
-                    seconds=time.perf_counter() - self.began,
-                    objective=self.worth,
-                    unmet=int((~self.best.served).sum()),
-                    bound=self.bound,
-                )
-            )
+        self.run.tell("mip", objective=self.worth, unmet=int((~self.best.served).sum()), bound=self.bound)
 
     def _is_inside(self, keep: Flags) -> bool:
         """Whether the best plan uses only what is kept."""

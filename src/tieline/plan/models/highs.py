@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from tieline.extras import needs
 from tieline.plan.arrays import Floats, Ints
+from tieline.plan.run import Run, Stop
 
 if TYPE_CHECKING:
     import highspy
@@ -151,19 +152,21 @@ class Solver:
 
     def run(
         self,
-        seconds: float | None,
-        stop: Callable[[], bool] | None = None,
-        watch: Callable[[Floats], None] | None = None,
+        run: Run,
+        adopt: Callable[[Floats], None] | None = None,
     ) -> Outcome:
-        """Solve, for so long at most and no longer than until ``stop`` says so; ``watch`` hears of better solutions."""
+        """Solve for as long as a run lasts; ``adopt`` gets better solutions meanwhile, if anybody listens."""
         began = time.perf_counter()
-        if seconds is not None:
+        left = run.left
+        if left is not None:
             # HiGHS counts the time of all its runs together
-            self._highs.setOptionValue("time_limit", self._highs.getRunTime() + max(0.01, seconds))
-        if stop is None and watch is None:
+            self._highs.setOptionValue("time_limit", self._highs.getRunTime() + max(0.01, left))
+        if run.listener is None:
+            adopt = None
+        if run.stop is None and adopt is None:
             self._highs.run()
         else:
-            self._run_until(stop, watch)
+            self._run_until(run.stop, adopt)
         status = self._highs.getModelStatus()
         info = self._highs.getInfo()
         is_optimal = status == self._highspy.HighsModelStatus.kOptimal
@@ -182,7 +185,7 @@ class Solver:
             seconds=time.perf_counter() - began,
         )
 
-    def _run_until(self, stop: Callable[[], bool] | None, watch: Callable[[Floats], None] | None) -> None:
+    def _run_until(self, stop: Stop | None, adopt: Callable[[Floats], None] | None) -> None:
         """Solve in a thread of HiGHS's own: inside its C++ no handler of a signal would run."""
         better: deque[Floats] = deque(maxlen=1)
 
@@ -190,13 +193,13 @@ class Solver:
             better.append(np.array(event.data_out.mip_solution))
 
         self._highs.HandleUserInterrupt = True
-        if watch is not None:
+        if adopt is not None:
             self._highs.cbMipImprovingSolution.subscribe(hear)
         self._highs.startSolve()
         while not self._highs.wait(_ASK_S)[0]:
             if stop is not None and stop():
                 self._highs.cancelSolve()
-            if watch is not None and better:
-                watch(better.pop())
-        if watch is not None:
+            if adopt is not None and better:
+                adopt(better.pop())
+        if adopt is not None:
             self._highs.cbMipImprovingSolution.unsubscribe(hear)

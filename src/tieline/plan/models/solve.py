@@ -8,7 +8,6 @@ urgent first.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Final
 
@@ -27,7 +26,7 @@ from tieline.plan.models.limits import add_limits
 from tieline.plan.models.tb import tb
 from tieline.plan.plan import Plan
 from tieline.plan.routes import Trees, no_trees, value
-from tieline.plan.search.progress import Listener, Progress
+from tieline.plan.run import Run
 
 #: Formulations by name; ``f1-naive`` is the baseline that speeds are compared with.
 MODELS: Final[dict[str, Callable[[Arrays], Formulation]]] = {
@@ -44,23 +43,19 @@ _WHOLE: Final = 1.0 - 1e-4
 
 def solve_model(
     arrays: Arrays,
+    run: Run,
     *,
     model: str = "f1",
-    seconds: float | None = None,
-    seed: int = 0,
     start: Trees | None = None,
     strict: bool = False,
     naive: bool = False,
-    stop: Callable[[], bool] | None = None,
-    watch: Listener | None = None,
 ) -> Plan:
-    """The best plan that HiGHS finds in the time, or before ``stop``, with its bound; ``watch`` hears of better plans.
+    """The best plan that HiGHS finds in a run, with its bound.
 
     ``start`` is a feasible plan to begin with; by default a greedy one is made, unless ``naive`` is set.  ``strict``
     serves each class as far as possible before the next, which may cost more weight than the objective counts; a plan
     that does has only the plainest bound.
     """
-    began = time.perf_counter()
     if model not in MODELS:
         raise ValueError(f'"{model}" is no model; known: {", ".join(MODELS)}')
     if start is None and not naive and model != "f1-paper":
@@ -71,18 +66,13 @@ def solve_model(
     elif _has_limits(arrays):
         raise ValueError("f1-paper is F1 as printed, which knows no limits on connections, duplications and latency")
     is_staged = arrays.instance.unmet_cost is None and model != "f1-paper"
-    run = _Stages(arrays, formulation, start, began, seconds, seed)
-    run.stop = stop
-    run.watch = watch
-    run.is_strict = strict and is_staged
-    run.is_other = model == "f2"
-    if is_staged:
-        trees, bound = run.lexicographic()
-    else:
-        trees, bound = run.single()
+    stages = _Stages(arrays, formulation, start, run)
+    stages.is_strict = strict and is_staged
+    stages.is_other = model == "f2"
+    trees, bound = stages.lexicographic() if is_staged else stages.single()
     notes: dict[str, float | str] = {"columns": formulation.program.columns, "rows": formulation.program.rows}
-    if np.isfinite(run.value):
-        notes["model_value"] = run.value
+    if np.isfinite(stages.value):
+        notes["model_value"] = stages.value
     if model == "f2":
         # its own value is about another objective
         bound = shortest_paths_bound(arrays)
@@ -91,8 +81,8 @@ def solve_model(
         trees,
         method=f"mip:{model}",
         bound=max(bound, shortest_paths_bound(arrays)),
-        seconds=time.perf_counter() - began,
-        is_interrupted=run.is_interrupted,
+        seconds=run.elapsed,
+        is_interrupted=stages.is_interrupted,
         notes=notes,
     )
 
@@ -108,25 +98,13 @@ def _has_limits(arrays: Arrays) -> bool:
 class _Stages:
     """The stages of one solution."""
 
-    def __init__(
-        self,
-        arrays: Arrays,
-        formulation: Formulation,
-        start: Trees | None,
-        began: float,
-        seconds: float | None,
-        seed: int,
-    ) -> None:
+    def __init__(self, arrays: Arrays, formulation: Formulation, start: Trees | None, run: Run) -> None:
         self.arrays = arrays
         self.formulation = formulation
-        self.solver = Solver(formulation.program, seed=seed)
-        self.began = began
-        self.seconds = seconds
+        self.run = run
+        self.solver = Solver(formulation.program, seed=run.seed)
         self.best = start
         self.is_interrupted = False
-        #: Somebody wants to end early.
-        self.stop: Callable[[], bool] | None = None
-        self.watch: Listener | None = None
         #: Whether each class is served as far as possible before the next.
         self.is_strict = False
         #: Whether the program minimises something else than the objective: then its answer counts, not what is better.
@@ -134,9 +112,6 @@ class _Stages:
         #: The value of the last stage, in the program's own objective.
         self.value = np.inf
         self.whole = has_whole_costs(arrays.instance)
-
-    def left(self) -> float | None:
-        return None if self.seconds is None else self.seconds - (time.perf_counter() - self.began)
 
     def single(self) -> tuple[Trees, float]:
         """One stage: the objective as it is."""
@@ -191,7 +166,7 @@ class _Stages:
         self.solver.stop_within(_WHOLE if whole else 1e-9)
         if self.best is not None:
             self.solver.start_from(*embed(self.formulation, self.best))
-        answer = self.solver.run(self.left(), self.stop, None if self.watch is None else self._adopt)
+        answer = self.solver.run(self.run, self._adopt)
         self.is_interrupted = self.is_interrupted or not answer.is_optimal
         self.value = answer.objective
         if answer.solution is not None:
@@ -204,16 +179,8 @@ class _Stages:
         if self.best is not None and not self.is_other and not self._rank(found) < self._rank(self.best):
             return
         self.best = found
-        if self.watch is not None:
-            self.watch(
-                Progress(
-                    doing="mip",
-                    seconds=time.perf_counter() - self.began,
-                    objective=sum(value(self.arrays, found)),
-                    unmet=int((~found.served).sum()),
-                    bound=-np.inf,
-                )
-            )
+        objective, unmet = sum(value(self.arrays, found)), int((~found.served).sum())
+        self.run.tell("mip", objective=objective, unmet=unmet, bound=-np.inf)
 
     def _rank(self, trees: Trees) -> tuple[float, ...]:
         """What makes one plan better than another: the objective or, class by class, the unmet and then the cost."""
@@ -227,11 +194,11 @@ class _Stages:
         return no_trees(self.arrays) if self.best is None else self.best
 
 
-def relaxed(arrays: Arrays, *, seconds: float | None = None) -> float:
+def relaxed(arrays: Arrays, run: Run) -> float:
     """The value of the disaggregated formulation without integrality; minus infinity if the time was not enough."""
     formulation = f1d(arrays)
     add_limits(formulation)
-    answer = Solver(formulation.program, is_relaxed=True).run(seconds)
+    answer = Solver(formulation.program, is_relaxed=True).run(run)
     # feasibility tolerances of the program's rows, seen through the largest price
     slack = 1e-7 * max(1.0, abs(answer.bound)) if np.isfinite(answer.bound) else 0.0
     return answer.bound - slack

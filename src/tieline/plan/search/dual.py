@@ -54,7 +54,7 @@ class Dual:
 
     def __init__(self, arrays: Arrays, net: Net, prices: Floats | None = None) -> None:
         self._arrays = arrays
-        self._net = net
+        self.net = net
         self._tables: tuple[SteinerTables, Shares] | None = None
         self._limited = np.isfinite(arrays.capacity)
         self._capacity = np.where(self._limited, arrays.capacity, 0.0)
@@ -84,7 +84,7 @@ class Dual:
         if self._tables is None:
             parts = [(group.topic, group.requests) for group in groups(self._arrays, LARGEST)]
             self._tables = steiner_tables(self._arrays, LARGEST), equal_shares(self._arrays, parts)
-        paid = evaluate(self._net, *self._tables, self._at, _PACE * self._scale, self._load, self._paid)
+        paid = evaluate(self.net, *self._tables, self._at, _PACE * self._scale, self._load, self._paid)
         found = paid - float(self._at @ self._capacity)
         self.steps += 1
         if found > self._best.bound:

@@ -29,10 +29,9 @@ from tieline.plan.kernels.state import State, empty_state, overwrite, set_worth,
 from tieline.plan.kernels.ways import scratch
 from tieline.plan.plan import gap
 from tieline.plan.routes import Trees
-from tieline.plan.search.budget import Budget
+from tieline.plan.run import Run
 from tieline.plan.search.dual import Dual, DualThread, Insight, has_threads
 from tieline.plan.search.polish import Polisher
-from tieline.plan.search.progress import Listener, Progress
 
 #: At most so many requests are taken off together.
 _LARGEST = 14
@@ -78,37 +77,33 @@ class Searcher:
     def __init__(
         self,
         arrays: Arrays,
-        budget: Budget,
+        run: Run,
+        dual: Dual,
         *,
-        seed: int = 0,
         start: Trees | None = None,
-        prices: Floats | None = None,
-        listener: Listener | None = None,
-        stop: Callable[[], bool] | None = None,
         polishes: bool = True,
         largest: int = _LARGEST,
-        dual: Dual | None = None,
         seen: Callable[[State], object] | None = None,
     ) -> None:
-        """Up to ``largest`` requests are taken off together; ``dual`` is one that goes on; ``seen`` is shown, from time
-        to time, what stands.
+        """Up to ``largest`` requests are taken off together; ``dual`` goes on from where it is; ``seen`` is shown, from
+        time to time, what stands.
         """
+        if run.seconds is None and run.iterations is None:
+            raise ValueError("a search needs an end: seconds or iterations")
         self.arrays = arrays
-        self.budget = budget
-        self.seed = seed
-        self.net = net(arrays)
+        self.run = run
+        self.net = dual.net
         self.scratch = scratch(arrays)
         self.state = empty_state(arrays, self.net) if start is None else state_of(arrays, self.net, start)
         self.is_started = start is not None
-        self.dual = Dual(arrays, self.net, prices) if dual is None else dual
+        self.dual = dual
         self.seen = seen
         self.thread: DualThread | None = None
         self.known = self.dual.insight()
-        self.memory = search_memory(arrays, seed=seed, largest=max(2, min(largest, arrays.requests)), choices=CHOICES)
-        self.polisher = Polisher(arrays, self.net, self.state, seed)
+        most = max(2, min(largest, arrays.requests))
+        self.memory = search_memory(arrays, seed=run.seed, largest=most, choices=CHOICES)
+        self.polisher = Polisher(arrays, self.net, self.state, run.seed)
         self.polishes = polishes and self.polisher.is_useful
-        self.listener = listener
-        self.stop = stop
         self.scale = rate_scale(arrays)
         self._is_whole = has_whole_costs(arrays.instance)
 
@@ -124,10 +119,10 @@ class Searcher:
     def is_optimal(self) -> bool:
         return gap(self.best, self.bound) == 0.0
 
-    def run(self) -> Found:
-        """Search until the budget is spent or the plan is proven optimal."""
+    def search(self) -> Found:
+        """Search until the run is spent or the plan is proven optimal."""
         self.begin()
-        if self.budget.iterations is None and self.arrays.requests >= _MANY and has_threads():
+        if self.run.iterations is None and self.arrays.requests >= _MANY and has_threads():
             self.thread = DualThread(self.dual, lambda: self.best)
         try:
             if not self.is_started and not self._over():
@@ -136,7 +131,7 @@ class Searcher:
             if not self.is_started and not self._over():
                 self.negotiate(_PRICE_SHARE, _GENTLE * self.scale)
             if self.arrays.requests and self.arrays.topics:
-                self._search()
+                self._improve()
         finally:
             if self.thread is not None:
                 self.thread.end()
@@ -150,7 +145,7 @@ class Searcher:
             trees=trees_of(self.arrays, self.state),
             bound=self.bound,
             prices=self.known.prices,
-            iterations=self.budget.done,
+            iterations=self.run.done,
             dual_steps=self.dual.steps,
         )
 
@@ -182,7 +177,8 @@ class Searcher:
         self.memory.value[0] = value
         remember(self.net, self.state, self.memory)
 
-    def _search(self) -> None:
+    def _improve(self) -> None:
+        """Chunks of the neighbourhood search, with steps of the dual between them and polish where nothing moves."""
         mean = float(self.arrays.cost.mean()) if self.arrays.links else 0.0
         # a dual step routes every request once, an iteration some: let both have about the same time
         every = max(20, self.arrays.requests // 6)
@@ -190,15 +186,15 @@ class Searcher:
         since_step = since_news = 0
         best = self.best
         while not self._over():
-            spent = self.budget.spent
+            spent = self.run.spent
             heat = 0.0 if spent >= _COLD else mean * _HOT * (_COOL / _HOT) ** (spent / _COLD)
             regard = min(1.0, max(0.0, _FALL * (1.0 - spent / _WORTHLESS)))
-            if self.budget.iterations is not None:
-                chunk = min(chunk, self.budget.iterations - self.budget.done)
+            if self.run.iterations is not None:
+                chunk = min(chunk, self.run.iterations - self.run.done)
             anneal(self.net, self.state, self.scratch, self.memory, chunk, heat, regard, self.scale)
             if self.seen is not None:
                 self.seen(self.state)
-            self.budget.done += chunk
+            self.run.done += chunk
             since_step += chunk
             since_news += chunk
             if self.best < best:
@@ -213,7 +209,7 @@ class Searcher:
             if since_news >= max(20 * every, _STILL) and spent > 0.5 and self.polishes and not self._over():
                 since_news = 0
                 recall(self.net, self.state, self.memory)
-                if self.polisher.polish(self.memory, self.budget.left()):
+                if self.polisher.polish(self.memory, self.run):
                     self._tell("polish")
 
     def _first_steps(self) -> None:
@@ -241,40 +237,18 @@ class Searcher:
             self.memory.due[:] = insight.paid
 
     def _over(self) -> bool:
-        return self.budget.spent >= 1.0 or self.is_optimal or (self.stop is not None and self.stop())
+        return self.is_optimal or self.run.is_spent
 
     def _tell(self, doing: str) -> None:
-        if self.listener is not None:
-            unmet = int((self.memory.best_length < 0).sum())
-            self.listener(
-                Progress(doing=doing, seconds=self.budget.elapsed, objective=self.best, unmet=unmet, bound=self.bound)
-            )
+        unmet = int((self.memory.best_length < 0).sum())
+        self.run.tell(doing, objective=self.best, unmet=unmet, bound=self.bound)
 
 
 def search(
-    arrays: Arrays,
-    *,
-    seconds: float | None = None,
-    iterations: int | None = None,
-    seed: int = 0,
-    start: Trees | None = None,
-    prices: Floats | None = None,
-    listener: Listener | None = None,
-    stop: Callable[[], bool] | None = None,
-    polishes: bool = True,
+    arrays: Arrays, run: Run, *, start: Trees | None = None, prices: Floats | None = None, polishes: bool = True
 ) -> Found:
-    """The best plan found in the time; the same seed and number of iterations give the same plan."""
-    searcher = Searcher(
-        arrays,
-        Budget(seconds=seconds, iterations=iterations),
-        seed=seed,
-        start=start,
-        prices=prices,
-        listener=listener,
-        stop=stop,
-        polishes=polishes,
-    )
-    return searcher.run()
+    """The best plan found in a run; the same seed and number of iterations give the same plan."""
+    return Searcher(arrays, run, Dual(arrays, net(arrays), prices), start=start, polishes=polishes).search()
 
 
 def rate_scale(arrays: Arrays) -> float:

@@ -18,7 +18,9 @@ from tieline.plan.kernels.memory import SearchMemory, remember
 from tieline.plan.kernels.network import Net
 from tieline.plan.kernels.shortest import distances
 from tieline.plan.kernels.state import State, leave, restore, trees_of, way_cost
+from tieline.plan.models.solve import solve_model
 from tieline.plan.routes import Route, routes, trees
+from tieline.plan.run import Run
 
 #: A program has at most so many topics and pairs of a topic and an arc.
 _TOPICS = 6
@@ -41,10 +43,8 @@ class Polisher:
         #: Limits on connections tie all topics together: what the others leave is then no instance.
         self.is_useful = not net.counts_connections and arrays.topics > 1 and _has_highs()
 
-    def polish(self, memory: SearchMemory, seconds: float | None) -> bool:
+    def polish(self, memory: SearchMemory, run: Run) -> bool:
         """Solve one group; whether that made the plan better.  The best plan must stand."""
-        from tieline.plan.models.solve import solve_model
-
         topics = self._group()
         if len(topics) < 2:
             return False
@@ -52,10 +52,10 @@ class Polisher:
         small = as_arrays(part)
         own = {self.arrays.instance.topics[topic].key for topic in topics}
         present = [route for route in routes(self.arrays, trees_of(self.arrays, self.state)) if _key(route) in own]
-        limit = None if seconds is None else min(seconds, _SECONDS)
-        plan = solve_model(
-            small, model="f1", seconds=limit, start=trees(small, present), seed=int(self._random.integers(1 << 30))
-        )
+        left, seed = run.left, int(self._random.integers(1 << 30))
+        # the group has a seed of its own, and nobody hears of it or ends it
+        alone = Run(seconds=None if left is None else min(left, _SECONDS), seed=seed)
+        plan = solve_model(small, alone, model="f1", start=trees(small, present))
         before = self._value(topics)
         self._replace(topics, plan.routes, memory)
         after = self._value(topics)

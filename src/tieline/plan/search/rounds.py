@@ -11,8 +11,6 @@ A search that leaves somebody unmet may have missed that everybody fits: then re
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from threading import Event, Lock
@@ -30,10 +28,9 @@ from tieline.plan.kernels.tree_choice import choose_trees, empty_placement
 from tieline.plan.kernels.ways import scratch
 from tieline.plan.plan import gap
 from tieline.plan.routes import Trees
-from tieline.plan.search.budget import Budget
+from tieline.plan.run import Progress, Run
 from tieline.plan.search.dual import Dual, has_threads
 from tieline.plan.search.neighbourhood import Found, Searcher, rate_scale
-from tieline.plan.search.progress import Listener, Progress
 from tieline.plan.search.tree_pool import TreePool
 
 #: Iterations of each search, requests that are taken off together there, sets of trees by chance, sets of trees for
@@ -64,54 +61,41 @@ _CLOSE: Final = 0.005
 _APART: Final = 1 << 20
 
 
-def in_rounds(
-    arrays: Arrays,
-    *,
-    seconds: float | None = None,
-    seed: int = 0,
-    listener: Listener | None = None,
-    stop: Callable[[], bool] | None = None,
-) -> Found:
+def in_rounds(arrays: Arrays, run: Run) -> Found:
     """The best plan of two lanes of rounds, with the better of their bounds.
 
     The lanes know nothing of each other, so that the same seed gives the same plan, as long as time allows.  The second
     one begins when the first round of the first one has not proven its plan.
     """
-    given_up, lock, began = Event(), Lock(), time.perf_counter()
+    given_up, lock = Event(), Lock()
 
-    def told(word: Progress) -> None:
-        # a searcher counts seconds from its own beginning, and lanes speak at the same time
+    def tell(word: Progress) -> None:
+        # lanes speak at the same time
         with lock:
-            if listener is not None:
-                listener(replace(word, seconds=time.perf_counter() - began))
+            if run.listener is not None:
+                run.listener(word)
 
-    lanes = [
-        Rounds(
-            arrays,
-            seconds=seconds,
-            seed=seed + number * _APART,
-            listener=None if listener is None else told,
-            stop=lambda: given_up.is_set() or (stop is not None and stop()),
-        )
-        for number in range(2)
-    ]
+    shared = run.heard_by(None if run.listener is None else tell).stopped_by(
+        lambda: given_up.is_set() or (run.stop is not None and run.stop())
+    )
+    lanes = [Rounds(arrays, shared.part(seed=run.seed + number * _APART)) for number in range(2)]
     first, second = lanes
     first.round()
     if first.is_over:
         return first.found()
     if has_threads():
         with ThreadPoolExecutor(1, "tieline-plan-rounds") as threads:
-            other = threads.submit(second.run)
+            other = threads.submit(second.go_on)
             try:
-                first.run()
+                first.go_on()
                 other.result()
             except BaseException:
                 # leaving this block waits for the thread
                 given_up.set()
                 raise
     else:
-        first.run()
-        second.run()
+        first.go_on()
+        second.go_on()
     better = min(lanes, key=lambda lane: lane.value).found()
     return replace(
         better,
@@ -124,21 +108,9 @@ def in_rounds(
 class Rounds:
     """One lane: rounds until the plan is proven, the time is over, or nothing better comes."""
 
-    def __init__(
-        self,
-        arrays: Arrays,
-        *,
-        seconds: float | None,
-        seed: int,
-        listener: Listener | None,
-        stop: Callable[[], bool] | None,
-    ) -> None:
+    def __init__(self, arrays: Arrays, run: Run) -> None:
         self.arrays = arrays
-        self.seconds = seconds
-        self.seed = seed
-        self.listener = listener
-        self.stop = stop
-        self.began = time.perf_counter()
+        self.run = run
         self.net = net(arrays)
         self.scratch = scratch(arrays)
         self.dual = Dual(arrays, self.net)
@@ -147,7 +119,7 @@ class Rounds:
         self.drawn = empty_state(arrays, self.net)
         # where links cost nothing there is no temperature either, but it must not be zero
         self.mean = max(1e-9, float(arrays.cost.mean())) if arrays.links else 1.0
-        self.chance = seeded(seed)
+        self.chance = seeded(run.seed)
         #: The best plan as numbers of trees, what it is worth, and what no plan can beat; the plan of this round.
         self.best: Ints = np.zeros(0, np.int64)
         self.value = np.inf
@@ -157,7 +129,7 @@ class Rounds:
         #: Rounds so far, and those since the last better plan.
         self.done = self.idle = 0
 
-    def run(self) -> None:
+    def go_on(self) -> None:
         """One more round, and others until it is over."""
         self.round()
         while not self.is_over:
@@ -202,20 +174,11 @@ class Rounds:
 
     def _searched(self, iterations: int, start: Trees | None) -> Searcher:
         """A search from a start; its plan, which stands then, is that of the round."""
-        left = None if self.seconds is None else max(0.0, self.seconds - self._elapsed)
+        part = self.run.part(iterations=iterations, seed=self.run.seed + self.done)
         searcher = Searcher(
-            self.arrays,
-            Budget(seconds=left, iterations=iterations),
-            seed=self.seed + self.done,
-            start=start,
-            listener=self.listener,
-            stop=self.stop,
-            polishes=False,
-            largest=_LARGEST,
-            dual=self.dual,
-            seen=self.pool.add,
+            self.arrays, part, self.dual, start=start, polishes=False, largest=_LARGEST, seen=self.pool.add
         )
-        found = searcher.run()
+        found = searcher.search()
         self.iterations += found.iterations
         self.bound = found.bound
         self.own = self.pool.add(searcher.state)
@@ -254,16 +217,9 @@ class Rounds:
             self._tell()
 
     def _is_stopped(self) -> bool:
-        is_late = self.seconds is not None and self._elapsed >= self.seconds
-        return is_late or gap(self.value, self.bound) == 0.0 or (self.stop is not None and self.stop())
-
-    @property
-    def _elapsed(self) -> float:
-        return time.perf_counter() - self.began
+        return gap(self.value, self.bound) == 0.0 or self.run.must_end
 
     def _tell(self) -> None:
-        if self.listener is not None:
+        if self.run.listener is not None:
             unmet = int((~self.pool.trees(self.best).served).sum())
-            self.listener(
-                Progress(doing="choose", seconds=self._elapsed, objective=self.value, unmet=unmet, bound=self.bound)
-            )
+            self.run.tell("choose", objective=self.value, unmet=unmet, bound=self.bound)

@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 def warm() -> None:
     """Compile or load every loop of the search, once per process, by planning a network of a few nodes."""
     from tieline.plan.arrays import arrays
+    from tieline.plan.run import Run
     from tieline.plan.search.neighbourhood import search
     from tieline.plan.search.rounds import in_rounds
 
     instance = arrays(few_nodes())
-    search(instance, iterations=20)
-    in_rounds(instance)
+    search(instance, Run(iterations=20))
+    in_rounds(instance, Run())
 
 
 def few_nodes() -> Instance:
