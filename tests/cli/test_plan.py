@@ -8,13 +8,15 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 from xml.etree import ElementTree as ET
 
 import pytest
 
 from tests.cli.conftest import Tieline
 from tieline.cli.main import main
+from tieline.cli.plan import pictures
+from tieline.cli.plan.solve import Method
 from tieline.cli.trouble import FAILED, MISUSED
 from tieline.compiling import PLAIN
 from tieline.plan import plan as plans
@@ -22,6 +24,7 @@ from tieline.plan.generate.testset import paper, tiny
 from tieline.plan.instance import Instance, Link, Node, Topic
 from tieline.plan.proof import proven
 from tieline.plan.reading import document
+from tieline.plan.solve import METHODS
 
 #: A link that ends at nothing.
 DANGLING = """{"format": "tieline-instance-1", "name": "x", "nodes": [{"id": "a", "roles": ["broker"]}],
@@ -349,3 +352,7 @@ def test_methods_are_compared(plan: Command, tmp_path: Path) -> None:
     assert {row["best_bound"] for row in rows} == {6.0}
     assert rows[0]["status"] == "optimal" and rows[0]["gap"] == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_commands_know_every_method() -> None:
+    assert set(get_args(Method)) == set(METHODS) == set(pictures.METHODS)

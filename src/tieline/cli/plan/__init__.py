@@ -1,5 +1,25 @@
 """``tieline plan``: from an instance to a proven plan, and what one wants to know about either."""
 
-from tieline.cli.plan.app import app
+from __future__ import annotations
+
+import typer
+
+from tieline.cli.plan import explain, generate, importing, pictures, solve, what_if
+
+app = typer.Typer(
+    help="Decide which topic travels over which link, with a proof.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+app.command()(solve.solve)
+app.command()(generate.generate)
+app.command("import")(importing.import_)
+app.command()(explain.check)
+app.command()(pictures.compare)
+app.command()(pictures.draw)
+app.command()(explain.explain)
+app.command("what-if")(what_if.what_if)
 
 __all__ = ["app"]

@@ -37,7 +37,7 @@ class RunningBroker(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> RunningBroker:
-        """Take ``NAME=ADDRESS`` apart."""
+        """The broker that a user has written as ``NAME=ADDRESS``."""
         name, equals, address = text.partition("=")
         if not name or (equals and not address):
             raise Trouble(f"--broker {text}: write NAME=ADDRESS, or NAME for one on this machine.", code=MISUSED)

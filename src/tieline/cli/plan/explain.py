@@ -1,4 +1,4 @@
-"""``tieline plan explain``: why a request is unmet, as the full links that cut it off."""
+"""``tieline plan check`` and ``explain``: whether every word of a plan is true, and why a request is unmet."""
 
 from __future__ import annotations
 
@@ -9,11 +9,24 @@ from rich.console import Console
 from rich.table import Table
 
 from tieline.cli.frame import printable
-from tieline.cli.plan.files import InstanceFile, PlanFile, instance_in, proven_plan_in, sentences
-from tieline.cli.plan.naming import request_named
+from tieline.cli.plan.files import InstanceFile, PlanFile, instance_in, proven_plan_in, request_named, sentences
 
 if TYPE_CHECKING:
     from tieline.plan.explain import Explanation
+
+
+def check(file: InstanceFile, plan: PlanFile) -> None:
+    """Compute everything that a plan says again, from the instance alone.
+
+    Feasibility, loop freedom, cost, unmet requests, and that the bound is not above the objective. Exit code 1 and the
+    violated rule if anything is not true.
+    """
+    from tieline.cli.plan.words import summary
+
+    with sentences():
+        instance = instance_in(file)
+        found = proven_plan_in(instance, plan)
+    print(f"proven: {summary(instance, found)}")
 
 
 def explain(

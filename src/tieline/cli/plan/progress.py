@@ -70,7 +70,7 @@ class Stop:
         return self.is_asked
 
     def ask(self, _signal: int, _frame: FrameType | None) -> None:
-        """SIGINT's handler."""
+        """Handle SIGINT: remember it, and let a second one end the command."""
         if self.is_asked:
             raise KeyboardInterrupt
         self.is_asked = True

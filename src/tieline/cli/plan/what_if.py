@@ -10,8 +10,17 @@ from rich.console import Console
 from rich.table import Table
 
 from tieline.cli.frame import printable
-from tieline.cli.plan.files import InstanceFile, PlanFile, instance_in, proven_plan_in, sentences, write
-from tieline.cli.plan.naming import link_named, request_named, topic_named
+from tieline.cli.plan.files import (
+    InstanceFile,
+    PlanFile,
+    instance_in,
+    link_named,
+    proven_plan_in,
+    request_named,
+    sentences,
+    topic_named,
+    write,
+)
 from tieline.cli.trouble import MISUSED, Trouble
 
 if TYPE_CHECKING:

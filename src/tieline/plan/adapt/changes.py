@@ -9,7 +9,7 @@ from tieline.plan.instance import Instance, Link, Topic
 
 
 def without_link(instance: Instance, a: str, b: str) -> Instance:
-    """A link fails."""
+    """The instance after a link has failed."""
     gone = _link(instance, a, b)
     return msgspec.structs.replace(instance, links=tuple(link for link in instance.links if link is not gone))
 
@@ -55,14 +55,14 @@ def without_broker(instance: Instance, node: str) -> Instance:
 
 
 def with_subscription(instance: Instance, topic: str, subscriber: str, *, source: str | None = None) -> Instance:
-    """Somebody subscribes."""
+    """The instance after somebody has subscribed to a topic."""
     old = _topic(instance, topic, source)
     new = msgspec.structs.replace(old, subscribers=(*old.subscribers, subscriber))
     return checked(_with_topic(instance, old, new))
 
 
 def without_subscription(instance: Instance, topic: str, subscriber: str, *, source: str | None = None) -> Instance:
-    """Somebody unsubscribes."""
+    """The instance after somebody has unsubscribed from a topic."""
     old = _topic(instance, topic, source)
     if subscriber not in old.subscribers:
         raise Flawed(f'topic "{topic}" of "{old.source}": "{subscriber}" is not its subscriber')
@@ -71,7 +71,7 @@ def without_subscription(instance: Instance, topic: str, subscriber: str, *, sou
 
 
 def with_rate(instance: Instance, topic: str, rate: float, *, source: str | None = None) -> Instance:
-    """A publisher sends more, or less."""
+    """The instance after a publisher has begun to send more, or less."""
     old = _topic(instance, topic, source)
     return checked(_with_topic(instance, old, msgspec.structs.replace(old, rate=rate)))
 

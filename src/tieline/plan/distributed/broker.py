@@ -63,6 +63,7 @@ class Broker:
         agreement: Agreement,
         chance: Callable[[], float],
     ) -> None:
+        """The parameters, many as they are, are all that a node knows at first."""
         self.number = number
         self.ports = ports
         self.is_broker = is_broker

@@ -84,7 +84,7 @@ def _brokers(arrays: Arrays, seed: int) -> dict[int, Broker]:
             wants=wants[node],
             max_connections=None if arrays.max_connections[node] < 0 else int(arrays.max_connections[node]),
             agreement=agreement,
-            chance=random.Random(chances.getrandbits(64)).random,  # noqa: S311
+            chance=random.Random(chances.getrandbits(64)).random,  # noqa: S311 - as above
         )
         for node in range(arrays.nodes)
     }

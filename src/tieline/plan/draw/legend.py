@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
@@ -77,47 +78,52 @@ class _Column:
         self.words(text)
 
 
-def draw_legend(
-    axes: Axes,
-    height: float,
-    *,
-    loads: Sequence[float],
-    widest: float,
-    has_plan: bool,
-    is_topic: bool,
-    has_limits: bool,
-    has_limitless: bool,
-    has_unmet: bool,
-    has_dashes: bool,
-) -> None:
-    """Explain what is in the picture, and only that; ``loads`` are those of the links that carry something."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signs:
+    """What occurs in a picture, and so needs to be explained."""
+
+    #: Of the links that carry something.
+    loads: Sequence[float]
+    #: The width of the link that carries most, in points.
+    widest: float
+    has_plan: bool
+    #: Whether one topic is picked out.
+    is_topic: bool
+    has_limits: bool
+    has_limitless: bool
+    has_unmet: bool
+    has_dashes: bool
+
+
+def draw_legend(axes: Axes, height: float, signs: Signs) -> None:
+    """Explain what is in the picture, and only that."""
     column = _Column(axes, height)
     column.heading("nodes")
     column.node("broker", "o", BROKER, "white")
     column.node("publisher", "^", PUBLISHER, "white")
     column.node("subscriber", "o", SUBSCRIBER, SUBSCRIBER_EDGE)
-    if has_unmet:
+    if signs.has_unmet:
         axes.scatter([0.26], [column.y], s=130, facecolors="none", edgecolors=UNMET, linewidths=1.8)
         axes.scatter([0.26], [column.y], s=28, marker="x", c=UNMET, linewidths=1.4)
         column.words("misses a topic")
-    greatest = max(loads, default=0.0)
+    greatest = max(signs.loads, default=0.0)
     if greatest > 0:
-        column.heading("load of a link" if has_plan else "capacity of a link")
-        samples = (greatest, median(loads), min(loads))
+        column.heading("load of a link" if signs.has_plan else "capacity of a link")
+        samples = (greatest, median(signs.loads), min(signs.loads))
         for load in dict.fromkeys(samples):
             column.line(
                 f"{load:,.4g}",
-                LIMITLESS if has_plan else CAPACITY,
-                width_of(load, greatest, widest),
+                LIMITLESS if signs.has_plan else CAPACITY,
+                width_of(load, greatest, signs.widest),
             )
-    if has_plan:
-        column.line("other links" if is_topic else "carries nothing", UNUSED, 0.9)
-    if has_limits:
+    if signs.has_plan:
+        column.line("other links" if signs.is_topic else "carries nothing", UNUSED, 0.9)
+    if signs.has_limits:
         column.heading("capacity in use")
         _ramp(column)
-    if has_limitless and has_limits:
+    if signs.has_limitless and signs.has_limits:
         column.line("no limit", LIMITLESS, 2.0)
-    if has_dashes:
+    if signs.has_dashes:
         column.heading("requests")
         column.line("unmet", UNMET, 1.0, "--")
 

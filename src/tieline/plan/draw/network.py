@@ -26,6 +26,7 @@ from tieline.plan.draw.legend import (
     UNMET,
     UNUSED,
     WIDEST,
+    Signs,
     draw_legend,
     utilisation_colours,
     width_of,
@@ -281,9 +282,7 @@ def draw(instance: Instance, plan: Plan | None, path: Path, *, topic: tuple[str,
         beside = figure.add_axes(
             (1 - LEGEND_IN / width, 0.01, LEGEND_IN / width - 0.01, 1 - _TITLE_IN / height - 0.01), frameon=False
         )
-        draw_legend(
-            beside,
-            height - _TITLE_IN,
+        signs = Signs(
             loads=scene.load[scene.load > 0].tolist(),
             widest=drawing.widest,
             has_plan=plan is not None,
@@ -293,6 +292,7 @@ def draw(instance: Instance, plan: Plan | None, path: Path, *, topic: tuple[str,
             has_unmet=bool(scene.unmet),
             has_dashes=0 < len(scene.unmet) <= DASHES,
         )
+        draw_legend(beside, height - _TITLE_IN, signs)
         metadata = {"Date": None} if path.suffix == ".svg" else {}
         figure.savefig(path, dpi=150, metadata=metadata)
         plt.close(figure)

@@ -116,7 +116,10 @@ def mesh(
     unmet_cost: float | None = None,
     classes: bool = False,
 ) -> Instance:
-    """A geometric mesh of any size: half of the nodes are brokers with so many links each on average."""
+    """A geometric mesh of any size: half of the nodes are brokers with so many links each on average.
+
+    The parameters are those by which users describe a mesh (``tieline plan generate``).
+    """
     brokers = max(1, nodes // 2)
     publishers = max(1, (nodes - brokers) // 2)
     subscribers = max(1, nodes - brokers - publishers)

@@ -74,12 +74,7 @@ def exact(arrays: Arrays, run: Run, *, start: Trees | None = None, largest: int 
 class _ExactSearch:
     """The best plan and the best bound so far, which approach each other."""
 
-    def __init__(
-        self,
-        arrays: Arrays,
-        start: Trees,
-        run: Run,
-    ) -> None:
+    def __init__(self, arrays: Arrays, start: Trees, run: Run) -> None:
         self.arrays = arrays
         self.run = run
         self.best = start

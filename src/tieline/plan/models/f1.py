@@ -19,7 +19,7 @@ BIG_M = 1000.0
 
 
 def f1(arrays: Arrays) -> Formulation:
-    """F1 corrected."""
+    """F1 as it was meant: with the corrections that this module lists."""
     formulation = columns(arrays, integer=False)
     flow_balance(formulation)
     tight = np.where(formulation.ends_at_client(), 1.0, formulation.subscribers)

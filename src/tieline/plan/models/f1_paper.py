@@ -17,7 +17,7 @@ from tieline.plan.models.highs import Program
 
 
 def f1_paper(arrays: Arrays) -> Formulation:
-    """F1 as printed."""
+    """F1 as the paper prints it, equation by equation."""
     formulation = columns(arrays)
     every_subscriber_receives(formulation)
     brokers_conserve(formulation)

@@ -17,7 +17,7 @@ from tieline.plan.models.highs import Program
 
 
 def f2(arrays: Arrays) -> Formulation:
-    """F2 corrected."""
+    """F2 as it was meant: with the corrections that this module lists."""
     program = Program()
     topic, arc = own_pairs(arrays)
     flow = program.add_columns(len(arc))

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 #: How often somebody who may want to end early is asked, and somebody who listens is told.
 _ASK_S = 0.05
+
+
+#: One number for all columns or rows, or one for each.
+Amount: TypeAlias = float | Floats | Ints
 
 
 @dataclass(slots=True)
@@ -38,7 +42,7 @@ class Program:
     rows: int = 0
 
     def add_columns(
-        self, count: int, *, cost: Any = 0.0, lower: Any = 0.0, upper: Any = math.inf, integer: bool = False
+        self, count: int, *, cost: Amount = 0.0, lower: Amount = 0.0, upper: Amount = math.inf, integer: bool = False
     ) -> Ints:
         """New variables; their column numbers."""
         self.cost.append(_filled(cost, count))
@@ -50,7 +54,7 @@ class Program:
         return np.arange(first, self.columns, dtype=np.int64)
 
     def add_rows(
-        self, count: int, *parts: tuple[Ints, Ints, Any], lower: Any = -math.inf, upper: Any = math.inf
+        self, count: int, *parts: tuple[Ints, Ints, Amount], lower: Amount = -math.inf, upper: Amount = math.inf
     ) -> Ints:
         """New constraints from parts (row among the new ones, column, coefficient); their row numbers."""
         self.row_lower.append(_filled(lower, count))
@@ -87,7 +91,7 @@ class Program:
         return lp
 
 
-def _filled(value: Any, count: int) -> Floats:
+def _filled(value: Amount, count: int) -> Floats:
     return np.broadcast_to(np.asarray(value, dtype=np.float64), count)
 
 
@@ -97,7 +101,7 @@ def _joined(parts: list[Floats]) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Outcome:
-    """What HiGHS found."""
+    """The best solution that a run of HiGHS found, and the best bound."""
 
     #: Values of the columns; None if there is no solution.
     solution: Floats | None
@@ -150,11 +154,7 @@ class Solver:
         """Begin with a solution of which these columns are known; HiGHS completes it."""
         self._highs.setSolution(len(columns), columns.astype(np.int32), np.ascontiguousarray(values))
 
-    def run(
-        self,
-        run: Run,
-        adopt: Callable[[Floats], None] | None = None,
-    ) -> Outcome:
+    def run(self, run: Run, adopt: Callable[[Floats], None] | None = None) -> Outcome:
         """Solve for as long as a run lasts; ``adopt`` gets better solutions meanwhile, if anybody listens."""
         began = time.perf_counter()
         left = run.left
@@ -189,6 +189,7 @@ class Solver:
         """Solve in a thread of HiGHS's own: inside its C++ no handler of a signal would run."""
         better: deque[Floats] = deque(maxlen=1)
 
+        # highspy does not export the type of its events
         def hear(event: Any) -> None:
             better.append(np.array(event.data_out.mip_solution))
 

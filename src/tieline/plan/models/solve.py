@@ -179,8 +179,9 @@ class _Stages:
         if self.best is not None and not self.is_other and not self._rank(found) < self._rank(self.best):
             return
         self.best = found
-        objective, unmet = sum(value(self.arrays, found)), int((~found.served).sum())
-        self.run.tell("mip", objective=objective, unmet=unmet, bound=-np.inf)
+        if self.run.listener is not None:
+            objective, unmet = sum(value(self.arrays, found)), int((~found.served).sum())
+            self.run.tell("mip", objective=objective, unmet=unmet, bound=-np.inf)
 
     def _rank(self, trees: Trees) -> tuple[float, ...]:
         """What makes one plan better than another: the objective or, class by class, the unmet and then the cost."""

@@ -154,7 +154,10 @@ class _Access(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def _alone(path: Path, links: list[Any], brokers: list[Any] | None = None, **more: Any) -> Instance:
-    """Links as an instance that holds nothing else; without brokers, these are what the links join."""
+    """Links as an instance that holds nothing else; without brokers, these are what the links join.
+
+    Whatever a file held is passed on as it is: the reader of documents names what is wrong with it.
+    """
     if brokers is None:
         ends = (link.get(end) for link in links if isinstance(link, dict) for end in ("a", "b"))
         brokers = [{"id": end} for end in dict.fromkeys(end for end in ends if isinstance(end, str))]

@@ -32,7 +32,10 @@ _ELEMENT: Final = re.compile(r"^\.(nodes|links|topics|subscriptions)\[(\d+)\](.*
 
 
 def explained(complaint: str, raw: dict[str, Any]) -> str:
-    """A complaint of the decoder about a document, as a sentence that names the element."""
+    """A complaint of the decoder about a document, as a sentence that names the element.
+
+    The document holds anything: it is what JSON says before somebody has understood it.
+    """
     found = _PLACE.match(complaint)
     if found is None:
         return f"the instance: {complaint}"
@@ -45,7 +48,7 @@ def explained(complaint: str, raw: dict[str, Any]) -> str:
     return f"{where}: {field}: {complaint}" if field else f"{where}: {complaint}"
 
 
-def _nickname(kind: str, element: Any) -> str:
+def _nickname(kind: str, element: object) -> str:
     if not isinstance(element, dict):
         return ""
     names: Sequence[str] = {"links": ("a", "b"), "subscriptions": ("node", "filter")}.get(kind, ("id",))
@@ -193,6 +196,7 @@ def _all_as(kind: type[S], elements: Iterable[msgspec.Struct], translated: Calla
     return tuple(kind(**{name: translated(name, getattr(each, name)) for name in fields}) for each in elements)
 
 
+# a field may have any type: only limits are looked at
 def _from_document(field: str, value: Any) -> Any:
     return _LIMITS[field] if value == "none" and field in _LIMITS else value
 

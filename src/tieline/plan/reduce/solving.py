@@ -1,4 +1,4 @@
-"""Every exact reduction that applies, one after the other."""
+"""Solving what all exact reductions leave: every part of it is planned, and all that is said about it is lifted."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ _WORTHWHILE: Final = 0.95
 #: Blocks are planned one by one if none has more than this share of the links that leave a choice.
 _LARGEST: Final = 0.8
 
+#: Plans an instance in a run.
+Solve: TypeAlias = Callable[[Instance, Run], Plan]
+
 
 def reduced(instance: Instance) -> Reduction:
     """The instance without pendant trees and chains; blocks are a matter of the solver."""
@@ -33,10 +36,6 @@ def reduced(instance: Instance) -> Reduction:
 
 def _size(instance: Instance) -> int:
     return len(instance.nodes) + len(instance.links) + instance.request_count
-
-
-#: Plans an instance in a run.
-Solve: TypeAlias = Callable[[Instance, Run], Plan]
 
 
 def solve_reduced(

@@ -28,14 +28,14 @@ def warm() -> None:
 
 def few_nodes() -> Instance:
     """A network that is planned in no time, but not proven at once."""
-    from tieline.plan.instance import Instance, Link, Node, Topic
+    from tieline.plan.instance import Instance, Link, Node, Role, Topic
 
     names = ("p", "a", "b", "c", "s", "t")
-    roles = {"p": ("publisher",), "s": ("subscriber",), "t": ("subscriber",)}
+    roles: dict[str, tuple[Role, ...]] = {"p": ("publisher",), "s": ("subscriber",), "t": ("subscriber",)}
     joined = (("p", "a"), ("a", "b"), ("a", "c"), ("b", "c"), ("b", "s"), ("c", "t"))
     return Instance(
         name="warm",
-        nodes=tuple(Node(id=name, roles=roles.get(name, ("broker",))) for name in names),  # type: ignore[arg-type]
+        nodes=tuple(Node(id=name, roles=roles.get(name, ("broker",))) for name in names),
         links=tuple(Link(a=a, b=b, capacity=1.0 if "p" in (a, b) else 2.0, cost=1.5) for a, b in joined),
         # the publisher's link carries one of them: the search has no proof and goes on to the end
         topics=tuple(Topic(id=name, source="p", rate=1.0, subscribers=("s", "t")) for name in ("x", "y")),
