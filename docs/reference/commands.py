@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 from typing import Any
 
 from typer.main import get_command
@@ -11,6 +10,7 @@ from typer.main import get_command
 from tieline.cli import pub, sub
 from tieline.cli.flags import Flag
 from tieline.cli.main import VERBS
+from tieline.cli.verbs import load_app
 
 _INTRODUCTION = """\
 # Command line
@@ -28,15 +28,13 @@ _RAW = {"pub": (pub.GROUPS, "mosquitto_pub"), "sub": (sub.GROUPS, "mosquitto_sub
 def markdown() -> str:
     """The whole page."""
     parts = [_INTRODUCTION]
-    for verb, module, help_text in VERBS:
+    for verb, place, help_text in VERBS:
         if verb in _RAW:
             groups, model = _RAW[verb]
             parts.append(f"## tieline {verb}\n\n{help_text}\n\n" + "\n".join(_flags(groups)) + "\n")
             parts.append(f"Flags that `{model}` has and this list has not are refused by name, never ignored.\n")
         else:
-            parts.append(
-                "\n".join(_command(f"tieline {verb}", get_command(import_module(f"tieline.cli.{module}").app)))
-            )
+            parts.append("\n".join(_command(f"tieline {verb}", get_command(load_app("tieline.cli", place)))))
     return "\n".join(parts)
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Served, Tieline
-from tieline.cli.frame import Snapshot, number, render
 from tieline.cli.heat import pieces
-from tieline.cli.steps import console
+from tieline.cli.terminal import console, number
+from tieline.cli.top import Snapshot, render
 
 
 @pytest.fixture(name="where")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tieline.cli.heat_over_http import give_over_http
+from tieline.cli.heat import give_over_http
 from tieline.cli.trouble import Trouble
 
 pytest.importorskip("uvicorn")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.conftest import Served, Tieline
 from tests.kits.dial import Dial, dial
-from tieline.cli.trace import MOST_PAYLOAD
+from tieline.cli.explain import MOST_PAYLOAD
 from tieline.wire.packets import Puback, Publish
 
 

@@ -142,7 +142,7 @@ def pipeline(
     once, or the command fails. Writes pipeline.json and pipeline.md. Needs pip install 'tieline\[pipeline,log,bench]'
     and Java. Ends within half an hour, --quick within about four minutes.
     """
-    from tieline.cli.pipeline.flags import sentences
+    from tieline.cli.pipeline.running import sentences
 
     parts = _chosen(part, PIPELINE_PARTS)
     with sentences():

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 import typer
 
 from tieline.cli.trouble import Trouble
+from tieline.cli.verbs import new_app
 from tieline.extras import is_installed, remedy
 from tieline.native import is_compiled
 from tieline.version import __version__
@@ -18,7 +19,7 @@ from tieline.version import __version__
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = new_app()
 
 #: Each extra and what it brings: modules as they are imported, and distributions as they are installed.
 EXTRAS: Final = {
@@ -131,7 +132,6 @@ def _extras() -> Iterator[Line]:
 
 def _try_spark() -> str:
     from tieline.pipeline.java import NoJava
-    from tieline.pipeline.said import sentence
     from tieline.pipeline.session import BRIEF, NoSpark, make_session
 
     begun = time.monotonic()
@@ -144,21 +144,23 @@ def _try_spark() -> str:
         rows = session.range(3).mapInArrow(_through, "id long").count()
         if rows != 3:
             raise Trouble(f"a Python worker of Spark gave {rows} rows for 3")
-        _look_up(session, sentence)
+        _look_up(session)
     finally:
         session.stop()
     return f"started in {started - begun:.1f} s, a Python worker answered in {time.monotonic() - started:.1f} s"
 
 
-def _look_up(session: SparkSession, sentence: Callable[[Exception], str | None]) -> None:
+def _look_up(session: SparkSession) -> None:
     """Whether Spark finds our formats by itself: without options they refuse to write, in our words."""
     from pyspark.errors import PySparkException
+
+    from tieline.pipeline.complaint import our_sentence
 
     for name in ("tieline", "mqtt"):
         try:
             session.range(1).write.format(name).mode("append").save()
         except PySparkException as problem:
-            if sentence(problem) is None:
+            if our_sentence(problem) is None:
                 raise Trouble(f'Spark does not find format("{name}"): install tieline for {sys.executable}.') from None
 
 

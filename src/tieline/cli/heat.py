@@ -6,41 +6,30 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
+from urllib.parse import quote
 
 import msgspec
 import typer
 
-from tieline.cli.frame import duration, number, printable
-from tieline.cli.management import Management
+from tieline.cli.management import Management, RunningBroker, Visitor, ask_over_http
+from tieline.cli.terminal import duration, number, printable
 from tieline.cli.trouble import MISUSED, Trouble
-from tieline.conf.paths import management_socket
-from tieline.conf.schema import Settings
+from tieline.cli.verbs import new_app, with_blocks
 
-app = typer.Typer(
-    help="Give a running broker the heat of its topics, look at it, or take it back.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+app = new_app("Give a running broker the heat of its topics, look at it, or take it back.")
 
-_NAME = Settings().name
 #: Bytes of filters in one request: well below the longest line that a broker reads, with everything around them.
 _PIECE = 24_576
 
-Data = Annotated[Path | None, typer.Option(metavar="DIR", help="The broker's --data directory.")]
-Name = Annotated[str, typer.Option(metavar="NAME", help="The broker's --name, if it has no data directory.")]
-Socket = Annotated[Path | None, typer.Option(metavar="PATH", help="The management socket itself.")]
-
 
 @app.command()
+@with_blocks
 def put(
     file: Annotated[str, typer.Argument(metavar="FILE", help="The table; - reads standard input.")],
     *,
     period: Annotated[str, typer.Option(metavar="TIME", help="How long it holds: seconds, or with s, m or h.")] = "60s",
-    data: Data = None,
-    name: Name = _NAME,
-    socket: Socket = None,
+    at: RunningBroker,
 ) -> None:
     """Let topics be as hot as a table says, for a while.
 
@@ -49,21 +38,20 @@ def put(
     counts again, so whoever computes heat gives a new table before that.
     """
     table = _read(file)
-    with _reach(data, name, socket) as broker:
+    with at.reach() as broker:
         print(said(give(broker, table, period)))
 
 
 @app.command()
+@with_blocks
 def show(
     *,
     most: Annotated[int, typer.Option(metavar="N", help="Show so many of the hottest entries.", min=0, max=1000)] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Print the broker's answer as JSON.")] = False,
-    data: Data = None,
-    name: Name = _NAME,
-    socket: Socket = None,
+    at: RunningBroker,
 ) -> None:
     """Say whose heat counts, for how long, and how hot the hottest are."""
-    with _reach(data, name, socket) as broker:
+    with at.reach() as broker:
         answer = broker.ask("heat", most=most)
     if as_json:
         print(json.dumps(answer))
@@ -76,9 +64,10 @@ def show(
 
 
 @app.command()
-def clear(*, data: Data = None, name: Name = _NAME, socket: Socket = None) -> None:
+@with_blocks
+def clear(*, at: RunningBroker) -> None:
     """Return to the broker's own heat, before the time of the table is over."""
-    with _reach(data, name, socket) as broker:
+    with at.reach() as broker:
         broker.ask("heat", act="clear")
     print("own")
 
@@ -94,10 +83,6 @@ def give(broker: Management, table: dict[str, Any], period: str) -> dict[str, An
 def said(given: dict[str, Any]) -> str:
     """A broker's answer to a table, for people."""
     return f"given: {given['entries']:,} entries for {duration(given['period_s'])}"
-
-
-def _reach(data: Path | None, name: str, socket: Path | None) -> Management:
-    return Management(socket or management_socket(str(data) if data is not None else None, name))
 
 
 def _read(file: str) -> dict[str, Any]:
@@ -136,3 +121,14 @@ def pieces(table: dict[str, Any]) -> Iterator[dict[str, Any]]:
         size += cost
     if piece:
         yield piece
+
+
+_PATH: Final = "/v1/heat"
+
+
+def give_over_http(
+    url: str, table: dict[str, Any], period: str, *, user: str | None = None, password: str | None = None
+) -> dict[str, Any]:
+    """Let a table count; the broker's answer."""
+    body = b"\n".join(msgspec.json.encode(each) for each in pieces(table))
+    return ask_over_http(url, "PUT", f"{_PATH}?period={quote(period)}", body, Visitor(user, password))

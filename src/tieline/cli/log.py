@@ -16,6 +16,7 @@ import typer
 
 from tieline.cli.records import Format, line
 from tieline.cli.trouble import FAILED, MISUSED, Trouble
+from tieline.cli.verbs import new_app
 from tieline.conf.error import ConfError
 from tieline.conf.load import load
 from tieline.conf.schema import Settings
@@ -44,12 +45,7 @@ GAP: Final = 3
 _SOON_S: Final = 0.05
 _LATER_S: Final = 1.0
 
-app = typer.Typer(
-    help="Read the log that a broker keeps, follow it, or serve it to others.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+app = new_app("Read the log that a broker keeps, follow it, or serve it to others.")
 
 Data = Annotated[Path | None, typer.Option(metavar="DIR", help="The broker's --data directory.")]
 Config = Annotated[

@@ -8,29 +8,26 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-from tieline.cli.raw import Raw
 from tieline.cli.trouble import FAILED, Trouble
+from tieline.cli.verbs import Verb, add_verbs
 from tieline.version import __version__
 
-#: Verb, module of this package with a Typer ``app``, help.
-VERBS = (
+VERBS: Final[tuple[Verb, ...]] = (
     ("serve", "serve", "Run the broker."),
-    ("check", "check", "Show what a configuration file means, without acting on it."),
+    ("check", "configuration:check_app", "Show what a configuration file means, without acting on it."),
     ("passwd", "passwd", "Set a user's password in a password file."),
-    ("reload", "reload", "Let a running broker read its configuration again."),
-    ("conf", "conf", "Print the default configuration, its JSON Schema or its reference page."),
+    ("reload", "configuration:reload_app", "Let a running broker read its configuration again."),
+    ("conf", "configuration:conf_app", "Print the default configuration, its JSON Schema or its reference page."),
     ("pub", "pub", "Publish messages, with the flags of mosquitto_pub."),
     ("sub", "sub", "Subscribe and print messages, with the flags of mosquitto_sub."),
     ("store", "store", "Check, repair or copy what a broker keeps in its data directory."),
     ("top", "top", "Watch a running broker: rates, slow clients, drops."),
-    ("why", "why", "Say why: what a client may do, what it waits for, what it lost."),
-    ("trace", "trace", "Say who would get a message and why, without sending it."),
+    ("why", "explain:why_app", "Say why: what a client may do, what it waits for, what it lost."),
+    ("trace", "explain:trace_app", "Say who would get a message and why, without sending it."),
     ("heat", "heat", "Give a running broker the heat of its topics, look at it, or take it back."),
     ("log", "log", "Read the log that a broker keeps, follow it, or serve it to others."),
     ("pipeline", "pipeline", "Turn logs into tables and reports, on Spark."),
@@ -49,17 +46,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-
-
-def _loader(verb: str, module: str) -> Callable[[typer.Context], None]:
-    def run(ctx: typer.Context) -> None:
-        import_module(f"tieline.cli.{module}").app(args=ctx.args, prog_name=f"tieline {verb}")
-
-    return run
-
-
-for _verb, _module, _help in VERBS:
-    app.command(_verb, cls=Raw, help=_help, add_help_option=False, options_metavar="[OPTIONS]")(_loader(_verb, _module))
+add_verbs(app, VERBS, package="tieline.cli", program="tieline")
 
 
 @app.command()

@@ -1,15 +1,24 @@
-"""Questions to a running broker over its management socket: one JSON object per line, each way."""
+"""Questions to a running broker: over its management socket, one JSON object per line each way, or over HTTP."""
 
 from __future__ import annotations
 
 import socket
+from base64 import b64encode
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Self
+from urllib.parse import urlsplit
 
 import msgspec
+import typer
 
-from tieline.cli.trouble import Trouble
+from tieline.cli.trouble import MISUSED, Trouble
+from tieline.conf.paths import management_socket
+from tieline.conf.schema import Settings
+
+if TYPE_CHECKING:
+    from http.client import HTTPConnection
 
 #: A broker under load answers late, not never.
 _ANSWER_S = 10.0
@@ -59,3 +68,88 @@ class Management:
         if "error" in answer:
             raise Trouble(f"the broker at {self.path} refused: {answer['error']}.")
         return answer
+
+
+_HTTP_ANSWER_S: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningBroker:
+    """Options that say which running broker is asked, for verbs that use its management socket."""
+
+    data: Annotated[Path | None, typer.Option(metavar="DIR", help="The broker's --data directory.")] = None
+    name: Annotated[str, typer.Option(metavar="NAME", help="The broker's --name, if it has no data directory.")] = (
+        Settings().name
+    )
+    socket: Annotated[Path | None, typer.Option(metavar="PATH", help="The management socket itself.")] = None
+
+    def reach(self) -> Management:
+        """An open channel to it."""
+        return Management(
+            self.socket or management_socket(str(self.data) if self.data is not None else None, self.name)
+        )
+
+
+class Visitor(NamedTuple):
+    """Who asks, and whose certificates are trusted."""
+
+    user: str | None = None
+    password: str | None = None
+    #: PEM file with the authorities to trust; None for the system's own.
+    cafile: Path | None = None
+
+
+def ask_over_http(url: str, method: str, path: str, body: bytes, visitor: Visitor) -> dict[str, Any]:
+    """The broker's answer to one request."""
+    # slow to import, and not needed by those who use the socket
+    from http.client import OK, HTTPException
+
+    asking = _connection(url, visitor)
+    headers = {}
+    if visitor.user is not None:
+        token = b64encode(f"{visitor.user}:{visitor.password or ''}".encode()).decode()
+        headers["Authorization"] = f"Basic {token}"
+    try:
+        asking.request(method, path, body, headers)
+        answer = asking.getresponse()
+        text = answer.read().decode(errors="replace").strip()
+    except (OSError, HTTPException) as problem:
+        raise Trouble(f"{url} cannot be reached: {problem}.") from None
+    finally:
+        asking.close()
+    if answer.status != OK:
+        raise Trouble(f"the broker at {url} refused ({answer.status}): {text.rstrip('.')}.")
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError:
+        raise Trouble(f"the program at {url} is no broker: it answered {text[:60]!r}.") from None
+
+
+def _connection(url: str, visitor: Visitor) -> HTTPConnection:
+    import ssl
+    from http.client import HTTPConnection, HTTPSConnection
+
+    parts = urlsplit(url)
+    try:
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if parts.scheme not in ("http", "https") or host is None:
+        raise Trouble(f'"{url}" is no address of a broker: write http://HOST:PORT or https://HOST:PORT.', code=MISUSED)
+    if parts.scheme == "http":
+        return HTTPConnection(host, port, timeout=_HTTP_ANSWER_S)
+    try:
+        context = ssl.create_default_context(cafile=visitor.cafile)
+    except OSError as problem:
+        raise Trouble(f"cannot use {visitor.cafile}: {(problem.strerror or str(problem)).lower()}.") from None
+    return HTTPSConnection(host, port, timeout=_HTTP_ANSWER_S, context=context)
+
+
+def password_in(file: Path | None) -> str | None:
+    """The password that a file holds."""
+    if file is None:
+        return None
+    try:
+        return file.read_text().rstrip("\r\n")
+    except OSError as problem:
+        raise Trouble(f"cannot read {file}: {(problem.strerror or str(problem)).lower()}.") from None

@@ -10,8 +10,9 @@ from typing import Annotated
 import typer
 
 from tieline.cli.trouble import MISUSED, Trouble
+from tieline.cli.verbs import new_app
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = new_app()
 
 
 @app.command()

@@ -13,17 +13,16 @@ from typing import Any
 import typer
 from paho.mqtt.client import MQTTMessageInfo
 
-from tieline.cli import properties
 from tieline.cli.flags import flag, page, parse, seconds, whole
-from tieline.cli.options import CONNECTION, OUTPUT, QOS, TLS, TOPIC, WILL, ClientOptions, settle
-from tieline.cli.raw import Raw
+from tieline.cli.options import CONNECTION, OUTPUT, QOS, TLS, TOPIC, WILL, ClientOptions, build_properties, settle
 from tieline.cli.session import Session
 from tieline.cli.trouble import MISUSED, Trouble
+from tieline.cli.verbs import Raw, new_app
 
 #: Messages handed to paho and not yet sent or acknowledged; more would only move a pipe's content into memory.
 _WINDOW = 200
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = new_app()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -96,7 +95,7 @@ def publish(options: PubOptions) -> None:
 
 
 def _send(session: Session, options: PubOptions, payloads: Iterator[bytes]) -> None:
-    with_v5 = properties.build(options.properties, "publish") if options.version == 5 else None
+    with_v5 = build_properties(options.properties, "publish") if options.version == 5 else None
     waiting: deque[MQTTMessageInfo] = deque()
     for payload in payloads:
         try:

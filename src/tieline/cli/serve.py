@@ -9,6 +9,7 @@ import msgspec
 import typer
 
 from tieline.cli.trouble import MISUSED, Trouble
+from tieline.cli.verbs import new_app
 from tieline.conf import rules, urls
 from tieline.conf.error import ConfError
 from tieline.conf.load import load
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 Level = Literal["debug", "info", "warning", "error"]
 Format = Literal["human", "json"]
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = new_app()
 
 
 _LISTEN = "tcp://, tls://, ws:// or wss:// and host:port; replaces the file's listeners. Repeatable."

@@ -13,8 +13,7 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from tieline.cli import properties
-from tieline.cli.options import ClientOptions
+from tieline.cli.options import ClientOptions, build_properties
 from tieline.cli.trouble import Trouble
 
 #: How long a broker may take to answer CONNECT before we say that it does not answer.
@@ -65,7 +64,7 @@ class Session:
         """Leave politely; harmless when the connection is already gone."""
         self._is_leaving = True
         v5 = self.options.version == 5
-        self.client.disconnect(properties=properties.build(self.options.properties, "disconnect") if v5 else None)
+        self.client.disconnect(properties=build_properties(self.options.properties, "disconnect") if v5 else None)
         self.client.loop_stop()
 
     def check(self) -> None:
@@ -106,7 +105,7 @@ def _client(options: ClientOptions) -> paho.Client:
     if options.username is not None or options.password is not None:
         client.username_pw_set(options.username, options.password)
     if options.will_topic is not None:
-        will = properties.build(options.properties, "will") if v5 else None
+        will = build_properties(options.properties, "will") if v5 else None
         client.will_set(
             options.will_topic, options.will_payload, options.will_qos, retain=options.will_retain, properties=will
         )
@@ -129,7 +128,7 @@ def _tls(options: ClientOptions) -> ssl.SSLContext:
 
 
 def _connect_properties(options: ClientOptions) -> Properties | None:
-    built = properties.build(options.properties, "connect")
+    built = build_properties(options.properties, "connect")
     expiry = options.session_expiry_s
     if expiry is None and not options.is_clean:
         # -c alone asks that the session be kept; MQTT 5 would otherwise end it with the connection.

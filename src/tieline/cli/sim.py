@@ -15,17 +15,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from tieline.cli.trouble import FAILED, MISUSED, Trouble
+from tieline.cli.verbs import new_app
 
 if TYPE_CHECKING:
     from tieline.sim.microgrid import World
     from tieline.sim.microgrid.publish import Publisher
 
-app = typer.Typer(
-    help="Run a simulated world: publish it to a broker, or write its history.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+app = new_app("Run a simulated world: publish it to a broker, or write its history.")
 
 
 @app.callback()

@@ -8,16 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tieline.cli.trouble import Trouble
+from tieline.cli.verbs import new_app
 
 if TYPE_CHECKING:
     from tieline.net.store.care import Findings
 
-app = typer.Typer(
-    help="Check, repair or copy what a broker keeps in its data directory.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+app = new_app("Check, repair or copy what a broker keeps in its data directory.")
 
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The data directory of the broker.")]
 

@@ -11,17 +11,16 @@ import typer
 from paho.mqtt.client import MQTTMessage, topic_matches_sub
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
-from tieline.cli import properties
 from tieline.cli.flags import choice, flag, page, parse, seconds, whole
 from tieline.cli.format import Piece, compile_format, plain, verbose
-from tieline.cli.options import CONNECTION, OUTPUT, QOS, TLS, TOPIC, WILL, ClientOptions, settle
-from tieline.cli.raw import Raw
+from tieline.cli.options import CONNECTION, OUTPUT, QOS, TLS, TOPIC, WILL, ClientOptions, build_properties, settle
 from tieline.cli.session import Session
 from tieline.cli.trouble import MISUSED, TIMED_OUT, Trouble
+from tieline.cli.verbs import Raw, new_app
 from tieline.match.where import Asked, ExpressionError, spell, split
 from tieline.match.where import parse as parse_condition
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = new_app()
 
 _RETAIN_HANDLING = {"always": 0, "new": 1, "never": 2}
 
@@ -153,11 +152,11 @@ class Subscriber:
                     retainHandling=_RETAIN_HANDLING[options.retain_handling],
                 )
                 topics = [(topic, wish) for topic in options.topics]
-                client.subscribe(topics, properties=properties.build(options.properties, "subscribe"))
+                client.subscribe(topics, properties=build_properties(options.properties, "subscribe"))
             elif options.topics:
                 client.subscribe([(topic, options.qos) for topic in options.topics])
             if options.unsubscribe:
-                with_v5 = properties.build(options.properties, "unsubscribe") if v5 else None
+                with_v5 = build_properties(options.properties, "unsubscribe") if v5 else None
                 client.unsubscribe(options.unsubscribe, properties=with_v5)
         except ValueError as problem:
             raise Trouble(f"cannot subscribe to {', '.join(options.topics)}: {problem}.", code=MISUSED) from None

@@ -8,6 +8,8 @@ FAILED = 1
 MISUSED = 2
 #: Nothing arrived in the time given with -W; the number that mosquitto_sub uses.
 TIMED_OUT = 27
+#: What a shell says of a program that Ctrl-C ended.
+INTERRUPTED = 130
 
 
 class Trouble(Exception):

@@ -13,16 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tieline.cli.demo.checks import (
+    Held,
     check_acknowledged,
     check_overtaking,
     check_report,
     check_tables,
     check_zones,
+    read_held,
 )
-from tieline.cli.demo.ledger import Ledger, Said
-from tieline.cli.demo.tables import Held, read_held
-from tieline.cli.demo.waiting import overtaken, waits
-from tieline.cli.demo.zones import FILTERS, zone_of
+from tieline.cli.demo.ledger import FILTERS, Ledger, Said, overtaken, waits, zone_of
 from tieline.match.where import parse, split
 from tieline.sim.microgrid import Message
 

@@ -15,8 +15,8 @@ import pytest
 from typer.testing import CliRunner
 
 from tieline.cli import demo
+from tieline.cli.demo.audience import Pipe
 from tieline.cli.demo.children import Children
-from tieline.cli.demo.pipe import Pipe
 from tieline.cli.demo.play import Wishes
 from tieline.cli.trouble import Trouble
 from tieline.pipeline.java import NoJava

@@ -12,8 +12,10 @@ import pytest
 import typer
 
 from tests.pipeline.lake import kit
-from tieline.cli.pipeline import compact, flags, ingest, status
-from tieline.cli.trouble import Trouble
+from tieline.cli.pipeline import flags, ingest
+from tieline.cli.pipeline.lake import compact_app, status_app
+from tieline.cli.pipeline.running import sentences, stopping
+from tieline.cli.trouble import INTERRUPTED, Trouble
 from tieline.pipeline.lake import Lake, LakeError
 
 
@@ -31,15 +33,15 @@ def call(app: Any, *arguments: Any) -> Any:
 
 def test_status_and_compact(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     root = lake.layout.root
-    call(status.app, "--lake", root)
+    call(status_app, "--lake", root)
     assert "events/reading" in capsys.readouterr().out
-    call(compact.app, "--lake", root)
+    call(compact_app, "--lake", root)
     assert capsys.readouterr().out == "events/reading: 2 files became 1, 2 rows\n"
-    call(compact.app, "--lake", root)
+    call(compact_app, "--lake", root)
     assert capsys.readouterr().out == "nothing to do\n"
-    call(compact.app, "--lake", root, "--keep", "0d", "--json")
+    call(compact_app, "--lake", root, "--keep", "0d", "--json")
     assert json.loads(capsys.readouterr().out)["removed"] == 2
-    call(status.app, "--lake", root, "--json")
+    call(status_app, "--lake", root, "--json")
     found = json.loads(capsys.readouterr().out)
     assert found["batch"] == 1 and found["tables"][0]["rows"] == 0
 
@@ -47,8 +49,8 @@ def test_status_and_compact(lake: Lake, capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     ("app", "arguments", "said"),
     [
-        (status.app, ["--lake", "/nowhere"], "is no lake"),
-        (compact.app, ["--lake", "/nowhere", "--keep", "soon"], "--keep takes a number of days"),
+        (status_app, ["--lake", "/nowhere"], "is no lake"),
+        (compact_app, ["--lake", "/nowhere", "--keep", "soon"], "--keep takes a number of days"),
         (ingest.app, ["--lake", "/nowhere", "--every", "soon"], "--every takes a number with its unit"),
         (ingest.app, ["--lake", "/nowhere", "--history", "x", "--url", "http://x"], "--history takes files"),
         (ingest.app, ["--lake", "/nowhere", "--config", "/no.toml"], "cannot be read"),
@@ -77,20 +79,20 @@ def test_points_in_time() -> None:
 
 
 def test_errors_become_sentences() -> None:
-    with pytest.raises(Trouble, match="no lake here"), flags.sentences():
+    with pytest.raises(Trouble, match="no lake here"), sentences():
         raise LakeError("no lake here")
-    with pytest.raises(Trouble, match=r"needs deltalake: pip install 'tieline\[delta\]'"), flags.sentences():
+    with pytest.raises(Trouble, match=r"needs deltalake: pip install 'tieline\[delta\]'"), sentences():
         raise ModuleNotFoundError("x", name="deltalake")
-    with pytest.raises(Trouble, match="interrupted") as caught, flags.sentences():
+    with pytest.raises(Trouble, match="interrupted") as caught, sentences():
         raise KeyboardInterrupt
-    assert caught.value.code == flags.INTERRUPTED
-    with pytest.raises(ZeroDivisionError), flags.sentences():
+    assert caught.value.code == INTERRUPTED
+    with pytest.raises(ZeroDivisionError), sentences():
         _ = 1 / 0
 
 
 def test_signals_only_set_the_event() -> None:
     before = signal.getsignal(signal.SIGTERM)
-    with flags.stopping() as asked:
+    with stopping() as asked:
         signal.raise_signal(signal.SIGTERM)
         assert asked.is_set()
     assert signal.getsignal(signal.SIGTERM) is before

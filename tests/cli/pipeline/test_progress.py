@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from tieline.cli.pipeline.progress import Progress, Rate, line
+from tieline.cli.pipeline.output import Progress, Rate, line
 from tieline.pipeline.jobs.ingest_batch import Landed
 
 

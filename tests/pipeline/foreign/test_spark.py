@@ -9,8 +9,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from tests.pipeline.foreign.test_stream import publish, reader
+from tieline.pipeline.complaint import our_sentence
 from tieline.pipeline.foreign.options import MQTT
-from tieline.pipeline.said import sentence
 from tieline.pytest_plugin import BrokerThread
 
 pytestmark = pytest.mark.timeout(300)
@@ -43,4 +43,4 @@ def test_a_query_that_comes_back(spark: SparkSession, tmp_path: Path) -> None:
 def test_refusals_are_sentences(spark: SparkSession) -> None:
     with pytest.raises(PySparkException) as caught:
         spark.read.format("mqtt").load().collect()
-    assert "MQTT keeps no history to read" in (sentence(caught.value) or "")
+    assert "MQTT keeps no history to read" in (our_sentence(caught.value) or "")

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from tests.kits.patience import until
 from tests.pipeline.jobs.scenes import events_table, log_table, traffic
 from tests.pipeline.jobs.test_replay import Listener
-from tieline.cli.pipeline.flags import sentences
+from tieline.cli.pipeline.running import sentences
 from tieline.cli.trouble import Trouble
 from tieline.conf.schema import Listener as Listening
 from tieline.conf.schema import Settings

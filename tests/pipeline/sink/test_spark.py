@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from tests.pipeline.sink.conftest import Collect, properties
-from tieline.pipeline.said import sentence
+from tieline.pipeline.complaint import our_sentence
 from tieline.pipeline.sink.rows import BATCH_SPAN, producer_of
 from tieline.pipeline.sink.writers import ONCE
 from tieline.pytest_plugin import BrokerThread
@@ -94,4 +94,4 @@ def test_refusals_are_sentences(spark: SparkSession, broker: BrokerThread) -> No
     ):
         with pytest.raises(PySparkException) as caught:
             written.save()
-        assert text in (sentence(caught.value) or ""), str(caught.value)
+        assert text in (our_sentence(caught.value) or ""), str(caught.value)

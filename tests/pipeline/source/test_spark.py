@@ -12,7 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from tests.net.logserver.writing import record
 from tests.pipeline.source.conftest import Serve, options
 from tieline.conf.schema import Log, Settings
-from tieline.pipeline.said import sentence
+from tieline.pipeline.complaint import our_sentence
 from tieline.pipeline.source.offsets import shards
 from tieline.pipeline.source.options import LOG
 
@@ -83,7 +83,7 @@ def test_lost_records_are_a_sentence(spark: SparkSession, serve: Serve, tmp_path
     served.writer.forget(50)
     with pytest.raises(PySparkException) as caught:
         _land(spark.readStream.format("tieline").options(**asked).load(), tmp_path / "landed")
-    said = sentence(caught.value)
+    said = our_sentence(caught.value)
     assert said is not None and "offsets 10 to 49 of the broker edge are not there any more" in said
     _land(spark.readStream.format("tieline").options(**asked, failOnDataLoss="false").load(), tmp_path / "landed")
     found = [row.offset for row in spark.read.parquet(str(tmp_path / "landed")).select("offset").collect()]
@@ -99,4 +99,4 @@ def test_refusals_are_sentences(spark: SparkSession, serve: Serve) -> None:
     ):
         with pytest.raises(PySparkException) as caught:
             spark.read.format("tieline").options(**asked).load().collect()
-        assert text in (sentence(caught.value) or ""), str(caught.value)
+        assert text in (our_sentence(caught.value) or ""), str(caught.value)

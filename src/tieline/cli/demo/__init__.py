@@ -15,12 +15,13 @@ import typer
 from rich.console import Console
 
 from tieline.cli.trouble import FAILED, Trouble
+from tieline.cli.verbs import new_app
 from tieline.extras import is_installed, remedy
 
 if TYPE_CHECKING:
     from tieline.cli.demo.play import Wishes
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = new_app()
 
 #: What a shell says of a program that Ctrl-C ended.
 _INTERRUPTED = 130

@@ -20,11 +20,11 @@ from tieline.cli.demo.checks import (
     check_report,
     check_tables,
     check_zones,
+    read_held,
 )
 from tieline.cli.demo.children import Child, Children, wait_for
+from tieline.cli.demo.ledger import URGENT
 from tieline.cli.demo.show import Show, Step
-from tieline.cli.demo.tables import read_held
-from tieline.cli.demo.waiting import URGENT
 from tieline.cli.trouble import Trouble
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tieline.cli.demo.audience import Audience
-from tieline.cli.demo.ledger import Ledger
-from tieline.cli.demo.waiting import waits
+from tieline.cli.demo.ledger import Ledger, waits
 
 if TYPE_CHECKING:
     from tieline.sim.microgrid.publish import Publisher

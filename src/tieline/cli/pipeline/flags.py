@@ -1,31 +1,29 @@
-"""What all jobs have in common: their flags, a Spark session that ends with them, and errors as sentences."""
+"""Options that jobs share, each declared once: single ones, and blocks that reach a job as one value."""
 
 from __future__ import annotations
 
-import signal
-import threading
-import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
+import msgspec
 import typer
 
-from tieline.cli.pipeline.complaint import sentence
-from tieline.cli.trouble import FAILED, MISUSED, Trouble
+from tieline.cli.management import password_in
+from tieline.cli.pipeline.running import is_server, session
+from tieline.cli.trouble import MISUSED, Trouble
 from tieline.conf.error import ConfError
 from tieline.conf.load import load
-from tieline.conf.schema import Settings
-from tieline.extras import library_in, remedy
+from tieline.conf.schema import Duration, Settings, seconds
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-#: What a shell says of a program that Ctrl-C ended.
-INTERRUPTED = 130
+#: Where a log server listens unless told otherwise.
+HERE: Final = "http://127.0.0.1:9884"
 
 
 def instant(text: str) -> datetime:
@@ -38,24 +36,15 @@ def instant(text: str) -> datetime:
 
 
 LakePath = Annotated[Path, typer.Option("--lake", metavar="DIR", help="The directory of the tables.")]
-Master = Annotated[
-    str | None,
-    typer.Option(
-        "--master", metavar="URL", help="Where Spark runs: local[*], spark://HOST:7077, sc://HOST; else here."
-    ),
-]
-Since = Annotated[
-    datetime | None,
-    typer.Option("--from", metavar="TIME", parser=instant, help="Only events from this time on; UTC if not said."),
-]
-Until = Annotated[
-    datetime | None,
-    typer.Option("--to", metavar="TIME", parser=instant, help="Only events before this time; UTC if not said."),
-]
 Config = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="The broker's configuration: its event types.")
 ]
-Verbose = Annotated[bool, typer.Option("--verbose", help="Let Spark tell what it does.")]
+Urls = Annotated[
+    list[str] | None, typer.Option("--url", metavar="URL", help=f"A broker's log server. Repeatable; else {HERE}.")
+]
+Topics = Annotated[
+    list[str] | None, typer.Option("--topic", metavar="FILTER", help="Only these topics, + and # allowed. Repeatable.")
+]
 Json = Annotated[bool, typer.Option("--json", help="For programs: one JSON object.")]
 
 
@@ -69,104 +58,138 @@ def settings_of(config: Path | None) -> Settings:
         raise Trouble(str(problem), code=MISUSED) from None
 
 
-@contextmanager
-def sentences() -> Iterator[None]:
-    """Whatever Spark or a missing library says becomes one sentence and an exit code."""
+def whole_seconds(flag: str, text: str) -> int:
+    """A length of time in whole seconds, as configuration writes it: 30s, 5m, 1h."""
     try:
-        yield
-    except ModuleNotFoundError as missing:
-        library = library_in(missing)
-        if library == "tieline":
-            raise
-        raise Trouble(f"this needs {library}: {remedy(_extra(library))}", code=FAILED) from None
-    except KeyboardInterrupt:
-        raise Trouble("interrupted.", code=INTERRUPTED) from None
-    except Exception as problem:
-        text = _said(problem)
-        if text is None:
-            raise
-        raise Trouble(text, code=FAILED) from None
+        found = seconds(msgspec.convert(text, Duration))
+    except msgspec.ValidationError:
+        raise Trouble(f'{flag} takes a length of time, such as 30s, 5m or 1h; not "{text}".', code=MISUSED) from None
+    if found < 1 or found != int(found):
+        raise Trouble(f"{flag} takes whole seconds, at least one; not {text}.", code=MISUSED)
+    return int(found)
 
 
-@contextmanager
-def session(
-    master: str | None, name: str, *, settings: Mapping[str, str] | None = None, verbose: bool = False
-) -> Iterator[SparkSession]:
-    """A Spark session that ends with the block; SIGTERM interrupts the block as Ctrl-C does.
-
-    ``master`` may also be a Spark Connect server, ``sc://host``.
-    """
-    with sentences(), _terminable():
-        from tieline.pipeline.session import make_session
-
-        # Spark would put a handler of its own in place of ours
-        with _handled(signal.SIGINT, signal.getsignal(signal.SIGINT)):
-            if is_server(master):
-                # an error says the same, in more words
-                warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]")
-                spark = make_session(name, remote=master, settings=settings or {})
-            else:
-                spark = make_session(name, master=master, settings=settings or {})
-                if not verbose:
-                    # errors arrive as exceptions and become sentences; at level ERROR their traces would come first
-                    spark.sparkContext.setLogLevel("FATAL")
-        try:
-            yield spark
-        finally:
-            # a second Ctrl-C must not leave a Java process behind
-            with _handled(signal.SIGINT, signal.SIG_IGN), _handled(signal.SIGTERM, signal.SIG_IGN):
-                spark.stop()
+# --- blocks -----------------------------------------------------------------------------------------------------------
 
 
-def is_server(master: str | None) -> bool:
-    """Whether a master is a Spark Connect server."""
-    return master is not None and master.startswith("sc://")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnSpark:
+    """Where a job runs."""
+
+    master: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Where Spark runs: local[*], spark://HOST:7077, sc://HOST; else here."),
+    ] = None
+    verbose: Annotated[bool, typer.Option("--verbose", help="Let Spark tell what it does.")] = False
+
+    @property
+    def is_connect(self) -> bool:
+        """Whether the master is a Spark Connect server."""
+        return is_server(self.master)
+
+    def session(self, name: str, settings: Mapping[str, str] | None = None) -> AbstractContextManager[SparkSession]:
+        """A session that ends with the block."""
+        return session(self.master, name, settings=settings, verbose=self.verbose)
 
 
-@contextmanager
-def stopping() -> Iterator[threading.Event]:
-    """While this lasts, SIGINT and SIGTERM only set the event: for work that ends between two batches."""
-    asked = threading.Event()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A span of time."""
 
-    def stop(_signal: int, _frame: FrameType | None) -> None:
-        asked.set()
+    since: Annotated[
+        datetime | None,
+        typer.Option("--from", metavar="TIME", parser=instant, help="Only events from this time on; UTC if not said."),
+    ] = None
+    until: Annotated[
+        datetime | None,
+        typer.Option("--to", metavar="TIME", parser=instant, help="Only events before this time; UTC if not said."),
+    ] = None
 
-    with _handled(signal.SIGINT, stop), _handled(signal.SIGTERM, stop):
-        yield asked
+    def of(self, rows: DataFrame, column: str) -> DataFrame:
+        """The rows whose column lies in it: from one moment up to, and without, another."""
+        from pyspark.sql import functions as sql
 
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """SIGTERM as an interruption, unless somebody outside has other plans for it."""
-    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
-    with _handled(signal.SIGTERM, signal.default_int_handler):
-        yield
-
-
-@contextmanager
-def _handled(number: signal.Signals, handler: Any) -> Iterator[None]:
-    """A signal's handler, for a while; only the main thread may set one."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(number, handler)
-    try:
-        yield
-    finally:
-        signal.signal(number, before)
+        if self.since is not None:
+            rows = rows.where(sql.col(column) >= sql.lit(self.since))
+        return rows if self.until is None else rows.where(sql.col(column) < sql.lit(self.until))
 
 
-def _said(problem: Exception) -> str | None:
-    """What an error of Spark, or one of ours that is a sentence already, says; None for a fault of the program."""
-    module = type(problem).__module__
-    if module.startswith("tieline.pipeline."):
-        return str(problem)
-    if module.startswith(("pyspark.", "py4j.")):
-        return sentence(str(problem))
-    return None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Login:
+    """Who asks log servers and brokers."""
+
+    user: Annotated[str | None, typer.Option(metavar="NAME", help="The user for the broker and its log server.")] = None
+    password_file: Annotated[Path | None, typer.Option(metavar="FILE", help="A file with the user's password.")] = None
+
+    def options(self) -> dict[str, str]:
+        """What Spark's source is told about it.
+
+        Not the file's name: behind Spark Connect it would be read on another machine.
+        """
+        given = {"user": self.user, "password": password_in(self.password_file)}
+        return {name: value for name, value in given.items() if value is not None}
 
 
-def _extra(library: str) -> str:
-    return {"deltalake": "delta", "cbor2": "payloads", "google": "payloads"}.get(library, "pipeline")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventRecords:
+    """Where the events of brokers are read: from their log servers, or from files with the same columns."""
+
+    url: Urls = None
+    events: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Read Parquet files with the columns of the events instead."),
+    ] = None
+    span: Span
+    login: Login
+
+    def read(self, spark: SparkSession) -> DataFrame:
+        """What brokers wrote down in the span of time, by when they did."""
+        return _records(spark, self.options(), self.url, self.events, self.span, "time")
+
+    def options(self) -> dict[str, str]:
+        """The options of Spark's source for the log servers."""
+        return _source("events", self.url, self.login)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Messages:
+    """Where messages are read that were sent: from tables, from log servers, or from files with the log's columns."""
+
+    lake: Annotated[Path | None, typer.Option(metavar="DIR", help="Read the tables of a lake.")] = None
+    history: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Read Parquet files with the log's columns instead.")
+    ] = None
+    url: Urls = None
+    span: Span
+    login: Login
+
+    def check(self) -> None:
+        """Refuse more than one place."""
+        if self.lake is not None and (self.history is not None or self.url):
+            raise Trouble(
+                "messages come from tables (--lake) or from a log (--url, --history), not from both.", code=MISUSED
+            )
+
+    def read_log(self, spark: SparkSession, columns: Sequence[str]) -> DataFrame:
+        """At least these columns of the log, in the span of time, by when messages arrived.
+
+        A log server makes no others: what a message says (``attributes``) costs it more than all the rest.
+        """
+        asked = _source("log", self.url, self.login) | {"columns": ",".join(columns)}
+        return _records(spark, asked, self.url, self.history, self.span, "received")
+
+
+def _source(stream: Literal["log", "events"], urls: list[str] | None, login: Login) -> dict[str, str]:
+    return {"stream": stream, "url": ",".join(urls or [HERE]), **login.options()}
+
+
+def _records(
+    spark: SparkSession, asked: Mapping[str, str], urls: list[str] | None, files: Path | None, span: Span, time: str
+) -> DataFrame:
+    if files is None:
+        return span.of(spark.read.format("tieline").options(**asked).load(), time)
+    if urls:
+        raise Trouble("records come from log servers or from files, not from both.", code=MISUSED)
+    if not files.is_dir():
+        raise Trouble(f"{files} is no directory.", code=MISUSED)
+    return span.of(spark.read.parquet(str(files.absolute())), time)

@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from tieline.cli.heat import give, said
-from tieline.cli.heat_over_http import give_over_http
-from tieline.cli.management import Management
-from tieline.cli.pipeline.flags import Master, Since, Until, Verbose, is_server, sentences, session, stopping
-from tieline.cli.pipeline.sources import (
-    EventFiles,
-    PasswordFile,
-    Urls,
-    User,
-    between,
-    options,
-    password_in,
-    records,
-    whole_seconds,
-)
-from tieline.cli.pipeline.tables import Format, Style, show
+from tieline.cli.heat import give, give_over_http, said
+from tieline.cli.management import Management, password_in
+from tieline.cli.pipeline.flags import EventRecords, Login, OnSpark, Span, whole_seconds
+from tieline.cli.pipeline.output import Format, Style, show
+from tieline.cli.pipeline.running import sentences, stopping
 from tieline.cli.trouble import MISUSED, Trouble
+from tieline.cli.verbs import new_app, with_blocks
 from tieline.conf.paths import management_socket
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from pyspark.sql import DataFrame, SparkSession
 
     from tieline.pipeline.jobs.topic_heat import Weights, Windows
@@ -41,87 +30,107 @@ _LOOK_S: Final = 1
 
 Give = Callable[[dict[str, float]], dict[str, Any]]
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = new_app()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowOptions:
+    """Which stretches of time are looked at."""
+
+    window: Annotated[str, typer.Option(metavar="TIME", help="How long a window is.")] = "5m"
+    slide: Annotated[str, typer.Option(metavar="TIME", help="From one window's begin to the next.")] = "1m"
+    late: Annotated[str, typer.Option(metavar="TIME", help="With --every: how long to wait for late records.")] = "10s"
+
+    def windows(self) -> Windows:
+        """What the job takes."""
+        from tieline.pipeline.jobs.topic_heat import Windows
+
+        return Windows(
+            length_s=whole_seconds("--window", self.window),
+            slide_s=whole_seconds("--slide", self.slide),
+            late_s=whole_seconds("--late", self.late),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telling:
+    """Whether the broker is told, how often, and for how long it is to believe it."""
+
+    put: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHERE", help="Tell the broker: its --data directory, its socket, or its http:// address."
+        ),
+    ] = None
+    period: Annotated[
+        str | None, typer.Option(metavar="TIME", help="How long the broker keeps it; else 60s, or twice --every.")
+    ] = None
+    every: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Go on, with a new table that often, until SIGINT or SIGTERM.")
+    ] = None
+
+    @property
+    def every_s(self) -> int | None:
+        """Seconds from one table to the next; None for a single one."""
+        return None if self.every is None else whole_seconds("--every", self.every)
+
+    def giver(self, login: Login) -> Give | None:
+        """What gives a table to the broker; None if nobody is told."""
+        if self.put is None:
+            return None
+        period = self.period or ("60s" if self.every_s is None else f"{2 * self.every_s}s")
+        return _giver(self.put, period, login.user, password_in(login.password_file))
 
 
 @app.command()
+@with_blocks
 def heat(
     *,
-    url: Urls = None,
-    events: EventFiles = None,
+    source: EventRecords,
     lake: Annotated[
         Path | None, typer.Option("--lake", metavar="DIR", help="Count what is published, too: the tables' directory.")
     ] = None,
     content: Annotated[
         str | None, typer.Option(metavar="TYPE", help="Show the hot cells of an event type of the lake instead.")
     ] = None,
-    window: Annotated[str, typer.Option(metavar="TIME", help="How long a window is.")] = "5m",
-    slide: Annotated[str, typer.Option(metavar="TIME", help="From one window's begin to the next.")] = "1m",
-    late: Annotated[str, typer.Option(metavar="TIME", help="With --every: how long to wait for late records.")] = "10s",
+    stretches: WindowOptions,
     most: Annotated[int, typer.Option(metavar="COUNT", min=1, max=_MOST, help="So many of the hottest.")] = 20,
-    put: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WHERE", help="Tell the broker: its --data directory, its socket, or its http:// address."
-        ),
-    ] = None,
-    period: Annotated[
-        str | None, typer.Option(metavar="TIME", help="How long the broker keeps it; else 60s, or twice --every.")
-    ] = None,
-    every: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Go on, with a new table that often, until SIGINT or SIGTERM.")
-    ] = None,
+    telling: Telling,
     weights: Annotated[
         tuple[float, float, float],
         typer.Option(metavar="S D P", help="Weight of a subscriber, of a delivery and of a publish per second."),
     ] = (1.0, 1.0, 1.0),
-    since: Since = None,
-    until: Until = None,
-    user: User = None,
-    password_file: PasswordFile = None,
-    master: Master = None,
+    spark: OnSpark,
     style: Format = "human",
-    verbose: Verbose = False,
 ) -> None:
     """Say which topics are hot in the last window, from what brokers told about their deliveries.
 
     With --put the broker orders the topics of a class by it, as after `tieline heat put`, for --period.
     """
-    if every is not None and put is None:
+    if telling.every is not None and telling.put is None:
         raise Trouble("--every goes with --put: without it nobody is told.", code=MISUSED)
-    if every is not None and is_server(master):
+    if telling.every is not None and spark.is_connect:
         raise Trouble(
             "--every does not go with Spark Connect, where the batches of a stream end in the server: give another "
             "master, or run --put now and then.",
             code=MISUSED,
         )
-    if content is not None and (lake is None or put is not None):
+    if content is not None and (lake is None or telling.put is not None):
         raise Trouble("--content reads the tables of --lake, and brokers take no heat of content.", code=MISUSED)
-    every_s = None if every is None else whole_seconds("--every", every)
+    every_s = telling.every_s
     with sentences():
-        from tieline.pipeline.jobs.topic_heat import Weights, Windows
+        from tieline.pipeline.jobs.topic_heat import Weights
 
-        windows = Windows(
-            length_s=whole_seconds("--window", window),
-            slide_s=whole_seconds("--slide", slide),
-            late_s=whole_seconds("--late", late),
-        )
+        windows = stretches.windows()
         weighed = Weights(subscribers=weights[0], deliveries=weights[1], publishes=weights[2])
-        to_broker = None
-        if put is not None:
-            holds = period or ("60s" if every_s is None else f"{2 * every_s}s")
-            to_broker = _giver(put, holds, user, password_in(password_file))
-        with session(master, "tieline heat", verbose=verbose) as spark:
+        to_broker = telling.giver(source.login)
+        with spark.session("tieline heat") as here:
             if lake is not None and content is not None:
-                _show_cells(spark, lake, content, windows, most, since, until, style)
+                _show_cells(here, lake, content, windows, most, source.span, style)
                 return
-            told = records(
-                spark, "events", url, events, user=user, password_file=password_file, since=since, until=until
-            )
-            _once(told, _published(spark, lake, since, until), windows, weighed, most, to_broker, style)
+            _once(source.read(here), _published(here, lake, source.span), windows, weighed, most, to_broker, style)
             if every_s is not None and to_broker is not None:
-                source = options("events", url, user, password_file)
-                _follow(spark, source, windows, weighed, most, to_broker, every_s)
+                _follow(here, source.options(), windows, weighed, most, to_broker, every_s)
 
 
 def _once(
@@ -183,9 +192,7 @@ def _follow(
             query.stop()
 
 
-def _published(
-    spark: SparkSession, lake: Path | None, since: datetime | None, until: datetime | None
-) -> DataFrame | None:
+def _published(spark: SparkSession, lake: Path | None, span: Span) -> DataFrame | None:
     """What was published, by the tables; by when it arrived, as deliveries are."""
     from functools import reduce
 
@@ -198,19 +205,12 @@ def _published(
         return None
     opened = Lake.open(lake)
     tables = [opened.read(spark, name) for name in (*opened.document.types, OTHER)]
-    rows = [between(each.select("_topic", "_received"), "_received", since, until) for each in tables]
+    rows = [span.of(each.select("_topic", "_received"), "_received") for each in tables]
     return from_messages(reduce(DataFrame.unionByName, rows), topic="_topic", time="_received")
 
 
 def _show_cells(
-    spark: SparkSession,
-    lake: Path,
-    name: str,
-    windows: Windows,
-    most: int,
-    since: datetime | None,
-    until: datetime | None,
-    style: Style,
+    spark: SparkSession, lake: Path, name: str, windows: Windows, most: int, span: Span, style: Style
 ) -> None:
     from pyspark.sql import functions as sql
 
@@ -219,7 +219,7 @@ def _show_cells(
     from tieline.pipeline.lake import Lake
 
     opened = Lake.open(lake)
-    rows = opened.read(spark, name, since, until)
+    rows = opened.read(spark, name, span.since, span.until)
     event = Events(opened.document.settings()).types[name]
     found = cell_heat(rows, event, windows).orderBy(sql.desc("events"), "start", "cell").limit(most).collect()
     told = [{**row.asDict(), "condition": described(row["cell"], event) or "anything"} for row in found]

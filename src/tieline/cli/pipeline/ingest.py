@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from tieline.cli.pipeline.flags import Config, LakePath, Master, Verbose, sentences, session, settings_of, stopping
-from tieline.cli.pipeline.progress import Progress
-from tieline.cli.pipeline.sources import HERE, password_in
+from tieline.cli.pipeline.flags import HERE, Config, LakePath, Login, OnSpark, Topics, Urls, settings_of
+from tieline.cli.pipeline.output import Progress
+from tieline.cli.pipeline.running import sentences, stopping
 from tieline.cli.trouble import MISUSED, Trouble
+from tieline.cli.verbs import new_app, with_blocks
 
 if TYPE_CHECKING:
     import threading
@@ -26,16 +27,15 @@ _LOOK_S: Final = 1
 _PERIOD: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0}
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = new_app()
 
 
 @app.command()
+@with_blocks
 def ingest(
     *,
     lake: LakePath,
-    url: Annotated[
-        list[str] | None, typer.Option(metavar="URL", help=f"A broker's log server. Repeatable; else {HERE}.")
-    ] = None,
+    url: Urls = None,
     config: Config = None,
     history: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Take the Parquet files of a directory instead, each once.")
@@ -47,19 +47,15 @@ def ingest(
         str | None, typer.Option(metavar="TIME", help="Least time between two batches, such as 10s; else none.")
     ] = None,
     max_rows: Annotated[int, typer.Option(metavar="COUNT", min=1, help="Offsets in one batch.")] = 1_000_000,
-    topic: Annotated[
-        list[str] | None, typer.Option(metavar="FILTER", help="Only these topics, + and # allowed. Repeatable.")
-    ] = None,
+    topic: Topics = None,
     where: Annotated[str | None, typer.Option(metavar="EXPRESSION", help="Only messages that say so.")] = None,
     reader: Annotated[
         str | None, typer.Option(metavar="NAME", help="The broker's named reader to move on as batches land.")
     ] = None,
-    user: Annotated[str | None, typer.Option(metavar="NAME", help="The user for the log servers.")] = None,
-    password_file: Annotated[Path | None, typer.Option(metavar="FILE", help="A file with the user's password.")] = None,
+    login: Login,
     delta: Annotated[bool, typer.Option("--delta", help="A new lake keeps its tables in the Delta format.")] = False,
-    master: Master = None,
+    spark: OnSpark,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing on the way.")] = False,
-    verbose: Verbose = False,
 ) -> None:
     """Bring brokers' logs into the tables of a lake, until SIGINT or SIGTERM.
 
@@ -75,24 +71,18 @@ def ingest(
         from tieline.pipeline.jobs.ingest_batch import Logs
 
         target = _lake(lake, config, delta=delta)
-        options = {
-            "topics": "\n".join(topic or ()),
-            "where": where,
-            "reader": reader,
-            "user": user,
-            "password": password_in(password_file),
-        }
+        options = {"topics": "\n".join(topic or ()), "where": where, "reader": reader, **login.options()}
         logs = Logs(url or [HERE], max_rows, {name: value for name, value in options.items() if value})
         with (
             target.ingesting(),
             stopping() as asked,
-            session(master, "tieline ingest", verbose=verbose) as spark,
+            spark.session("tieline ingest") as here,
             Progress(quiet=quiet) as progress,
         ):
             if history is not None:
-                _take_history(spark, target, history, max_rows, progress, asked)
+                _take_history(here, target, history, max_rows, progress, asked)
             else:
-                _follow(spark, target, logs, progress, asked, once=once, every_s=every_s)
+                _follow(here, target, logs, progress, asked, once=once, every_s=every_s)
             progress.say(f"{progress.records:,} records brought into {lake}")
 
 

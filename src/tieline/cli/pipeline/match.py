@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from tieline.cli.pipeline.flags import Config, Master, Since, Until, Verbose, sentences, session, settings_of
-from tieline.cli.pipeline.sources import Files, PasswordFile, Urls, User, records
-from tieline.cli.pipeline.tables import Format, show
+from tieline.cli.pipeline.flags import Config, Messages, OnSpark, Span, settings_of
+from tieline.cli.pipeline.output import Format, show
+from tieline.cli.pipeline.running import sentences
 from tieline.cli.trouble import MISUSED, Trouble
+from tieline.cli.verbs import new_app, with_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -25,15 +25,14 @@ if TYPE_CHECKING:
 _PAIRS: Final = ("subscription", "_shard", "_offset", "_time", "_topic")
 _COUNTS: Final = ("subscription", "matches")
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = new_app()
 
 
 @app.command()
+@with_blocks
 def match(
     *,
-    lake: Annotated[Path | None, typer.Option("--lake", metavar="DIR", help="The directory of the tables.")] = None,
-    history: Files = None,
-    url: Urls = None,
+    source: Messages,
     config: Config = None,
     subscription: Annotated[
         list[str] | None,
@@ -47,45 +46,27 @@ def match(
     count: Annotated[bool, typer.Option("--count", help="Only how often each would have been met.")] = False,
     most: Annotated[int, typer.Option(metavar="COUNT", min=0, help="Print so many messages; 0 prints all.")] = 100,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write all of them as Parquet files instead.")] = None,
-    since: Since = None,
-    until: Until = None,
-    user: User = None,
-    password_file: PasswordFile = None,
-    master: Master = None,
+    spark: OnSpark,
     style: Format = "human",
-    verbose: Verbose = False,
 ) -> None:
     """Say which messages subscriptions would have been sent, with the broker's own matching.
 
     Tables know the attributes that were declared when they were filled; the log, of a log server or as files, knows
     everything that a message says, and takes its event types from --config.
     """
-    if lake is not None and (history is not None or url):
-        raise Trouble(
-            "messages come from tables (--lake) or from a log (--url, --history), not from both.", code=MISUSED
-        )
+    source.check()
     with sentences():
         from pyspark.sql import functions as sql
 
         from tieline.pipeline.jobs.match.job import columns_for, match_messages
 
         wanted = _subscriptions(subscription or [], file)
-        with session(master, "tieline match", verbose=verbose) as spark:
-            if lake is not None:
-                found = _on_tables(spark, lake, wanted, since, until, counted=count)
+        with spark.session("tieline match") as here:
+            if source.lake is not None:
+                found = _on_tables(here, source.lake, wanted, source.span, counted=count)
             else:
                 settings = settings_of(config)
-                told = records(
-                    spark,
-                    "log",
-                    url,
-                    history,
-                    user=user,
-                    password_file=password_file,
-                    since=since,
-                    until=until,
-                    columns=columns_for(settings),
-                )
+                told = source.read_log(here, columns_for(settings))
                 found = match_messages(told, wanted, settings, counted=count)
             if out is not None:
                 found.write.mode("error").parquet(str(out.absolute()))
@@ -104,13 +85,7 @@ def match(
 
 
 def _on_tables(
-    spark: SparkSession,
-    lake: Path,
-    wanted: Sequence[Subscription],
-    since: datetime | None,
-    until: datetime | None,
-    *,
-    counted: bool,
+    spark: SparkSession, lake: Path, wanted: Sequence[Subscription], span: Span, *, counted: bool
 ) -> DataFrame:
     """What all tables of a lake hold: declared types, other topics, and what could not be read but has a topic."""
     from pyspark.sql import DataFrame
@@ -124,13 +99,13 @@ def _on_tables(
     opened = Lake.open(lake)
     settings = opened.document.settings()
     found = [
-        match_events(opened.read(spark, name, since, until), wanted, event, counted=counted)
+        match_events(opened.read(spark, name, span.since, span.until), wanted, event, counted=counted)
         for name, event in Events(settings).types.items()
         if any(overlap(each.filter, event.topic) for each in wanted)
     ]
-    found.append(match_payloads(opened.read(spark, OTHER, since, until), wanted, settings, counted=counted))
+    found.append(match_payloads(opened.read(spark, OTHER, span.since, span.until), wanted, settings, counted=counted))
     nothing = sql.lit(None).cast("map<string, struct<number: double, text: string, flag: boolean>>")
-    unread = opened.quarantine(spark, since, until).withColumn("attributes", nothing)
+    unread = opened.quarantine(spark, span.since, span.until).withColumn("attributes", nothing)
     found.append(match_messages(unread, wanted, settings, counted=counted))
     whole = reduce(DataFrame.unionByName, found)
     return whole.groupBy("subscription").agg(sql.sum("matches").alias("matches")) if counted else whole

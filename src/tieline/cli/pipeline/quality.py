@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
@@ -16,25 +17,104 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tieline.cli.frame import printable
-from tieline.cli.pipeline.flags import Json, LakePath, Master, Since, Until, Verbose, sentences, session
-from tieline.cli.steps import console
+from tieline.cli.pipeline.flags import Json, LakePath, OnSpark, Span
+from tieline.cli.pipeline.running import sentences
+from tieline.cli.terminal import console, printable
 from tieline.cli.trouble import MISUSED, Trouble
+from tieline.cli.verbs import new_app, with_blocks
 
 if TYPE_CHECKING:
+    from tieline.pipeline.jobs.quality.columns import Columns
+    from tieline.pipeline.jobs.quality.limits import Limits
     from tieline.pipeline.report.findings import Findings
 
 _STYLES: Final = {"pass": "green", "fail": "bold red", "too little data": "yellow"}
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = new_app()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitOptions:
+    """What readings are judged by."""
+
+    nominal: Annotated[float, typer.Option(metavar="VOLTS", help="Nominal voltage, phase to neutral.")] = 230.0
+    nominal_frequency: Annotated[float, typer.Option(metavar="HERTZ", help="Nominal frequency.")] = 50.0
+    system: Annotated[
+        Literal["interconnected", "island"], typer.Option(help="Which frequency ranges of the standard apply.")
+    ] = "interconnected"
+    time_zone: Annotated[str, typer.Option(metavar="ZONE", help="Where weeks begin on Monday, 00:00.")] = "UTC"
+    every: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Time between two readings of a node; else its median.")
+    ] = None
+    least_samples: Annotated[
+        float, typer.Option(metavar="SHARE", help="Part of its readings that a mean needs to count as measured.")
+    ] = 0.75
+    least_coverage: Annotated[
+        float, typer.Option(metavar="SHARE", help="Part of a week's means that a verdict needs.")
+    ] = 0.9
+    flagged: Annotated[
+        Literal["exclude", "keep"],
+        typer.Option(help="Means during dips, swells and interruptions: left out, or judged."),
+    ] = "exclude"
+
+    def limits(self) -> Limits:
+        """What a study takes."""
+        from tieline.pipeline.jobs.quality.limits import Limits
+
+        try:
+            return Limits(
+                nominal_v=self.nominal,
+                nominal_hz=self.nominal_frequency,
+                system=self.system,
+                every_s=self.every,
+                least_samples=self.least_samples,
+                least_coverage=self.least_coverage,
+                flagged=self.flagged,
+                time_zone=self.time_zone,
+            )
+        except ValueError as problem:
+            raise Trouble(f"{problem}.", code=MISUSED) from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnOptions:
+    """Where readings and incidents are in the tables."""
+
+    event: Annotated[str, typer.Option(metavar="TYPE", help="The event type of readings.")] = "reading"
+    incident_event: Annotated[str, typer.Option(metavar="TYPE", help="The event type of dips and the like.")] = (
+        "incident"
+    )
+    voltage_column: Annotated[str, typer.Option(metavar="NAME", help="The attribute with volts.")] = "voltage"
+    frequency_column: Annotated[str, typer.Option(metavar="NAME", help="The attribute with hertz.")] = "frequency"
+    node_column: Annotated[str, typer.Option(metavar="NAME", help="The attribute with the node.")] = "node"
+    node_topic_level: Annotated[
+        int | None, typer.Option(metavar="LEVEL", min=1, help="Take the node from this level of the topic instead.")
+    ] = None
+    time_column: Annotated[str, typer.Option(metavar="NAME", help="The column with the time of a reading.")] = "_time"
+    stamped: Annotated[
+        Literal["end", "begin"], typer.Option(help="Which moment of what it measured a reading's time is.")
+    ] = "end"
+
+    def columns(self) -> Columns:
+        """What a study takes."""
+        from tieline.pipeline.jobs.quality.columns import Columns
+
+        return Columns(
+            node=self.node_column,
+            node_topic_level=self.node_topic_level,
+            time=self.time_column,
+            stamped=self.stamped,
+            voltage=self.voltage_column,
+            frequency=self.frequency_column,
+        )
 
 
 @app.command()
+@with_blocks
 def quality(
     *,
     lake: LakePath,
-    since: Since = None,
-    until: Until = None,
+    span: Span,
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where the report goes.")] = Path("power-quality.html"),
     pdf: Annotated[bool, typer.Option("--pdf", help="Print a PDF beside it; needs Chromium or Chrome.")] = False,
     json_: Json = False,
@@ -42,83 +122,34 @@ def quality(
     network: Annotated[
         str | None, typer.Option(metavar="NAME", help="The network's name, for the title; else the lake's.")
     ] = None,
-    nominal: Annotated[float, typer.Option(metavar="VOLTS", help="Nominal voltage, phase to neutral.")] = 230.0,
-    nominal_frequency: Annotated[float, typer.Option(metavar="HERTZ", help="Nominal frequency.")] = 50.0,
-    system: Annotated[
-        Literal["interconnected", "island"], typer.Option(help="Which frequency ranges of the standard apply.")
-    ] = "interconnected",
-    time_zone: Annotated[str, typer.Option(metavar="ZONE", help="Where weeks begin on Monday, 00:00.")] = "UTC",
-    every: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Time between two readings of a node; else its median.")
-    ] = None,
-    least_samples: Annotated[
-        float, typer.Option(metavar="SHARE", help="Part of its readings that a mean needs to count as measured.")
-    ] = 0.75,
-    least_coverage: Annotated[
-        float, typer.Option(metavar="SHARE", help="Part of a week's means that a verdict needs.")
-    ] = 0.9,
-    flagged: Annotated[
-        Literal["exclude", "keep"],
-        typer.Option(help="Means during dips, swells and interruptions: left out, or judged."),
-    ] = "exclude",
-    event: Annotated[str, typer.Option(metavar="TYPE", help="The event type of readings.")] = "reading",
-    incident_event: Annotated[str, typer.Option(metavar="TYPE", help="The event type of dips and the like.")] = (
-        "incident"
-    ),
-    voltage_column: Annotated[str, typer.Option(metavar="NAME", help="The attribute with volts.")] = "voltage",
-    frequency_column: Annotated[str, typer.Option(metavar="NAME", help="The attribute with hertz.")] = "frequency",
-    node_column: Annotated[str, typer.Option(metavar="NAME", help="The attribute with the node.")] = "node",
-    node_topic_level: Annotated[
-        int | None, typer.Option(metavar="LEVEL", min=1, help="Take the node from this level of the topic instead.")
-    ] = None,
-    time_column: Annotated[str, typer.Option(metavar="NAME", help="The column with the time of a reading.")] = "_time",
-    stamped: Annotated[
-        Literal["end", "begin"], typer.Option(help="Which moment of what it measured a reading's time is.")
-    ] = "end",
-    master: Master = None,
-    verbose: Verbose = False,
+    judged_by: LimitOptions,
+    found_in: ColumnOptions,
+    spark: OnSpark,
 ) -> None:
     """Judge voltage and frequency by EN 50160, week by week and node by node, and write a report.
 
     A week in which too little was measured neither passes nor fails. Choose whole weeks with --from and --to.
     """
     with sentences():
-        from tieline.pipeline.jobs.quality.columns import Columns
-        from tieline.pipeline.jobs.quality.limits import Limits
         from tieline.pipeline.lake import Lake
         from tieline.pipeline.report import page as _page  # noqa: F401  what the report needs is missed now, not at the end
         from tieline.pipeline.report.study import Question, study
 
-        try:
-            limits = Limits(
-                nominal_v=nominal,
-                nominal_hz=nominal_frequency,
-                system=system,
-                every_s=every,
-                least_samples=least_samples,
-                least_coverage=least_coverage,
-                flagged=flagged,
-                time_zone=time_zone,
-            )
-        except ValueError as problem:
-            raise Trouble(f"{problem}.", code=MISUSED) from None
-        columns = Columns(
-            node=node_column,
-            node_topic_level=node_topic_level,
-            time=time_column,
-            stamped=stamped,
-            voltage=voltage_column,
-            frequency=frequency_column,
-        )
+        limits = judged_by.limits()
         opened = Lake.open(lake)
-        opened.known(event)
+        opened.known(found_in.event)
         question = Question(
-            limits=limits, event=event, incident_event=incident_event, columns=columns, start=since, end=until
+            limits=limits,
+            event=found_in.event,
+            incident_event=found_in.incident_event,
+            columns=found_in.columns(),
+            start=span.since,
+            end=span.until,
         )
         with _progress() as told:
             told("starting Spark")
-            with session(master, "tieline quality", verbose=verbose) as spark:
-                findings = study(spark, opened, question, told)
+            with spark.session("tieline quality") as here:
+                findings = study(here, opened, question, told)
         _tell(findings, network or lake.absolute().name, out, pdf=pdf, as_json=json_)
         if strict and any(findings.node_verdict(node) == "fail" for node in findings.nodes):
             raise typer.Exit(1)

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from rich.console import Console
 
-from tieline.cli.pipeline.flags import Master, Since, Until, Verbose, sentences, session, stopping
-from tieline.cli.pipeline.sources import Files, PasswordFile, Urls, User, records
-from tieline.cli.trouble import FAILED, MISUSED, Trouble
+from tieline.cli.pipeline.flags import Messages, OnSpark, Span, Topics
+from tieline.cli.pipeline.running import sentences, stopping
+from tieline.cli.trouble import FAILED, Trouble
+from tieline.cli.verbs import new_app, with_blocks
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from pyspark.sql import DataFrame, SparkSession
 
     from tieline.pipeline.jobs.players import Played
@@ -26,40 +25,29 @@ if TYPE_CHECKING:
 #: Between two lines of progress.
 _TOLD_S: Final = 2.0
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = new_app()
 
 
 @app.command()
+@with_blocks
 def simulate_load(
     *,
     broker: Annotated[
         str, typer.Option(metavar="URL", help="Where to publish: mqtt://HOST:PORT or mqtts://HOST:PORT.")
     ],
-    lake: Annotated[Path | None, typer.Option("--lake", metavar="DIR", help="Replay tables.")] = None,
-    history: Files = None,
-    url: Urls = None,
-    topic: Annotated[
-        list[str] | None, typer.Option(metavar="FILTER", help="Only these topics, + and # allowed. Repeatable.")
-    ] = None,
+    source: Messages,
+    topic: Topics = None,
     speed: Annotated[str, typer.Option(metavar="SPEED", help="10x, 0.5x, or max.")] = "1x",
     clients: Annotated[int, typer.Option(metavar="COUNT", min=1, max=1_000, help="Connections to publish over.")] = 1,
     qos: Annotated[int | None, typer.Option(metavar="QOS", min=0, max=2, help="For all; else as recorded.")] = None,
     levels: Annotated[bool, typer.Option("--levels", help="Say how urgent each was, as a user property.")] = False,
-    since: Since = None,
-    until: Until = None,
-    user: User = None,
-    password_file: PasswordFile = None,
-    master: Master = None,
-    verbose: Verbose = False,
+    spark: OnSpark,
 ) -> None:
     """Publish recorded messages again, in the order of their times, until they end or SIGINT or SIGTERM.
 
     Messages come from tables, or from a log as it is. Times between them are kept, divided by --speed.
     """
-    if lake is not None and (history is not None or url):
-        raise Trouble(
-            "messages come from tables (--lake) or from a log (--url, --history), not from both.", code=MISUSED
-        )
+    source.check()
     with sentences():
         from tieline.pipeline.broker import NAMES, read_broker
         from tieline.pipeline.jobs.players import Pace, Player, play, speed_of
@@ -67,32 +55,16 @@ def simulate_load(
         from tieline.pipeline.options import Given
 
         pace = Pace(speed_of(speed), time.monotonic)
-        given = {"broker": broker}
-        if user is not None:
-            given["user"] = user
-        if password_file is not None:
-            given["passwordFile"] = str(password_file)
-        target = read_broker(Given("mqtt", NAMES, given))
+        target = read_broker(Given("mqtt", NAMES, {"broker": broker, **source.login.options()}))
         with (
-            session(master, "tieline simulate-load", verbose=verbose) as spark,
+            spark.session("tieline simulate-load") as here,
             stopping() as asked,
             ExitStack() as open_,
         ):
-            if lake is not None:
-                messages = _on_tables(spark, lake, since, until)
+            if source.lake is not None:
+                messages = _on_tables(here, source.lake, source.span)
             else:
-                told = records(
-                    spark,
-                    "log",
-                    url,
-                    history,
-                    user=user,
-                    password_file=password_file,
-                    since=since,
-                    until=until,
-                    columns=LOGGED,
-                )
-                messages = from_log(told)
+                messages = from_log(source.read_log(here, LOGGED))
             players = [
                 open_.enter_context(Player(target, f"replay-{number}-{time.time_ns():x}")) for number in range(clients)
             ]
@@ -103,7 +75,7 @@ def simulate_load(
             raise Trouble(f"the broker refused {played.refused:,} of the messages.", code=FAILED)
 
 
-def _on_tables(spark: SparkSession, lake: Path, since: datetime | None, until: datetime | None) -> DataFrame:
+def _on_tables(spark: SparkSession, lake: Path, span: Span) -> DataFrame:
     from pyspark.sql import DataFrame
 
     from tieline.pipeline.jobs.replay import from_others, from_table
@@ -111,10 +83,10 @@ def _on_tables(spark: SparkSession, lake: Path, since: datetime | None, until: d
 
     opened = Lake.open(lake)
     tables = [
-        from_table(opened.read(spark, name, since, until), name, known.declared)
+        from_table(opened.read(spark, name, span.since, span.until), name, known.declared)
         for name, known in opened.document.types.items()
     ]
-    return reduce(DataFrame.unionByName, tables, from_others(opened.read(spark, OTHER, since, until)))
+    return reduce(DataFrame.unionByName, tables, from_others(opened.read(spark, OTHER, span.since, span.until)))
 
 
 def _teller() -> Callable[[int], None]:

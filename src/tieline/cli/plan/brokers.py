@@ -12,8 +12,7 @@ import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from tieline.cli.management import Management
-from tieline.cli.over_http import Visitor, ask_over_http
+from tieline.cli.management import Management, Visitor, ask_over_http
 from tieline.cli.trouble import MISUSED, Trouble
 from tieline.conf.paths import management_socket
 from tieline.core.figures.demand import Flow, Subscribed

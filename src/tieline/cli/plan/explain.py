@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tieline.cli.frame import printable
+from tieline.cli.terminal import printable
 from tieline.cli.plan.files import InstanceFile, PlanFile, instance_in, proven_plan_in, request_named, sentences
 
 if TYPE_CHECKING:

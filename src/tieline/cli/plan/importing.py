@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from tieline.cli.over_http import Visitor
-from tieline.cli.pipeline.sources import password_in
+from tieline.cli.management import Visitor, password_in
 from tieline.cli.plan.brokers import MOST_S, RunningBroker, survey
 from tieline.cli.plan.files import instance_line, sentences, write
 from tieline.cli.plan.generate import Out, Requests, Seed, Tightness, Topics

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tieline.cli.frame import printable
+from tieline.cli.terminal import printable
 from tieline.cli.plan.files import (
     InstanceFile,
     PlanFile,

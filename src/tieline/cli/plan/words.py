@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from tieline.cli.frame import number, printable
+from tieline.cli.terminal import number, printable
 
 if TYPE_CHECKING:
     from tieline.plan.instance import Instance

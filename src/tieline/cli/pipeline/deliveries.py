@@ -1,4 +1,4 @@
-"""``tieline pipeline traffic``: measure who sends what to whom, and write an instance for the planner."""
+"""``tieline pipeline latency`` and ``tieline pipeline traffic``: what brokers told about their deliveries."""
 
 from __future__ import annotations
 
@@ -8,23 +8,69 @@ from typing import Annotated, Final, Literal
 
 import typer
 
-from tieline.cli.pipeline.flags import Master, Since, Until, Verbose, sentences, session
-from tieline.cli.pipeline.sources import EventFiles, PasswordFile, Urls, User, records
-from tieline.cli.pipeline.tables import Format, show
+from tieline.cli.pipeline.flags import EventRecords, OnSpark
+from tieline.cli.pipeline.output import Format, show
+from tieline.cli.pipeline.running import sentences
 from tieline.cli.trouble import Trouble
+from tieline.cli.verbs import new_app, with_blocks
 
-_COLUMNS: Final = (
+_LATENCY: Final = (
+    "level", "class", "topics", "messages", "p50_ms", "p95_ms", "p99_ms", "max_ms",
+    "requirement", "strict_ms", "limit_ms", "within", "verdict",
+)  # fmt: skip
+
+latency_app = new_app()
+
+
+@latency_app.command()
+@with_blocks
+def latency(
+    *,
+    source: EventRecords,
+    require: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CLASS=NAME", help="What a class, by name or level, has to keep. Repeatable."),
+    ] = None,
+    part: Annotated[
+        float, typer.Option(metavar="PART", min=0.0, max=1.0, help="The verdict is about this part of the messages.")
+    ] = 0.99,
+    depth: Annotated[
+        int, typer.Option(metavar="LEVELS", min=0, help="Tell topics apart by so many of their first levels.")
+    ] = 0,
+    spark: OnSpark,
+    style: Format = "human",
+) -> None:
+    """Say how long messages waited in brokers, class by class, and whether that is soon enough.
+
+    Times are upper bounds: brokers count in buckets that end at 1, 2, 4, … ms. Where a limit lies inside the bucket in
+    question the verdict is undecided. Requirements: immediate-1a, immediate-1b, control, monitoring, distribution,
+    demand-response, outage.
+    """
+    with sentences():
+        from tieline.pipeline.jobs.latency import latency as job
+        from tieline.pipeline.jobs.latency import requirements_of
+        from tieline.pipeline.jobs.traffic import deliveries
+
+        required = requirements_of(require or ())
+        with spark.session("tieline latency") as here:
+            told = source.read(here)
+            found = job(deliveries(told), required, judged=part, depth=depth)
+            rows = sorted(found.collect(), key=lambda row: (-row["level"], row["class"], row["topics"]))
+            show(_LATENCY, [row.asDict() for row in rows], style)
+
+
+_TRAFFIC: Final = (
     "shard", "publisher", "topic", "subscriber", "class", "messages", "bytes", "messages_per_s", "bytes_per_s",
 )  # fmt: skip
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+traffic_app = new_app()
 
 
-@app.command()
+@traffic_app.command()
+@with_blocks
 def traffic(
     *,
-    url: Urls = None,
-    events: EventFiles = None,
+    source: EventRecords,
     instance: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the planning problem; `tieline plan` reads it.")
     ] = None,
@@ -35,13 +81,8 @@ def traffic(
         Literal["bytes", "messages"], typer.Option(help="What rates and capacities of the instance count.")
     ] = "bytes",
     name: Annotated[str, typer.Option(metavar="NAME", help="What the instance is called.")] = "traffic",
-    since: Since = None,
-    until: Until = None,
-    user: User = None,
-    password_file: PasswordFile = None,
-    master: Master = None,
+    spark: OnSpark,
     style: Format = "human",
-    verbose: Verbose = False,
 ) -> None:
     """Print the demand matrix: publisher, topic and subscriber, with messages and bytes per second.
 
@@ -53,13 +94,11 @@ def traffic(
         from tieline.pipeline.jobs.traffic import deliveries, demand_matrix, homes, unnamed_share
 
         links = None if network is None else planning.Network.read(network)
-        with session(master, "tieline traffic", verbose=verbose) as spark:
-            told = records(
-                spark, "events", url, events, user=user, password_file=password_file, since=since, until=until
-            ).cache()
+        with spark.session("tieline traffic") as here:
+            told = source.read(here).cache()
             passed = deliveries(told)
             matrix = [row.asDict() for row in demand_matrix(passed).collect()]
-            show(_COLUMNS, matrix, style)
+            show(_TRAFFIC, matrix, style)
             if instance is not None:
                 known = {row["client"]: row["shard"] for row in homes(told).collect()}
                 found = planning.instance(

@@ -1,20 +1,89 @@
-"""``tieline pipeline status``: what the tables hold, and how far ingest has come."""
+"""``tieline pipeline compact`` and ``tieline pipeline status``: what looks after a lake, and what looks at it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+import re
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from tieline.cli.pipeline.flags import Json, LakePath, sentences
+from tieline.cli.pipeline.flags import Json, LakePath, OnSpark
+from tieline.cli.pipeline.running import sentences
+from tieline.cli.trouble import MISUSED, Trouble
+from tieline.cli.verbs import new_app, with_blocks
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tieline.pipeline.lake import Status
+    from tieline.pipeline.lake.compaction import Compacted
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+_DAYS: Final = re.compile(r"(\d{1,6})d?")
+
+compact_app = new_app()
 
 
-@app.command()
+@compact_app.command()
+@with_blocks
+def compact(
+    *,
+    lake: LakePath,
+    keep: Annotated[
+        str | None, typer.Option(metavar="DAYS", help="Remove days older than so many, such as 90d; else none.")
+    ] = None,
+    spark: OnSpark,
+    json: Json = False,
+) -> None:
+    """Merge the small files of each day and sort their rows along the Hilbert curve.
+
+    Ingest may go on meanwhile. Readers see the tables as they were, or as they are afterwards. Runs in this process,
+    or on Spark with --master.
+    """
+    days = None if keep is None else _days(keep)
+    with sentences():
+        import msgspec
+
+        from tieline.pipeline.lake import Lake, compaction
+        from tieline.pipeline.lake.writing import today
+
+        opened = Lake.open(lake)
+        keep_from = None if days is None else today() - timedelta(days=days)
+
+        def report(found: Iterator[Compacted]) -> None:
+            count = 0
+            for each in found:
+                count += 1
+                print(msgspec.json.encode(each._asdict()).decode() if json else _line(each))
+            if not count and not json:
+                print("nothing to do")
+
+        if spark.master is None:
+            report(compaction.compact(opened, keep_from=keep_from))
+            return
+        with spark.session("tieline compact") as here:
+            from tieline.pipeline.lake.compaction import on_spark
+
+            report(compaction.compact(opened, keep_from=keep_from, run=on_spark(here)))
+
+
+def _line(found: Compacted) -> str:
+    text = f"{found.table}: {found.files_before:,} files became {found.files_after:,}, {found.rows:,} rows"
+    return f"{text}; {found.removed:,} old rows removed" if found.removed else text
+
+
+def _days(text: str) -> int:
+    found = _DAYS.fullmatch(text)
+    if found is None:
+        raise Trouble(f'--keep takes a number of days, such as 90d; not "{text}".', code=MISUSED)
+    return int(found[1])
+
+
+status_app = new_app()
+
+
+@status_app.command()
 def status(
     *,
     lake: LakePath,
@@ -52,7 +121,7 @@ def _ends(urls: list[str], user: str | None, password: str | None) -> dict[str, 
 def _print(found: Status, ends: dict[str, int]) -> None:
     from rich.table import Table
 
-    from tieline.cli.steps import console
+    from tieline.cli.terminal import console
 
     here = console()
     last = "no batch yet" if found.landed is None else f"batch {found.batch} landed {found.landed}"

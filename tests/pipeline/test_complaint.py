@@ -1,8 +1,10 @@
+"""None"""
+
 from __future__ import annotations
 
 import pytest
 
-from tieline.cli.pipeline.complaint import sentence
+from tieline.pipeline.complaint import our_sentence, sentence
 
 STREAM = """[STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted SQLSTATE: XXKST
 === Streaming Query ===
@@ -33,3 +35,23 @@ tieline.pipeline.source.client.Gap: offsets 0 to 9 are not there any more; 10 re
 )
 def test_the_line_that_matters(text: str, said: str) -> None:
     assert sentence(text) == said
+
+
+SOURCE = """[STREAM_FAILED] Query [id = 1] terminated with exception: [PYTHON_STREAMING_DATA_SOURCE_RUNTIME_ERROR]
+Failed when Python streaming data source perform latestOffset: Traceback (most recent call last):
+  File "x.py", line 152, in main
+    latest_offset_admission_control_func(reader, infile, outfile)
+tieline.pipeline.source.client.Gap: http://a:1: offsets 10 to 49 are not there any more; goes on behind them
+ SQLSTATE: 38000
+\tat org.apache.spark.sql.X(Y.scala:1)
+"""
+
+
+def test_the_sentence_alone() -> None:
+    expected = "http://a:1: offsets 10 to 49 are not there any more; goes on behind them"
+    assert our_sentence(SOURCE) == our_sentence(RuntimeError(SOURCE)) == expected
+
+
+def test_what_is_not_ours() -> None:
+    assert our_sentence("Traceback\nValueError: tieline") is None
+    assert our_sentence(RuntimeError("org.apache.spark.SparkException: no space left on device")) is None

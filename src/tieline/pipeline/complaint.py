@@ -1,4 +1,8 @@
-"""What went wrong in Spark, as one sentence: Java and Python traces of many screens hold one line that matters."""
+"""What went wrong in Spark, as one sentence: Java and Python traces of many screens hold one line that matters.
+
+What a source or a sink raises in a Python process reaches the driver as a Java exception whose text holds a Python
+traceback, often several times, wrapped once by every layer on the way.
+"""
 
 from __future__ import annotations
 
@@ -50,3 +54,13 @@ def _last_raised(lines: list[str]) -> str | None:
 def _short(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+#: The last line of a traceback that ends in one of our exceptions; sentences may go on over further lines.
+_OURS: Final = re.compile(r"^(?:\s*Caused by: )?tieline\.[\w.]+\.[A-Z_]\w*: (?P<text>.+)$", re.MULTILINE)
+
+
+def our_sentence(error: BaseException | str) -> str | None:
+    """What our own code said in a Spark error; None if it said nothing."""
+    found = _OURS.search(str(error))
+    return found["text"].strip() if found else None
