@@ -105,7 +105,7 @@ def choice(*values: str) -> Callable[[str], str]:
 
 
 def page(usage: str, duty: str, groups: Sequence[tuple[str, Sequence[Flag]]]) -> str:
-    """The help page."""
+    """The help page that a table of flags makes: one line or more for each, in groups."""
     lines = [f"Usage: {usage}", "", *textwrap.wrap(duty, 100)]
     for title, rows in groups:
         lines += ["", f"{title}:"]

@@ -37,7 +37,7 @@ def compile_format(text: str) -> Piece:
 
 
 def plain(message: MQTTMessage) -> bytes:
-    """Only the payload."""
+    """Only the payload, byte by byte as it came."""
     return bytes(message.payload)
 
 

@@ -51,7 +51,7 @@ add_verbs(app, VERBS, package="tieline.cli", program="tieline")
 
 @app.command()
 def version() -> None:
-    """Print the version."""
+    """Print the version of this program."""
     print(__version__)
 
 

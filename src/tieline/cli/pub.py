@@ -56,7 +56,7 @@ GROUPS = (("Message", MESSAGE), ("Connection", CONNECTION), ("Will", WILL), ("TL
 
 @app.command(cls=Raw, add_help_option=False)
 def pub(ctx: typer.Context) -> None:
-    """Publish messages."""
+    """Publish messages, with the flags of mosquitto_pub."""
     options = PubOptions()
     parse([row for _title, rows in GROUPS for row in rows], ctx.args, options)
     if options.wants_help:

@@ -1,22 +1,32 @@
-"""Records of the log as lines: for people, or one JSON object each."""
+"""Records of the log on standard output, as they are and as they come: lines for people, or one JSON object each."""
 
 from __future__ import annotations
 
 import base64
+import select
+import sys
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
+from tieline.conf.schema import Settings
 from tieline.log.record import Occurrence, Record
 from tieline.net.log import printable
+from tieline.net.logserver.question import Question, Span, portions
+from tieline.net.logserver.selection import Selection
+from tieline.net.store.reading import Gap, Log
 from tieline.wire.properties import user_properties
 
 Format = Literal["human", "json"]
+#: How long to wait before looking for more records: at first, and when there have been none for a while.
+_SOON_S: Final = 0.05
+_LATER_S: Final = 1.0
 
 
 def line(record: Record | Occurrence, style: Format) -> str:
-    """One record."""
+    """One record as one line, whatever bytes are in it."""
     if isinstance(record, Record):
         return _message_json(record) if style == "json" else _message(record)
     return _event_json(record) if style == "json" else _event(record)
@@ -92,3 +102,62 @@ def _time(nanoseconds: int) -> str:
     """To the microsecond, in UTC."""
     seconds, rest = divmod(nanoseconds, 1_000_000_000)
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest // 1_000:06d}Z"
+
+
+class Output:
+    """Prints those records of a log that are asked for."""
+
+    def __init__(self, log: Log[Any], asked: Question, settings: Settings, style: Format, *, allow_gap: bool) -> None:
+        self._selection = Selection(asked, settings)
+        self._log = log
+        self._is_log = asked.stream == "log"
+        self._style: Format = style
+        self._allow_gap = allow_gap
+
+    def print(self, span: Span) -> None:
+        """Print those records of a range that are asked for."""
+        if self._is_log:
+            # a broker may have started with other event types since the last range
+            self._selection.types = self._log.types()
+        kind: Any = Record if self._is_log else Occurrence
+        while span.first < span.last:
+            try:
+                for portion in portions(self._log, kind, span):
+                    sys.stdout.writelines(f"{each}\n" for each in self._lines(portion))
+                break
+            except Gap as gap:
+                sys.stdout.flush()
+                if not self._allow_gap:
+                    raise
+                print(f"tieline: {gap}; {gap.last - gap.first} records are missing.", file=sys.stderr)
+                span = Span(gap.last, span.last)
+        sys.stdout.flush()
+
+    def _lines(self, records: Sequence[Record] | Sequence[Occurrence]) -> Iterator[str]:
+        """Those that are asked for, as lines."""
+        selection = self._selection
+        for each in records:
+            if isinstance(each, Occurrence):
+                if selection.takes_occurrence(each):
+                    yield line(each, self._style)
+            elif selection.takes(each):
+                if self._style == "json":
+                    # people see the payload itself
+                    selection.types.complete(each)
+                yield line(each, self._style)
+
+
+def follow(output: Output, log: Log[Any], place: int) -> None:
+    """Print what comes; look less often while nothing does."""
+    gone = select.poll()
+    gone.register(sys.stdout.fileno(), 0)  # only that it has broken
+    wait_s = _SOON_S
+    while True:
+        latest = log.latest()
+        if latest > place:
+            output.print(Span(place, latest))
+            place, wait_s = latest, _SOON_S
+        elif gone.poll(wait_s * 1_000):
+            raise BrokenPipeError
+        else:
+            wait_s = min(2 * wait_s, _LATER_S)

@@ -148,7 +148,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
 
 
 def render(snapshot: Snapshot) -> RenderableType:
-    """The whole frame."""
+    """One frame: rates, classes, what was dropped or closed and why, and who is slow."""
     title = f"[bold]{snapshot.name}[/] {snapshot.version}  up {duration(snapshot.uptime_s)}"
     parts: list[RenderableType] = [
         _summary(snapshot),

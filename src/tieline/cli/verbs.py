@@ -6,6 +6,7 @@ the verb is called, because the libraries behind some of them are slow to import
 A block is a dataclass whose fields are annotated as Typer wants options to be, or are blocks themselves.  A verb takes
 the whole block as one parameter: :func:`with_blocks` spreads its fields over the verb's signature, where Typer finds
 them, and puts them together again when the verb is called.  So an option that several verbs have is declared once.
+A verb has a parameter for each option or block, and no fewer than its users need: here alone functions take ten.
 """
 
 from __future__ import annotations

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -12,20 +15,24 @@ from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
 
-from tieline.cli.trouble import FAILED, Trouble
+from tieline.cli import terminal
+from tieline.cli.trouble import FAILED, INTERRUPTED, Trouble
 from tieline.cli.verbs import new_app
 from tieline.extras import is_installed, remedy
 
 if TYPE_CHECKING:
+    from tieline.cli.demo.checks import Check
     from tieline.cli.demo.play import Wishes
+    from tieline.cli.demo.show import Show
 
 app = new_app()
 
-#: What a shell says of a program that Ctrl-C ended.
-_INTERRUPTED = 130
-#: A pipe has no width; whoever reads it has room for a whole row.
+#: Whoever reads a pipe has room for a whole row of the tables.
 _PIPE_WIDTH = 160
 
 
@@ -57,9 +64,7 @@ def demo(
 
         show_clients()
         return
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_PIPE_WIDTH)
+    console = terminal.console(pipe_width=_PIPE_WIDTH)
     console.print("[bold]tieline demo[/]: a microgrid, a broker, Spark. Ctrl-C ends it early.", highlight=False)
     missing = None if without_spark else _missing()
     with _folder(keep) as folder:
@@ -76,7 +81,6 @@ def _perform(console: Console, wishes: Wishes, *, headless: bool, missing: str |
     from tieline.cli.demo.children import Children
     from tieline.cli.demo.play import OF_SPARK, Play, steps
     from tieline.cli.demo.show import Show
-    from tieline.cli.demo.summary import summary
     from tieline.sim.microgrid.extra import Unbuildable
 
     show = Show(console, console.is_terminal and not headless, steps())
@@ -89,8 +93,8 @@ def _perform(console: Console, wishes: Wishes, *, headless: bool, missing: str |
     except Unbuildable as problem:
         raise Trouble(str(problem)) from None
     except KeyboardInterrupt:
-        raise Trouble("interrupted.", code=_INTERRUPTED) from None
-    console.print(summary(show, checks, wishes, missing))
+        raise Trouble("interrupted.", code=INTERRUPTED) from None
+    console.print(_summary(show, checks, wishes, missing))
     return all(check.is_good for check in checks)
 
 
@@ -141,3 +145,41 @@ def _enough(console: Console) -> Iterator[threading.Event]:
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
+
+
+def _summary(show: Show, checks: list[Check], wishes: Wishes, missing: str | None) -> RenderableType:
+    """The checks as a table, the operator's waits by class, and a sentence."""
+    table = Table(title="what was checked", title_justify="left", title_style="", expand=False)
+    table.add_column("claim", style="bold", no_wrap=True)
+    table.add_column("seen")
+    table.add_column("")
+    for check in checks:
+        table.add_row(check.title, Text(check.story), "[green]✓[/]" if check.is_good else "[bold red]✗[/]")
+    return Group(show.waits(), Text(), table, _verdict(show, checks, wishes, missing))
+
+
+def _verdict(show: Show, checks: list[Check], wishes: Wishes, missing: str | None) -> Panel:
+    good = sum(check.is_good for check in checks)
+    text = Text()
+    text.append(f"{good} of {len(checks)} claims hold", "green" if good == len(checks) else "bold red")
+    text.append(f", in {show.elapsed():.0f} seconds.")
+    if missing is not None:
+        text.append(f"\nLeft out, because Spark cannot run here: the tables and the report. {missing}", "bold red")
+    elif not wishes.with_spark:
+        text.append("\nLeft out, as asked: the tables and the report.", "dim")
+    elif wishes.report.is_file():
+        text.append("\nThe report: ")
+        text.append(str(wishes.report), "bold")
+    text.append("\n\nNow yours:", "dim")
+    for words in (
+        "sim microgrid --config grid.toml",
+        "serve --config grid.toml",
+        "sim microgrid --to mqtt://127.0.0.1",
+    ):
+        text.append(f"\n  {_command()} {words}", "bold")
+    return Panel(text, expand=False)
+
+
+def _command() -> str:
+    """From a fresh clone the command is not on PATH, and a hint that does not work is none."""
+    return "tieline" if shutil.which("tieline") else os.path.relpath(Path(sys.executable).with_name("tieline"))

@@ -98,7 +98,7 @@ class Show:
         self.end(name)
 
     def begin(self, name: str) -> Step:
-        """A step begins."""
+        """Say that a step begins, and from when on its time is counted."""
         step = self.steps[name]
         step.state, step.begun = "runs", time.monotonic()
         self._say(f"{step.title} …")

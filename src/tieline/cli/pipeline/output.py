@@ -131,7 +131,7 @@ class Progress:
 
     @property
     def records(self) -> int:
-        """Records so far."""
+        """How many records have landed so far, in all batches."""
         return self._rate.total
 
     def landed(self, batch: Landed) -> None:
