@@ -131,14 +131,14 @@ def _case(
 def _measure(measure: Callable[..., None], place: Workplace, name: str, run: Running, rows: list[Row]) -> None:
     from pyspark.errors import PySparkException
 
-    from tieline.pipeline.said import sentence
+    from tieline.pipeline.complaint import our_sentence
 
     folder = place.folder / name
     folder.mkdir()
     try:
         measure(place.spark, folder, rows, step=run.step)
     except PySparkException as problem:
-        raise Failure(sentence(problem) or str(problem).partition("\n")[0]) from problem
+        raise Failure(our_sentence(problem) or str(problem).partition("\n")[0]) from problem
     finally:
         # the next part needs the room, and its files should not wait for these in the cache
         shutil.rmtree(folder, ignore_errors=True)
