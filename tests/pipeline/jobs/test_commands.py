@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Final
 
@@ -17,14 +16,18 @@ from pyspark.sql import SparkSession
 from tests.kits.patience import until
 from tests.pipeline.jobs.scenes import events_table, log_table, traffic
 from tests.pipeline.jobs.test_replay import Listener
+from tieline.cli.pipeline import JOBS, flags
 from tieline.cli.pipeline.running import sentences
 from tieline.cli.trouble import Trouble
+from tieline.cli.verbs import load_app
 from tieline.conf.schema import Listener as Listening
 from tieline.conf.schema import Settings
 from tieline.log.record import Record, digest_of
 from tieline.pytest_plugin import BrokerThread
 
 Run = Callable[..., str]
+#: Where the app of each job is.
+PLACES: Final = {job: place for job, place, _help in JOBS}
 
 TOLD: Final = [
     traffic(10, "meter", "grid/1", "desk", {1: 60, 16: 60}, level=0, class_="log"),
@@ -43,10 +46,9 @@ def _run(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
             yield spark
 
     def run(verb: str, *words: str) -> str:
-        module = import_module(f"tieline.cli.pipeline.{verb}")
-        monkeypatch.setattr(module, "session", session)
+        monkeypatch.setattr(flags, "session", session)
         capsys.readouterr()
-        module.app(args=list(words), standalone_mode=False)
+        load_app("tieline.cli.pipeline", PLACES[verb])(args=list(words), standalone_mode=False)
         return capsys.readouterr().out
 
     return run

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from tests.pipeline.report import lakes
 from tests.pipeline.report.invented import invent
-from tieline.cli.pipeline import quality
+from tieline.cli.pipeline import flags, quality
 from tieline.cli.trouble import Trouble
 from tieline.pipeline.report.exports import find_browser
 
@@ -56,7 +56,7 @@ def _command(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     def shared(*_: object, **__: object) -> Iterator[SparkSession]:
         yield spark
 
-    monkeypatch.setattr(quality, "session", shared)
+    monkeypatch.setattr(flags, "session", shared)
 
 
 def _run(*arguments: object) -> int:
