@@ -1,1 +1,1 @@
-"""The command line: one module per verb, each imported only when its verb is used."""
+"""The command line: verbs in modules that are imported when the verb is used, and what these share."""
