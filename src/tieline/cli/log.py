@@ -86,7 +86,7 @@ class WantedRecords:
         return Log(place) if self.stream == "log" else Log(place, stream="events")
 
     def output(self, log: Log[Any], settings: Settings) -> Output:
-        """What prints them."""
+        """What prints them, as the options say."""
         asked = Question(
             stream=self.stream,
             topics=question.topics(self.topic or []),

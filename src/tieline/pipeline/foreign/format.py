@@ -58,25 +58,25 @@ class ForeignReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Copies for executors hold nothing open."""
         return {"_options": self._options, "_open": None, "_target": None}
 
-    def initialOffset(self) -> SparkOffset:  # noqa: N802 - Spark's name, as those below
+    def initialOffset(self) -> SparkOffset:  # noqa: N802 - Spark's name
         """Where a query without a checkpoint begins: at whatever the spool has."""
         return self._offset(self._spool().bounds()[0])
 
-    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         """How much one batch may hold."""
         return ReadMaxRows(self._options.max_rows)
 
-    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         """Take what the broker has queued for us; from then on nothing new counts."""
         spool = self._spool()
         self._intake().drain(_QUIET_S)
         self._target = spool.bounds()[1]
 
-    def reportLatestOffset(self) -> SparkOffset:  # noqa: N802
+    def reportLatestOffset(self) -> SparkOffset:  # noqa: N802 - Spark's name
         """Where the spool ends, for the progress that people watch."""
         return self._offset(self._spool().bounds()[1])
 
-    def latestOffset(self, start: SparkOffset, limit: ReadLimit) -> SparkOffset:  # noqa: N802
+    def latestOffset(self, start: SparkOffset, limit: ReadLimit) -> SparkOffset:  # noqa: N802 - Spark's name
         """Where the next batch ends."""
         begin = self._place(start)
         self._intake().check()
@@ -177,6 +177,6 @@ class MqttSource(DataSource):
         """Publishes a data frame."""
         return AtLeastOnceBatchWriter(sink_options("mqtt", self.options, schema, overwrite=overwrite))
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
         """Publishes the batches of a query."""
         return AtLeastOnceStreamWriter(sink_options("mqtt", self.options, schema, overwrite=overwrite))

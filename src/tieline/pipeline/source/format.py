@@ -52,7 +52,7 @@ class TielineSource(DataSource):
 
         return OnceBatchWriter(sink_options("tieline", self.options, schema, overwrite=overwrite))
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
         """Publishes the batches of a query."""
         from tieline.pipeline.sink.options import sink_options
         from tieline.pipeline.sink.writers import OnceStreamWriter

@@ -54,23 +54,23 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.lost = 0
         self._asked = 0.0
 
-    def initialOffset(self) -> SparkOffset:  # noqa: N802 - Spark's name, as those below
+    def initialOffset(self) -> SparkOffset:  # noqa: N802 - Spark's name
         """Where a query without a checkpoint begins."""
         return encode(chosen("startingOffsets", self._options.starting, survey(self._options)))
 
-    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         """How much one batch may hold."""
         return ReadAllAvailable() if self._options.max_rows is None else ReadMaxRows(self._options.max_rows)
 
-    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         """From now on nothing new counts."""
         self._target = {name: shard.offsets.latest for name, shard in survey(self._options).items()}
 
-    def reportLatestOffset(self) -> SparkOffset:  # noqa: N802
+    def reportLatestOffset(self) -> SparkOffset:  # noqa: N802 - Spark's name
         """Where the logs end, for the progress that people watch."""
         return encode(chosen("endingOffsets", "latest", survey(self._options)))
 
-    def latestOffset(self, start: SparkOffset, limit: ReadLimit) -> SparkOffset:  # noqa: N802
+    def latestOffset(self, start: SparkOffset, limit: ReadLimit) -> SparkOffset:  # noqa: N802 - Spark's name
         """Where the next batch ends."""
         self._calm()
         found = survey(self._options)
