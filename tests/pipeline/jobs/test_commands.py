@@ -139,7 +139,7 @@ def test_load_is_simulated(run: Run, log: str) -> None:
         listener = Listener(broker)
         try:
             printed = run(
-                "simulate_load", "--history", log, "--broker", f"mqtt://127.0.0.1:{broker.port}", "--speed", "max",
+                "simulate-load", "--history", log, "--broker", f"mqtt://127.0.0.1:{broker.port}", "--speed", "max",
                 "--from", "1970-01-01T00:00:05", "--to", "1970-01-01T00:00:15", "--topic", "t/+",
             )  # fmt: skip
             assert printed.startswith("10 published in ") and "10 acknowledged, 0 late" in printed
