@@ -8,8 +8,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tieline.cli.terminal import printable
 from tieline.cli.plan.files import InstanceFile, PlanFile, instance_in, proven_plan_in, request_named, sentences
+from tieline.cli.terminal import printable
 
 if TYPE_CHECKING:
     from tieline.plan.explain import Explanation

@@ -9,7 +9,6 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tieline.cli.terminal import printable
 from tieline.cli.plan.files import (
     InstanceFile,
     PlanFile,
@@ -21,6 +20,7 @@ from tieline.cli.plan.files import (
     topic_named,
     write,
 )
+from tieline.cli.terminal import printable
 from tieline.cli.trouble import MISUSED, Trouble
 
 if TYPE_CHECKING:
