@@ -61,6 +61,8 @@ def _configuration(folder: Path, *, is_ruled: bool) -> str:
     made = issue(folder)
     users = write_users(folder / "users", **{USER[0]: USER[1]})
     lines = [
+        # others on this machine may run brokers too, and this one twice
+        f'name = "attack-{os.getpid()}"',
         '[auth]\nanonymous = "loopback"',
         f'password_file = "{users}"',
         '[[listener]]\nurl = "tcp://127.0.0.1:0"',
