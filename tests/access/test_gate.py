@@ -178,3 +178,54 @@ def test_the_conformance_kit_passes() -> None:
         return gate, decide
 
     check_access(make)
+
+
+def test_a_login_that_waits_while_users_change_is_judged_by_the_new_ones() -> None:
+    scene = Scene(users={"ann": b"right", "bob": b"old"}, remember_s=60.0, failures=1)
+    assert scene.checker is not None
+    before, after = scene.checker, Checker({"bob": b"new"})
+    tokens = {}
+    for name, password in (("ann", b"right"), ("bob", b"old"), ("bob", b"new")):
+        login = Login(client_id="c", username=name, password=password, listener=LOCAL, peer=f"{len(tokens)}:1")
+        verdict = scene.gate.connect(login)
+        assert isinstance(verdict, Pending)
+        tokens[name, password] = verdict.token
+    scene.gate.renew(Settings(auth=Auth(failures=1)), after)
+    before.work()
+    assert not scene.verdicts, "what the removed users would have said is worth nothing"
+    after.work()
+    found = {who: isinstance(scene.verdicts[token], Allowed) for who, token in tokens.items()}
+    assert found == {("ann", b"right"): False, ("bob", b"old"): False, ("bob", b"new"): True}
+    scene.checker = after
+    assert isinstance(scene.connect("ann", b"right"), Refused), "nor is it remembered"
+
+
+def test_a_login_that_waits_while_passwords_are_given_up_is_nobody_or_nowhere() -> None:
+    scene = Scene(users={"ann": b"right"})
+    login = Login(client_id="c", username="ann", password=b"right", listener=LAN, peer="192.0.2.9:1")
+    verdict = scene.gate.connect(login)
+    assert isinstance(verdict, Pending) and scene.checker is not None
+    scene.gate.renew(Settings(), None)
+    scene.checker.work()
+    assert isinstance(scene.verdicts[verdict.token], Refused)
+
+
+@pytest.mark.parametrize("answer", ["", b"root", True, 0])
+def test_an_authenticator_that_names_nobody_lets_nobody_in(answer: Any) -> None:
+    scene = Scene(users={})
+    verdict = scene.gate.connect(
+        Login(client_id="c", username="root", password=b"x", listener=LOCAL, peer="192.0.2.9:1")
+    )
+    assert isinstance(verdict, Pending) and scene.checker is not None
+    (_, done), *_ = scene.checker.waiting
+    done(answer)
+    refused = scene.verdicts[verdict.token]
+    assert isinstance(refused, Refused) and refused.reason is Reason.BAD_USER_NAME_OR_PASSWORD
+
+
+def test_an_empty_name_is_nobodys() -> None:
+    login = Login(client_id="c", username="root", password=b"x", listener=LOCAL, peer="192.0.2.9:1")
+    assert Allowed(user="").name_of(login) is None
+    assert Allowed(user="ann").name_of(login) == "ann"
+    assert Allowed().name_of(login) == "root"
+    assert Allowed(user="ann", is_anonymous=True).name_of(login) is None

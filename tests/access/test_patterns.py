@@ -28,6 +28,15 @@ def test_a_name_that_looks_like_a_placeholder_is_not_filled_in_again() -> None:
     assert narrow("%u/%c", "%c", "%u") == "%c/%u"
 
 
+@pytest.mark.parametrize("filter_", ["%c/#", "%c", "%u/#", "%c/+/x", "%c%u/#", "%c/tieline/#"])
+def test_no_name_leads_to_the_topics_of_the_broker(filter_: str) -> None:
+    for name in ("$SYS", "$", "$share"):
+        assert narrow(filter_, name, name) is None
+        assert not Pattern(filter_).matches([name, "broker", "x"], name, name, is_allowed=True)
+    assert narrow("dev/%c", None, "$7") == "dev/$7", "inside a topic the sign is a letter like others"
+    assert narrow("$SYS/%u/#", "ann", "") == "$SYS/ann/#"
+
+
 def test_other_percent_signs_are_ordinary() -> None:
     assert not is_pattern("100%/x%y")
     assert narrow("100%/%u", "a", "") == "100%/a"

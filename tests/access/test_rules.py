@@ -157,8 +157,8 @@ _ACTIONS: tuple[Action, ...] = ("read", "write", "subscribe")
 def _some_rule(draw: st.DrawFn) -> Rule:
     actions: Actions = draw(st.sampled_from(["all", ("read",), ("write",), ("subscribe",), ("read", "subscribe")]))
     allow, deny = (actions, None) if draw(st.booleans()) else (None, actions)
-    users = draw(st.sampled_from([(), ("a",), ("-",), ("*",), ("a/b", "+"), ("nobody",)]))
-    groups = draw(st.sampled_from([(), (), ("g",)]))
+    users = draw(st.sampled_from([None, (), ("a",), ("-",), ("*",), ("a/b", "+"), ("nobody",)]))
+    groups = draw(st.sampled_from([None, (), ("g",)]))
     return Rule(filter=draw(st.sampled_from(_FILTERS)), users=users, groups=groups, allow=allow, deny=deny)
 
 
@@ -166,12 +166,13 @@ _GROUPS: dict[str, tuple[str, ...]] = {"g": ("b", "#")}
 
 
 def _is_about(rule: Rule, user: str | None) -> bool:
-    if not rule.users and not rule.groups:
+    if rule.users is None and rule.groups is None:
         return True
+    users, groups = rule.users or (), rule.groups or ()
     return (
-        "*" in rule.users
-        or (user is None and "-" in rule.users)
-        or (user is not None and (user in rule.users or any(user in _GROUPS[name] for name in rule.groups)))
+        "*" in users
+        or (user is None and "-" in users)
+        or (user is not None and (user in users or any(user in _GROUPS[name] for name in groups)))
     )
 
 

@@ -29,6 +29,8 @@ RULE = '[[rule]]\nallow = "all"\nfilter = "a"\n'
         ('[[rule]]\nallow = "all"\nfilter = "$share/g/a"', 3, "would never match"),
         ('[[rule]]\nallow = "all"\nfilter = "$dev-%u/a"', 3, "a first level that begins with $"),
         (f'{RULE}groups = ["staff"]', 4, 'the group "staff"; known: none is declared'),
+        (f"{RULE}users = []", 1, "rule[1] is about nobody"),
+        (f"{RULE}groups = []", 1, "rule[1] is about nobody"),
         (f'{RULE}users = [""]', 4, "rule[1].users has an empty name"),
         ('[[limit]]\nuser = ""', 2, "limit[1].user is empty"),
         ('[[limit]]\nuser = "a"\n[[limit]]\nuser = "a"', 3, "limit[2] would never apply"),

@@ -6,6 +6,10 @@ A client is, in this order: whom its certificate names, on a listener that takes
 name and password prove, where something can check them; otherwise nobody, and then it is let in only where that is
 allowed.  Passwords are checked beside the broker, by ``check``, which answers later; a password that was right a moment
 ago is recognised without that.
+
+Between a question and its answer the users may have become others.  So each table of users has a number
+(``_generation``), and an answer that was found in an earlier table is worth nothing: the login is asked about anew, and
+nothing of the old answer is remembered.
 """
 
 from __future__ import annotations
@@ -64,12 +68,18 @@ class Gate:
         self._clock = clock
         self._failures = Failures(settings.auth.failures)
         self._token = 0
+        #: The number of the table of users that holds now.
+        self._generation = 0
         #: Logins refused unheard, because too many had failed.
         self.throttled = 0
         self.rules = Rules(settings)
 
     def renew(self, settings: Settings, check: Check | None) -> None:
-        """Other settings hold from now on; what failed before still counts, unless the number itself has changed."""
+        """Other settings and users hold from now on, also for logins that are being checked.
+
+        What failed before still counts, unless the number itself has changed.
+        """
+        self._generation += 1
         if settings.auth.failures != self._auth.failures:
             self._failures = Failures(settings.auth.failures)
         self._auth = settings.auth
@@ -129,7 +139,17 @@ class Gate:
         if refusal is not None:
             self.throttled += 1
             return refusal
-        return self._check(login, lambda outcome: done(self._conclude(login, outcome)))
+        generation = self._generation
+
+        def conclude(outcome: Outcome) -> None:
+            if generation != self._generation:
+                verdict = self.admit(login, done)
+                if verdict is not None:
+                    done(verdict)
+            else:
+                done(self._conclude(login, outcome))
+
+        return self._check(login, conclude)
 
     def is_hopeless(self, login: Login) -> Refused | None:
         """Why a login need not be checked; None when it has to be.  Threads may ask."""
@@ -144,6 +164,9 @@ class Gate:
         if outcome is None:
             self._failures.failed(address, login.username or "", now)
             return Refused("the user name or the password is wrong", Reason.BAD_USER_NAME_OR_PASSWORD)
+        if not outcome or not isinstance(outcome, str):
+            # an authenticator of somebody's own: a name that is none must not become the one that the client claims
+            return Refused("who this is was answered with no name", Reason.BAD_USER_NAME_OR_PASSWORD)
         self._failures.succeeded(address, login.username or "")
         self._memory.keep(login, outcome, now)
         return Allowed("its password", user=outcome)

@@ -4,7 +4,8 @@ Theory of operation
 -------------------
 A name stands inside one level.  One that holds a wildcard or a separator would reach further than the rule's author
 wrote (mosquitto had to learn this: CVE-2017-7650), so it is never filled in.  What happens instead errs on the safe
-side: a filter that allows matches nothing, and one that denies matches every name in that place.
+side: a filter that allows matches nothing, and one that denies matches every name in that place.  Nor does a name make
+a filter begin with ``$`` that did not: ``%c/#`` does not allow ``$SYS/#`` to a client of that name.
 """
 
 from __future__ import annotations
@@ -29,6 +30,13 @@ def has_client_id(filter_: str) -> bool:
 
 def narrow(filter_: str, user: str | None, client_id: str) -> str | None:
     """The filter as it allows: None when it comes to nothing."""
+    filled = _filled(filter_, user, client_id)
+    # topics that begin with $ are the broker's own, and are reached only by who writes the sign into a rule
+    return None if filled is not None and filled[:1] == "$" != filter_[:1] else filled
+
+
+def _filled(filter_: str, user: str | None, client_id: str) -> str | None:
+    """A filter, or one level of it, with its names; None when one of them cannot be filled in."""
     if filter_ == "%c":
         return client_id if _is_plain(client_id) else None
     names = {"%u": user, "%c": client_id}
@@ -40,7 +48,7 @@ def narrow(filter_: str, user: str | None, client_id: str) -> str | None:
 
 def wide(filter_: str, user: str | None, client_id: str) -> str:
     """The filter as it denies: a level whose name cannot be filled in stands for all."""
-    return "/".join(narrow(level, user, client_id) or ("+" if level else "") for level in filter_.split("/"))
+    return "/".join(_filled(level, user, client_id) or ("+" if level else "") for level in filter_.split("/"))
 
 
 class Pattern:
@@ -62,7 +70,10 @@ class Pattern:
         if is_hidden and self._is_wild:
             return False
         for place, level in self._names:
-            name = narrow(level, user, client_id)
+            if is_allowed and is_hidden and not place:
+                # as for a filter that is written out: no name makes it one that begins with $
+                return False
+            name = _filled(level, user, client_id)
             if name is None:
                 # one that allows comes to nothing; one that denies stands for all, as a wildcard does
                 if is_allowed or (is_hidden and not place):

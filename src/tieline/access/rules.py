@@ -216,11 +216,13 @@ class Rules:
         return selection
 
     def _is_about(self, rule: Rule, user: str | None) -> bool:
-        if not rule.users and not rule.groups:
+        if rule.users is None and rule.groups is None:
             return True
-        if EVERYBODY in rule.users or (NOBODY if user is None else user) in rule.users:
+        # an empty list is not a missing one: it is about nobody
+        users = rule.users or ()
+        if EVERYBODY in users or (NOBODY if user is None else user) in users:
             return True
-        return user is not None and any(user in self._groups.get(name, ()) for name in rule.groups)
+        return user is not None and any(user in self._groups.get(name, ()) for name in rule.groups or ())
 
 
 def _entry(number: int, rule: Rule) -> _Entry:

@@ -16,7 +16,7 @@ class Authenticator(Protocol):
     """Checks who a client is; implement it to ask a directory, a database, or a token's signature."""
 
     def authenticate(self, login: Login) -> str | None:
-        """The user that these credentials belong to; None when they belong to nobody.
+        """The user that these credentials belong to; None when they belong to nobody, and no empty name.
 
         Called in a thread beside the broker, so it may take its time; several at once.  An exception is a refusal, and
         is logged without what the client sent.

@@ -72,11 +72,13 @@ def _broken_rule(path: KeyPath, rule: Rule, settings: Settings) -> Iterator[Find
     elif rule.filter.startswith(("$share/", "$where/")):
         sentence = "shares and conditions are taken off before rules are asked"
         yield (*path, "filter"), f'"{rule.filter}" would never match: {sentence}. Write the filter alone.'
-    for number, name in enumerate(rule.groups):
+    if (rule.users is not None or rule.groups is not None) and not rule.users and not rule.groups:
+        yield path, f'{where} is about nobody: name users or groups, write users = ["*"], or leave the keys out.'
+    for number, name in enumerate(rule.groups or ()):
         if name not in settings.groups:
             known = ", ".join(sorted(settings.groups)) or "none is declared"
             yield (*path, "groups", number), f'{where} speaks of the group "{name}"; known: {known}.'
-    if "" in rule.users:
+    if "" in (rule.users or ()):
         yield (*path, "users"), f"{where}.users has an empty name: - stands for clients without one."
 
 

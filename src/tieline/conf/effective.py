@@ -94,8 +94,9 @@ def _rule(rule: Rule) -> str:
     verb = "denies" if rule.allow is None else "allows"
     actions = ", ".join(rule.actions) if named != "all" else "everything"
     special = {"*": "everybody", "-": "clients without a user name"}
-    whom = [*(special.get(name, name) for name in rule.users), *(f"group {name}" for name in rule.groups)]
-    return f"{verb} {actions}: {', '.join(whom) or 'everybody'}"
+    whom = [*(special.get(name, name) for name in rule.users or ()), *(f"group {name}" for name in rule.groups or ())]
+    nobody = "everybody" if rule.users is None and rule.groups is None else "nobody"
+    return f"{verb} {actions}: {', '.join(whom) or nobody}"
 
 
 def _limit(limit: UserLimit) -> Iterator[str]:

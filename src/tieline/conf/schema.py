@@ -328,10 +328,10 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = None
     deny: Annotated[Actions | None, Meta(description="What it denies; a rule has either allow or deny.")] = None
     users: Annotated[
-        tuple[str, ...],
+        tuple[str, ...] | None,
         Meta(description="Whom it is about: names, * for everybody, - for clients without one; else everybody."),
-    ] = ()
-    groups: Annotated[tuple[str, ...], Meta(description="Groups whom it is about, beside the users.")] = ()
+    ] = None
+    groups: Annotated[tuple[str, ...] | None, Meta(description="Groups whom it is about, beside the users.")] = None
 
     @property
     def actions(self) -> tuple[Action, ...]:

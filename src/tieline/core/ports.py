@@ -47,6 +47,12 @@ class Allowed(Struct, frozen=True):
     user: str | None = None
     is_anonymous: bool = False
 
+    def name_of(self, login: Login) -> str | None:
+        """Who a client is that was let in: nobody with an empty name, and not the one that it claims either."""
+        if self.is_anonymous:
+            return None
+        return login.username if self.user is None else self.user or None
+
 
 class Refused(Struct, frozen=True):
     """No; ``rule`` says why, ``reason`` what the client is told."""

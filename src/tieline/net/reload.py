@@ -119,6 +119,12 @@ def merge(old: Settings, new: Settings) -> Settings:
 
 async def reload(server: Server, *, partial: bool = False, dry: bool = False) -> dict[str, Any]:
     """Read the settings again and act by them; what was found and done, or ReloadError and nothing was done."""
+    # one at a time, each with the files as they are when its turn comes: so the newest files are those that hold
+    async with server.reloading:
+        return await _reload(server, partial=partial, dry=dry)
+
+
+async def _reload(server: Server, *, partial: bool, dry: bool) -> dict[str, Any]:
     if server.reread is None:
         raise ReloadError("this broker was not started from a file, so there is nothing to read again.")
     aside = asyncio.get_running_loop().run_in_executor

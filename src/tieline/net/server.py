@@ -97,6 +97,8 @@ class Server:
         #: Who may come in; None where ``access`` decides that.
         self.door: Door | None = None
         self.reread = reread
+        #: Held by the reload that is under way.
+        self.reloading = asyncio.Lock()
         self._store = store
         #: The store of the data directory; None without one.
         self._keeper: Keeper | None = None

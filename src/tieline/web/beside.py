@@ -211,7 +211,7 @@ class Http:
         if isinstance(verdict, Refused):
             log.warning("http refused %s: %s", login.peer, verdict.rule, extra={"fields": _fields(login, verdict)})
             return _STATUS.get(verdict.reason, 401), ""
-        user = None if verdict.is_anonymous else verdict.user or login.username
+        user = verdict.name_of(login)
         known = structs.replace(login, user=user, password=None)
         if right.action == "publish":
             return await self._judge_right(server, known, right.subject, is_here=is_here and self._is_local)

@@ -150,7 +150,7 @@ class Connecting:
         verdict = self._questions.ask(conn, "connect", "", now)
         if isinstance(verdict, Refused):
             return verdict
-        user = None if verdict.is_anonymous else verdict.user or login.username
+        user = verdict.name_of(login)
         # the password is not kept any longer than it is needed
         conn.login = structs.replace(login, user=user, password=None)
         conn.allowance = self._allowances.of(conn.listener, user)

@@ -93,4 +93,5 @@ class Questions:
         self._routes.judge = access if isinstance(access, Judge) and not access.is_open else None
         self._routes.reset()
         for conn in connections:
+            conn.verdicts.clear()
             self.guard(conn)

@@ -107,7 +107,8 @@ class Door:
         if login.user is None:
             verdict = admit_nobody(self._settings.auth.anonymous, login, has_users=self._users is not None)
             return verdict.rule if isinstance(verdict, Refused) else None
-        if before is None or self._users is None or before.differs(login.user, self._users):
+        users = self._users
+        if before is None or users is None or login.user not in users or before.differs(login.user, users):
             return "the user was removed, or has another password"
         return None
 
