@@ -23,8 +23,8 @@ def test_users_are_added_changed_and_removed(tieline: Tieline, tmp_path: Path) -
     assert "$argon2id$" in file.read_text() and _is_right(file, "ann", "one two")
     file.chmod(0o644)
     changed = tieline("passwd", str(file), "ann", stdin="three")
-    assert f"ann changed in {file}" in changed.stdout and "could be read or changed by others" in changed.stderr
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert f"ann changed in {file}" in changed.stdout and "can be read or changed by others" in changed.stderr
+    assert stat.S_IMODE(file.stat().st_mode) == 0o644, "whose it is and who reads it is the owner's business"
     assert _is_right(file, "ann", "three") and not _is_right(file, "ann", "one two")
     assert tieline("passwd", "--delete", str(file), "ann").returncode == 0
     assert "ann" not in read(file)

@@ -222,14 +222,29 @@ def test_system_topics_report_conditions() -> None:
 
 @ways
 @pytest.mark.parametrize("qos", [1, 2])
-def test_the_publisher_is_told_when_no_condition_holds(qos: int, way: dict[str, Any]) -> None:
-    world = content_world(**way)
+def test_the_publisher_is_told_when_no_condition_holds_where_that_is_wanted(qos: int, way: dict[str, Any]) -> None:
+    world = World(with_mqtt(content_settings(**way), tell_unwanted="content"))
     client, publisher = world.client("c"), world.client("p")
     client.subscribe(f"{FILTER}?voltage<207", qos=2)
     assert publisher.publish(PCC, said(voltage=1), qos=qos) is Reason.SUCCESS
     assert publisher.publish(PCC, said(voltage=300), qos=qos) is Reason.NO_MATCHING_SUBSCRIBERS
     assert publisher.publish(PCC, b"no JSON", qos=qos) is Reason.NO_MATCHING_SUBSCRIBERS
     assert len([packet for packet in client.take() if isinstance(packet, Publish)]) == 1
+
+
+@ways
+@pytest.mark.parametrize("qos", [1, 2])
+@pytest.mark.parametrize("told", ["topic", "never"])
+def test_acknowledgements_do_not_tell_what_others_wait_for(qos: int, told: str, way: dict[str, Any]) -> None:
+    """Otherwise a publisher finds a threshold by bisection, message by message."""
+    world = World(with_mqtt(content_settings(**way), tell_unwanted=told))
+    client, publisher = world.client("c"), world.client("p")
+    client.subscribe(f"{FILTER}?voltage<207", qos=2)
+    payloads = [*volts(0, 206, 207, 1e9), b"no JSON", b""]
+    assert {publisher.publish(PCC, payload, qos=qos) for payload in payloads} == {Reason.SUCCESS}
+    assert len([packet for packet in client.take() if isinstance(packet, Publish)]) == 2
+    unheard = Reason.NO_MATCHING_SUBSCRIBERS if told == "topic" else Reason.SUCCESS
+    assert publisher.publish("elsewhere", b"x", qos=qos) is unheard
 
 
 @ways
@@ -269,7 +284,8 @@ def test_a_refused_message_is_no_reference() -> None:
     assert publisher.publish(PCC, said(voltage=2), qos=1) is Reason.QUOTA_EXCEEDED
     client.resume()
     assert got(client) == volts(1)
-    assert publisher.publish(PCC, said(voltage=1), qos=1) is Reason.NO_MATCHING_SUBSCRIBERS
+    assert publisher.publish(PCC, said(voltage=1), qos=1) is Reason.SUCCESS
+    assert got(client) == []
     assert publisher.publish(PCC, said(voltage=2), qos=1) is Reason.SUCCESS
     assert got(client) == volts(2)
 

@@ -17,6 +17,7 @@ from tieline.conf import render
 from tieline.conf.effective import effective
 from tieline.conf.error import ConfError
 from tieline.conf.load import load
+from tieline.conf.paths import distrust
 from tieline.conf.schema import Listener, Settings
 
 check_app = new_app()
@@ -44,6 +45,8 @@ def _on_disk(settings: Settings) -> Iterator[str]:
     """What the files that the settings name would answer at the start."""
     if settings.data is not None and Path(settings.data).exists() and not Path(settings.data).is_dir():
         yield f"data = {settings.data} is not a directory."
+    elif settings.data is not None and Path(settings.data).exists() and (problem := distrust(Path(settings.data))):
+        yield f"data: {problem}."
     for listener in settings.listener:
         yield from _certificates(listener)
     if settings.auth.password_file is not None:

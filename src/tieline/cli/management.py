@@ -14,7 +14,7 @@ import msgspec
 import typer
 
 from tieline.cli.trouble import MISUSED, Trouble
-from tieline.conf.paths import management_socket
+from tieline.conf.paths import distrust, management_socket
 from tieline.conf.schema import Settings
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ class Management:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        if path.exists() and (problem := distrust(path.parent)):
+            # whoever made the directory made the socket, and could answer as the broker does
+            raise Trouble(f"{problem}; what answers there is not believed.")
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.settimeout(_ANSWER_S)
         try:
@@ -65,6 +68,7 @@ class Management:
             answer = msgspec.json.decode(line, type=dict[str, Any])
         except msgspec.DecodeError:
             raise Trouble(f"the program at {self.path} does not speak the management protocol.") from None
+        answer = _printable(answer)
         if "error" in answer:
             raise Trouble(f"the broker at {self.path} refused: {answer['error']}.")
         return answer
@@ -153,3 +157,18 @@ def password_in(file: Path | None) -> str | None:
         return file.read_text().rstrip("\r\n")
     except OSError as problem:
         raise Trouble(f"cannot read {file}: {(problem.strerror or str(problem)).lower()}.") from None
+
+
+def _printable(found: Any) -> Any:
+    """The same answer, whose texts cannot move the cursor or colour the terminal: clients choose names and topics."""
+    if isinstance(found, str):
+        return found if found.isprintable() else "".join(map(_shown, found))
+    if isinstance(found, list):
+        return [_printable(each) for each in found]
+    if isinstance(found, dict):
+        return {_printable(key): _printable(value) for key, value in found.items()}
+    return found
+
+
+def _shown(letter: str) -> str:
+    return letter if letter.isprintable() else letter.encode("unicode_escape").decode()

@@ -31,15 +31,14 @@ def passwd(
 
     if problem := passwords.flaw(user):
         raise Trouble(problem, code=MISUSED)
-    was_exposed = passwords.is_exposed(file)
     try:
-        if delete and (not file.exists() or user not in passwords.read(file)):
-            raise Trouble(f'{file} has no user "{user}".')
         existed = passwords.put(file, user, None if delete else _ask(user))
     except passwords.PasswordFileError as error:
         raise Trouble(str(error)) from None
-    if was_exposed:
-        print(f"tieline: {file} could be read or changed by others; now only its owner can.", file=sys.stderr)
+    if delete and not existed:
+        raise Trouble(f'{file} has no user "{user}".')
+    if passwords.is_exposed(file):
+        print(f"tieline: {file} can be read or changed by others than its owner: chmod 600 {file}", file=sys.stderr)
     done = "removed from" if delete else "changed in" if existed else "added to"
     print(f"{user} {done} {file}")
 

@@ -22,20 +22,40 @@ def management_socket(data: str | None, name: str) -> Path:
 
 
 def prepare_directory(socket: Path) -> None:
-    """Make the directory that will hold the socket, readable by this user alone.
+    """Make the directory that will hold the socket, readable by this user alone; OSError if it cannot be trusted.
 
-    The system's temporary directory belongs to everybody, so a directory that is already there is used only if it is
-    a real one, ours, and closed to others; a data directory keeps the permissions that its owner gave it.
+    Whoever can open the socket may do everything, and whoever owns its directory could put another one there.
     """
     if len(os.fsencode(socket)) > _LONGEST:
         raise OSError(f"the path of the management socket is longer than {_LONGEST} bytes: {socket}")
-    directory = socket.parent
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if directory != _shared_directory():
-        return
-    found = directory.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-        raise PermissionError(f"{directory} is not a private directory of this user; remove it, or use --data")
+    socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if problem := distrust(socket.parent):
+        raise PermissionError(problem)
+
+
+def distrust(directory: Path) -> str | None:
+    """Why a socket or data in a directory is not to be believed; None if it is.
+
+    The system's temporary directory belongs to everybody, so a directory there has to be a real one, ours, and closed
+    to all others.  One that somebody has named has to be ours or the system's, and closed to the world; a group may
+    be let in, if it may not write.
+    """
+    is_shared = directory == _shared_directory()
+    try:
+        found = directory.lstat() if is_shared else directory.stat()
+    except OSError as problem:
+        return f"{directory} cannot be looked at: {(problem.strerror or str(problem)).lower()}"
+    mode, is_ours = stat.S_IMODE(found.st_mode), found.st_uid == os.getuid()
+    if is_shared:
+        if stat.S_ISDIR(found.st_mode) and is_ours and not mode & 0o077:
+            return None
+        return f"{directory} is not a private directory of this user; remove it, or use --data"
+    # root looks after the brokers of others
+    if not is_ours and found.st_uid and os.getuid():
+        return f"{directory} belongs to another user, who could read and replace everything in it: chown it"
+    if mode & 0o027:
+        return f"{directory} is open to others than its owner (mode {mode:03o}): chmod 700 {directory}"
+    return None
 
 
 def _shared_directory() -> Path:

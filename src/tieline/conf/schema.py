@@ -189,6 +189,14 @@ class Mqtt(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "session, or do as `full` says. Where full is oldest, it is not asked."
         ),
     ] = "end"
+    tell_unwanted: Annotated[
+        Literal["topic", "content", "never"],
+        Meta(
+            description="When an acknowledgement says that there was nobody for a message (0x10): if nobody subscribes "
+            "to its topic; also if no condition on its content holds, by which publishers can find out the conditions "
+            "of others; or never."
+        ),
+    ] = "topic"
     pause_max_s: Annotated[
         Seconds, Meta(description="How long a publisher waits for a full queue before it is disconnected.")
     ] = 30.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import resource
 import socket
 from dataclasses import replace
 from functools import partial
@@ -27,6 +28,8 @@ ACCEPTS_PER_TURN = 64
 BACKLOG = 1_024
 #: What accepted sockets begin with: it need not be set for each connection.
 _OPTIONS = ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1), (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1))
+#: What clients leave for the pages, the management socket, and the files that a reload reads.
+RESERVED_DESCRIPTORS = 160
 #: How long to wait when the process has no descriptors left.
 PAUSE_S = 0.5
 _NO_DESCRIPTORS = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
@@ -50,6 +53,8 @@ class ListeningSocket:
         port: int = self._sock.getsockname()[1]
         self.url = replace(self._asked, port=port)
         self._name = str(self.url)
+        #: Descriptors from this number on are not for clients.
+        self._ceiling = _ceiling()
         #: The number of open connections that came through this listener.
         self._open = 0
         loop.broker.allowances.listeners[self._name] = conf
@@ -74,6 +79,11 @@ class ListeningSocket:
                     self._pause(error, now)
                     return
                 continue  # the peer gave up in the meantime
+            if sock.fileno() >= self._ceiling:
+                # the system gives the lowest number that is free
+                sock.close()
+                self._pause(OSError(errno.EMFILE, "the last descriptors are not for clients"), now)
+                return
             host = f"[{address[0]}]" if ":" in address[0] else address[0]
             sock = socket.SocketType(self._family, socket.SOCK_STREAM, 0, fd)
             self._accept(sock, f"{host}:{address[1]}", now)
@@ -143,6 +153,11 @@ def context_of(conf: Listener) -> ssl.SSLContext | None:
         return server_context(conf)
     except (OSError, ValueError) as error:
         raise ListenError(f"{conf.url}: the certificate or key cannot be used: {error}") from error
+
+
+def _ceiling() -> int:
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return most - min(RESERVED_DESCRIPTORS, most // 4)
 
 
 def _bind(url: urls.ListenerUrl) -> socket.socket:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 #: Longest request line, and how many sessions ``top`` lists.
 MAX_REQUEST = 65_536
 SLOWEST = 20
+#: Connections at once: each takes a descriptor of those that clients leave.
+MOST_CONNECTIONS = 32
 
 
 class Management:
@@ -46,7 +48,8 @@ class Management:
         self._server = server
         self.path: Path = management_socket(server.settings.data, server.settings.name)
         self._listening: asyncio.Server | None = None
-        self._speaking: set[asyncio.Task[None]] = set()
+        #: In the order in which they came.
+        self._speaking: dict[asyncio.Task[None], None] = {}
         self._start = monotonic()
         #: Counters at the last ``top`` and when that was, for rates.
         self._then: tuple[float, dict[str, int]] = (self._start, {})
@@ -71,16 +74,20 @@ class Management:
         if self._listening is None:
             return
         self._listening.close()
-        for task in self._speaking:
+        speaking = [*self._speaking]
+        for task in speaking:
             task.cancel()
-        await asyncio.gather(*self._speaking, return_exceptions=True)
+        await asyncio.gather(*speaking, return_exceptions=True)
         with suppress(FileNotFoundError):
             self.path.unlink()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        self._speaking.add(task)
+        self._speaking[task] = None
+        if len(self._speaking) > MOST_CONNECTIONS:
+            # whoever comes last is who asks; all of them are the same user
+            next(iter(self._speaking)).cancel()
         try:
             kiln = heating.Kiln()
             while line := await reader.readline():
@@ -89,7 +96,7 @@ class Management:
         except (ConnectionError, ValueError, asyncio.CancelledError):
             pass  # gone, or a line without end: there is nobody to tell
         finally:
-            self._speaking.discard(task)
+            self._speaking.pop(task, None)
             writer.close()
 
     async def _answer(self, line: bytes, kiln: heating.Kiln) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -70,6 +72,8 @@ def test_the_file_is_its_owners_alone_and_keeps_comments(file: Path) -> None:
     file.chmod(0o644)
     assert passwords.is_exposed(file)
     assert put(file, "ann", b"other", HASHER), "she was there"
+    assert passwords.is_exposed(file), "its mode is kept"
+    file.chmod(0o600)
     assert not passwords.is_exposed(file)
     assert file.read_text().startswith("# our people\n")
     users = read(file)
@@ -127,3 +131,35 @@ def test_nothing_shows_a_hash(file: Path) -> None:
     users = read(file)
     assert repr(users) == "<Passwords of 2 users>"
     assert "right" not in repr(login("ann", b"right"))
+
+
+def test_two_who_change_a_file_at_once_undo_nothing_of_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "users"
+    for number in range(20):
+        put(path, f"old{number}", b"x", HASHER)
+    changes = [(f"old{number}", None) for number in range(20)] + [(f"new{number}", b"y") for number in range(20)]
+    with ThreadPoolExecutor(8) as many:
+        assert list(many.map(lambda change: put(path, *change, HASHER), changes)) == [True] * 20 + [False] * 20
+    users = read(path)
+    assert all(f"new{number}" in users and f"old{number}" not in users for number in range(20))
+
+
+def test_a_link_stays_one_and_a_file_keeps_its_owner_and_mode(tmp_path: Path) -> None:
+    target, link = tmp_path / "kept" / "users", tmp_path / "users"
+    target.parent.mkdir()
+    put(target, "ann", b"x", HASHER)
+    assert target.stat().st_mode & 0o777 == 0o600
+    target.chmod(0o640)
+    if os.geteuid() == 0:
+        os.chown(target, 12345, 23456)
+    before = target.stat()
+    link.symlink_to(target)
+    put(link, "bob", b"x", HASHER)
+    after = target.stat()
+    assert link.is_symlink() and "bob" in read(target)
+    assert (before.st_uid, before.st_gid, before.st_mode) == (after.st_uid, after.st_gid, after.st_mode)
+
+
+def test_who_is_not_there_is_removed_without_a_trace(tmp_path: Path) -> None:
+    assert not put(tmp_path / "users", "ann", None)
+    assert not (tmp_path / "users").exists()

@@ -120,7 +120,7 @@ def test_a_second_broker_is_refused(stage: Stage) -> None:
 
 
 def test_the_directory_is_free_when_a_store_could_not_be_opened(stage: Stage) -> None:
-    stage.data.mkdir()
+    stage.data.mkdir(mode=0o700)
     path_of(stage.data).write_bytes(b"this is not a database, whatever it is, and it is long enough" * 100)
     for _ in range(2):
         with pytest.raises(Unusable, match=r"is damaged: .*tieline store repair"):

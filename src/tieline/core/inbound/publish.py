@@ -212,7 +212,8 @@ class Publishing:
                     if self._arrivals.is_watched:
                         self._arrivals.message(message, packet_id, dup=dup)
                     is_wanted = self._taken_over.take(message, route, is_conditional=is_conditional)
-                    journal.acknowledge(conn, _answer(conn, 2, packet_id, _reason(conn, is_wanted), ""))
+                    reason = self._reason(conn, is_wanted=is_wanted, is_conditional=is_conditional)
+                    journal.acknowledge(conn, _answer(conn, 2, packet_id, reason, ""))
                     return True
         if self._arrivals.is_watched:
             self._arrivals.message(message, packet_id, dup=dup)
@@ -220,7 +221,8 @@ class Publishing:
             self._retained.keep(message, now)
         receivers = self._delivery.deliver(message, route, now) if route.has_receivers else 0
         if qos:
-            answer = _answer(conn, qos, packet_id, _reason(conn, receivers > 0), "")
+            reason = self._reason(conn, is_wanted=receivers > 0, is_conditional=is_conditional)
+            answer = _answer(conn, qos, packet_id, reason, "")
             if journal.is_volatile or (qos == 1 and not conn.unacknowledged and journal.noted == noted):
                 # nothing of it has to survive, and no earlier answer waits ([MQTT-4.6.0-2])
                 conn.say(answer)
@@ -320,6 +322,18 @@ class Publishing:
 
     # -- how a publisher learns of it
 
+    def _reason(self, conn: Connection, *, is_wanted: bool, is_conditional: bool) -> Reason:
+        """What an acknowledgement says of the receivers.
+
+        Whether conditions hold is kept from the publisher: with one message after the other it could find out what
+        numbers others wait for.
+        """
+        if is_wanted or conn.version == 4:
+            return Reason.SUCCESS
+        told = self.settings.mqtt.tell_unwanted
+        is_told = told == "content" or (told == "topic" and not is_conditional)
+        return Reason.NO_MATCHING_SUBSCRIBERS if is_told else Reason.SUCCESS
+
     def _refuse(self, conn: Connection, packet: Publish, refused: Refused) -> None:
         """Tell the publisher no, where its protocol can say so; 3.1.1 gets the usual answer ([MQTT311-3.3.5-2])."""
         if packet.qos:
@@ -360,10 +374,6 @@ class Publishing:
             self._journal.acknowledge(conn, answer)
         else:
             conn.say(answer)
-
-
-def _reason(conn: Connection, is_wanted: bool) -> Reason:
-    return Reason.SUCCESS if is_wanted or conn.version == 4 else Reason.NO_MATCHING_SUBSCRIBERS
 
 
 def _answer(conn: Connection, qos: int, packet_id: int, reason: Reason, text: str) -> bytes:

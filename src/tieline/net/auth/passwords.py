@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import secrets
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -78,17 +79,25 @@ def read(path: str | Path) -> Passwords:
 def put(path: str | Path, user: str, password: bytes | None, hasher: PasswordHasher | None = None) -> bool:
     """Set a user's password, or remove the user (None); True if the user was there before.
 
-    The file is written beside the old one and takes its place, so nobody ever reads half of it.
+    The file is written beside the old one and takes its place, so nobody ever reads half of it; of two who do this at
+    the same time one waits, so that neither undoes what the other did.  A link stays one, and the file keeps its owner
+    and its mode.
     """
     path = Path(path)
     if problem := flaw(user):
         raise PasswordFileError(problem)
-    text = _text(path) if path.exists() else ""
-    existed = user in dict(_entries(path, text))
-    lines = [line for line in text.splitlines() if line.startswith("#") or line.partition(":")[0] != user]
-    if password is not None:
-        lines.append(f"{user}:{(hasher or _hasher()).hash(password)}")
-    _replace(path, "".join(f"{line}\n" for line in lines))
+    added = None if password is None else f"{user}:{(hasher or _hasher()).hash(password)}"
+    with _told_if_unwritable(path):
+        target = path.resolve()
+    with _locked(target, path):
+        text = _text(path) if target.exists() else ""
+        existed = user in dict(_entries(path, text))
+        lines = [line for line in text.splitlines() if line.startswith("#") or line.partition(":")[0] != user]
+        if added is not None:
+            lines.append(added)
+        if existed or added is not None:
+            with _told_if_unwritable(path):
+                _replace(target, "".join(f"{line}\n" for line in lines))
     return existed
 
 
@@ -138,21 +147,44 @@ def _text(path: Path) -> str:
         raise PasswordFileError(f"{path} is not written in UTF-8.") from None
 
 
-def _replace(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, in one step."""
+@contextmanager
+def _locked(target: Path, path: Path) -> Iterator[None]:
+    """Nobody else changes the file meanwhile; its directory is locked, because the file itself is replaced."""
+    with _told_if_unwritable(path):
+        lock = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-    except OSError as problem:
-        raise PasswordFileError(f"{path} cannot be written: {(problem.strerror or str(problem)).lower()}.") from None
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+@contextmanager
+def _told_if_unwritable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, RuntimeError) as problem:  # links that lead in a circle are a RuntimeError
+        said = getattr(problem, "strerror", None) or str(problem)
+        raise PasswordFileError(f"{path} cannot be written: {said.lower()}.") from None
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file in one step: a new one for its owner alone, an old one with the owner and the mode that it had."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            with suppress(FileNotFoundError):
+                before = path.stat()
+                if (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
+                    os.fchown(file.fileno(), before.st_uid, before.st_gid)
+                os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
 
 
 def _hasher() -> PasswordHasher:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from tieline.conf.paths import distrust
 from tieline.core.ports import Fact
 from tieline.core.restore import StoredState
 from tieline.net.store.frames import Answers, Keep, Kind, Options, encode_batch
@@ -76,6 +77,8 @@ class Durable:
             self._data.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise Unusable(f"{self._data} cannot be used: {error.strerror}") from None
+        if problem := distrust(self._data):
+            raise Unusable(problem)
         self._lock = Lock(self._data, BROKER)
         ours, theirs = socket.socketpair()
         try:
