@@ -144,7 +144,7 @@ class Disk:
 
     def lose_power(self, target: Path, random: Random | None = None) -> None:
         """Leave in another folder what is on the disk now."""
-        target.mkdir(parents=True)
+        target.mkdir(mode=0o700, parents=True)
         for path, file in self._listed.items():
             content = file.after(random)
             if content is not None:

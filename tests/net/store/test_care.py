@@ -29,7 +29,7 @@ def test_a_store_that_is_whole(stage: Stage) -> None:
 
 
 def test_a_store_of_the_first_version_is_whole(stage: Stage) -> None:
-    stage.data.mkdir(parents=True, exist_ok=True)
+    stage.data.mkdir(mode=0o700, parents=True, exist_ok=True)
     db = sqlite3.connect(path_of(stage.data), isolation_level=None)
     prepare(db, 1.0, STEPS[:1])
     db.close()
@@ -71,7 +71,7 @@ def test_a_backup_beside_the_writer_is_the_store(stage: Stage, tmp_path: Path) -
         store.submit(retain(number), [record(number)])
     stage.finish(store)
     target = tmp_path / "copy" / "tieline.db"
-    target.parent.mkdir()
+    target.parent.mkdir(mode=0o700)
     backup(stage.data, target)
     assert target.stat().st_mode & 0o777 == 0o600
     store.submit(retain(99))

@@ -250,7 +250,7 @@ def test_more_event_types_than_a_command_line_takes(tmp_path: Path) -> None:
 
 def test_a_store_of_before_is_read_as_it_is_and_brought_forward(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    data.mkdir()
+    data.mkdir(mode=0o700)
     old = sqlite3.connect(path_of(data), isolation_level=None)
     prepare(old, 1.0, STEPS[:2])
     old.close()

@@ -44,7 +44,7 @@ pytestmark = pytest.mark.usefixtures("tracing")
 def written(folder: Path, synchronous: str) -> tuple[Path, Path]:
     """A data directory to which a traced writer has committed batches one by one, and the trace."""
     data, trace = folder / "data", folder / "trace"
-    data.mkdir()
+    data.mkdir(mode=0o700)
     ours, theirs = socket.socketpair()
     program = [sys.executable, "-c", _LOWERED.format(synchronous), str(theirs.fileno())]
     with subprocess.Popen([*strace(trace), *program], pass_fds=(theirs.fileno(),), stdin=subprocess.PIPE) as process:

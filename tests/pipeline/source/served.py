@@ -30,7 +30,7 @@ class Served:
         settings: Settings | None = None,
         certificate: tuple[Path, Path] | None = None,
     ) -> None:
-        data.mkdir(exist_ok=True)
+        data.mkdir(mode=0o700, exist_ok=True)
         self.writer = Writer(data)
         fill(self.writer, records, group=group)
         self._data = data

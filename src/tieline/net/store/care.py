@@ -18,7 +18,7 @@ from urllib.parse import quote
 from zlib import crc32
 
 from tieline.net.store.database import open_to_write, replay
-from tieline.net.store.lock import BROKER, WRITER, Lock
+from tieline.net.store.directory import BROKER, WRITER, Lock
 from tieline.net.store.reading import connect
 from tieline.net.store.schema import COUNTERS, FILE, STREAMS, TABLES, Unusable, path_of, version_of
 

@@ -94,9 +94,14 @@ def _configure(db: sqlite3.Connection) -> None:
 
 def check_shape(db: sqlite3.Connection, path: Path) -> None:
     """What is quick to find: a file that was cut off, and tables of the broker's state that do not hold together."""
-    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    try:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        is_brought_in = True
+    except sqlite3.OperationalError:
+        # on a full disk the end of the file may still be in the write-ahead log, from where it is read
+        is_brought_in = False
     pages, size = db.execute("PRAGMA page_count").fetchone()[0], db.execute("PRAGMA page_size").fetchone()[0]
-    if path.stat().st_size < pages * size:
+    if is_brought_in and path.stat().st_size < pages * size:
         raise Unusable(damaged(path, f"{pages * size - path.stat().st_size} bytes are missing at its end"))
     names = {name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
     for table in (TABLES.keys() | COUNTERS.keys()) - set(STREAMS):

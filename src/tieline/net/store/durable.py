@@ -22,8 +22,8 @@ import msgspec
 from tieline.conf.paths import distrust
 from tieline.core.ports import Fact
 from tieline.core.restore import StoredState
+from tieline.net.store.directory import BROKER, Lock
 from tieline.net.store.frames import Answers, Keep, Kind, Options, encode_batch
-from tieline.net.store.lock import BROKER, Lock
 from tieline.net.store.schema import Unusable
 
 if TYPE_CHECKING:

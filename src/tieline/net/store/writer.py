@@ -25,8 +25,8 @@ import msgspec
 from tieline.core.durable import facts
 from tieline.net.store import declarations
 from tieline.net.store.database import damaged, journal_row, open_to_write, replay, rows
+from tieline.net.store.directory import WRITER, Lock, Reserve
 from tieline.net.store.frames import Batch, Batches, Kind, Options, encode_answer
-from tieline.net.store.lock import WRITER, Lock
 from tieline.net.store.retention import Retention
 from tieline.net.store.schema import Unusable, path_of
 
@@ -57,6 +57,12 @@ class Writer:
         self._sock = sock
         self._path = path_of(options.data)
         self._lock = Lock(options.data, WRITER, patience_s=HANDOVER_S)
+        # what is left on a full disk is enough to begin with
+        self._reserve = Reserve(options.data)
+        self._reserve.give_back_all()
+        #: Whether the broker was told that there is no room: so it is, until the reserve is there again.
+        self._is_troubled = False
+        self._reserve_at = 0.0
         self._db = open_to_write(options.data, tell=lambda text: self._answer(Kind.ALARM, text))
         self._fold, self._sequence = replay(self._db, self._path)
         self._fold.write(self._db, self._sequence)
@@ -86,6 +92,7 @@ class Writer:
         starts = self._db.execute("SELECT value FROM counter WHERE name = 'starts'").fetchone()[0]
         messages = self._db.execute("SELECT ifnull(max(number), 0) FROM message").fetchone()[0]
         self._answer(Kind.READY, {"starts": starts, "messages": messages})
+        self._hold_reserve()
 
     def run(self) -> None:
         """Commit groups until the broker ends."""
@@ -103,6 +110,23 @@ class Writer:
                 self._tidy()
             if monotonic() >= self._retention_at:
                 self._trim()
+            if self._is_troubled and monotonic() >= self._reserve_at:
+                self._hold_reserve()
+
+    def _hold_reserve(self) -> None:
+        """Hold space for bad times; where there is none, these have begun, and nothing new should be taken."""
+        self._reserve_at = monotonic() + RETRY_S
+        has_room = self._reserve.take()
+        if has_room and self._is_troubled:
+            self._is_troubled = False
+            self._answer(Kind.TROUBLE, "")
+        elif not has_room:
+            self._complain("the disk is full")
+
+    def _complain(self, why: str) -> None:
+        if not self._is_troubled:
+            self._is_troubled = True
+            self._answer(Kind.TROUBLE, f"the store cannot write: {why}")
 
     def close(self) -> None:
         """Let go of the file."""
@@ -111,6 +135,8 @@ class Writer:
 
     def _patience_s(self) -> float:
         until_retention = max(0.0, self._retention_at - monotonic())
+        if self._is_troubled:
+            until_retention = min(until_retention, RETRY_S)
         return min(IDLE_S, until_retention) if self._unfolded else until_retention
 
     def _read(self) -> list[Batch]:
@@ -132,9 +158,8 @@ class Writer:
         return found
 
     def _commit(self, batches: list[Batch]) -> None:
-        """Make a group permanent, all of it or nothing; without room, try again until there is some."""
+        """Make a group permanent, all of it or nothing; without room use the reserve, then wait for some."""
         facts = [batch.facts for batch in batches if batch.facts]
-        is_troubled = False
         while True:
             try:
                 self._write(batches, facts)
@@ -142,14 +167,14 @@ class Writer:
             except sqlite3.OperationalError as error:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
-                if not is_troubled:
-                    is_troubled = True
-                    self._answer(Kind.TROUBLE, f"the store cannot write: {error}")
+                self._complain(str(error))
+                if self._reserve.give_back():
+                    continue
                 if self._is_over or self._has_hung_up(RETRY_S):
                     raise Gone from None
                 self._make_room()
-        if is_troubled:
-            self._answer(Kind.TROUBLE, "")
+        if self._is_troubled and monotonic() >= self._reserve_at:
+            self._hold_reserve()
 
     def _absorb(self, batches: list[Batch]) -> None:
         """Take in what a group says, to be brought into the tables later."""
