@@ -184,7 +184,7 @@ def test_a_login_that_waits_while_users_change_is_judged_by_the_new_ones() -> No
     scene = Scene(users={"ann": b"right", "bob": b"old"}, remember_s=60.0, failures=1)
     assert scene.checker is not None
     before, after = scene.checker, Checker({"bob": b"new"})
-    tokens = {}
+    tokens: dict[tuple[str, bytes], int] = {}
     for name, password in (("ann", b"right"), ("bob", b"old"), ("bob", b"new")):
         login = Login(client_id="c", username=name, password=password, listener=LOCAL, peer=f"{len(tokens)}:1")
         verdict = scene.gate.connect(login)

@@ -223,7 +223,7 @@ def test_system_topics_report_conditions() -> None:
 @ways
 @pytest.mark.parametrize("qos", [1, 2])
 def test_the_publisher_is_told_when_no_condition_holds_where_that_is_wanted(qos: int, way: dict[str, Any]) -> None:
-    world = World(with_mqtt(content_settings(**way), tell_unwanted="content"))
+    world = World(with_mqtt(content_settings(), tell_unwanted="content"), **way)
     client, publisher = world.client("c"), world.client("p")
     client.subscribe(f"{FILTER}?voltage<207", qos=2)
     assert publisher.publish(PCC, said(voltage=1), qos=qos) is Reason.SUCCESS
@@ -237,7 +237,7 @@ def test_the_publisher_is_told_when_no_condition_holds_where_that_is_wanted(qos:
 @pytest.mark.parametrize("told", ["topic", "never"])
 def test_acknowledgements_do_not_tell_what_others_wait_for(qos: int, told: str, way: dict[str, Any]) -> None:
     """Otherwise a publisher finds a threshold by bisection, message by message."""
-    world = World(with_mqtt(content_settings(**way), tell_unwanted=told))
+    world = World(with_mqtt(content_settings(), tell_unwanted=told), **way)
     client, publisher = world.client("c"), world.client("p")
     client.subscribe(f"{FILTER}?voltage<207", qos=2)
     payloads = [*volts(0, 206, 207, 1e9), b"no JSON", b""]

@@ -68,7 +68,7 @@ class Management:
             answer = msgspec.json.decode(line, type=dict[str, Any])
         except msgspec.DecodeError:
             raise Trouble(f"the program at {self.path} does not speak the management protocol.") from None
-        answer = _printable(answer)
+        answer = {_printable(key): _printable(value) for key, value in answer.items()}
         if "error" in answer:
             raise Trouble(f"the broker at {self.path} refused: {answer['error']}.")
         return answer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import resource
 import socket
 from dataclasses import replace
@@ -79,9 +80,9 @@ class ListeningSocket:
                     self._pause(error, now)
                     return
                 continue  # the peer gave up in the meantime
-            if sock.fileno() >= self._ceiling:
+            if fd >= self._ceiling:
                 # the system gives the lowest number that is free
-                sock.close()
+                os.close(fd)
                 self._pause(OSError(errno.EMFILE, "the last descriptors are not for clients"), now)
                 return
             host = f"[{address[0]}]" if ":" in address[0] else address[0]

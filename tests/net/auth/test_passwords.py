@@ -137,9 +137,11 @@ def test_two_who_change_a_file_at_once_undo_nothing_of_each_other(tmp_path: Path
     path = tmp_path / "users"
     for number in range(20):
         put(path, f"old{number}", b"x", HASHER)
-    changes = [(f"old{number}", None) for number in range(20)] + [(f"new{number}", b"y") for number in range(20)]
+    names = [f"old{number}" for number in range(20)] + [f"new{number}" for number in range(20)]
+    passwords_of = [None] * 20 + [b"y"] * 20
     with ThreadPoolExecutor(8) as many:
-        assert list(many.map(lambda change: put(path, *change, HASHER), changes)) == [True] * 20 + [False] * 20
+        existed = many.map(lambda name, password: put(path, name, password, HASHER), names, passwords_of)
+        assert list(existed) == [True] * 20 + [False] * 20
     users = read(path)
     assert all(f"new{number}" in users and f"old{number}" not in users for number in range(20))
 
