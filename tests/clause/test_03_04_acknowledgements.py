@@ -29,7 +29,7 @@ UNKNOWN: list[tuple[Packet, type[Pubrel | Pubcomp]]] = [(Pubrec(packet_id=5), Pu
 def test_3_4_2_1_answers_to_publish_use_defined_reason_codes(
     new_world: NewWorld, qos: int, kind: PacketType, case: str
 ) -> None:
-    world = new_world(access=Fence(), queue_messages=1)
+    world = new_world(access=Fence(), queue_messages=1, absent="refuse")
     reader = world.durable("reader", receive_maximum=1)
     reader.subscribe("a", qos=2)
     if case == "full":

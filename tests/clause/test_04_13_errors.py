@@ -79,7 +79,7 @@ def test_4_13_2_1_a_client_that_leaves_with_an_error_is_closed(world: World, rea
 @clause("MQTT311-4.8.0-2")
 def test_v311_4_8_0_2_a_publisher_whose_message_finds_no_room_is_closed_in_the_end(new_world: NewWorld) -> None:
     """The transient error of a broker in memory is a full queue; 3.1.1 has no code for it."""
-    world = new_world(queue_messages=2, pause_max_s=30)
+    world = new_world(queue_messages=2, absent="refuse", pause_max_s=30)
     reader = world.durable("reader")
     reader.subscribe("a", qos=1)
     reader.drop()
@@ -96,7 +96,7 @@ def test_v311_4_8_0_2_a_publisher_whose_message_finds_no_room_is_closed_in_the_e
 
 @clause("MQTT-4.13.1-1")
 def test_4_13_1_1_with_mqtt_5_a_full_queue_is_an_answer_not_the_end(new_world: NewWorld) -> None:
-    world = new_world(queue_messages=2)
+    world = new_world(queue_messages=2, absent="refuse")
     reader = world.durable("reader")
     reader.subscribe("a", qos=1)
     reader.drop()

@@ -160,7 +160,7 @@ def test_a_clean_stop_acknowledges_what_it_has(tmp_path: Path) -> None:
 
 
 def test_pause_lets_mqtt_5_wait_as_well(tmp_path: Path) -> None:
-    more = 'full = "pause"\n[limits]\nqueue_messages = 5'
+    more = 'full = "pause"\nabsent = "refuse"\n[limits]\nqueue_messages = 5'
     with live(tmp_path, more=more) as broker, broker.dial("slow") as slow, broker.dial("p") as publisher:
         slow.send(Subscribe(packet_id=1, subscriptions=(Subscription(filter="t", qos=1),)))
         slow.receive()
