@@ -62,6 +62,7 @@ COMPILED: Final = (
     "net/outq.py",
     "net/pump.py",
     "net/tls.py",
+    "net/turns.py",
     "net/urgent.py",
 )
 #: What stays Python among these, and why.  Whatever no pattern names stays Python because it is not hot, or because

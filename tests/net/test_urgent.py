@@ -16,7 +16,8 @@ from tieline.core.client import Connection
 from tieline.native import is_compiled
 from tieline.net import urgent
 from tieline.net.link import Link
-from tieline.net.loop import Loop, Watched
+from tieline.net.loop import Loop
+from tieline.net.turns import Watched
 from tieline.net.urgent import BUDGET, SMALL_BUDGET
 from tieline.wire.encode import encode
 from tieline.wire.frames import Framer

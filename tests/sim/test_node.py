@@ -20,7 +20,8 @@ from tieline.conf.schema import Class
 from tieline.core.broker import Broker
 from tieline.net import loop as loops
 from tieline.net.link import Link
-from tieline.net.loop import Loop, Watched
+from tieline.net.loop import Loop
+from tieline.net.turns import Watched
 from tieline.sim.client import Client
 from tieline.sim.clock import Clock
 from tieline.sim.endpoint import Endpoint, pair

@@ -5,21 +5,62 @@ Questions are asked in the broker's thread, of the same access control as MQTT's
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from tieline.core.ports import Allowed, Login, Pending, Refused, Verdict
 
 if TYPE_CHECKING:
-    from tieline.net.server import Server
+    import asyncio
+    import ssl
+
+    from tieline.conf.schema import Settings
+    from tieline.core.broker import Broker as Core
+    from tieline.net.auth.door import Door
+    from tieline.net.auth.passwords import Passwords
+    from tieline.net.vitals import Vitals
 
 Done = Callable[[Allowed | Refused], None]
+
+
+class Running(Protocol):
+    """A broker that runs, as far as what is beside it needs to know; :class:`tieline.net.server.Server` is one."""
+
+    settings: Settings
+    #: Who may come in; None where an embedding program decides that.
+    door: Door | None
+    #: Reads the settings again, for a reload; None where nobody can.
+    reread: Callable[[], Settings] | None
+    #: Reloads take turns.
+    reloading: asyncio.Lock
+    inquiries: Inquiries
+    vitals: Vitals
+    #: When it began, by the monotonic clock.
+    started: float
+
+    @property
+    def core(self) -> Core: ...
+    @property
+    def urls(self) -> list[str]: ...
+    @property
+    def has_users(self) -> bool: ...
+    @property
+    def logins(self) -> dict[str, int]: ...
+
+    def renew(self, settings: Settings, contexts: Sequence[ssl.SSLContext | None], users: Passwords | None) -> int:
+        """Act by other settings, one TLS context for each listener, and other users; how many clients had to go."""
+
+    def poke(self) -> None:
+        """Something outside a turn has changed the core."""
+
+    def take_longest_turn(self) -> float:
+        """Seconds, since this was last asked."""
 
 
 class Beside(Protocol):
     """A service that lives as long as the broker does."""
 
-    async def start(self, server: Server) -> None:
+    async def start(self, server: Running) -> None:
         """The broker is about to serve: begin, or raise an OSError that says why not."""
 
     async def stop(self) -> None:
@@ -32,7 +73,7 @@ class Inquiries:
     def __init__(self) -> None:
         self._waiting: dict[int, Done] = {}
 
-    def admit(self, server: Server, login: Login, done: Done) -> None:
+    def admit(self, server: Running, login: Login, done: Done) -> None:
         """Ask who a login is; ``done`` hears the verdict, at once or later."""
         if server.door is not None:
             verdict = server.door.gate.admit(login, done)
@@ -41,11 +82,11 @@ class Inquiries:
             return
         self._take(server.core.access.connect(login), done)
 
-    def may_see(self, server: Server, login: Login, filter_: str, done: Done) -> None:
+    def may_see(self, server: Running, login: Login, filter_: str, done: Done) -> None:
         """May somebody who was let in read these topics?"""
         self._take(server.core.access.subscribe(login, filter_), done)
 
-    def may_publish(self, server: Server, login: Login, topic: str, done: Done) -> None:
+    def may_publish(self, server: Running, login: Login, topic: str, done: Done) -> None:
         """May somebody who was let in publish to this topic?"""
         self._take(server.core.access.publish(login, topic), done)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tieline.core.client import Connection
     from tieline.net.layer import Layer
-    from tieline.net.loop import Loop
+    from tieline.net.turns import Turns
 
 #: Bytes read from one connection before the others get their turn.
 READ = 65_536
@@ -60,7 +60,7 @@ class Link:
     )
 
     def __init__(
-        self, loop: Loop, sock: socket.SocketType, conn: Connection, layer: Layer | None, on_closed: Callable[[], None]
+        self, loop: Turns, sock: socket.SocketType, conn: Connection, layer: Layer | None, on_closed: Callable[[], None]
     ) -> None:
         self._loop = loop
         self._on_closed = on_closed

@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import select
 from time import monotonic
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from tieline.net.link import Link
+from tieline.net.turns import Turns, Watched
 from tieline.net.urgent import BUDGET, Urgent
 from tieline.sched.levels import LEVELS
 
@@ -28,24 +29,15 @@ EVENTS_PER_TURN = 256
 FLUSH_AFTER = 65_536
 
 
-class Watched(Protocol):
-    """Something with a file descriptor in the set."""
-
-    fd: int
-
-    def handle(self, events: int, now: float, is_alone: bool) -> None:
-        """It is ready; ``is_alone`` when nothing else is."""
-
-
 def _node_order(conn: Connection) -> tuple[int, int]:
     return (-conn.level, conn.serial)
 
 
-class Loop:
+class Loop(Turns):
     """Drives a broker from sockets and a clock, one turn at a time."""
 
     def __init__(self, broker: Broker, on_fault: Callable[[Watched | None, Exception], None]) -> None:
-        self.broker = broker
+        super().__init__(broker, BUDGET)
         self._epoll = select.epoll()
         self._watched: dict[int, Watched] = {}
         #: Links whose socket failed while it was written.
@@ -53,8 +45,6 @@ class Loop:
         self._on_fault = on_fault
         #: Urgent connections stand in a set of their own, which is looked at after every chunk.
         self._urgent = Urgent(self)
-        #: Bytes that one connection may send before the urgent ones are looked at again.
-        self.read_budget = BUDGET
         #: Longest time one turn took since this was last read, in seconds.
         self.longest_turn_s = 0.0
         #: Set once the last descriptor was removed.
@@ -98,9 +88,10 @@ class Loop:
         here.unregister(fd)
         there.register(fd, events)
 
-    def gone(self, link: Link) -> None:
+    def gone(self, link: Watched) -> None:
         """A write found that the peer is gone: closed after this turn."""
-        self._gone.append(link)
+        if isinstance(link, Link):
+            self._gone.append(link)
 
     @property
     def watched(self) -> list[Watched]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from tieline.core.client import Session
     from tieline.core.holdings import Owner
-    from tieline.net.server import Server
+    from tieline.net.beside import Running
 
 #: Longest request line, and how many sessions ``top`` lists.
 MAX_REQUEST = 65_536
@@ -44,7 +44,7 @@ MOST_CONNECTIONS = 32
 class Management:
     """Serves questions about one running broker."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Running) -> None:
         self._server = server
         self.path: Path = management_socket(server.settings.data, server.settings.name)
         self._listening: asyncio.Server | None = None

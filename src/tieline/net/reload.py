@@ -20,7 +20,7 @@ from tieline.net.listener import ListenError, context_of
 from tieline.net.log import log
 
 if TYPE_CHECKING:
-    from tieline.net.server import Server
+    from tieline.net.beside import Running
 
 #: What takes effect at once, table by table; None stands for the whole table.  Everything else needs a restart.
 LIVE: Final[dict[str, frozenset[str] | None]] = {
@@ -117,14 +117,14 @@ def merge(old: Settings, new: Settings) -> Settings:
     return msgspec.structs.replace(old, **merged)
 
 
-async def reload(server: Server, *, partial: bool = False, dry: bool = False) -> dict[str, Any]:
+async def reload(server: Running, *, partial: bool = False, dry: bool = False) -> dict[str, Any]:
     """Read the settings again and act by them; what was found and done, or ReloadError and nothing was done."""
     # one at a time, each with the files as they are when its turn comes: so the newest files are those that hold
     async with server.reloading:
         return await _reload(server, partial=partial, dry=dry)
 
 
-async def _reload(server: Server, *, partial: bool, dry: bool) -> dict[str, Any]:
+async def _reload(server: Running, *, partial: bool, dry: bool) -> dict[str, Any]:
     if server.reread is None:
         raise ReloadError("this broker was not started from a file, so there is nothing to read again.")
     aside = asyncio.get_running_loop().run_in_executor
@@ -152,7 +152,7 @@ async def _reload(server: Server, *, partial: bool, dry: bool) -> dict[str, Any]
     }
 
 
-def on_hangup(server: Server) -> None:
+def on_hangup(server: Running) -> None:
     """SIGHUP: reload, and let the log tell of it."""
     task = asyncio.get_running_loop().create_task(_reload_and_tell(server))
     # asyncio itself keeps only a weak reference
@@ -163,7 +163,7 @@ def on_hangup(server: Server) -> None:
 _RUNNING: set[asyncio.Task[None]] = set()
 
 
-async def _reload_and_tell(server: Server) -> None:
+async def _reload_and_tell(server: Running) -> None:
     try:
         done = await reload(server)
     except ReloadError as error:

@@ -28,13 +28,14 @@ from tieline.net.beside import Beside, Inquiries
 from tieline.net.link import LINGER_S, Link
 from tieline.net.listener import ListenError, ListeningSocket
 from tieline.net.log import log
-from tieline.net.loop import Loop, Watched
+from tieline.net.loop import Loop
 from tieline.net.manage import Management
 from tieline.net.nested import Nested
 from tieline.net.pump import PumpedLoop, pump
 from tieline.net.reload import on_hangup
 from tieline.net.store.keeper import Keeper, wants_store
 from tieline.net.store.schema import Unusable
+from tieline.net.turns import Watched
 from tieline.net.vitals import Vitals, keep_memory
 from tieline.wire.reason import Reason
 

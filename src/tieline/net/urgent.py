@@ -9,13 +9,10 @@ work between two looks is bounded: parsing and queueing one piece, and the write
 from __future__ import annotations
 
 import select
-from typing import TYPE_CHECKING
 
 from tieline.net.link import Link
+from tieline.net.turns import Turns, Watched
 from tieline.sched.levels import URGENT
-
-if TYPE_CHECKING:
-    from tieline.net.loop import Loop, Watched
 
 #: Bytes read from one connection in one go, without and with urgent connections about.
 BUDGET = 262_144
@@ -29,7 +26,7 @@ EVENTS_PER_LOOK = 64
 class Urgent:
     """The set of urgent connections; itself one descriptor in the loop's set, so that it wakes the loop."""
 
-    def __init__(self, loop: Loop) -> None:
+    def __init__(self, loop: Turns) -> None:
         self._loop = loop
         self._epoll = select.epoll()
         self.fd = self._epoll.fileno()

@@ -26,7 +26,7 @@ from tieline.wire.reason import Reason
 
 if TYPE_CHECKING:
     from tieline.core.routing.heat import HeatTable
-    from tieline.net.server import Server
+    from tieline.net.beside import Running
 
 T = TypeVar("T")
 
@@ -62,14 +62,14 @@ class Http:
             head_s=HEAD_S,
             life_s=LIFE_S,
         )
-        self._server: Server | None = None
+        self._server: Running | None = None
         self._broker_loop: asyncio.AbstractEventLoop | None = None
         self._uvicorn: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
         self._is_local = False
         self._login = Login(client_id="http", username=None, password=None, listener="", peer="")
 
-    async def start(self, server: Server) -> None:
+    async def start(self, server: Running) -> None:
         """Listen; raises an OSError that says why not."""
         conf = server.settings.http
         if conf.url is None:
@@ -220,7 +220,7 @@ class Http:
         verdict = await _verdict(lambda done: server.inquiries.may_see(server, known, right.subject, done))
         return (403, verdict.rule) if isinstance(verdict, Refused) else (200, "")
 
-    async def _judge_right(self, server: Server, login: Login, right: str, *, is_here: bool) -> tuple[int, str]:
+    async def _judge_right(self, server: Running, login: Login, right: str, *, is_here: bool) -> tuple[int, str]:
         """To look is one thing: who does more is named in a rule, or alone with the broker on its machine."""
         if login.user is None if server.has_users else not is_here:
             return 403, ""

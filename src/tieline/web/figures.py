@@ -10,7 +10,7 @@ from tieline.core.figures.traffic import ClassReport, report
 from tieline.version import __version__
 
 if TYPE_CHECKING:
-    from tieline.net.server import Server
+    from tieline.net.beside import Running
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class Figures:
     troubles: list[str]
 
 
-def take(server: Server) -> Figures:
+def take(server: Running) -> Figures:
     """Look, once; called in the broker's thread.  The time this takes grows with the number of sessions."""
     core = server.core
     account, routes = core.account, core.routes
@@ -109,7 +109,7 @@ def take(server: Server) -> Figures:
     )
 
 
-def troubles(server: Server) -> list[str]:
+def troubles(server: Running) -> list[str]:
     """Why no client should be sent here; empty when the broker is ready."""
     found = [] if server.urls else ["no listener is open"]
     if server.core.journal.trouble:
