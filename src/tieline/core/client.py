@@ -128,20 +128,16 @@ class Connection:
     ) -> None:
         #: Position in the order of connection.
         self.serial = serial
-        self.listener = listener
-        self.peer = peer
+        self.listener, self.peer = listener, peer
         #: Its limits: those of the listener first, and those of its user once it has one.
         self.allowance = allowance
         #: On whose account it keeps something: that of all strangers first, and that of its user once it has one.
         self.owner = owner
-        #: What the layers below hold of packets that are not complete; the shell knows.
-        self.framed_bytes = 0
-        #: What is counted there of it: unparsed, unsent, topic aliases, remembered rights.
-        self.unparsed_bytes = self.unsent_bytes = self.alias_bytes = self.right_bytes = 0
+        #: What the layers below hold of packets that are not complete, which the shell knows; and what is counted on
+        #: that account: unparsed, unsent, topic aliases, remembered rights.
+        self.framed_bytes = self.unparsed_bytes = self.unsent_bytes = self.alias_bytes = self.right_bytes = 0
         #: What it is measured by; empty while it may send as fast as it can.
         self.meters: tuple[Meter, ...] = ()
-        #: Who its certificate says it is; the shell knows.
-        self.identify: Callable[[], str | None] | None = None
         #: A topic may have to be refused: only those in ``publishable`` take the short way.
         self.is_guarded = False
         self.state = OPENED
@@ -149,36 +145,32 @@ class Connection:
         self.version = self.raw_version = 0
         self.session: Session | None = None
         self.login: Login | None = None
-        #: When bytes last arrived.
+        #: When bytes last arrived; and a timer, for the connect timeout first and for the keep-alive afterwards.
         self.last_in = now
-        #: Connect timeout first, keep-alive afterwards.
         self.timer: Timer | None = None
         self.keep_alive_s = 0
         #: The beginning of a packet whose end has not arrived, and how many bytes are needed to go on.
         self.partial = Unparsed()
         self.need = 0
-        #: Why reading is suspended; None while it is not.
+        #: Why reading is suspended, None while it is not; and the receiver that has no room for what it sent.
         self.hold: Hold | None = None
         self.hold_timer: Timer | None = None
+        self.waits_for: Receiver | None = None
         #: A packet that is handled in portions, while others have their turn; it goes on before anything behind it.
         self.unfinished: Portions | None = None
         #: Whose conditions the message meets that is parsed next, where to find out was handled in portions.
         self.foreseen: list[Held] | None = None
-        #: The receiver that has no room for what it sent.
-        self.waits_for: Receiver | None = None
         #: When the log was last told of a hold, and of a refusal.
         self.told_hold = self.told_refusal = -10.0
-        #: Verdicts that were pending, by what was asked; used when the held packet is parsed again.
+        #: Verdicts that were pending, by what was asked, for when the held packet is parsed again; and what each token
+        #: that is pending answers.
         self.verdicts: dict[tuple[str, str], Verdict] = {}
-        #: Which question each pending token answers.
         self.asked: dict[int, tuple[str, str]] = {}
         #: Topics this client is known to be allowed to publish to.
         self.publishable: set[bytes] = set()
-        #: Answers ready to be written, before any queued message.
+        #: Answers ready to be written, before any queued message; and the number of PUBACKs that wait for the store.
         self.control: list[bytes] = []
-        self.control_bytes = 0
-        #: PUBACKs that wait for the store.
-        self.unacknowledged = 0
+        self.control_bytes = self.unacknowledged = 0
         #: Packet ids to send again after a reconnection, oldest first.
         self.resend: deque[int] = deque()
         #: Packet ids of QoS 2 messages that the store has, in the order in which they go out for the first time.
@@ -188,14 +180,12 @@ class Connection:
         #: Largest packet the client takes.
         self.max_packet = UNLIMITED
         #: The node's own level, for messages that nothing else gives one; and the highest its listener lets it claim.
-        self.level = 1
-        self.max_level = 3
+        self.level, self.max_level = 1, 3
         #: Tokens left for claims, by rule: (tokens, when).
         self.buckets: dict[int, tuple[float, float]] | None = None
-        #: Every packet carries the extra header byte of the second paper, in both directions.
-        self.has_header = False
-        #: The client has said goodbye: it sends nothing more, and hears nothing more.
-        self.has_left = False
+        #: Every packet carries the extra header byte of the second paper, in both directions; and the client has said
+        #: goodbye: it sends nothing more, and hears nothing more.
+        self.has_header = self.has_left = False
         #: When an urgent message last came from it; the shell looks at such connections more often.
         self.urgent_at = -1e9
         #: What is known of the way to the client.
@@ -208,14 +198,12 @@ class Connection:
         self.alias_in: dict[int, bytes] = {}
         self.alias_out: dict[bytes, int] = {}
         self.alias_out_max = 0
-        #: The shell holds bytes that the network has not taken yet: nothing may be written past them.
-        self.is_blocked = False
-        #: Whether the connection is in the list of changed connections.
-        self.is_dirty = False
-        #: What is written at once can only be read at once: a TLS record, a WebSocket frame.
-        self.is_wrapped = False
-        #: The shell's own object.
+        #: The shell holds bytes that the network has not taken, and nothing may be written past them; it is in the list
+        #: of changed connections; what is written at once can only be read at once (a TLS record, a WebSocket frame).
+        self.is_blocked = self.is_dirty = self.is_wrapped = False
+        #: The shell's own object, and who the client's certificate says it is, which the shell knows.
         self.link: Outlet | None = None
+        self.identify: Callable[[], str | None] | None = None
 
     def move(self, state: State) -> None:
         """Go on to another state."""

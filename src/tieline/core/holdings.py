@@ -37,7 +37,7 @@ MOST_RIGHTS: Final = 67_108_864
 
 
 class Kind(StrEnum):
-    """What is kept."""
+    """The kinds of things that clients make the broker keep, as they are counted and shown."""
 
     QUEUED = "queued"  # messages that wait or are in flight
     RETAINED = "retained"  # retained messages, and the tree in which they are found

@@ -133,14 +133,14 @@ class Stack:
 
     @property
     def has_more(self) -> bool:
-        """Either."""
+        """Either of the two has bytes that nobody has looked at."""
         return self._outer.has_more or self._inner.has_more
 
     @property
     def waiting(self) -> int:
-        """Of both."""
+        """Both wait for something of their own, so their bytes add up."""
         return self._outer.waiting + self._inner.waiting
 
     def take_work(self) -> int:
-        """Of both."""
+        """The work of both since it was last asked for."""
         return self._outer.take_work() + self._inner.take_work()

@@ -195,7 +195,7 @@ class Loop(Turns):
             dirty.sort(key=_node_order)
         for conn in dirty:
             conn.is_dirty = False
-            link: Link | None = conn.link  # type: ignore[assignment]
+            link: Link | None = conn.link  # type: ignore[assignment]  # the only outlet here
             if link is not None:
                 try:
                     link.flush(now)

@@ -50,7 +50,7 @@ class PumpedLoop(asyncio.SelectorEventLoop):
 
         asyncio has no public name for this; the attribute has been the same since Python 3.4.
         """
-        callbacks: deque[Any] = self._ready  # type: ignore[attr-defined]
+        callbacks: deque[Any] = self._ready  # type: ignore[attr-defined]  # as said above
         return callbacks
 
 

@@ -543,20 +543,20 @@ def _urgency(dispatched: tuple[Burst, Route]) -> int:
     return -dispatched[0].level
 
 
-def _on_connect(conn: Connection, packet: Connect, now: float) -> None:  # noqa: ARG001
+def _on_connect(conn: Connection, packet: Connect, now: float) -> None:  # noqa: ARG001 - as handlers are called
     # [MQTT-3.1.0-2]
     raise Violation("a second CONNECT on one connection", "MQTT-3.1.0-2")
 
 
-def _on_pingreq(conn: Connection, packet: Pingreq, now: float) -> None:  # noqa: ARG001
+def _on_pingreq(conn: Connection, packet: Pingreq, now: float) -> None:  # noqa: ARG001 - as handlers are called
     # [MQTT-3.12.4-1]
     conn.say(_PINGRESP)
 
 
-def _on_auth(conn: Connection, packet: Auth, now: float) -> None:  # noqa: ARG001
+def _on_auth(conn: Connection, packet: Auth, now: float) -> None:  # noqa: ARG001 - as handlers are called
     # [MQTT-4.12.0-6], [MQTT-4.12.0-7]: only after a CONNECT with an authentication method, and those are refused
     raise Violation("AUTH without an authentication method in CONNECT", "MQTT-4.12.0-7")
 
 
-def _not_for_servers(conn: Connection, packet: object, now: float) -> None:  # noqa: ARG001
+def _not_for_servers(conn: Connection, packet: object, now: float) -> None:  # noqa: ARG001 - as handlers are called
     raise Violation(f"a client does not send {type(packet).__name__.upper()}", "2.1.2")

@@ -140,7 +140,7 @@ class Holds:
             conn = waiting.popleft()
             conn.waits_for = None
             if conn.hold is Hold.QUEUE_FULL:
-                self._timers.soon(lambda due, conn=conn: self._release(conn, receiver, due))  # type: ignore[misc]
+                self._timers.soon(lambda due, conn=conn: self._release(conn, receiver, due))  # type: ignore[misc]  # a default binds
                 break
         self._tidy(receiver)
 

@@ -121,6 +121,6 @@ def _forwarded(properties: Properties) -> bytes:
     kept: Properties = {}
     for name in _FORWARDED:
         if name in properties:
-            kept[name] = properties[name]  # type: ignore[literal-required]
+            kept[name] = properties[name]  # type: ignore[literal-required]  # one of a fixed list
     encoded = encode_properties(kept)
     return encoded[decode_varint(encoded, 0, len(encoded))[1] :]

@@ -83,7 +83,7 @@ def _holes(db: sqlite3.Connection) -> Iterator[str]:
     """Offsets that are missing inside a stream; at its beginning they are retention's."""
     for stream in STREAMS:
         expected: int | None = None
-        for first, count in db.execute(f"SELECT first_offset, count FROM {stream} ORDER BY 1"):  # noqa: S608
+        for first, count in db.execute(f"SELECT first_offset, count FROM {stream} ORDER BY 1"):  # noqa: S608 - ours
             if expected is not None and first != expected:
                 yield f"{stream}: offsets {expected} to {first - 1} are missing"
             expected = first + count
@@ -125,7 +125,7 @@ def repair(data: str | Path) -> Findings:
             fold.write(new, last)
             _prune(new, found)
             for table in [name for name in TABLES if name != "journal"]:
-                found.rows[table] = new.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608
+                found.rows[table] = new.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608 - ours
         return found
     finally:
         writer.release()
@@ -152,7 +152,7 @@ def _save(aside: Path, new: sqlite3.Connection, found: Findings) -> None:
             key = TABLES[table].key
             try:
                 columns = len(new.execute(f"SELECT * FROM {table}").description)  # noqa: S608 - names from above
-                insert = f"INSERT OR IGNORE INTO {table} VALUES ({', '.join('?' * columns)})"  # noqa: S608
+                insert = f"INSERT OR IGNORE INTO {table} VALUES ({', '.join('?' * columns)})"  # noqa: S608 - ours
                 for row in _readable(old, table, key, found):
                     if _is_damaged(table, row):
                         found.problems.append(f"{table} {row[0]} was not as it was written, and is lost")
@@ -163,11 +163,11 @@ def _save(aside: Path, new: sqlite3.Connection, found: Findings) -> None:
         for table, column in COUNTERS.items():
             with suppress(sqlite3.DatabaseError):
                 for name, value in old.execute(f"SELECT name, {column} FROM {table}"):  # noqa: S608 - as above
-                    new.execute(f"UPDATE {table} SET {column} = ? WHERE name = ?", (value, name))  # noqa: S608
+                    new.execute(f"UPDATE {table} SET {column} = ? WHERE name = ?", (value, name))  # noqa: S608 - ours
     for stream in STREAMS:
         # an offset never goes back
         new.execute(
-            f"UPDATE stream SET next = max(next, (SELECT ifnull(max(first_offset + count), 0) FROM {stream}))"  # noqa: S608
+            f"UPDATE stream SET next = max(next, (SELECT ifnull(max(first_offset + count), 0) FROM {stream}))"  # noqa: S608 - ours
             " WHERE name = ?",
             (stream,),
         )

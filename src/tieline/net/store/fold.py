@@ -282,7 +282,7 @@ class Fold:
     def _write_sessions(self, db: sqlite3.Connection) -> None:
         for number in self._forgotten:
             for table in ("queue", "inflight"):
-                self._touch(db.execute(f"SELECT message FROM {table} WHERE session = ?", (number,)))  # noqa: S608
+                self._touch(db.execute(f"SELECT message FROM {table} WHERE session = ?", (number,)))  # noqa: S608 - ours
             db.execute("DELETE FROM session WHERE number = ?", (number,))
             for table in ("subscription", "queue", "inflight", "inbound"):
                 db.execute(f"DELETE FROM {table} WHERE session = ?", (number,))  # noqa: S608 - names from above

@@ -48,7 +48,7 @@ class Retention:
     def _trim(self, stream: str, now: float) -> tuple[bool, str]:
         keep, total = self._keep, self._bytes[stream]
         oldest = self._db.execute(
-            f"SELECT first_offset, count, time, bytes FROM {stream} ORDER BY first_offset LIMIT ?",  # noqa: S608
+            f"SELECT first_offset, count, time, bytes FROM {stream} ORDER BY first_offset LIMIT ?",  # noqa: S608 - ours
             (PORTION,),
         ).fetchall()
         slowest, needed = self._needed() if stream == "log" else ("", None)
