@@ -30,6 +30,7 @@ DUTIES = {
         "match": "who wants it",
         "native": "compiled or not",
         "net": "sockets, disks, clocks",
+        "overlay": "many brokers as one",
         "pipeline": "tables, on Spark",
         "plan": "which link carries what",
         "pytest_plugin": "a broker for tests",

@@ -1,0 +1,63 @@
+"""What happens between brokers, counted by name: nothing is dropped, repeated or given up without a number here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Counts:
+    """The counters of one broker since it began."""
+
+    #: Messages that came for this broker, in order and once.
+    taken: int = 0
+    #: Messages that had come before.
+    suppressed: int = 0
+    #: Messages that had to wait here for an earlier number.
+    resequenced: int = 0
+    #: Messages too far ahead of what has come; their origin sends them again.
+    beyond_window: int = 0
+    #: Holes of which the origin was told.
+    holes_asked: int = 0
+    #: Numbers with QoS 0 that were waited for in vain.
+    skipped: int = 0
+    #: Messages with QoS 0 that came after their number was skipped, or from an earlier life of their origin.
+    late: int = 0
+    #: Messages with QoS 0 given up because no link leads to a destination.
+    no_route: int = 0
+    #: Messages with QoS 0 given up because a link had too much to carry, as voids.
+    voided: int = 0
+    #: Copies of assured messages that a full link did not take; their origin sends them again.
+    link_full: int = 0
+    #: Frames whose path ended blind, which wait for another view.
+    parked: int = 0
+    #: Copies whose path ended blind where others are on other ways.
+    blind_copies: int = 0
+    #: Parked frames that had to make room; their origin sends them again.
+    parked_full: int = 0
+    #: Copies that went another way because a link was lost.
+    rerouted: int = 0
+    #: Frames that were sent a second time on the same link, after a reconnection.
+    resent_on_link: int = 0
+    #: Messages that their origin sent again.
+    resent_by_origin: int = 0
+    #: Publications that were refused because too much is owed to a destination.
+    refused: int = 0
+    #: Messages that were refused because they are longer than a frame may be.
+    too_long: int = 0
+    #: Notices that found no way; what they said is said again.
+    notices_lost: int = 0
+    #: Frames that came to a broker of their own path: always 0.
+    looped: int = 0
+    #: Frames that a strategy had seen before.
+    seen_before: int = 0
+    #: Connections ended because of bytes that are no frames, of a gap in the link numbers, or of silence.
+    bad_frames: int = 0
+    gaps: int = 0
+    silences: int = 0
+    #: Connections ended because the peer does not read what it is told.
+    stuck: int = 0
+    #: Connections that a newer one of the same peer replaced.
+    replaced: int = 0
+    #: Subscriptions acknowledged although a reachable broker had not echoed in time.
+    not_echoed: int = 0

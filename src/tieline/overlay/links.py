@@ -1,0 +1,266 @@
+"""One link to a peer: its connections come and go, its numbers and its custody remain.
+
+Theory of operation
+-------------------
+A connection begins with HELLO in both directions, by which each end learns who the other is.  The answer is RESUME: the
+last link number that came from this life of the peer.  Whoever sends it lets go of every older connection of that peer
+first, so that nothing behind that number can still be accepted on one.  (Accepting frames of an old connection behind
+lost ones lost messages in one history of fifteen, when it was tried.)
+
+What was sent stays in custody until the peer has acknowledged its number.  When a connection ends, everything in
+custody and everything that waits is handed out, to go another way if there is one; what has no other way is kept with
+its number, and RESUME says whether it had arrived.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from tieline.overlay.counts import Counts
+from tieline.overlay.frame import (
+    LEVELS,
+    BadFrame,
+    Data,
+    Inbox,
+    Kind,
+    Notice,
+    Numbered,
+    frame,
+    is_assured,
+    numbered,
+    put,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long things may take on a link."""
+
+    #: Silence of ours after which a ping is sent.
+    ping_s: float = 1.0
+    #: Silence of the peer after which the connection is given up.
+    down_s: float = 4.0
+    #: How long a hop acknowledgement may wait for more to acknowledge.
+    ack_s: float = 0.02
+    #: Bytes received after which it waits no longer.
+    ack_bytes: int = 16_384
+    #: Bytes that may wait for the link, for each level.
+    queue_bytes: int = 1 << 20
+    #: Bytes that may be on their way without an acknowledgement.
+    custody_bytes: int = 1 << 18
+    #: Frames about links and interests that may wait for a peer that does not read.
+    controls: int = 10_000
+
+
+class Stage(StrEnum):
+    """How far a connection has come."""
+
+    GREETING = "greeting"  # only HELLO is legal
+    RESUMING = "resuming"  # only RESUME is legal, and what is no data
+    UP = "up"  # everything but HELLO and RESUME is legal
+    OVER = "over"  # nothing is read or written any more
+
+
+#: What may follow what.
+STAGES: Final[Mapping[Stage, frozenset[Stage]]] = {
+    Stage.GREETING: frozenset({Stage.RESUMING, Stage.OVER}),
+    Stage.RESUMING: frozenset({Stage.UP, Stage.OVER}),
+    Stage.UP: frozenset({Stage.OVER}),
+    Stage.OVER: frozenset({Stage.OVER}),
+}
+_ALWAYS: Final = frozenset({Kind.PING, Kind.LINK_STATE, Kind.INTEREST})
+#: Which frames each stage takes.
+LEGAL: Final[Mapping[Stage, frozenset[Kind]]] = {
+    Stage.GREETING: frozenset({Kind.HELLO}),
+    Stage.RESUMING: _ALWAYS | {Kind.RESUME},
+    Stage.UP: _ALWAYS | {Kind.HOP_ACK, Kind.DATA, Kind.VOID, Kind.NOTICE},
+    Stage.OVER: frozenset(),
+}
+
+
+class Connection:
+    """What lasts as long as one socket."""
+
+    __slots__ = ("controls", "handle", "heard_at", "inbox", "link", "sent_at", "stage")
+
+    def __init__(self, handle: int, now: float) -> None:
+        self.handle = handle
+        self.stage = Stage.GREETING
+        self.inbox = Inbox()
+        #: Frames without numbers that go before all others.
+        self.controls: deque[bytes] = deque()
+        #: When something last came, and was last written.
+        self.heard_at = self.sent_at = now
+        #: Set once the peer has said who it is.
+        self.link: Link | None = None
+
+    def __repr__(self) -> str:
+        return f"<Connection {self.handle} {self.stage.value} to {self.link and self.link.peer}>"
+
+    def go(self, stage: Stage) -> None:
+        if stage not in STAGES[self.stage]:
+            raise BadFrame(f"a connection cannot go from {self.stage.value} to {stage.value}")
+        self.stage = stage
+
+    def admit(self, kind: Kind) -> None:
+        """Refuse a frame that this stage does not take."""
+        if kind not in LEGAL[self.stage]:
+            raise BadFrame(f"{kind.name} on a connection that is {self.stage.value}")
+
+    def fill(self, room: int, now: float) -> bytes:
+        """About as many bytes as there is room for: whole frames, of which the last may be longer than the room."""
+        parts, size = [], 0
+        while self.controls and size < room:
+            parts.append(self.controls.popleft())
+            size += len(parts[-1])
+        if self.stage is Stage.UP and self.link is not None and not self.controls:
+            self.link.fill(parts, room - size, now)
+        if parts:
+            self.sent_at = now
+        return b"".join(parts)
+
+    @property
+    def has_more(self) -> bool:
+        return bool(self.controls) or (self.stage is Stage.UP and self.link is not None and self.link.has_more)
+
+
+class Link:
+    """Everything about one peer that survives a connection."""
+
+    def __init__(self, peer: int, patience: Patience, counts: Counts) -> None:
+        self.peer = peer
+        self._patience = patience
+        self._counts = counts
+        #: The one connection that counts; None while there is none.
+        self.connection: Connection | None = None
+        #: The life of the peer, and the last number of that life that came.
+        self.life = 0
+        self.received = 0
+        #: Received numbers and bytes that are not acknowledged.
+        self._acknowledged = 0
+        self._unacknowledged_bytes = 0
+        self.is_ack_due = False
+        #: The last number given to a frame of ours.
+        self._number = 0
+        #: Sent and not acknowledged, by ascending number; while the link is down, also what was kept without one (0).
+        self._custody: deque[tuple[int, Numbered]] = deque()
+        self._custody_bytes = 0
+        self._queues: tuple[deque[Numbered], ...] = tuple(deque() for _ in range(LEVELS))
+        self._queued_bytes = [0] * LEVELS
+
+    @property
+    def is_up(self) -> bool:
+        return self.connection is not None and self.connection.stage is Stage.UP
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there is something to write and the peer has not too much unacknowledged already."""
+        waits = any(self._queues) and self._custody_bytes < self._patience.custody_bytes
+        return waits or self.is_ack_due
+
+    def __len__(self) -> int:
+        """Frames that are here: sent and not acknowledged, or waiting."""
+        return len(self._custody) + sum(map(len, self._queues))
+
+    # -- sending
+
+    def offer(self, item: Numbered) -> None:
+        """Have something sent; without room a void goes in the place of QoS 0, and the ends see to the rest."""
+        level = item.level
+        if self._queued_bytes[level] >= self._patience.queue_bytes:
+            if isinstance(item, Notice) or is_assured(item.lane):
+                self._counts.link_full += 1
+                return
+            self._counts.voided += item.count
+            item = item.as_void()
+            if self._queued_bytes[level] >= 2 * self._patience.queue_bytes:
+                return  # the receiver skips the numbers after a moment
+        self._queues[level].append(item)
+        self._queued_bytes[level] += item.size
+
+    def fill(self, parts: list[bytes], room: int, now: float) -> None:
+        """Add what goes next: an acknowledgement that is due, then the most urgent."""
+        if self.received > self._acknowledged and (self.is_ack_due or any(self._queues)):
+            self._acknowledged, self._unacknowledged_bytes = self.received, 0
+            parts.append(frame(Kind.HOP_ACK, put(self.received)))
+        self.is_ack_due = False
+        for level in range(LEVELS - 1, -1, -1):
+            queue = self._queues[level]
+            while queue and room > 0 and self._custody_bytes < self._patience.custody_bytes:
+                item = queue.popleft()
+                self._queued_bytes[level] -= item.size
+                self._number += 1
+                self._custody.append((self._number, item))
+                self._custody_bytes += item.size
+                parts.append(numbered(self._number, item, now))
+                room -= len(parts[-1])
+
+    def acknowledged(self, number: int) -> None:
+        """The peer has everything up to a number: it is the peer's to carry now."""
+        if number > self._number:
+            raise BadFrame(f"an acknowledgement of {number}, and only {self._number} were sent")
+        while self._custody and self._custody[0][0] <= number:
+            self._custody_bytes -= self._custody.popleft()[1].size
+
+    # -- receiving
+
+    def arrived(self, number: int, size: int) -> bool:
+        """Note a number that came; False is a gap.  An acknowledgement becomes due at once after many bytes."""
+        if number != self.received + 1:
+            return False
+        self.received = number
+        self._unacknowledged_bytes += size
+        if self._unacknowledged_bytes >= self._patience.ack_bytes:
+            self.is_ack_due = True
+        return True
+
+    @property
+    def owes_ack(self) -> bool:
+        return self.received > self._acknowledged
+
+    # -- connections
+
+    def greeted(self, connection: Connection, life: int) -> None:
+        """A peer has said who it is on a new connection, and whoever had an older one has let go of it."""
+        self.connection = connection
+        connection.link = self
+        if life != self.life:
+            self.life, self.received = life, 0
+        self._acknowledged, self._unacknowledged_bytes, self.is_ack_due = self.received, 0, False
+
+    def resumed(self, received: int) -> None:
+        """The peer says what it has: that is forgotten, everything else is sent again behind it."""
+        again = [item for number, item in self._custody if not 0 < number <= received]
+        self._counts.resent_on_link += len(again)
+        self._custody.clear()
+        self._custody_bytes = 0
+        self._number = received
+        for item in reversed(again):
+            self._queues[item.level].appendleft(item)
+            self._queued_bytes[item.level] += item.size
+
+    def hand_out(self) -> list[tuple[int, Numbered]]:
+        """Everything that is here, with its number if it was sent: to be carried another way, or kept."""
+        items = [*self._custody, *((0, item) for queue in reversed(self._queues) for item in queue)]
+        self._custody.clear()
+        self._custody_bytes = 0
+        for queue in self._queues:
+            queue.clear()
+        self._queued_bytes = [0] * LEVELS
+        return items
+
+    def keep(self, number: int, item: Data) -> None:
+        """Hold something that has no other way until the peer is back."""
+        self._custody.append((number, item))
+        self._custody_bytes += item.size
+
+    def check(self) -> None:
+        """What always holds, for tests."""
+        numbers = [number for number, _item in self._custody]
+        assert not self.is_up or numbers == sorted(set(numbers)), numbers
+        assert not numbers or numbers[-1] <= self._number
+        assert self._acknowledged <= self.received

@@ -1,0 +1,122 @@
+"""Who is there and which links are up, as every broker says of itself; and how far it is from one to another.
+
+Each broker floods its own link state under a sequence number of its life.  A link counts once both ends name it.
+Brokers may disagree for a while about which links are up; nothing depends on their agreement but the length of the way.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from math import inf
+from typing import NamedTuple
+
+from tieline.overlay.frame import Kind, Reader, frame, put
+
+
+class LinkState(NamedTuple):
+    """What one broker says of itself."""
+
+    broker: int
+    life: int
+    sequence: int
+    #: By peer, the cost of the link.
+    neighbours: dict[int, int]
+
+    @property
+    def bytes(self) -> bytes:
+        pairs = [number for pair in sorted(self.neighbours.items()) for number in pair]
+        return frame(Kind.LINK_STATE, put(self.broker, self.life, self.sequence, len(self.neighbours), *pairs))
+
+
+def read_link_state(body: bytes) -> LinkState:
+    """The link state in the body of a frame."""
+    reader = Reader(body)
+    broker, life, sequence = reader.broker(), reader.integer(), reader.integer()
+    return LinkState(broker, life, sequence, {reader.broker(): reader.integer() for _ in reader.repeat()})
+
+
+class Membership:
+    """The newest link state of each broker, and distances over the links that both ends name."""
+
+    def __init__(self, broker: int, life: int) -> None:
+        self._broker = broker
+        self._own = LinkState(broker, life, 0, {})
+        #: By broker; at most 255.
+        self.states: dict[int, LinkState] = {broker: self._own}
+        self._distances: dict[int, dict[int, float]] = {}
+        self._reachable: frozenset[int] | None = None
+
+    def connect(self, peer: int, cost: int) -> LinkState:
+        """A link of ours is up; the state to be flooded."""
+        return self._say({**self._own.neighbours, peer: cost})
+
+    def disconnect(self, peer: int) -> LinkState:
+        """A link of ours is down; the state to be flooded."""
+        return self._say({other: cost for other, cost in self._own.neighbours.items() if other != peer})
+
+    def _say(self, neighbours: dict[int, int]) -> LinkState:
+        self._own = self._own._replace(sequence=self._own.sequence + 1, neighbours=neighbours)
+        self._learn(self._own)
+        return self._own
+
+    def heard(self, state: LinkState) -> bool:
+        """Take in what another broker says; whether it is news, which has to be passed on."""
+        known = self.states.get(state.broker)
+        if state.broker == self._broker or (known and (known.life, known.sequence) >= (state.life, state.sequence)):
+            return False
+        self._learn(state)
+        return True
+
+    def _learn(self, state: LinkState) -> None:
+        self.states[state.broker] = state
+        self._distances.clear()
+        self._reachable = None
+
+    @property
+    def neighbours(self) -> dict[int, int]:
+        """Our own links that are up, with their costs."""
+        return self._own.neighbours
+
+    @property
+    def reachable(self) -> frozenset[int]:
+        """All other brokers to which a way leads, as far as is known here."""
+        if self._reachable is None:
+            found, front = {self._broker}, list(self.neighbours)
+            while front:
+                broker = front.pop()
+                if broker not in found:
+                    found.add(broker)
+                    front += self._links_of(broker)
+            self._reachable = frozenset(found - {self._broker})
+        return self._reachable
+
+    def distances(self, destination: int) -> dict[int, float]:
+        """How far each broker is from a destination, on ways that do not lead through this one."""
+        known = self._distances.get(destination)
+        if known is None:
+            known = self._distances[destination] = {}
+            front: list[tuple[float, int]] = [(0, destination)]
+            while front:
+                distance, broker = heappop(front)
+                if broker in known or broker == self._broker:
+                    continue
+                known[broker] = distance
+                for other, cost in self._links_of(broker).items():
+                    if other not in known:
+                        heappush(front, (distance + cost, other))
+        return known
+
+    def _links_of(self, broker: int) -> dict[int, int]:
+        state = self.states.get(broker)
+        if state is None:
+            return {}
+        states = self.states
+        return {
+            other: cost
+            for other, cost in state.neighbours.items()
+            if other in states and broker in states[other].neighbours
+        }
+
+    def cost(self, peer: int) -> float:
+        """The cost of our own link to a peer."""
+        return self._own.neighbours.get(peer, inf)

@@ -1,0 +1,358 @@
+"""One broker among others: takes bytes and time, and gives bytes; sockets and virtual wires drive the same code.
+
+A shell calls :meth:`Node.opened` for every connection, whoever has dialled, :meth:`Node.receive` with what came,
+:meth:`Node.fill` for what there is room for, and :meth:`Node.closed`.  After each call it looks into ``dirty``
+(connections with something to write) and ``doomed`` (connections to be ended), and commits what :meth:`Node.seal`
+gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from tieline.core.timers import Timer, Timers
+from tieline.overlay.carrier import Carrier, Deliver, Limits
+from tieline.overlay.counts import Counts
+from tieline.overlay.durable import Begun, Ends, Fact, Journal, Wanted
+from tieline.overlay.frame import (
+    BadFrame,
+    Kind,
+    Notice,
+    Numbered,
+    Reader,
+    Topic,
+    frame,
+    hello,
+    lane_of,
+    put,
+    read_hello,
+    read_numbered,
+)
+from tieline.overlay.interests import Granted, Interests, read_interest
+from tieline.overlay.links import Connection, Link, Patience, Stage
+from tieline.overlay.membership import Membership, read_link_state
+from tieline.overlay.strategies.path import Path
+from tieline.overlay.strategies.strategy import Strategy
+
+#: How long a change of our own interest waits for others, and how long a subscription waits for echoes.
+GATHER_S, GRANT_S, ASK_S, SHRINK_S = 0.02, 5.0, 1.0, 2.0
+
+
+class Node:
+    """Membership, interests and the carrier of one broker, and the links to its peers."""
+
+    def __init__(
+        self,
+        broker: int,
+        ends: Ends,
+        deliver: Deliver,
+        *,
+        patience: Patience | None = None,
+        limits: Limits | None = None,
+        strategy: Callable[[Membership], Strategy] = Path,
+        carrier: type[Carrier] = Carrier,
+    ) -> None:
+        self.broker = broker
+        #: The shell commits the first seal, which holds the life, before it opens a link.
+        self.life = ends.life + 1
+        self.counts = Counts()
+        self._patience = patience or Patience()
+        self._timers = Timers()
+        self._journal = Journal()
+        self._journal.note(Begun(self.life))
+        self.membership = Membership(broker, self.life)
+        self.interests = Interests(broker, self.life, ends.interests)
+        self._connections: dict[int, Connection] = {}
+        #: By peer.
+        self.links: dict[int, Link] = {}
+        #: Connections with something to write, and connections to be ended.
+        self.dirty: set[int] = set()
+        self.doomed: set[int] = set()
+        #: Subscriptions that may be acknowledged since the owner last looked.
+        self.granted: list[Granted] = []
+        self.carrier = carrier(
+            broker,
+            self.life,
+            ends,
+            links=self.links,
+            membership=self.membership,
+            strategy=strategy(self.membership),
+            timers=self._timers,
+            journal=self._journal,
+            counts=self.counts,
+            deliver=deliver,
+            send=self._send,
+            limits=limits or Limits(),
+        )
+        self._interest_timer: Timer | None = None
+        self._ask_timer: Timer | None = None
+
+    # -- what clients do
+
+    def publish(self, topic: str, payloads: tuple[bytes, ...], *, level: int, assured: bool, now: float) -> bool:
+        """Have messages carried to every broker that wants their topic; False if too much is owed already."""
+        spread = sum(topic.encode())
+        return self.carrier.publish(lane_of(level, assured, spread), payloads, self.interests.wanted_by(topic), now)
+
+    def subscribe(self, filter: str, now: float) -> int:
+        """Want a filter here; the number under which it will appear in ``granted``."""
+        number = self.interests.need(filter, now + GRANT_S)
+        self._interest_changed(now, GATHER_S)
+        self._timers.at(now + GRANT_S, self._grant)
+        self._grant(now)
+        return number
+
+    def unsubscribe(self, filter: str, now: float) -> None:
+        """Want a filter no longer; others hear of it after a while."""
+        self.interests.release(filter)
+        self._interest_changed(now, SHRINK_S)
+
+    def _interest_changed(self, now: float, patience: float) -> None:
+        if not self.interests.is_changed:
+            return
+        if self._interest_timer is not None and self._interest_timer.when > now + patience:
+            self._timers.cancel(self._interest_timer)
+            self._interest_timer = None
+        if self._interest_timer is None:
+            self._interest_timer = self._timers.at(now + patience, self._say_interest)
+
+    def _say_interest(self, now: float) -> None:
+        self._interest_timer = None
+        if self.interests.is_changed:
+            self._flood(self.interests.say())
+        self._grant(now)
+
+    def _grant(self, now: float) -> None:
+        if not self.interests.requests:
+            return
+        granted, late = self.interests.grant(self.membership.reachable, now)
+        self.granted += granted
+        self.counts.not_echoed += late
+        if self.interests.requests and self._ask_timer is None:
+            self._ask_timer = self._timers.at(now + ASK_S, self._ask)
+
+    def _ask(self, now: float) -> None:
+        """Say our interest once more to those who have not echoed it."""
+        self._ask_timer = None
+        for broker in sorted(self.interests.missing(self.membership.reachable)):
+            self.carrier.pass_notice(Notice(Topic.ASK, self.broker, broker, self.interests.own_body), now)
+        self._grant(now)
+
+    # -- connections
+
+    def opened(self, handle: int, now: float) -> None:
+        """A connection to some peer is there; who it is, it says itself."""
+        connection = self._connections[handle] = Connection(handle, now)
+        self._control(connection, hello(self.broker, self.life, self.interests.versions))
+        self._timers.at(now + self._patience.ping_s, partial(self._look_after, connection))
+
+    def receive(self, handle: int, data: bytes, now: float) -> None:
+        """Bytes have come; what breaks the protocol ends the connection."""
+        connection = self._connections.get(handle)
+        if connection is None or connection.stage is Stage.OVER:
+            return
+        connection.heard_at = now
+        try:
+            for kind, body in connection.inbox.take(data):
+                connection.admit(kind)
+                self._handle(connection, kind, body, now)
+                if handle in self.doomed:
+                    break
+        except BadFrame:
+            self.counts.bad_frames += 1
+            self._end(connection, now)
+
+    def fill(self, handle: int, room: int, now: float) -> bytes:
+        """What is to be written next on a connection, about as much as there is room for."""
+        connection = self._connections.get(handle)
+        if connection is None or connection.stage is Stage.OVER:
+            self.dirty.discard(handle)
+            return b""
+        data = connection.fill(room, now)
+        if not connection.has_more:
+            self.dirty.discard(handle)
+        return data
+
+    def closed(self, handle: int, now: float) -> None:
+        """A connection is no more."""
+        connection = self._connections.pop(handle, None)
+        self.doomed.discard(handle)
+        self.dirty.discard(handle)
+        if connection is not None and connection.stage is not Stage.OVER:
+            self._lose(connection, now)
+
+    def _end(self, connection: Connection, now: float) -> None:
+        """Read and write nothing more, and have the shell close it."""
+        self.doomed.add(connection.handle)
+        self._lose(connection, now)
+
+    def _lose(self, connection: Connection, now: float) -> None:
+        was_up = connection.stage is Stage.UP
+        connection.go(Stage.OVER)
+        link = connection.link
+        if link is None or link.connection is not connection:
+            return
+        link.connection = None
+        if was_up:
+            self._flood(self.membership.disconnect(link.peer).bytes)
+            self._view_changed(now)
+
+    def _look_after(self, connection: Connection, now: float) -> None:
+        """Ping a peer that has not heard of us for a while, and give up one that is silent for too long."""
+        if connection.stage is Stage.OVER or connection.handle not in self._connections:
+            return
+        if now - connection.heard_at >= self._patience.down_s:
+            self.counts.silences += 1
+            self._end(connection, now)
+            return
+        if len(connection.controls) > self._patience.controls:
+            self.counts.stuck += 1
+            self._end(connection, now)
+            return
+        if now - connection.sent_at >= self._patience.ping_s * 0.99:
+            self._control(connection, frame(Kind.PING))
+        self._timers.at(now + self._patience.ping_s, partial(self._look_after, connection))
+
+    # -- time and commits
+
+    def tick(self, now: float) -> None:
+        """Do what is due."""
+        self._timers.fire(now)
+
+    def next_timer(self) -> float | None:
+        """When :meth:`tick` should be called next."""
+        return self._timers.next()
+
+    def seal(self) -> tuple[int, list[Fact]] | None:
+        """Facts to be committed together, under a token; None if nothing has changed."""
+        return self._journal.seal()
+
+    def committed(self, token: int, now: float) -> None:
+        """The facts of a token are safe: what waited for that is done."""
+        self._journal.committed(token, now)
+
+    # -- frames
+
+    def _handle(self, connection: Connection, kind: Kind, body: bytes, now: float) -> None:
+        link = connection.link
+        if kind is Kind.HELLO:
+            self._greeted(connection, body, now)
+        elif kind is Kind.LINK_STATE:
+            state = read_link_state(body)
+            if self.membership.heard(state):
+                self._flood(state.bytes, but=connection)
+                self._view_changed(now)
+        elif kind is Kind.INTEREST:
+            self._learn_interest(body, now, source=connection)
+        elif link is None or kind is Kind.PING:
+            pass
+        elif kind is Kind.RESUME:
+            self._resumed(connection, link, body, now)
+        elif kind is Kind.HOP_ACK:
+            link.acknowledged(Reader(body).integer())
+            if link.has_more:
+                self.dirty.add(connection.handle)
+        else:
+            number, item = read_numbered(kind, body, now)
+            owed = link.owes_ack
+            if not link.arrived(number, len(body)):
+                self.counts.gaps += 1
+                self._end(connection, now)
+                return
+            if link.is_ack_due:
+                self.dirty.add(connection.handle)
+            elif not owed:
+                self._timers.at(now + self._patience.ack_s, partial(self._ack_hop, connection, link))
+            self._arrived(item, now)
+
+    def _ack_hop(self, connection: Connection, link: Link, now: float) -> None:
+        if link.connection is connection and link.owes_ack:
+            link.is_ack_due = True
+            self.dirty.add(connection.handle)
+
+    def _greeted(self, connection: Connection, body: bytes, now: float) -> None:
+        peer, life, versions = read_hello(body)
+        if peer == self.broker:
+            raise BadFrame("the peer has our own name")
+        link = self.links.get(peer)
+        if link is None:
+            link = self.links[peer] = Link(peer, self._patience, self.counts)
+        elif life < link.life:
+            raise BadFrame("an earlier life of the peer")
+        connection.go(Stage.RESUMING)
+        if link.connection is not None:
+            self.counts.replaced += 1
+            self._end(link.connection, now)
+        link.greeted(connection, life)
+        self._control(connection, frame(Kind.RESUME, put(link.life, link.received)))
+        for state in self.membership.states.values():
+            self._control(connection, state.bytes)
+        for interest in self.interests.newer_than(versions):
+            self._control(connection, interest)
+
+    def _resumed(self, connection: Connection, link: Link, body: bytes, now: float) -> None:
+        reader = Reader(body)
+        life, received = reader.integer(), reader.integer()
+        connection.go(Stage.UP)
+        link.resumed(received if life == self.life else 0)
+        self._flood(self.membership.connect(link.peer, 1).bytes)
+        self.dirty.add(connection.handle)
+        self._view_changed(now)
+
+    def _learn_interest(self, body: bytes, now: float, source: Connection | None = None) -> None:
+        broker, version, filters = read_interest(body)
+        if self.interests.learn(broker, version, filters):
+            self._journal.note(Wanted(broker, version, filters), partial(self._echo, broker, version))
+            self._flood(frame(Kind.INTEREST, body), but=source)
+
+    def _echo(self, owner: int, version: int, now: float) -> None:
+        self.carrier.pass_notice(Notice(Topic.ECHO, self.broker, owner, put(version)), now)
+
+    def _arrived(self, item: Numbered, now: float) -> None:
+        if not isinstance(item, Notice) or item.target != self.broker:
+            self.carrier.arrived(item, now)
+        elif item.topic is Topic.END_ACK:
+            self.carrier.settled(item, now)
+        elif item.topic is Topic.ECHO:
+            self.interests.echoed(item.source, Reader(item.body).integer())
+            self._grant(now)
+        else:
+            owner, version, _filters = read_interest(item.body)
+            self._learn_interest(item.body, now)
+            if owner not in self.interests.known:
+                return
+            # as above, once it is committed; what was known before is committed, or its echo is on its way
+            self._journal.note(Wanted(owner, *self.interests.known[owner]), partial(self._echo, owner, version))
+
+    def _view_changed(self, now: float) -> None:
+        self.carrier.view_changed(now)
+        self._grant(now)
+
+    def _flood(self, data: bytes, but: Connection | None = None) -> None:
+        for connection in self._connections.values():
+            if connection is not but and connection.stage in {Stage.RESUMING, Stage.UP}:
+                self._control(connection, data)
+
+    def _control(self, connection: Connection, data: bytes) -> None:
+        connection.controls.append(data)
+        self.dirty.add(connection.handle)
+
+    def _send(self, peer: int, item: Numbered) -> None:
+        link = self.links[peer]
+        link.offer(item)
+        if link.connection is not None:
+            self.dirty.add(link.connection.handle)
+
+    # -- for those who ask
+
+    @property
+    def unfinished(self) -> int:
+        """Everything that is still owed, held, parked, in custody or to be committed."""
+        return self.carrier.unfinished + sum(map(len, self.links.values())) + len(self._journal)
+
+    def check(self) -> None:
+        """What always holds, for tests."""
+        self.carrier.check()
+        for link in self.links.values():
+            link.check()

@@ -1,0 +1,32 @@
+"""The shortest path to each destination, by link state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+from typing import ClassVar
+
+from tieline.overlay.frame import Data
+from tieline.overlay.membership import Membership
+
+
+class Path:
+    """One copy for each destination, by the neighbour that is nearest to it and not in the path."""
+
+    name: ClassVar[str] = "path"
+    is_single: ClassVar[bool] = True
+
+    def __init__(self, membership: Membership) -> None:
+        self._membership = membership
+
+    def next_brokers(self, destination: int, path: bytes) -> Sequence[int]:
+        distances = self._membership.distances(destination)
+        best, least = 0, inf
+        for peer, cost in self._membership.neighbours.items():
+            distance = cost + distances.get(peer, inf)
+            if distance < least and peer not in path:
+                best, least = peer, distance
+        return (best,) if best else ()
+
+    def admits(self, data: Data) -> bool:
+        return True

@@ -1,0 +1,29 @@
+"""The question that every strategy answers: to which neighbours a frame goes, so that it reaches a destination.
+
+A strategy cannot lose anything: the origin keeps a message until its destination has committed it, numbers take out
+what comes twice and put back in order what overtook, and no frame is sent to a broker of its own path.  So a strategy
+decides how long the way is and how many copies there are, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Protocol
+
+from tieline.overlay.frame import Data
+
+
+class Strategy(Protocol):
+    """Chooses links; it is made with the membership whose links it chooses among."""
+
+    name: ClassVar[str]
+    #: Whether a destination is in one copy only, so that a copy whose path ends blind has to be kept.
+    is_single: ClassVar[bool]
+
+    def next_brokers(self, destination: int, path: bytes) -> Sequence[int]:
+        """The neighbours that get a copy for a destination, none of them in ``path``; none at a blind end."""
+        ...
+
+    def admits(self, data: Data) -> bool:
+        """Whether a frame that has come is carried on; False if this broker has carried it already."""
+        ...

@@ -1,0 +1,172 @@
+"""The two ends of a stream (origin, destination, lane): what was sent of what is owed, and what came early."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from tieline.overlay.counts import Counts
+from tieline.overlay.durable import Owing
+
+#: How far an origin sends ahead of what its destination has committed, and how far ahead a destination keeps.
+WINDOW: Final = 512
+#: Messages and bytes that are sent in one frame; a longer message is alone in its frame.
+_BATCH, _BATCH_BYTES = 64, 65_536
+#: A stream of QoS 0 that is heard for the first time begins at its beginning if that is no further back than this.
+_EARLY: Final = 16
+
+
+def batches(payloads: Iterable[bytes]) -> Iterator[tuple[bytes, ...]]:
+    """Messages in their order, as many together as one frame should hold."""
+    batch: list[bytes] = []
+    size = 0
+    for payload in payloads:
+        if batch and (len(batch) == _BATCH or size + len(payload) > _BATCH_BYTES):
+            yield tuple(batch)
+            batch, size = [], 0
+        batch.append(payload)
+        size += len(payload)
+    if batch:
+        yield tuple(batch)
+
+
+class Outgoing:
+    """The origin's end of an assured stream: ``settled <= sent <= committed <= last``."""
+
+    __slots__ = ("asked_at", "attempt", "committed", "owing", "sent", "touched_at")
+
+    def __init__(self, owing: Owing) -> None:
+        self.owing = owing
+        #: What is on its way already; after a restart nobody knows, so it is sent again.
+        self.sent = owing.settled
+        #: What is safe here and may be sent.
+        self.committed = owing.last
+        #: When the destination last moved on, or sending began.
+        self.touched_at = 0.0
+        #: When a hole was last filled.
+        self.asked_at = 0.0
+        self.attempt = 0
+
+    @property
+    def is_underway(self) -> bool:
+        return self.sent > self.owing.settled
+
+    @property
+    def is_unsettled(self) -> bool:
+        return self.committed > self.owing.settled
+
+    def may_send(self, first: int, count: int) -> bool:
+        """Whether some messages are the next, and within the window."""
+        return self.sent == first - 1 and first + count - 1 - self.owing.settled <= WINDOW
+
+    def unsent(self) -> Iterator[bytes]:
+        """The messages that are safe, not on their way and within the window."""
+        end = min(self.committed, self.owing.settled + WINDOW)
+        return (self.owing.unsettled[number] for number in range(self.sent + 1, end + 1))
+
+    def missing(self, first: int, count: int) -> tuple[int, Iterator[bytes]]:
+        """Those of some messages that are on their way and not settled, and the number of the first of them."""
+        end = min(first + count, self.sent + 1)
+        first = max(first, self.owing.settled + 1)
+        return first, (self.owing.unsettled[number] for number in range(first, end))
+
+    def rewind(self) -> None:
+        """Take for unsent whatever is not settled."""
+        self.sent = self.owing.settled
+        self.attempt += 1
+
+    def check(self) -> None:
+        """What always holds, for tests."""
+        owing = self.owing
+        assert owing.settled <= self.sent <= self.committed <= owing.last, self
+        assert list(owing.unsettled) == list(range(owing.settled + 1, owing.last + 1))
+
+    def __repr__(self) -> str:
+        return f"<Outgoing {self.owing.settled} <= {self.sent} <= {self.committed} <= {self.owing.last}>"
+
+
+class Incoming:
+    """The destination's end of a stream: what came early waits until the numbers before it have come."""
+
+    __slots__ = ("_counts", "committed", "held", "hole_since", "life", "position")
+
+    def __init__(self, position: int, counts: Counts) -> None:
+        self._counts = counts
+        #: Everything up to here has come, or was given up.
+        self.position = position
+        #: Up to here it is safe.
+        self.committed = position
+        #: By number; None stands for a void.
+        self.held: dict[int, bytes | None] = {}
+        #: Since when a number is missing that a later one waits for.
+        self.hole_since: float | None = None
+        #: The life of the origin whose numbers these are; used with QoS 0 only.
+        self.life = 0
+
+    def begin(self, life: int, first: int) -> bool:
+        """Numbers of QoS 0 are those of a life; False if a frame is of an earlier one."""
+        if life < self.life:
+            return False
+        if life > self.life:
+            self.life = life
+            self.position = 0 if first <= _EARLY else first - 1
+            self.held.clear()
+            self.hole_since = None
+        return True
+
+    def add(self, first: int, payloads: tuple[bytes | None, ...], now: float) -> list[bytes]:
+        """Take in a batch; the messages whose turn it is now, in their order."""
+        counts, held, position = self._counts, self.held, self.position
+        for number, payload in enumerate(payloads, first):
+            if number <= position or number in held:
+                counts.suppressed += payload is not None
+            elif number > position + WINDOW:
+                counts.beyond_window += 1
+            else:
+                held[number] = payload
+        ready = self._advance()
+        if held and first > position + 1:
+            counts.resequenced += len(payloads)
+        self._mark(now, moved=self.position > position)
+        return ready
+
+    def skip(self, now: float) -> list[bytes]:
+        """Give up the numbers that are missing before the first that waits; what can go on now."""
+        lowest = min(self.held)
+        self._counts.skipped += lowest - 1 - self.position
+        self.position = lowest - 1
+        ready = self._advance()
+        self._mark(now, moved=True)
+        return ready
+
+    def _advance(self) -> list[bytes]:
+        ready = []
+        while self.position + 1 in self.held:
+            self.position += 1
+            payload = self.held.pop(self.position)
+            if payload is not None:
+                ready.append(payload)
+        return ready
+
+    def _mark(self, now: float, *, moved: bool) -> None:
+        if not self.held:
+            self.hole_since = None
+        elif self.hole_since is None or moved:
+            self.hole_since = now
+
+    def holes(self, most: int) -> list[tuple[int, int]]:
+        """The first ranges of numbers that are missing: first and count."""
+        found: list[tuple[int, int]] = []
+        expected = self.position + 1
+        for number in sorted(self.held):
+            if number > expected:
+                found.append((expected, number - expected))
+                if len(found) == most:
+                    break
+            expected = number + 1
+        return found
+
+    def check(self) -> None:
+        """What always holds, for tests."""
+        assert all(number > self.position + 1 for number in self.held), self.held
+        assert len(self.held) <= WINDOW

@@ -1,0 +1,282 @@
+"""What every strategy owes under the carrier: call :func:`check_overlay` with how to make a broker.
+
+A history is a seed: a graph of 4 to 8 brokers with links of some delay and rate, publications of two classes with QoS 0
+and 1, subscriptions that grow, and six seconds of faults.  Then everything heals, runs empty, and is judged by what was
+accepted, wanted and committed: nothing lost, doubled or out of order, no broker twice on a path, nothing left behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import combinations
+from random import Random
+from typing import Final, ParamSpec
+
+from tests.kits.overlay_world import Cable, Grants, Make, Message, World
+from tieline.wire.topics import matches
+
+P = ParamSpec("P")
+FAULTS_S: Final = 6.0
+#: When everything must have run empty, after the last fault.
+EMPTY_S: Final = 40.0
+_TOPICS: Final = ("grid/a/v", "grid/a/i", "grid/b/v", "site/1", "site/2", "alarm/fire")
+_FILTERS: Final = (*_TOPICS, "grid/+/v", "grid/a/+", "grid/#", "site/+", "alarm/#", "#")
+
+
+class Kind(StrEnum):
+    """What goes wrong in a history."""
+
+    CALM = "calm"  # nothing
+    LINKS = "links"  # links are cut, flap and fall silent, and the graph stays whole
+    PARTITIONS = "partitions"  # it does not
+    CRASHES = "crashes"  # brokers crash, half of them around a commit, and links are cut
+
+
+@dataclass
+class Verdict:
+    """What was wrong with a history, and how it went."""
+
+    seed: int
+    kind: Kind
+    lost: list[str] = field(default_factory=list)
+    doubled: list[str] = field(default_factory=list)
+    misordered: list[str] = field(default_factory=list)
+    other: list[str] = field(default_factory=list)
+    story: list[str] = field(default_factory=list)
+    deliveries: int = 0
+
+    @property
+    def is_wrong(self) -> bool:
+        return bool(self.lost or self.doubled or self.misordered or self.other)
+
+    def __str__(self) -> str:
+        complaints = [
+            f"{name}: {text}"
+            for name, texts in (
+                ("lost", self.lost),
+                ("doubled", self.doubled),
+                ("misordered", self.misordered),
+                ("wrong", self.other),
+            )
+            for text in texts[:10]
+        ]
+        return "\n".join([f"{self.kind.value} history {self.seed}:", *self.story, *complaints])
+
+
+def check_overlay(make: Make, kind: Kind, seeds: Iterable[int]) -> int:
+    """Run histories and fail at the first that is wrong, with its story; the number of deliveries judged."""
+    deliveries = 0
+    for seed in seeds:
+        verdict = run_history(make, kind, seed)
+        assert not verdict.is_wrong, str(verdict)
+        deliveries += verdict.deliveries
+    return deliveries
+
+
+def run_history(make: Make, kind: Kind, seed: int) -> Verdict:
+    """One history from its beginning to its verdict."""
+    random = Random(f"{kind.value} {seed}")
+    world = World(random, make)
+    _build(world)
+    _plan_clients(world)
+    _plan_faults(world, kind)
+    world.clock.run_for(FAULTS_S)
+    verdict = Verdict(seed, kind)
+    _run_empty(world, verdict)
+    _judge(world, verdict)
+    _unsubscribe(world, verdict)
+    verdict.story = world.story
+    return verdict
+
+
+# -- how a history is made
+
+
+def _build(world: World) -> None:
+    random = world.random
+    brokers = list(range(1, random.randint(4, 8) + 1))
+    for number in brokers:
+        world.start(number)
+    pairs = {(random.choice(brokers[:index]), broker) for index, broker in enumerate(brokers) if index}
+    others = [pair for pair in combinations(brokers, 2) if pair not in pairs]
+    pairs |= set(random.sample(others, min(len(others), random.randint(1, len(brokers) - 1))))
+    for one, other in sorted(pairs):
+        world.join(one, other, random.uniform(0.002, 0.08), random.choice((16_000.0, 125_000.0)))
+    world.tell(f"links {sorted(pairs)}")
+
+
+def _plan_clients(world: World) -> None:
+    random, brokers = world.random, sorted(world.brokers)
+    for number in brokers:
+        for filter in random.sample(_FILTERS, random.randint(0, 2)):
+            world.subscribe(number, filter)
+    for _ in range(4):
+        _later(world, random.uniform(0.5, FAULTS_S), world.subscribe, random.choice(brokers), random.choice(_FILTERS))
+    for publisher in range(random.randint(3, 5)):
+        home, topics = random.choice(brokers), random.sample(_TOPICS, 2)
+        for _ in range(30):
+            topic, qos, count = random.choice(topics), random.choice((0, 1, 1)), random.randint(1, 3)
+            level = 3 if topic.startswith("alarm") else 1
+            at = random.uniform(0.3, FAULTS_S)
+            _later(world, at, world.publish, home, publisher, topic, qos, level, count)
+
+
+def _plan_faults(world: World, kind: Kind) -> None:
+    random = world.random
+    if kind is Kind.CALM:
+        return
+    for _ in range(random.randint(4, 8)):
+        for_s = random.choice((random.uniform(0.01, 0.1), random.uniform(0.1, 1.5)))
+        at = random.uniform(0.5, FAULTS_S - for_s)
+        _later(world, at, _cut, world, random.choice(world.cables), for_s, kind is Kind.LINKS)
+    for _ in range(random.randint(2, 5)):
+        cable, for_s = random.choice(world.cables), random.choice((random.uniform(0.05, 0.5), 2.5))
+        _later(world, random.uniform(0.5, 3.5), world.silence, cable, random.choice(cable.ends), for_s)
+    if kind is Kind.PARTITIONS:
+        for _ in range(random.randint(1, 3)):
+            for_s = random.uniform(0.3, 3)
+            _later(world, random.uniform(0.5, FAULTS_S - for_s), _partition, world, for_s)
+    if kind is Kind.CRASHES:
+        for _ in range(random.randint(2, 5)):
+            number, how = random.choice(sorted(world.brokers)), random.choice(("", "before", "after"))
+            _later(world, random.uniform(0.5, FAULTS_S - 1.5), _crash, world, number, how)
+
+
+def _later(world: World, after_s: float, do: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
+    world.clock.after(after_s, lambda _now: do(*args, **kwargs))
+
+
+def _cut(world: World, cable: Cable, for_s: float, whole: bool) -> None:
+    if not whole or _stays_whole(world, cable):
+        world.cut(cable, for_s)
+
+
+def _crash(world: World, number: int, how: str) -> None:
+    if how:
+        world.brokers[number].crashes_at = how
+    else:
+        world.crash(number, world.random.uniform(0.1, 1.5))
+
+
+def _partition(world: World, for_s: float) -> None:
+    numbers = sorted(world.brokers)
+    island = set(world.random.sample(numbers, world.random.randint(1, len(numbers) - 1)))
+    world.tell(f"{sorted(island)} become an island")
+    for cable in world.cables:
+        if len(island.intersection(cable.ends)) == 1:
+            world.cut(cable, for_s)
+
+
+def _stays_whole(world: World, without: Cable) -> bool:
+    """Whether all brokers are joined by cables other than those that are cut, and this one."""
+    found, front = set(), [1]
+    while front:
+        number = front.pop()
+        if number not in found:
+            found.add(number)
+            front += [
+                cable.other(number)
+                for cable in world.cables
+                if number in cable.ends and not cable.is_cut and cable is not without
+            ]
+    return len(found) == len(world.brokers)
+
+
+# -- how it is judged
+
+
+def _run_empty(world: World, verdict: Verdict) -> None:
+    """Let everything arrive; what is still owed, held or in custody then is left behind."""
+    end = world.clock.now + EMPTY_S
+    for broker in world.brokers.values():
+        broker.crashes_at = ""
+    world.clock.run_for(2)
+    while world.clock.now < end:
+        world.clock.run_for(0.25)
+        nodes = [broker.node for broker in world.brokers.values()]
+        if all(node is not None and node.unfinished == 0 for node in nodes):
+            world.tell("everything has run empty")
+            return
+    for number, broker in world.brokers.items():
+        if broker.node is None or broker.node.unfinished:
+            left = broker.node and {link.peer: len(link) for link in broker.node.links.values()}
+            owed = broker.node and [
+                (key, stream) for key, stream in broker.node.carrier.outgoing.items() if stream.owing.unsettled
+            ]
+            verdict.other.append(f"{number} has not run empty: custody {left}, owed {owed}")
+
+
+def _judge(world: World, verdict: Verdict) -> None:
+    accepted = [message for message in world.messages if message.is_accepted]
+    by_text = {message.text: message for message in world.messages}
+    for number, broker in world.brokers.items():
+        node = broker.node
+        if node is not None:
+            node.check()
+            if node.counts.looped:
+                verdict.other.append(f"{number}: {node.counts.looped} frames came to a broker of their own path")
+        _judge_order(verdict, number, [by_text[text] for text in broker.log])
+        for given in broker.given:
+            _judge_order(verdict, number, [by_text[text] for text in given])
+        committed = set(broker.log)
+        given_ever = {text for given in broker.given for text in given}
+        for message in accepted:
+            is_assured = message.flow[2] > 0
+            if number not in message.wanted_by:
+                if message.text in committed or message.text in given_ever:
+                    verdict.other.append(f"{number} got {_name(message)}, which it did not want")
+            elif (is_assured or verdict.kind is Kind.CALM) and message.text not in (
+                committed if is_assured else given_ever
+            ):
+                verdict.lost.append(f"{_name(message)} at {number}")
+        verdict.deliveries += len(committed) + len(given_ever)
+        _judge_grants(verdict, number, broker.filters, accepted)
+    if world.looped:
+        verdict.other.append(f"{world.looped} frames came to a broker of their own path before a crash")
+
+
+def _judge_order(verdict: Verdict, number: int, got: list[Message]) -> None:
+    seen: set[bytes] = set()
+    last: dict[tuple[int, str, int], int] = {}
+    for message in got:
+        if message.text in seen:
+            verdict.doubled.append(f"{_name(message)} at {number}")
+        elif message.number < last.get(message.flow, 0):
+            verdict.misordered.append(f"{_name(message)} behind {last[message.flow]} at {number}")
+        seen.add(message.text)
+        last[message.flow] = max(message.number, last.get(message.flow, 0))
+
+
+def _judge_grants(verdict: Verdict, number: int, filters: Grants, accepted: list[Message]) -> None:
+    """A subscription that was acknowledged gets what whoever had echoed it accepts from then on."""
+    for filter, grant in filters.items():
+        if grant is None:
+            verdict.other.append(f"{number} was never granted {filter}")
+            continue
+        at, granted = grant
+        for message in accepted:
+            is_promised = message.at > at and message.origin in granted.echoed and matches(filter, message.flow[1])
+            if is_promised and message.origin != number and number not in message.wanted_by:
+                verdict.lost.append(f"{_name(message)} at {number}, which was granted {filter}")
+
+
+def _unsubscribe(world: World, verdict: Verdict) -> None:
+    """In the end nobody wants anything, everybody knows it, and nothing is in custody."""
+    for broker in world.brokers.values():
+        assert broker.node is not None
+        for filter in broker.filters:
+            broker.node.unsubscribe(filter, world.clock.now)
+        world.serve(broker)
+    world.clock.run_for(6)
+    for number, broker in world.brokers.items():
+        assert broker.node is not None
+        wanted = {other: filters for other, (_, filters) in broker.node.interests.known.items() if filters}
+        if wanted or broker.node.unfinished:
+            verdict.other.append(f"{number} still knows {wanted}, {broker.node.unfinished} unfinished")
+
+
+def _name(message: Message) -> str:
+    publisher, topic, qos = message.flow
+    return f"{topic} number {message.number} of publisher {publisher} at {message.origin} with QoS {qos}"

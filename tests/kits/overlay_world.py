@@ -1,0 +1,359 @@
+"""Brokers joined by virtual cables that are cut, fall silent and heal; brokers that crash around their commits.
+
+Everything that is left to chance comes from one generator, so a seed is a history.  A broker's store is a value: what
+was applied to it survives a crash, whether or not the broker was told; everything else is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from random import Random
+from typing import Final
+
+from tieline.core.timers import Timer
+from tieline.overlay.durable import Ends, Fact, Taken
+from tieline.overlay.interests import Granted
+from tieline.overlay.node import Node
+from tieline.sim.clock import Clock
+
+#: How a broker is made: its number, its store, and whom to give messages to.
+Make = Callable[[int, Ends, Callable[[int, int, tuple[bytes, ...]], None]], Node]
+#: By filter, when it was granted and who had echoed it; None while it waits.
+Grants = dict[str, tuple[float, Granted] | None]
+#: Bytes that may wait in the kernel of a sender.
+_KERNEL: Final = 4_096
+
+
+@dataclass(eq=False)
+class Message:
+    """One publication, and what became of it at its origin."""
+
+    text: bytes
+    origin: int
+    flow: tuple[int, str, int]
+    number: int
+    at: float
+    wanted_by: frozenset[int]
+    is_accepted: bool = False
+
+
+class Direction:
+    """One direction of a connection: bytes arrive in order, after the time that the line takes, or never."""
+
+    def __init__(self, world: World, delay_s: float, rate: float) -> None:
+        self._world = world
+        self._delay_s = delay_s
+        self._rate = rate
+        self.free_at = 0.0
+        self._last = 0.0
+        self.is_silent = False
+        self._kept: list[bytes] = []
+        self.arrive: Callable[[bytes], None] = lambda data: None
+
+    @property
+    def waiting_s(self) -> float:
+        """How long until there is room in the kernel."""
+        return self.free_at - _KERNEL / self._rate - self._world.clock.now
+
+    def send(self, data: bytes) -> None:
+        now = self._world.clock.now
+        self.free_at = max(now, self.free_at) + len(data) / self._rate
+        self._last = max(self._last, self.free_at + self._delay_s)
+        self._world.clock.at(self._last, partial(self._arrive, data))
+
+    def _arrive(self, data: bytes, now: float) -> None:
+        if self.is_silent or self._kept:
+            self._kept.append(data)
+        else:
+            self.arrive(data)
+
+    def speak(self) -> None:
+        """What was lost is sent again, as TCP would."""
+        self.is_silent = False
+        kept, self._kept = self._kept, []
+        for data in kept:
+            self.arrive(data)
+
+
+class Connection:
+    """Both directions between two brokers, and which ends know that it is over."""
+
+    def __init__(self, world: World, cable: Cable, handle: int) -> None:
+        self.cable = cable
+        self.handle = handle
+        self.is_dead = False
+        self.out = {end: Direction(world, cable.delay_s, cable.rate) for end in cable.ends}
+        for end, direction in self.out.items():
+            direction.arrive = partial(world.arrive, self, cable.other(end))
+
+
+class Cable:
+    """What two brokers are joined by."""
+
+    def __init__(self, one: int, other: int, delay_s: float, rate: float) -> None:
+        self.ends = one, other
+        self.delay_s = delay_s
+        self.rate = rate
+        self.is_cut = False
+        #: The newest connection.
+        self.connection: Connection | None = None
+
+    def other(self, end: int) -> int:
+        return self.ends[self.ends[0] == end]
+
+
+@dataclass(eq=False)
+class Broker:
+    """A place where a broker runs: its store and its clients survive it."""
+
+    number: int
+    ends: Ends = field(default_factory=Ends)
+    node: Node | None = None
+    #: Assured messages in the order in which they were committed here.
+    log: list[bytes] = field(default_factory=list)
+    #: Messages with QoS 0, for each life.
+    given: list[list[bytes]] = field(default_factory=list)
+    #: Filters of clients, with the time of the grant and who had echoed it.
+    filters: Grants = field(default_factory=dict)
+    requests: dict[int, str] = field(default_factory=dict)
+    open: dict[int, Connection] = field(default_factory=dict)
+    unsealed: list[Message] = field(default_factory=list)
+    is_committing: bool = False
+    #: Where the broker crashes at its next commit: before it, or between it and the news of it.
+    crashes_at: str = ""
+    timer: Timer | None = None
+    is_blocked: set[int] = field(default_factory=set)
+
+
+class World:
+    """The brokers of one history and the cables between them."""
+
+    def __init__(self, random: Random, make: Make) -> None:
+        self.clock = Clock()
+        self.random = random
+        self._make = make
+        self.story: list[str] = []
+        self.brokers: dict[int, Broker] = {}
+        self.cables: list[Cable] = []
+        self.messages: list[Message] = []
+        self._handles = 0
+        self._numbers: dict[tuple[int, str, int], int] = {}
+        self._began = self.clock.now
+        #: What all lives of all brokers have counted.
+        self.looped = 0
+
+    @property
+    def elapsed(self) -> float:
+        return self.clock.now - self._began
+
+    def tell(self, text: str) -> None:
+        self.story.append(f"{self.elapsed:7.3f}  {text}")
+
+    # -- brokers
+
+    def start(self, number: int) -> None:
+        broker = self.brokers.setdefault(number, Broker(number))
+        given: list[bytes] = []
+        broker.given.append(given)
+        deliver = partial(self._give, given)
+        node = broker.node = self._make(number, broker.ends, deliver)
+        token, facts = node.seal() or (0, [])
+        broker.ends.apply(facts)
+        node.committed(token, self.clock.now)
+        broker.is_committing, broker.crashes_at = False, ""
+        broker.requests.clear()
+        for filter in broker.filters:
+            self._subscribe(broker, node, filter)
+        self.tell(f"{number} begins life {node.life}")
+        self.serve(broker)
+
+    def _give(self, given: list[bytes], origin: int, lane: int, payloads: tuple[bytes, ...]) -> None:
+        if not lane & 8:
+            given.extend(payloads)
+
+    def crash(self, number: int, back_after_s: float, why: str = "") -> None:
+        broker = self.brokers[number]
+        if broker.node is None:
+            return
+        self.tell(f"{number} crashes {why}, back in {back_after_s:.2f}")
+        self.looped += broker.node.counts.looped
+        broker.node = None
+        broker.unsealed.clear()
+        for connection in list(broker.open.values()):
+            self.break_off(connection, but=number)
+        broker.open.clear()
+        self.clock.cancel(broker.timer)
+        self.clock.after(back_after_s, lambda _now: self.start(number))
+
+    def serve(self, broker: Broker) -> None:
+        """What a shell does after each call."""
+        node = broker.node
+        if node is None:
+            return
+        now = self.clock.now
+        for handle in sorted(node.doomed):
+            node.closed(handle, now)
+            connection = broker.open.pop(handle)
+            self.break_off(connection, but=broker.number)
+        self._commit(broker, node)
+        for granted in node.granted:
+            filter = broker.requests.pop(granted.number)
+            if broker.filters.get(filter) is None:
+                broker.filters[filter] = now, granted
+                self.tell(f"{broker.number} grants {filter}, echoed by {sorted(granted.echoed)}")
+        node.granted.clear()
+        for handle in sorted(node.dirty - broker.is_blocked):
+            self._write(broker, node, handle)
+        due = node.next_timer()
+        if due is not None and (broker.timer is None or broker.timer.action is None or broker.timer.when > due):
+            self.clock.cancel(broker.timer)
+            broker.timer = self.clock.at(max(due, now), partial(self._tick, broker))
+
+    def _tick(self, broker: Broker, now: float) -> None:
+        if broker.node is not None:
+            broker.node.tick(now)
+            self.serve(broker)
+
+    def _write(self, broker: Broker, node: Node, handle: int) -> None:
+        direction = broker.open[handle].out[broker.number]
+        while handle in node.dirty:
+            waiting_s = direction.waiting_s
+            if waiting_s > 0:
+                broker.is_blocked.add(handle)
+                self.clock.after(waiting_s + 0.0001, partial(self._writable, broker, handle))
+                break
+            data = node.fill(handle, _KERNEL, self.clock.now)
+            if not data:
+                break
+            direction.send(data)
+
+    def _writable(self, broker: Broker, handle: int, now: float) -> None:
+        broker.is_blocked.discard(handle)
+        self.serve(broker)
+
+    def _commit(self, broker: Broker, node: Node) -> None:
+        if broker.is_committing:
+            return
+        sealed = node.seal()
+        messages, broker.unsealed = broker.unsealed, []
+        if sealed is None:
+            for message in messages:
+                message.is_accepted = True
+            return
+        broker.is_committing = True
+        takes_s = self.random.uniform(0.001, 0.01)
+        self.clock.after(takes_s, partial(self._apply, broker, node, sealed, messages))
+
+    def _apply(
+        self, broker: Broker, node: Node, sealed: tuple[int, list[Fact]], messages: list[Message], now: float
+    ) -> None:
+        if broker.node is not node:
+            return
+        if broker.crashes_at == "before":
+            self.crash(broker.number, self.random.uniform(0.1, 1.5), "before a commit")
+            return
+        broker.ends.apply(sealed[1])
+        for fact in sealed[1]:
+            if isinstance(fact, Taken):
+                broker.log += fact.payloads
+        for message in messages:
+            message.is_accepted = True
+        if broker.crashes_at == "after":
+            self.crash(broker.number, self.random.uniform(0.1, 1.5), "after a commit")
+            return
+        self.clock.after(self.random.uniform(0, 0.003), partial(self._committed, broker, node, sealed[0]))
+
+    def _committed(self, broker: Broker, node: Node, token: int, now: float) -> None:
+        if broker.node is node:
+            broker.is_committing = False
+            node.committed(token, now)
+            self.serve(broker)
+
+    # -- cables
+
+    def join(self, one: int, other: int, delay_s: float, rate: float) -> None:
+        cable = Cable(one, other, delay_s, rate)
+        self.cables.append(cable)
+        self._dial(cable, self.clock.now)
+
+    def _dial(self, cable: Cable, now: float) -> None:
+        """The first end dials again and again, unless it believes to be connected; the other may believe so."""
+        one, other = (self.brokers[end] for end in cable.ends)
+        is_open = any(connection.cable is cable for connection in one.open.values())
+        if one.node and other.node and not cable.is_cut and not is_open:
+            self._handles += 1
+            connection = cable.connection = Connection(self, cable, self._handles)
+            for broker in (one, other):
+                broker.open[self._handles] = connection
+                assert broker.node is not None
+                broker.node.opened(self._handles, now)
+                self.serve(broker)
+        self.clock.after(self.random.uniform(0.05, 0.2), partial(self._dial, cable))
+
+    def arrive(self, connection: Connection, end: int, data: bytes) -> None:
+        broker = self.brokers[end]
+        if not connection.is_dead and broker.node is not None and connection.handle in broker.open:
+            broker.node.receive(connection.handle, data, self.clock.now)
+            self.serve(broker)
+
+    def break_off(self, connection: Connection, but: int = 0) -> None:
+        """Nothing arrives any more; each end notices after a while."""
+        connection.is_dead = True
+        for end in connection.cable.ends:
+            if end != but and connection.handle in self.brokers[end].open:
+                self.clock.after(self.random.uniform(0.01, 0.6), partial(self._notice, connection, end))
+
+    def _notice(self, connection: Connection, end: int, now: float) -> None:
+        broker = self.brokers[end]
+        if broker.node is not None and broker.open.pop(connection.handle, None) is not None:
+            broker.node.closed(connection.handle, now)
+            self.serve(broker)
+
+    def cut(self, cable: Cable, for_s: float) -> None:
+        if cable.is_cut:
+            return
+        self.tell(f"{cable.ends} is cut for {for_s:.2f}")
+        cable.is_cut = True
+        if cable.connection is not None and not cable.connection.is_dead:
+            self.break_off(cable.connection)
+        self.clock.after(for_s, partial(self._heal, cable))
+
+    def _heal(self, cable: Cable, now: float) -> None:
+        cable.is_cut = False
+
+    def silence(self, cable: Cable, end: int, for_s: float) -> None:
+        connection = cable.connection
+        if connection is not None and not connection.is_dead and not connection.out[end].is_silent:
+            self.tell(f"{end} is not heard by {cable.other(end)} for {for_s:.2f}")
+            connection.out[end].is_silent = True
+            self.clock.after(for_s, lambda _now: connection.out[end].speak())
+
+    # -- clients
+
+    def subscribe(self, number: int, filter: str) -> None:
+        broker = self.brokers[number]
+        if broker.node is not None and filter not in broker.filters:
+            broker.filters[filter] = None
+            self._subscribe(broker, broker.node, filter)
+            self.serve(broker)
+
+    def _subscribe(self, broker: Broker, node: Node, filter: str) -> None:
+        broker.requests[node.subscribe(filter, self.clock.now)] = filter
+
+    def publish(self, number: int, publisher: int, topic: str, qos: int, level: int, count: int) -> None:
+        broker = self.brokers[number]
+        if broker.node is None:
+            return
+        now, flow, messages = self.clock.now, (publisher, topic, qos), []
+        for _ in range(count):
+            position = self._numbers[flow] = self._numbers.get(flow, 0) + 1
+            text = f"{publisher}|{topic}|{qos}|{position}|".encode() + bytes(self.random.randrange(500))
+            wanted_by = broker.node.interests.wanted_by(topic)
+            messages.append(Message(text, number, flow, position, now, wanted_by))
+        payloads = tuple(message.text for message in messages)
+        if broker.node.publish(topic, payloads, level=level, assured=qos > 0, now=now):
+            self.messages += messages
+            broker.unsealed += messages
+        self.serve(broker)

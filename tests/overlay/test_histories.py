@@ -1,0 +1,119 @@
+"""Histories by seed: the carrier keeps its promise under every strategy, and the kit notices one that does not."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from tests.kits.check_overlay import Kind, Verdict, check_overlay, run_history
+from tests.kits.overlay_world import Make
+from tieline.overlay.carrier import Carrier, Deliver
+from tieline.overlay.durable import Ends
+from tieline.overlay.frame import Data, is_assured
+from tieline.overlay.links import Connection, Link, Patience
+from tieline.overlay.node import Node
+from tieline.overlay.strategies import STRATEGIES
+from tieline.overlay.streams import Incoming
+
+PATIENCE = Patience(ping_s=0.5, down_s=1.5)
+FAULTY = (Kind.LINKS, Kind.PARTITIONS, Kind.CRASHES)
+
+
+def _make(name: str) -> Make:
+    return partial(_node, name)
+
+
+def _node(name: str, number: int, ends: Ends, deliver: Deliver, carrier: type[Carrier] = Carrier) -> Node:
+    return Node(number, ends, deliver, patience=PATIENCE, strategy=STRATEGIES[name], carrier=carrier)
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_nothing_is_lost_doubled_or_out_of_order_on_shortest_paths(kind: Kind) -> None:
+    assert check_overlay(_make("path"), kind, range(12)) > 1_000
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_nor_by_flooding(kind: Kind) -> None:
+    assert check_overlay(_make("flood"), kind, range(5)) > 400
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", FAULTY)
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_a_thousand_histories(name: str, kind: Kind) -> None:
+    check_overlay(_make(name), kind, range(1_000))
+
+
+def test_a_history_is_its_seed() -> None:
+    one, other = (run_history(_make("path"), Kind.CRASHES, 3) for _ in range(2))
+    assert one == other
+
+
+# -- carriers that are broken on purpose
+
+
+class Unnumbered(Carrier):
+    """Takes whatever comes, as it comes."""
+
+    def _take(self, data: Data, first: int, now: float) -> None:
+        if not is_assured(data.lane):
+            super()._take(data, first, now)
+            return
+        key = data.origin, data.lane
+        stream = self.incoming.setdefault(key, Incoming(0, self._counts))
+        stream.position = max(stream.position, first + data.count - 1)
+        self._commit(key, stream, list(data.payloads))
+
+
+class Endless(Carrier):
+    """Takes a message for settled as soon as it has left: custody of the hops is all there is."""
+
+    def forward(self, data: Data, now: float) -> None:
+        super().forward(data, now)
+        if data.origin == self._broker and is_assured(data.lane):
+            for destination, first in data.destinations.items():
+                stream = self.outgoing[destination, data.lane]
+                if stream.sent >= first + data.count - 1:
+                    stream.owing.settle(first + data.count - 1)
+
+
+def _verdicts(carrier: type[Carrier], kind: Kind, count: int) -> list[Verdict]:
+    make = partial(_node, "path", carrier=carrier)
+    return [run_history(make, kind, seed) for seed in range(count)]
+
+
+def test_the_kit_notices_a_carrier_without_numbers() -> None:
+    verdicts = _verdicts(Unnumbered, Kind.LINKS, 8)
+    assert any(verdict.doubled for verdict in verdicts)
+    assert any(verdict.misordered for verdict in verdicts)
+
+
+def test_the_kit_notices_a_carrier_without_ends() -> None:
+    verdicts = _verdicts(Endless, Kind.CRASHES, 12)
+    assert any(verdict.lost for verdict in verdicts)
+
+
+def test_the_kit_notices_links_that_forget_what_was_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forgets_what_was_under_way(link: Link, received: int) -> None:
+        link._custody.clear()
+        link._number = received
+
+    monkeypatch.setattr(Link, "resumed", forgets_what_was_under_way)
+    monkeypatch.setattr(Link, "hand_out", lambda link: [])
+    verdicts = _verdicts(Endless, Kind.LINKS, 8)
+    assert any(verdict.lost for verdict in verdicts)
+
+
+def test_a_wrong_history_tells_its_story() -> None:
+    wrong = next(verdict for verdict in _verdicts(Unnumbered, Kind.LINKS, 8) if verdict.is_wrong)
+    story = str(wrong)
+    assert f"links history {wrong.seed}:" in story
+    assert "is cut for" in story
+    assert "doubled: " in story or "misordered: " in story
+    with pytest.raises(AssertionError, match=f"links history {wrong.seed}:"):
+        check_overlay(partial(_node, "path", carrier=Unnumbered), Kind.LINKS, [wrong.seed])
+
+
+def test_a_connection_says_what_it_is() -> None:
+    assert repr(Connection(3, 0.0)) == "<Connection 3 greeting to None>"

@@ -1,0 +1,173 @@
+"""Two or three nodes joined by hand: greetings, custody across a reconnection, refusals, voids and grants."""
+
+from __future__ import annotations
+
+from tieline.overlay.durable import Ends
+from tieline.overlay.frame import Kind, Notice, Topic, frame, hello, numbered, put
+from tieline.overlay.links import LEGAL, STAGES, Patience, Stage
+from tieline.overlay.node import Node
+
+
+class Pair:
+    """Nodes 1 and 2, whose bytes are carried when the test says so, and whose stores commit at once."""
+
+    def __init__(self, patience: Patience | None = None) -> None:
+        self.now = 100.0
+        self.got: list[bytes] = []
+        self.nodes = {number: Node(number, Ends(), self._deliver, patience=patience) for number in (1, 2)}
+        self.handle = 0
+
+    def _deliver(self, origin: int, lane: int, payloads: tuple[bytes, ...]) -> None:
+        self.got += payloads
+
+    def connect(self) -> None:
+        self.handle += 1
+        for node in self.nodes.values():
+            node.opened(self.handle, self.now)
+
+    def settle(self) -> None:
+        for node in self.nodes.values():
+            while (sealed := node.seal()) is not None:
+                node.committed(sealed[0], self.now)
+
+    def carry(self, *senders: int) -> None:
+        self.settle()
+        for number in senders or (1, 2):
+            data = self.nodes[number].fill(self.handle, 1 << 20, self.now)
+            self.nodes[3 - number].receive(self.handle, data, self.now)
+        self.settle()
+
+    def run(self, seconds: float) -> None:
+        end = self.now + seconds
+        while self.now < end:
+            self.now += 0.01
+            for node in self.nodes.values():
+                node.tick(self.now)
+            self.carry()
+
+    def publish(self, *payloads: bytes, assured: bool = True) -> bool:
+        return self.nodes[1].publish("a/b", payloads, level=1, assured=assured, now=self.now)
+
+
+def _joined(patience: Patience | None = None) -> Pair:
+    pair = Pair(patience)
+    pair.connect()
+    pair.run(0.1)
+    number = pair.nodes[2].subscribe("a/+", pair.now)
+    assert pair.nodes[2].granted == []
+    pair.run(0.2)
+    assert [(granted.number, granted.echoed) for granted in pair.nodes[2].granted] == [(number, frozenset({1}))]
+    return pair
+
+
+def test_a_message_arrives_is_settled_and_forgotten() -> None:
+    pair = _joined()
+    assert pair.publish(b"one", b"two")
+    pair.run(0.2)
+    assert pair.got == [b"one", b"two"]
+    assert [node.unfinished for node in pair.nodes.values()] == [0, 0]
+
+
+def test_what_was_under_way_is_sent_again_only_if_it_had_not_arrived() -> None:
+    pair = _joined()
+    pair.publish(b"arrives")
+    pair.settle()
+    pair.carry(1)
+    pair.publish(b"is lost")
+    pair.settle()
+    pair.nodes[1].fill(pair.handle, 1 << 20, pair.now)
+    for node in pair.nodes.values():
+        node.closed(pair.handle, pair.now)
+    pair.connect()
+    pair.run(0.5)
+    assert pair.got == [b"arrives", b"is lost"]
+    assert (pair.nodes[1].counts.resent_on_link, pair.nodes[2].counts.suppressed) == (1, 0)
+
+
+def test_a_connection_that_only_one_end_misses_is_replaced() -> None:
+    pair = _joined()
+    old = pair.handle
+    pair.publish(b"in flight on the old connection")
+    pair.settle()
+    late = pair.nodes[1].fill(old, 1 << 20, pair.now)
+    pair.nodes[1].closed(old, pair.now)
+    pair.connect()
+    pair.run(0.2)
+    pair.nodes[2].receive(old, late, pair.now)
+    pair.run(0.2)
+    assert pair.got == [b"in flight on the old connection"]
+    assert pair.nodes[2].counts.replaced == 1
+    assert old in pair.nodes[2].doomed
+
+
+def test_bytes_that_are_no_frame_end_the_connection_and_nothing_else() -> None:
+    greeting = hello(2, 1, {})
+    up = greeting + frame(Kind.RESUME, put(1, 0))
+    notice = numbered(5, Notice(Topic.ECHO, 2, 1, put(1)), 0.0)
+    cases = (b"\x63\x00", frame(Kind.DATA), greeting + greeting, hello(1, 1, {}), up + frame(Kind.HOP_ACK, put(9)))
+    for case in (*cases, up + notice):
+        node = Node(1, Ends(), lambda *_: None)
+        node.opened(7, 100.0)
+        node.receive(7, case, 100.0)
+        assert node.doomed == {7}, case
+        assert node.counts.bad_frames + node.counts.gaps == 1, case
+        assert node.fill(7, 1_000, 100.0) == b""
+        node.closed(7, 100.0)
+        assert not node.membership.reachable
+
+
+def test_silence_ends_a_connection_and_pings_prevent_it() -> None:
+    pair = _joined(Patience(ping_s=0.2, down_s=0.7))
+    pair.run(2.0)
+    assert not pair.nodes[1].doomed
+    while not pair.nodes[1].doomed and pair.now < 110:
+        pair.now += 0.05
+        pair.nodes[1].tick(pair.now)
+    assert pair.nodes[1].counts.silences == 1
+    assert not pair.nodes[1].membership.reachable
+
+
+def test_a_full_link_makes_voids_of_qos_0_and_leaves_the_rest_to_the_origin() -> None:
+    pair = _joined(Patience(queue_bytes=200))
+    for number in range(10):
+        pair.publish(b"%d" % number + bytes(60), assured=False)
+    voided = pair.nodes[1].counts.voided
+    assert 0 < voided < 10
+    pair.run(0.1)
+    pair.publish(b"after", assured=False)
+    pair.run(0.1)
+    assert len(pair.got) == 11 - voided
+    assert pair.got[-1] == b"after"
+    assert pair.nodes[2].counts.skipped == 0
+    for number in range(10):
+        assert pair.publish(b"%d" % number + bytes(60))
+    pair.run(6)
+    assert pair.nodes[1].counts.link_full > 0
+    assert [text[:1] for text in pair.got[-10:]] == [b"%d" % number for number in range(10)]
+
+
+def test_what_is_too_long_is_refused_and_counted() -> None:
+    pair = _joined()
+    assert not pair.publish(bytes(9 << 20))
+    assert pair.nodes[1].counts.too_long == 1
+
+
+def test_a_subscription_is_granted_late_and_counted_if_nobody_echoes() -> None:
+    pair = Pair(Patience(down_s=60.0))
+    pair.connect()
+    pair.run(0.1)
+    node = pair.nodes[2]
+    node.subscribe("x", pair.now)
+    assert not node.granted
+    for _ in range(60):
+        pair.now += 0.1
+        node.tick(pair.now)
+        if node.granted:
+            break
+    assert node.counts.not_echoed == 1
+    assert [granted.echoed for granted in node.granted] == [frozenset()]
+
+
+def test_every_stage_is_in_both_tables() -> None:
+    assert set(STAGES) == set(LEGAL) == set(Stage)
+    assert set().union(*LEGAL.values()) == set(Kind)
