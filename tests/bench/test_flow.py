@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 
 from tieline.bench.load import flow as flow_module
-from tieline.bench.load.flow import Flow, Volume
+from tieline.bench.load.flow import LoadFlow, Volume
 from tieline.bench.load.job import Failure, Garbled, Lost, Refused
 from tieline.bench.load.stream import encode
 
@@ -54,7 +54,7 @@ def short_silence(monkeypatch: pytest.MonkeyPatch) -> None:
 def spell(forward: Forward, *, payload: int = 50) -> tuple[Volume, int]:
     stream = encode(0, ["t/1", "t/2"], payload=payload, qos=0, version=4, count=500)
     with closing(Relay(forward)) as relay:
-        flow = Flow(publishers=[(relay.publisher, stream)], subscribers=[(relay.subscriber, "t/#")], fan=1, qos=0)
+        flow = LoadFlow(publishers=[(relay.publisher, stream)], subscribers=[(relay.subscriber, "t/#")], fan=1, qos=0)
         with closing(flow):
             volume = flow.spell(0.05)
             return volume, flow.check()

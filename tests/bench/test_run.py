@@ -13,7 +13,7 @@ import pytest
 from tests.bench.watching import Quiet
 from tieline.bench.broker.cases import make_plan, repetitions
 from tieline.bench.broker.suite import SUITE
-from tieline.bench.broker.workload import QUICK, Effort, Workload
+from tieline.bench.broker.workload import QUICK, BrokerEffort, Workload
 from tieline.bench.broker.workloads import WORKLOADS
 from tieline.bench.load.connections import ConnectMany, HoldIdle, Visits
 from tieline.bench.load.job import Endpoint, Failure, Job, Metrics
@@ -49,12 +49,12 @@ class Telling:
         return {"pid": at.pid, "rate": 1.0}
 
 
-def workload(job: Callable[[Effort], Job], **options: object) -> Workload:
+def workload(job: Callable[[BrokerEffort], Job], **options: object) -> Workload:
     named = {"name": "qos0-1to1", "title": "tiny", "group": "throughput", "pair_only": False}
     return Workload(job=job, **{**named, **options})  # type: ignore[arg-type]
 
 
-def tiny(_effort: Effort) -> Job:
+def tiny(_effort: BrokerEffort) -> Job:
     return saturate(0)
 
 

@@ -15,7 +15,7 @@ from tests.bench.watching import Quiet
 from tieline.bench.load.job import Refused
 from tieline.bench.metrics import Metric
 from tieline.bench.suite import report, runner
-from tieline.bench.suite.declaration import Case, Goal, Plan, Running, Suite, Table, value_goal
+from tieline.bench.suite.declaration import Case, Goal, Running, Schedule, Suite, Table, value_goal
 from tieline.bench.suite.record import Record, Row, rows_of
 from tieline.bench.suite.runner import Steps
 
@@ -69,8 +69,8 @@ def planned(
     budget_s: float = 60.0,
     peers: tuple[str, ...] = ("ours", "theirs"),
     absent: dict[str, str] | None = None,
-) -> Plan:
-    return Plan(
+) -> Schedule:
+    return Schedule(
         cases=[
             Case(rows=rows_of("walk", "a walk", "walks", peers), measure=filling, seconds=walk_s, steps=len(peers)),
             Case(rows=rows_of("run", "a run", "walks", ["ours"]), measure=filling, seconds=1.0, obstacle=run_obstacle),
@@ -122,7 +122,7 @@ def test_an_absent_peer_is_a_reason_with_its_remedy() -> None:
 
 def test_what_nobody_asked_for_is_not_told() -> None:
     plan = planned()
-    plan = Plan(cases=plan.cases[:1], quick=True, versions={}, budget_s=60.0)
+    plan = Schedule(cases=plan.cases[:1], quick=True, versions={}, budget_s=60.0)
     assert SUITE.forecast(plan) == {}
     record = runner.run(SUITE, plan, Quiet())
     assert verdicts(record)["running"] == ("not measured", "not asked for")
@@ -134,7 +134,7 @@ def test_what_nobody_asked_for_is_not_told() -> None:
 
 def test_a_failure_is_the_last_word_of_its_rows_only() -> None:
     case = Case(rows=rows_of("walk", "a walk", "walks", ["ours", "theirs"]), measure=breaking, seconds=1.0)
-    plan = Plan(cases=[case, planned().cases[1]], quick=False, versions={}, budget_s=60.0)
+    plan = Schedule(cases=[case, planned().cases[1]], quick=False, versions={}, budget_s=60.0)
     record = runner.run(SUITE, plan, Quiet())
     assert [(row.status, row.note) for row in record.rows] == [
         ("failed", "not today"),
@@ -148,7 +148,7 @@ def test_a_failure_is_the_last_word_of_its_rows_only() -> None:
 def test_a_failure_without_rows_is_not_swallowed() -> None:
     case = Case(rows=[], measure=lambda _run, _rows: refuse(), seconds=1.0)
     with pytest.raises(Refused):
-        runner.run(SUITE, Plan(cases=[case], quick=False, versions={}, budget_s=60.0), Quiet())
+        runner.run(SUITE, Schedule(cases=[case], quick=False, versions={}, budget_s=60.0), Quiet())
 
 
 def test_resources_are_open_while_cases_run() -> None:
@@ -165,10 +165,10 @@ def test_resources_are_open_while_cases_run() -> None:
 
     rows = rows_of("walk", "a walk", "walks", ["ours"])
     case = Case(rows=rows, measure=looking, seconds=1.0)
-    runner.run(SUITE, Plan(cases=[case], quick=False, versions={}, budget_s=60.0, resources=[resource()]), Quiet())
+    runner.run(SUITE, Schedule(cases=[case], quick=False, versions={}, budget_s=60.0, resources=[resource()]), Quiet())
     assert opened == ["open", "closed"]
     never = Case(rows=rows, measure=looking, seconds=1.0, obstacle="it rains")
-    runner.run(SUITE, Plan(cases=[never], quick=False, versions={}, budget_s=60.0, resources=[resource()]), Quiet())
+    runner.run(SUITE, Schedule(cases=[never], quick=False, versions={}, budget_s=60.0, resources=[resource()]), Quiet())
     assert opened == ["open", "closed"]
 
 

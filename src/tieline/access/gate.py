@@ -35,7 +35,7 @@ class Check(Protocol):
         """None when it will be done; otherwise why not, and ``done`` is not called."""
 
 
-class Memory(Protocol):
+class RememberedLogins(Protocol):
     """Recognises credentials that were right a moment ago."""
 
     def recall(self, login: Login, now: float) -> str | None:
@@ -56,7 +56,7 @@ class Gate:
         settings: Settings,
         *,
         check: Check | None,
-        memory: Memory,
+        memory: RememberedLogins,
         decided: Callable[[int, Allowed | Refused], None],
         clock: Callable[[], float],
     ) -> None:

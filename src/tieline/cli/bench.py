@@ -34,7 +34,7 @@ from tieline.bench.priority import cases as priority_cases
 from tieline.bench.priority import suite as priority_suite
 from tieline.bench.priority.cases import PARTS as PRIORITY_PARTS
 from tieline.bench.suite import report, runner
-from tieline.bench.suite.declaration import Plan, Suite
+from tieline.bench.suite.declaration import Schedule, Suite
 from tieline.bench.suite.runner import Steps
 from tieline.cli.trouble import MISUSED, Trouble
 
@@ -175,7 +175,7 @@ def plan(
     _carry_out(SUITE, make_plan(parts, quick=quick), out, as_json=json)
 
 
-def _carry_out(suite: Suite, wanted: Plan, out: Path, *, as_json: bool = False) -> None:
+def _carry_out(suite: Suite, wanted: Schedule, out: Path, *, as_json: bool = False) -> None:
     """Measure what is wanted, show it and write it down; fails if the results may not be used."""
     console = Console(stderr=True) if as_json else wide_console()
     raise_open_files()

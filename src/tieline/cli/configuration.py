@@ -6,7 +6,7 @@ import ssl
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any  # Any: values of JSON
 
 import typer
 

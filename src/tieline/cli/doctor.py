@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from importlib import metadata
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple  # Any: batches of pyarrow, which has no types
 
 import typer
 

@@ -10,7 +10,7 @@ import json
 import sys
 from base64 import b64encode
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal  # Any: values of JSON
 
 import typer
 from rich.table import Table

@@ -10,7 +10,7 @@ import difflib
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any  # Any: whatever the parser of a command line takes
 
 from tieline.cli.trouble import MISUSED, Trouble
 

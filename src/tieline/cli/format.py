@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any  # Any: values of JSON
 
 from paho.mqtt.client import MQTTMessage
 

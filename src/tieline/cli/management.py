@@ -7,7 +7,7 @@ from base64 import b64encode
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Self  # Any: values of JSON
 from urllib.parse import urlsplit
 
 import msgspec

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any  # Any: paho's callbacks have no types
 
 import typer
 from paho.mqtt.client import MQTTMessageInfo

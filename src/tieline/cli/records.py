@@ -7,7 +7,7 @@ import select
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal  # Any: the stream decides what its records are
 
 import msgspec
 

@@ -6,7 +6,7 @@ import os
 import ssl
 import sys
 import threading
-from typing import Any
+from typing import Any  # Any: paho's callbacks have no types
 
 from paho.mqtt import client as paho
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion

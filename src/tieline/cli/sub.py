@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any  # Any: paho's callbacks have no types
 
 import typer
 from paho.mqtt.client import MQTTMessage, topic_matches_sub

@@ -16,7 +16,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from importlib import import_module
-from typing import Any, TypeGuard, get_type_hints
+from typing import Any, TypeGuard, get_type_hints  # Any: whatever the parser of a command line takes
 
 import typer
 from typer.core import TyperCommand

@@ -8,7 +8,7 @@ Access and Store answer at once or later.  A pending verdict stops the parsing o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable  # Any: what a fact holds depends on its kind
 
 from msgspec import Struct
 

@@ -6,7 +6,7 @@ was connected when the broker ended has left by then.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any  # Any: what a row holds depends on its table
 
 from tieline.core.account import Account, Event
 from tieline.core.client import Session

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from heapq import nlargest
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any  # Any: values of JSON
 
 import msgspec
 
@@ -22,7 +22,7 @@ from tieline.core.answers.why import standing
 from tieline.core.figures.demand import DemandError
 from tieline.core.figures.traffic import hottest, report
 from tieline.core.routing.heat import HeatError
-from tieline.net import heating, inquiry
+from tieline.net import heat_upload, inquiry
 from tieline.net.inquiry import KNOWN as INQUIRIES
 from tieline.net.reload import ReloadError, reload
 from tieline.version import __version__
@@ -89,9 +89,9 @@ class Management:
             # whoever comes last is who asks; all of them are the same user
             next(iter(self._speaking)).cancel()
         try:
-            kiln = heating.Kiln()
+            upload = heat_upload.HeatUpload()
             while line := await reader.readline():
-                writer.write(json.dumps(await self._answer(line, kiln)).encode() + b"\n")
+                writer.write(json.dumps(await self._answer(line, upload)).encode() + b"\n")
                 await writer.drain()
         except (ConnectionError, ValueError, asyncio.CancelledError):
             pass  # gone, or a line without end: there is nobody to tell
@@ -99,7 +99,7 @@ class Management:
             self._speaking.pop(task, None)
             writer.close()
 
-    async def _answer(self, line: bytes, kiln: heating.Kiln) -> dict[str, Any]:
+    async def _answer(self, line: bytes, upload: heat_upload.HeatUpload) -> dict[str, Any]:
         try:
             # stricter than the json of Python: half of a character would be found out only where it is used
             request = msgspec.json.decode(line)
@@ -117,7 +117,7 @@ class Management:
                 return {"error": str(error).removesuffix(".")}
         if what == "heat":
             try:
-                return await heating.answer(self._server.core, kiln, request)
+                return await heat_upload.answer(self._server.core, upload, request)
             except HeatError as error:
                 return {"error": str(error)}
             finally:
@@ -200,7 +200,7 @@ class Management:
                 }
                 for traffic in report(core.sessions.values(), core.priorities.classes, account, now)
             ],
-            "heat": heating.shown(core, now, 0),
+            "heat": heat_upload.shown(core, now, 0),
             "hottest": hottest(core.routes),
             "slowest": [
                 asdict(standing(core, session, now)) for session in nlargest(SLOWEST, core.sessions.values(), _slowness)

@@ -14,7 +14,7 @@ import asyncio
 import selectors
 from collections import deque
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any  # Any: asyncio's own handles
 
 if TYPE_CHECKING:
     from tieline.net.loop import Loop

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal  # Any: a certificate as ssl describes it
 
 from tieline.net.layer import LayerError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final  # Any: Spark's offsets are JSON
 
 #: Options that Spark itself puts among ours.
 _SPARKS: Final = frozenset({"path", "checkpointlocation", "queryname", "truncate", "numrows"})

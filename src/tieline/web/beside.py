@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar  # Any: values of JSON
 
 import uvicorn
 from msgspec import structs
@@ -16,7 +16,7 @@ from msgspec import structs
 from tieline.conf.urls import parse_http
 from tieline.core.ports import Allowed, Login, Refused
 from tieline.net.address import bind, secure_context
-from tieline.net.heating import shown
+from tieline.net.heat_upload import shown
 from tieline.net.http.connections import Places
 from tieline.net.inquiry import answer_demand
 from tieline.net.log import log

@@ -8,7 +8,7 @@ the finished table.  One at a time: a table takes memory before anybody knows wh
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol  # Any: values of JSON
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from tieline.core.figures.demand import DemandError
 from tieline.core.routing.heat import PERIOD_S, HeatError, HeatTable
-from tieline.net.heating import Kiln, period_of, pieces
+from tieline.net.heat_upload import HeatUpload, period_of, pieces
 from tieline.net.http.headers import read_body
 
 #: Where whoever lets a request in leaves the name of who asks, for the log.
@@ -73,10 +73,10 @@ class HeatPage:
                 body = await read_body(request, MOST_TABLE)
                 if body is None:
                     return PlainTextResponse(f"a table has at most {MOST_TABLE:,} bytes\n", 413)
-                kiln = Kiln(pause_s=_PAUSE_S)
+                upload = HeatUpload(pause_s=_PAUSE_S)
                 for piece in pieces(body):
-                    await kiln.add(piece, self._broker.topic_levels)
-                return JSONResponse(await self._broker.give_heat(kiln.take(), period_s, request.scope[USER]))
+                    await upload.add(piece, self._broker.topic_levels)
+                return JSONResponse(await self._broker.give_heat(upload.take(), period_s, request.scope[USER]))
         except HeatError as error:
             return PlainTextResponse(f"{error}\n", 400)
         except ClientDisconnect:

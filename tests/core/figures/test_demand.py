@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from tests.core.durable.test_capture import Scene
 from tests.kits.world import World
 from tieline.core.figures import demand
-from tieline.core.figures.demand import DemandError, Flow, Portion, Subscribed
+from tieline.core.figures.demand import DemandError, DemandRow, Portion, Subscribed
 from tieline.wire.encode import encode
 from tieline.wire.packets import Publish, Will
 
 
-def counted(world: World, number: int) -> tuple[list[Flow], list[Subscribed], list[Portion]]:
+def counted(world: World, number: int) -> tuple[list[DemandRow], list[Subscribed], list[Portion]]:
     portions = [world.broker.demand.take(number, world.now)]
     while not portions[-1].is_last:
         portions.append(world.broker.demand.take(number, world.now))

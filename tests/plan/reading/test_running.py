@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tieline.core.figures.demand import Flow, Subscribed
+from tieline.core.figures.demand import DemandRow, Subscribed
 from tieline.plan.flaws import Flawed
 from tieline.plan.instance import UNLIMITED, Link, Node
 from tieline.plan.reading.backbone import Access, Backbone, unlinked
@@ -33,10 +33,14 @@ def test_clients_stand_at_their_brokers_and_want_what_others_publish() -> None:
         Survey(
             broker="hill",
             seconds=2.0,
-            flows=[Flow("pv-7", "pv/7", 1, 10, 300), Flow("pv-7", "own", 3, 2, 8), Flow("cam", "video", 0, 4, 4_000)],
+            flows=[
+                DemandRow("pv-7", "pv/7", 1, 10, 300),
+                DemandRow("pv-7", "own", 3, 2, 8),
+                DemandRow("cam", "video", 0, 4, 4_000),
+            ],
             subscriptions=[wants("pv-7", "own")],
         ),
-        Survey(broker="mill", seconds=2.5, flows=[Flow("pv-8", "pv/8", 2, 5, 100)]),
+        Survey(broker="mill", seconds=2.5, flows=[DemandRow("pv-8", "pv/8", 2, 5, 100)]),
         Survey(broker="dam", seconds=2.0, subscriptions=[wants("control", "pv/+"), wants("control", "pv/7")]),
     ]
     found = observed(surveys, BACKBONE, name="grid")
@@ -63,9 +67,9 @@ def test_clients_stand_at_their_brokers_and_want_what_others_publish() -> None:
 
 def test_a_broker_may_stand_for_its_clients() -> None:
     surveys = [
-        Survey(broker="hill", seconds=2.0, flows=[Flow("a", "t", 1, 2, 20), Flow("b", "t", 3, 6, 60)],
+        Survey(broker="hill", seconds=2.0, flows=[DemandRow("a", "t", 1, 2, 20), DemandRow("b", "t", 3, 6, 60)],
                subscriptions=[wants("c", "t")]),
-        Survey(broker="dam", seconds=4.0, flows=[Flow("a", "t", 0, 4, 40)],
+        Survey(broker="dam", seconds=4.0, flows=[DemandRow("a", "t", 0, 4, 40)],
                subscriptions=[wants("d", "t"), wants("e", "#")]),
     ]  # fmt: skip
     instance = observed(surveys, BACKBONE, name="grid", unit="messages", party="broker").instance
@@ -84,8 +88,10 @@ def test_a_broker_may_stand_for_its_clients() -> None:
 def test_names_that_mean_several_nodes_are_told_apart() -> None:
     """A client that moved, one that is called like a broker, and one whose name looks as if it had been told apart."""
     surveys = [
-        Survey(broker="hill", seconds=1.0, flows=[Flow("roams", "t", 1, 1, 1), Flow("mill", "t", 1, 1, 1)]),
-        Survey(broker="mill", seconds=1.0, flows=[Flow("roams", "t", 1, 1, 1), Flow("roams@hill", "t", 1, 1, 1)]),
+        Survey(broker="hill", seconds=1.0, flows=[DemandRow("roams", "t", 1, 1, 1), DemandRow("mill", "t", 1, 1, 1)]),
+        Survey(
+            broker="mill", seconds=1.0, flows=[DemandRow("roams", "t", 1, 1, 1), DemandRow("roams@hill", "t", 1, 1, 1)]
+        ),
         Survey(broker="dam", seconds=1.0, subscriptions=[wants("all", "#")]),
     ]
     instance = observed(surveys, BACKBONE, name="grid").instance
@@ -102,7 +108,7 @@ def test_names_that_mean_several_nodes_are_told_apart() -> None:
 
 def test_what_an_instance_cannot_show_is_said() -> None:
     surveys = [
-        Survey(broker="hill", seconds=1.0, unnamed=12, flows=[Flow("p", "a/b", 1, 1, 1)]),
+        Survey(broker="hill", seconds=1.0, unnamed=12, flows=[DemandRow("p", "a/b", 1, 1, 1)]),
         Survey(
             broker="dam",
             seconds=1.0,
@@ -151,7 +157,7 @@ def test_requests_are_what_every_filter_and_every_topic_together_give(
         Survey(
             broker=broker,
             seconds=2.0,
-            flows=[Flow(client, topic, 1, count, 3 * count) for client, topic, count in flows],
+            flows=[DemandRow(client, topic, 1, count, 3 * count) for client, topic, count in flows],
             subscriptions=[wants(client, filter_) for client, filter_ in wishes],
         )
         for broker, (flows, wishes) in zip(NAMES, drawn, strict=True)
@@ -184,7 +190,7 @@ def test_requests_are_what_every_filter_and_every_topic_together_give(
 
 def test_links_of_clients_carry_everything_unless_told() -> None:
     surveys = [
-        Survey(broker="hill", seconds=1.0, flows=[Flow("p", "t", 1, 1, 1)], subscriptions=[wants("s", "t")]),
+        Survey(broker="hill", seconds=1.0, flows=[DemandRow("p", "t", 1, 1, 1)], subscriptions=[wants("s", "t")]),
     ]
     instance = observed(surveys, unlinked(("hill",)), name="x").instance
     assert {(link.a, link.capacity, link.cost) for link in instance.links} == {("p", UNLIMITED, 0), ("s", UNLIMITED, 0)}

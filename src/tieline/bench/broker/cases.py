@@ -15,12 +15,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tieline.bench.broker.workload import FULL, QUICK, Effort, Workload
+from tieline.bench.broker.workload import FULL, QUICK, BrokerEffort, Workload
 from tieline.bench.load.job import Endpoint, Failure, Generator
 from tieline.bench.machine import disk_of
 from tieline.bench.peers import BASELINE, SUBJECT
 from tieline.bench.peers.peer import Certificate, Instance, Peer, executable, make_certificate
-from tieline.bench.suite.declaration import Case, Plan, Running
+from tieline.bench.suite.declaration import Case, Running, Schedule
 from tieline.bench.suite.record import Row, rows_of
 
 
@@ -32,7 +32,7 @@ def make_plan(
     repeat: int | None = None,
     disk: Path | None = None,
     absent: Mapping[str, str] | None = None,
-) -> Plan:
+) -> Schedule:
     """These workloads on these brokers, each so often as it wants unless ``repeat`` says how often.
 
     What brokers acknowledge they keep on ``disk``, in the workloads that ask for it.
@@ -60,7 +60,7 @@ def make_plan(
             )
         )
     taking_part = {row.peer for case in cases for row in case.rows}
-    return Plan(
+    return Schedule(
         cases=cases,
         quick=quick,
         versions={peer.name: peer.version() or "unknown" for peer in peers if peer.name in taking_part},
@@ -117,7 +117,7 @@ class Fleet:
         self._stack.close()
 
     def take_turns(
-        self, workload: Workload, peers: Sequence[Peer], count: int, effort: Effort, run: Running, rows: list[Row]
+        self, workload: Workload, peers: Sequence[Peer], count: int, effort: BrokerEffort, run: Running, rows: list[Row]
     ) -> None:
         """All repetitions on all brokers that can do it; they alternate."""
         for repetition in range(count):

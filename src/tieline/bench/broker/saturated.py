@@ -10,7 +10,7 @@ it acknowledged.  Those rows say what the difference costs.
 
 from __future__ import annotations
 
-from tieline.bench.broker.workload import Effort, Workload
+from tieline.bench.broker.workload import BrokerEffort, Workload
 from tieline.bench.load.saturate import Saturate, Topics
 
 _TENS = range(10)
@@ -33,7 +33,7 @@ def _saturated(
 ) -> Workload:
     """Without filters everybody subscribes to the one topic."""
 
-    def job(effort: Effort) -> Saturate:
+    def job(effort: BrokerEffort) -> Saturate:
         return Saturate(
             publishers=publishers,
             filters=filters or (topics.pattern,) * fan,

@@ -10,7 +10,7 @@ from tieline.bench.peers.peer import Peer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Effort:
+class BrokerEffort:
     """How much is done: enough for stable numbers, or a first impression."""
 
     repetitions: int
@@ -27,7 +27,7 @@ class Effort:
     budget_s: float
 
 
-FULL = Effort(
+FULL = BrokerEffort(
     repetitions=3,
     seconds=0.6,
     paced_s=1.5,
@@ -39,7 +39,7 @@ FULL = Effort(
     topics=20_000,
     budget_s=1_200.0,
 )
-QUICK = Effort(
+QUICK = BrokerEffort(
     repetitions=1,
     seconds=0.2,
     paced_s=0.6,
@@ -53,7 +53,7 @@ QUICK = Effort(
 )
 
 
-def _spell_s(effort: Effort) -> float:
+def _spell_s(effort: BrokerEffort) -> float:
     return effort.seconds + 0.7
 
 
@@ -64,9 +64,9 @@ class Workload:
     name: str
     title: str
     group: str
-    job: Callable[[Effort], Job]
+    job: Callable[[BrokerEffort], Job]
     #: About how long it takes, once on one broker.
-    lasts_s: Callable[[Effort], float] = _spell_s
+    lasts_s: Callable[[BrokerEffort], float] = _spell_s
     #: Only Tieline and the broker it is held against: keeps the full run within its time.
     pair_only: bool = True
     qos: int = 0

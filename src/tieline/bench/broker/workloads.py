@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tieline.bench.broker.saturated import DURABLE, THROUGHPUT
-from tieline.bench.broker.workload import Effort, Workload
+from tieline.bench.broker.workload import BrokerEffort, Workload
 from tieline.bench.load.connections import ConnectMany, HoldIdle, Visits
 from tieline.bench.load.one_at_a_time import Assure, PingPong
 from tieline.bench.load.pace import Pace
@@ -18,10 +18,10 @@ def _paced(
 ) -> Workload:
     """Many clients with pauses between their messages: batching helps least here."""
 
-    def job(effort: Effort) -> Pace:
+    def job(effort: BrokerEffort) -> Pace:
         return Pace(clients=clients, per_second=per_second, seconds=effort.paced_s, tls=tls, first=first)
 
-    def lasts_s(effort: Effort) -> float:
+    def lasts_s(effort: BrokerEffort) -> float:
         connecting = clients * (_HANDSHAKE_S if tls else _CONNECT_S)
         return 0.5 + clients / 2_000 + connecting + (1 / per_second if first else effort.paced_s)
 

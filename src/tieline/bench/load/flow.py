@@ -47,7 +47,7 @@ class Volume:
     delivered: int
 
 
-class Flow:
+class LoadFlow:
     """All clients of one workload on one event loop."""
 
     def __init__(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tieline.bench.load.clients import clients, forget, subscribe
 from tieline.bench.load.ends import SKIMMED
-from tieline.bench.load.flow import Flow
+from tieline.bench.load.flow import LoadFlow
 from tieline.bench.load.job import Endpoint, Metrics
 from tieline.bench.load.stream import Stream, encode
 from tieline.bench.measure import Meter
@@ -84,7 +84,7 @@ class Saturate:
         }
 
     @contextlib.contextmanager
-    def flow(self, at: Endpoint) -> Iterator[Flow]:
+    def flow(self, at: Endpoint) -> Iterator[LoadFlow]:
         """The connected clients, ready to work."""
         streams = [self._stream(publisher) for publisher in range(self.publishers)]
         receivers = [f"sub{number}" for number in range(len(self.filters))]
@@ -97,7 +97,7 @@ class Saturate:
         ):
             for sock, topic_filter in zip(subscribing, self.filters, strict=True):
                 subscribe(sock, [topic_filter], qos=self.qos, version=self.version)
-            flow = Flow(
+            flow = LoadFlow(
                 publishers=list(zip(publishing, streams, strict=True)),
                 subscribers=list(zip(subscribing, self.filters, strict=True)),
                 fan=self.fan,

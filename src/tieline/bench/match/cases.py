@@ -11,14 +11,14 @@ from tieline.bench.load.job import Failure, Generator, Metrics
 from tieline.bench.machine import versions
 from tieline.bench.match import effort as efforts
 from tieline.bench.match.broker import PLAIN, WITH_NUMBA, WITHOUT_NUMBA, Compare, unpacked
-from tieline.bench.match.effort import PARTS, Effort, end_name, update_name
+from tieline.bench.match.effort import PARTS, MatchEffort, end_name, update_name
 from tieline.bench.match.engines import Numba, absent_engines
 from tieline.bench.match.index_jobs import NO_BROKER, Search, Update
 from tieline.bench.match.shapes import EVENT_TYPE, Shape, Spread
 from tieline.bench.match.workload import Configuration, counted
 from tieline.bench.peers.brokers import Tieline
 from tieline.bench.peers.peer import Instance
-from tieline.bench.suite.declaration import Case, Plan, Running
+from tieline.bench.suite.declaration import Case, Running, Schedule
 from tieline.bench.suite.record import Row, rows_of
 
 _BUDGET_S: Final = 1_200.0
@@ -26,12 +26,12 @@ _BUDGET_S: Final = 1_200.0
 _MILLION_S, _LOADING_S = 4.0, 12.0
 
 
-def make_plan(parts: Sequence[str] = tuple(PARTS), *, quick: bool) -> Plan:
+def make_plan(parts: Sequence[str] = tuple(PARTS), *, quick: bool) -> Schedule:
     """What is measured in these parts."""
     effort = efforts.QUICK if quick else efforts.FULL
     generator = Generator()
     cases = {"engine": _engine(effort, generator), "update": _update(effort), "end": _end(effort)}
-    return Plan(
+    return Schedule(
         cases=[case for name in PARTS if name in parts for case in cases[name]],
         quick=quick,
         versions=versions("numpy", "numba", "rtree"),
@@ -42,7 +42,7 @@ def make_plan(parts: Sequence[str] = tuple(PARTS), *, quick: bool) -> Plan:
     )
 
 
-def _engine(effort: Effort, generator: Generator) -> Iterator[Case]:
+def _engine(effort: MatchEffort, generator: Generator) -> Iterator[Case]:
     for configuration, engines in effort.searches():
         title = f"{counted(configuration.subscriptions)}, {configuration.column}"
         yield Case(
@@ -52,7 +52,9 @@ def _engine(effort: Effort, generator: Generator) -> Iterator[Case]:
         )
 
 
-def _search(configuration: Configuration, effort: Effort, generator: Generator, run: Running, rows: list[Row]) -> None:
+def _search(
+    configuration: Configuration, effort: MatchEffort, generator: Generator, run: Running, rows: list[Row]
+) -> None:
     run.step(f"{rows[0].title}: {', '.join(row.peer for row in rows)}")
     for row in rows:
         job = Search(configuration=configuration, engine=row.peer, passes=effort.passes, seconds=effort.search_s)
@@ -60,7 +62,7 @@ def _search(configuration: Configuration, effort: Effort, generator: Generator, 
             row.repetitions.append(generator.run(job, NO_BROKER))
 
 
-def _update(effort: Effort) -> Iterator[Case]:
+def _update(effort: MatchEffort) -> Iterator[Case]:
     for configuration, engines in effort.updates():
         title = f"{counted(configuration.subscriptions)}, {configuration.attributes} attributes"
         yield Case(
@@ -77,7 +79,7 @@ def _change(configuration: Configuration, run: Running, rows: list[Row]) -> None
             row.repetitions.append(generator.run(Update(configuration=configuration, engine=row.peer), NO_BROKER))
 
 
-def _end(effort: Effort) -> Iterator[Case]:
+def _end(effort: MatchEffort) -> Iterator[Case]:
     with_conditions = [WITH_NUMBA] if Numba.is_present() else [WITHOUT_NUMBA]
     if Numba.is_present() and effort.without_numba:
         with_conditions.append(WITHOUT_NUMBA)
@@ -92,14 +94,14 @@ def _end(effort: Effort) -> Iterator[Case]:
         )
 
 
-def _compare(spread: Spread, effort: Effort, run: Running, rows: list[Row]) -> None:
+def _compare(spread: Spread, effort: MatchEffort, run: Running, rows: list[Row]) -> None:
     run.step(f"brokers with {rows[0].title}")
     found = unpacked(_run_brokers(spread, effort, [row.peer for row in rows]))
     for row in rows:
         row.repetitions += found[row.peer]
 
 
-def _run_brokers(spread: Spread, effort: Effort, names: list[str]) -> Metrics:
+def _run_brokers(spread: Spread, effort: MatchEffort, names: list[str]) -> Metrics:
     """Brokers by the names of their rows, the plain one first; what killed one of them is told in its own words."""
     with ExitStack() as stack:
         generator = stack.enter_context(Generator())

@@ -11,7 +11,7 @@ from itertools import islice
 
 from tieline.bench.load.clients import PATIENCE_S
 from tieline.bench.load.ends import Client, Sink, Source
-from tieline.bench.load.flow import Flow
+from tieline.bench.load.flow import LoadFlow
 from tieline.bench.load.job import Garbled, Lost, Stalled, quantile
 from tieline.bench.load.one_at_a_time import exactly
 from tieline.bench.load.stream import Stream
@@ -72,7 +72,7 @@ def rotated(stream: Stream, owners: Sequence[int], start: int) -> tuple[Stream, 
     ]
 
 
-class CountedFlow(Flow):
+class CountedFlow(LoadFlow):
     """A flow in which it is known who is to get each message."""
 
     def __init__(

@@ -34,7 +34,7 @@ _EXTREMES: Final = (COLUMNS[0], COLUMNS[8])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Effort:
+class MatchEffort:
     """How much is done."""
 
     configurations: Sequence[Configuration]
@@ -83,7 +83,7 @@ class Effort:
         return [(each, [name for name in changeable if ENGINES[name].takes(each)]) for each in wanted]
 
 
-FULL: Final = Effort(
+FULL: Final = MatchEffort(
     configurations=CONFIGURATIONS,
     passes=4,
     search_s=0.6,
@@ -99,7 +99,7 @@ FULL: Final = Effort(
     beside_s=0.3,
     repetitions=5,
 )
-QUICK: Final = Effort(
+QUICK: Final = MatchEffort(
     configurations=(
         *(column.with_subscriptions(SMALL) for column in _EXTREMES),
         *(HEADLINE.with_subscriptions(number) for number in (SMALL, MANY, LARGE)),

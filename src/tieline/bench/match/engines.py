@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from itertools import pairwise, repeat
 from math import inf
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast  # Any: rtree has no types
 
 from tieline.match.index import AdaptiveIndex, Boxes
 from tieline.match.where import parse

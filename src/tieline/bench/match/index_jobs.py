@@ -15,7 +15,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final  # Any: arguments of any job
 
 from tieline.bench.load.job import Endpoint, Metrics, quantile
 from tieline.bench.match.engines import ENGINES, Engine, Match, OurIndex, Rtree

@@ -38,7 +38,7 @@ class PriorityReproduction(Reproduction):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Effort:
+class PriorityPapersEffort:
     """How much is done."""
 
     bursts: int
@@ -46,8 +46,8 @@ class Effort:
     group_s: float
 
 
-FULL = Effort(bursts=5, episodes=5, group_s=5.0)
-QUICK = Effort(bursts=1, episodes=1, group_s=1.0)
+FULL = PriorityPapersEffort(bursts=5, episodes=5, group_s=5.0)
+QUICK = PriorityPapersEffort(bursts=1, episodes=1, group_s=1.0)
 
 
 def run(*, quick: bool, watcher: Watcher) -> PriorityReproduction:

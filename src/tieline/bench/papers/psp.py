@@ -30,7 +30,7 @@ from tieline.plan.solve import solve
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Effort:
+class PspEffort:
     """How much is done."""
 
     seeds: int
@@ -44,10 +44,10 @@ class Effort:
     bounded: int
 
 
-FULL = Effort(
+FULL = PspEffort(
     seeds=3, tightness=(2.0, 1.0, 0.6), ours_s=10.0, naive_s=10.0, printed_s=4.0, annealing_s=4.0, bounded=400
 )
-QUICK = Effort(seeds=1, tightness=(2.0, 1.0), ours_s=4.0, naive_s=4.0, printed_s=2.0, annealing_s=2.0, bounded=60)
+QUICK = PspEffort(seeds=1, tightness=(2.0, 1.0), ours_s=4.0, naive_s=4.0, printed_s=2.0, annealing_s=2.0, bounded=60)
 
 
 def run(*, quick: bool, watcher: Watcher) -> PlanReproduction:
@@ -77,7 +77,7 @@ def run(*, quick: bool, watcher: Watcher) -> PlanReproduction:
     return found
 
 
-def _measure(name: str, seed: int, tightness: float, effort: Effort) -> Measured:
+def _measure(name: str, seed: int, tightness: float, effort: PspEffort) -> Measured:
     instance = paper(name, seed=seed, tightness=tightness)
     compact = arrays(instance)
     ours, ours_s = _timed(instance, lambda: solve(instance, seconds=effort.ours_s, seed=seed))

@@ -11,7 +11,7 @@ import venv
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any, ClassVar
+from typing import Any, ClassVar  # Any: values of JSON
 
 from tieline.bench.load.job import Failure
 from tieline.bench.machine import own_version

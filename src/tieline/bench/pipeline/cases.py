@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final, Self
 from tieline.bench.load.job import Failure
 from tieline.bench.machine import versions
 from tieline.bench.pipeline import growth, ingest, kills, pruning, ranges
-from tieline.bench.pipeline.effort import FULL, PARTS, QUICK, Effort
-from tieline.bench.suite.declaration import Case, Plan, Running
+from tieline.bench.pipeline.effort import FULL, PARTS, QUICK, PipelineEffort
+from tieline.bench.suite.declaration import Case, Running, Schedule
 from tieline.bench.suite.record import Row
 
 if TYPE_CHECKING:
@@ -48,12 +48,12 @@ class Workplace:
         self._stack.close()
 
 
-def make_plan(parts: Sequence[str] = tuple(PARTS), *, quick: bool, seed: int = 1, disk: Path | None = None) -> Plan:
+def make_plan(parts: Sequence[str] = tuple(PARTS), *, quick: bool, seed: int = 1, disk: Path | None = None) -> Schedule:
     """What is measured in these parts; ``seed`` is for what is killed and when, ``disk`` where tables are made."""
     from tieline.pipeline.java import find_java
 
     place = Workplace(disk)
-    return Plan(
+    return Schedule(
         cases=cases_of(parts, QUICK if quick else FULL, place, seed=seed),
         quick=quick,
         versions={**versions(*_LIBRARIES), "Java": str(find_java().version)},
@@ -62,7 +62,7 @@ def make_plan(parts: Sequence[str] = tuple(PARTS), *, quick: bool, seed: int = 1
     )
 
 
-def cases_of(parts: Sequence[str], effort: Effort, place: Workplace, *, seed: int) -> list[Case]:
+def cases_of(parts: Sequence[str], effort: PipelineEffort, place: Workplace, *, seed: int) -> list[Case]:
     """One case for each part, in the order in which they were asked for."""
     made = {
         "ingest": _case(

@@ -16,7 +16,7 @@ PARTS: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Effort:
+class PipelineEffort:
     """How much is done."""
 
     ingest_records: int
@@ -39,7 +39,7 @@ class Effort:
     expected_s: Mapping[str, float]
 
 
-FULL: Final = Effort(
+FULL: Final = PipelineEffort(
     ingest_records=3_000_000,
     memory_records=3_000_000,
     ingest_repetitions=3,
@@ -55,7 +55,7 @@ FULL: Final = Effort(
     on_cluster=True,
     expected_s={"ingest": 200.0, "match": 150.0, "pruning": 60.0, "growth": 250.0, "crash": 400.0},
 )
-QUICK: Final = Effort(
+QUICK: Final = PipelineEffort(
     ingest_records=200_000,
     memory_records=1_000_000,
     ingest_repetitions=2,

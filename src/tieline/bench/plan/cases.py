@@ -18,14 +18,14 @@ from tieline.bench.plan.effort import (
     OURS,
     PARTS,
     QUICK,
-    Effort,
     Mesh,
+    PlanEffort,
     distributed_name,
     found_name,
     replan_name,
     size_name,
 )
-from tieline.bench.suite.declaration import Case, Plan, Running
+from tieline.bench.suite.declaration import Case, Running, Schedule
 from tieline.bench.suite.record import Row, rows_of
 from tieline.plan.instance import Instance
 from tieline.plan.plan import Plan as Solution
@@ -39,7 +39,7 @@ _BUDGET_S = 2_400.0
 Kept = dict[str, list[tuple[Instance, Solution]]]
 
 
-def make_plan(parts: Sequence[str] = tuple(PARTS), *, quick: bool) -> Plan:
+def make_plan(parts: Sequence[str] = tuple(PARTS), *, quick: bool) -> Schedule:
     """What is measured in these parts, after everything was compiled."""
     effort = QUICK if quick else FULL
     kept: Kept = {}
@@ -53,7 +53,7 @@ def make_plan(parts: Sequence[str] = tuple(PARTS), *, quick: bool) -> Plan:
         "distributed": _distributed(effort),
     }
     warm_up = Case(rows=[], measure=_warm_up, seconds=_COMPILE_S)
-    return Plan(
+    return Schedule(
         cases=[warm_up, *(case for name, some in cases.items() if name in parts for case in some)],
         quick=quick,
         versions=versions(*_LIBRARIES),
@@ -76,7 +76,7 @@ def _case(step: str, row: Row, measure: Callable[[], list[Metrics]], *, seconds:
     return Case(rows=[row], measure=fill, seconds=seconds)
 
 
-def _sizes(effort: Effort) -> Iterator[Case]:
+def _sizes(effort: PlanEffort) -> Iterator[Case]:
     for size in effort.sizes:
         for tightness in effort.tightness:
             # the naive model is held against ours where goals do so: elsewhere it would only run into its limit
@@ -90,7 +90,7 @@ def _sizes(effort: Effort) -> Iterator[Case]:
             )
 
 
-def _measure_size(size: str, tightness: float, effort: Effort, run: Running, rows: list[Row]) -> None:
+def _measure_size(size: str, tightness: float, effort: PlanEffort, run: Running, rows: list[Row]) -> None:
     run.step(f"{rows[0].title}: {effort.seeds} instances")
     for seed in range(effort.seeds):
         for row in rows:
@@ -100,7 +100,7 @@ def _measure_size(size: str, tightness: float, effort: Effort, run: Running, row
                 row.repetitions.append(measures.naive(size, seed, tightness, effort.naive_s))
 
 
-def _found(effort: Effort) -> Iterator[Case]:
+def _found(effort: PlanEffort) -> Iterator[Case]:
     for size in LARGE:
         for tightness in effort.tightness:
             title = f"{size}, tightness {tightness:g}, seeds from {FRESH:,}"
@@ -113,12 +113,12 @@ def _found(effort: Effort) -> Iterator[Case]:
             )
 
 
-def _best_of_all(size: str, tightness: float, effort: Effort) -> list[Metrics]:
+def _best_of_all(size: str, tightness: float, effort: PlanEffort) -> list[Metrics]:
     seeds = range(FRESH, FRESH + effort.fresh)
     return [measures.best_found(size, seed, tightness, effort.found_s, effort.better_s) for seed in seeds]
 
 
-def _networks(effort: Effort, kept: Kept) -> Iterator[Case]:
+def _networks(effort: PlanEffort, kept: Kept) -> Iterator[Case]:
     for size, seeds in effort.meshes:
         (row,) = rows_of(size.name, size.title, "networks", [OURS])
         step = f"{size.title}: {seeds} x {size.seconds:.0f} s"
@@ -134,7 +134,7 @@ def _search(size: Mesh, seeds: int, kept: Kept) -> list[Metrics]:
     return found
 
 
-def _first(effort: Effort) -> Iterator[Case]:
+def _first(effort: PlanEffort) -> Iterator[Case]:
     for size in effort.first:
         (row,) = rows_of(f"first-{size.name}", size.title, "first", [OURS])
         yield _case(f"{size.title}: first plan", row, partial(_first_plan, size), seconds=size.seconds)
@@ -144,7 +144,7 @@ def _first_plan(size: Mesh) -> list[Metrics]:
     return [measures.first_plan(size, 0)]
 
 
-def _replan(effort: Effort, kept: Kept) -> Iterator[Case]:
+def _replan(effort: PlanEffort, kept: Kept) -> Iterator[Case]:
     for size, count in effort.failures:
         (row,) = rows_of(replan_name(size), f"a link of {size.title}", "replan", [OURS])
         step = f"{count} links fail, one at a time: {size.title}"
@@ -160,19 +160,19 @@ def _fail_links(size: Mesh, count: int, kept: Kept) -> list[Metrics]:
     return found
 
 
-def _bounds(effort: Effort) -> Iterator[Case]:
+def _bounds(effort: PlanEffort) -> Iterator[Case]:
     rows = rows_of("bounds", "small instances", "bounds", [*BOUNDS, PAPER])
     yield Case(rows=rows, measure=partial(_measure_bounds, effort), seconds=effort.bounded * _BOUND_S)
 
 
-def _measure_bounds(effort: Effort, run: Running, rows: list[Row]) -> None:
+def _measure_bounds(effort: PlanEffort, run: Running, rows: list[Row]) -> None:
     run.step(f"bounds of {effort.bounded:,} small instances")
     found = tallies(effort.bounded)
     for row in rows:
         row.repetitions.append(found[row.peer].metrics)
 
 
-def _distributed(effort: Effort) -> Iterator[Case]:
+def _distributed(effort: PlanEffort) -> Iterator[Case]:
     for size, tightness in effort.talkative:
         title = f"{size}, tightness {tightness:g}"
         (row,) = rows_of(distributed_name(size, tightness), title, "distributed", [OURS])
@@ -180,5 +180,5 @@ def _distributed(effort: Effort) -> Iterator[Case]:
         yield _case(f"brokers among themselves: {title}", row, measure, seconds=effort.seeds * _DISTRIBUTED_S)
 
 
-def _agree(size: str, tightness: float, effort: Effort) -> list[Metrics]:
+def _agree(size: str, tightness: float, effort: PlanEffort) -> list[Metrics]:
     return [measures.distributed(size, seed, tightness) for seed in range(effort.seeds)]

@@ -57,7 +57,7 @@ TALKATIVE: Final = (("case3", LOOSE), ("res5", LOOSE), ("res7", LOOSE), ("res5",
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Effort:
+class PlanEffort:
     """How much is done."""
 
     sizes: Sequence[str]
@@ -79,7 +79,7 @@ class Effort:
     talkative: Sequence[tuple[str, float]]
 
 
-FULL: Final = Effort(
+FULL: Final = PlanEffort(
     sizes=(*SMALL, "res4", *LARGE),
     tightness=TIGHTNESS,
     seeds=3,
@@ -94,7 +94,7 @@ FULL: Final = Effort(
     bounded=1_000,
     talkative=TALKATIVE,
 )
-QUICK: Final = Effort(
+QUICK: Final = PlanEffort(
     sizes=(*SMALL, *LARGE),
     tightness=(LOOSE,),
     seeds=1,

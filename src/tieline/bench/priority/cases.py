@@ -15,7 +15,7 @@ from tieline.bench.load.job import Generator
 from tieline.bench.peers import BASELINE, SUBJECT, known_peers
 from tieline.bench.peers.peer import executable
 from tieline.bench.priority import busy, cost, link, slow, thin
-from tieline.bench.suite.declaration import Case, Plan, Running
+from tieline.bench.suite.declaration import Case, Running, Schedule
 from tieline.bench.suite.record import Row, rows_of
 
 PARTS: Final = {
@@ -27,7 +27,7 @@ PARTS: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Effort:
+class PriorityEffort:
     """How much is done."""
 
     thin_s: float
@@ -40,7 +40,7 @@ class Effort:
     cost_repetitions: int
 
 
-FULL: Final = Effort(
+FULL: Final = PriorityEffort(
     thin_s=45.0,
     slow_s=30.0,
     busy_s=5.0,
@@ -50,7 +50,7 @@ FULL: Final = Effort(
     cost_s=0.5,
     cost_repetitions=7,
 )
-QUICK: Final = Effort(
+QUICK: Final = PriorityEffort(
     thin_s=14.0,
     slow_s=16.0,
     busy_s=1.5,
@@ -65,7 +65,7 @@ QUICK: Final = Effort(
 _BUDGET_S: Final = 600.0
 
 
-def make_plan(parts: Sequence[str] = tuple(PARTS), *, quick: bool) -> Plan:
+def make_plan(parts: Sequence[str] = tuple(PARTS), *, quick: bool) -> Schedule:
     """What is measured in these parts, with those of the two brokers that are installed."""
     effort = QUICK if quick else FULL
     known = known_peers()
@@ -87,7 +87,7 @@ def make_plan(parts: Sequence[str] = tuple(PARTS), *, quick: bool) -> Plan:
         cases.append(_strangers(effort))
     if "cost" in parts:
         cases += _cost(effort, pair)
-    return Plan(
+    return Schedule(
         cases=cases,
         quick=quick,
         versions=versions,
@@ -97,7 +97,7 @@ def make_plan(parts: Sequence[str] = tuple(PARTS), *, quick: bool) -> Plan:
     )
 
 
-def _thin(effort: Effort, peers: list[str], watch: slow.Watch | None) -> Case:
+def _thin(effort: PriorityEffort, peers: list[str], watch: slow.Watch | None) -> Case:
     lanes = [case for case in thin.CASES if case.peer in peers]
     rows = [row for case in lanes for row in rows_of(case.name, case.title, "thin", [case.peer])]
     if executable("openssl") is None:
@@ -132,7 +132,7 @@ def _slow(watch: slow.Watch, run: Running, rows: list[Row]) -> None:
         row.repetitions.append(found[row.peer])
 
 
-def _busy(effort: Effort, peers: list[str]) -> Case:
+def _busy(effort: PriorityEffort, peers: list[str]) -> Case:
     steps = effort.busy_repetitions * len(peers)
     return Case(
         rows=rows_of("busy", "50 publishers", "busy", peers),
@@ -142,7 +142,7 @@ def _busy(effort: Effort, peers: list[str]) -> Case:
     )
 
 
-def _measure_busy(effort: Effort, run: Running, rows: list[Row]) -> None:
+def _measure_busy(effort: PriorityEffort, run: Running, rows: list[Row]) -> None:
     for repetition in range(effort.busy_repetitions):
         for row in rows:
             if row.status == "measured":
@@ -151,7 +151,7 @@ def _measure_busy(effort: Effort, run: Running, rows: list[Row]) -> None:
                     row.repetitions.append(busy.measure(row.peer, seconds=effort.busy_s))
 
 
-def _strangers(effort: Effort) -> Case:
+def _strangers(effort: PriorityEffort) -> Case:
     steps = 2 * effort.stranger_repetitions
     return Case(
         rows=rows_of("strangers", "1:1 and 50 paced clients", "strangers", [slow.WITH_PROMPT, slow.WITH_SLOW]),
@@ -161,7 +161,7 @@ def _strangers(effort: Effort) -> Case:
     )
 
 
-def _measure_strangers(effort: Effort, run: Running, rows: list[Row]) -> None:
+def _measure_strangers(effort: PriorityEffort, run: Running, rows: list[Row]) -> None:
     prompt, slowed = rows
     with contextlib.ExitStack() as stack:
         instance = slow.start(SUBJECT)
@@ -178,7 +178,7 @@ def _measure_strangers(effort: Effort, run: Running, rows: list[Row]) -> None:
                 after[name] = after[metric] / before[metric]
 
 
-def _cost(effort: Effort, pair: cost.Pair) -> Iterator[Case]:
+def _cost(effort: PriorityEffort, pair: cost.Pair) -> Iterator[Case]:
     for case in cost.CASES:
         yield Case(
             rows=rows_of(case.name, case.title, "cost", [cost.LACKING, cost.HAVING]),
@@ -187,7 +187,7 @@ def _cost(effort: Effort, pair: cost.Pair) -> Iterator[Case]:
         )
 
 
-def _measure_cost(case: cost.Case, effort: Effort, pair: cost.Pair, run: Running, rows: list[Row]) -> None:
+def _measure_cost(case: cost.Case, effort: PriorityEffort, pair: cost.Pair, run: Running, rows: list[Row]) -> None:
     run.step(f"cost: {case.title}")
     found = pair.measure(case, seconds=effort.cost_s, repetitions=effort.cost_repetitions)
     for row, repetitions in zip(rows, found, strict=True):

@@ -142,7 +142,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Schedule:
     """What is to be measured, in this order, and with what."""
 
     cases: Sequence[Case]
@@ -204,7 +204,7 @@ class Suite:
     #: What may be raised beside failures of the brokers, and becomes a row's last word.
     failures: tuple[type[Exception], ...] = ()
 
-    def forecast(self, plan: Plan) -> dict[str, list[str]]:
+    def forecast(self, plan: Schedule) -> dict[str, list[str]]:
         """The goals that this plan will not measure, by the reason; those that nobody asked for are not among them."""
         reasons = plan.reasons()
         found: dict[str, list[str]] = {}

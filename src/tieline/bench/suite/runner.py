@@ -17,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from tieline.bench.load.job import Failure
 from tieline.bench.machine import describe_commit, describe_machine
-from tieline.bench.suite.declaration import Case, Plan, Suite
+from tieline.bench.suite.declaration import Case, Schedule, Suite
 from tieline.bench.suite.record import Record, Row
 
 #: The version of the form in which all records are written.
@@ -40,7 +40,7 @@ class Watcher(Protocol):
         """Hear that these rows are complete."""
 
 
-def run(suite: Suite, plan: Plan, watcher: Watcher) -> Record:
+def run(suite: Suite, plan: Schedule, watcher: Watcher) -> Record:
     """Measure everything planned; on Ctrl-C what was started is ended and the interruption passes on."""
     began = time.monotonic()
     record = begun(suite, plan)
@@ -63,7 +63,7 @@ def run(suite: Suite, plan: Plan, watcher: Watcher) -> Record:
     return record
 
 
-def begun(suite: Suite, plan: Plan) -> Record:
+def begun(suite: Suite, plan: Schedule) -> Record:
     """A record without rows: where, when and with what the run takes place."""
     return Record(
         form=f"{suite.name}-{VERSION}",

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any  # Any: values of JSON
 
 import typer
 from rich.console import Console

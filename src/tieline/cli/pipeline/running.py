@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any  # Any: a handler as the signal module has it
 
 from tieline.cli.trouble import FAILED, INTERRUPTED, Trouble
 from tieline.extras import library_in, remedy

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self  # Any: values of JSON
 
 import msgspec
 from rich.console import Console
@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from tieline.cli.management import Management, Visitor, ask_over_http
 from tieline.cli.trouble import MISUSED, Trouble
 from tieline.conf.paths import management_socket
-from tieline.core.figures.demand import Flow, Subscribed
+from tieline.core.figures.demand import DemandRow, Subscribed
 
 if TYPE_CHECKING:
     from tieline.plan.reading.running import Survey
@@ -72,7 +72,7 @@ class _Portion(msgspec.Struct, frozen=True):
 
     seconds: float
     unnamed: int
-    flows: list[Flow]
+    flows: list[DemandRow]
     subscriptions: list[Subscribed]
     more: bool
 
@@ -117,7 +117,7 @@ def _naming(broker: RunningBroker) -> Iterator[None]:
 def _taken(name: str, channel: _Channel, number: int) -> Survey:
     from tieline.plan.reading.running import Survey
 
-    flows: list[Flow] = []
+    flows: list[DemandRow] = []
     subscriptions: list[Subscribed] = []
     while True:
         portion = msgspec.convert(channel.ask("demand", act="take", number=number), _Portion)

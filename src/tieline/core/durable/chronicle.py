@@ -7,7 +7,7 @@ so many sums; what does not fit is summed under the name ``(others)``.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final  # Any: whatever an event has to tell
 
 from tieline.conf.schema import Log, seconds
 from tieline.core.account import WAIT_BUCKETS, Dropped

@@ -35,7 +35,7 @@ class DemandError(ValueError):
     """Why a count cannot be begun or taken; the text is a sentence without its full stop."""
 
 
-class Flow(NamedTuple):
+class DemandRow(NamedTuple):
     """What one client has published under one name."""
 
     publisher: str
@@ -65,7 +65,7 @@ class Portion(NamedTuple):
     seconds: float
     #: Messages that there was no room to name.
     unnamed: int
-    flows: list[Flow]
+    flows: list[DemandRow]
     subscriptions: list[Subscribed]
     is_last: bool
 
@@ -84,7 +84,7 @@ class _Count:
         #: The highest level, messages and bytes; by publisher and topic.
         self.flows: dict[tuple[str, bytes], list[int]] = {}
         self.unnamed = 0
-        self.flows_left: Iterator[Flow] = iter(())
+        self.flows_left: Iterator[DemandRow] = iter(())
         self.subscriptions_left: Iterator[Subscribed] = iter(())
         self.timer: Timer | None = None
 
@@ -104,7 +104,9 @@ class _Count:
     def end(self, sessions: Iterable[Session], now: float) -> None:
         """Nothing more is added: what was found, and the subscriptions of this moment, can be taken."""
         self.seconds = now - self.began
-        self.flows_left = (Flow(publisher, topic.decode(), *sums) for (publisher, topic), sums in self.flows.items())
+        self.flows_left = (
+            DemandRow(publisher, topic.decode(), *sums) for (publisher, topic), sums in self.flows.items()
+        )
         self.subscriptions_left = _subscriptions(list(sessions))
 
 

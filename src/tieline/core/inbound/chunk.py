@@ -16,7 +16,7 @@ packet is there, so a sender of single bytes costs no more than the bytes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final  # Any: each handler takes its own packet
 
 from tieline.core.account import Account
 from tieline.core.client import CLOSING, CONNECTED, OPENED, Again, Connection, Hold, Session

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from heapq import heappush, heapreplace, nlargest
 from math import inf, isfinite
-from typing import Any, Final
+from typing import Any, Final  # Any: a number of Python's or of numpy's
 
 from tieline.match.trees import FilterTree, tree_bytes
 from tieline.wire.errors import ProtocolError

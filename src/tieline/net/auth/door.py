@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any  # Any: nobody asks what such a callback returns
 
 from tieline.access.gate import Gate
 from tieline.access.users import admit_nobody, closed_to_everybody, open_to_everybody

@@ -20,7 +20,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final  # Any: nobody asks what such a callback returns
 
 from tieline.access.failures import address_of
 from tieline.access.gate import Outcome

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final  # Any: the stream decides what its records are
 
 import msgspec
 import pyarrow as pa

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import chain, compress
-from typing import Any
+from typing import Any  # Any: the stream decides what its records are
 
 import msgspec
 import pyarrow as pa

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence, Sized
 from itertools import accumulate, chain
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final  # Any: the stream decides what its records are
 
 import msgspec
 import pyarrow as pa

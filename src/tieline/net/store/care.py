@@ -13,7 +13,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import strftime
-from typing import Any, Final
+from typing import Any, Final  # Any: what a row holds depends on its table
 from urllib.parse import quote
 from zlib import crc32
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import time
-from typing import Any, Final
+from typing import Any, Final  # Any: what a row holds depends on its table
 from zlib import crc32
 
 import msgspec

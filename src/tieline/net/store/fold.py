@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final  # Any: what a row holds depends on its table
 from zlib import crc32
 
 import msgspec

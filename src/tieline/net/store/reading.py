@@ -23,7 +23,16 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Generic, Literal, NamedTuple, Self, TypeVar, overload
+from typing import (
+    Any,
+    Final,
+    Generic,
+    Literal,
+    NamedTuple,
+    Self,
+    TypeVar,
+    overload,
+)  # Any: the stream decides what its records are
 from urllib.parse import quote
 from zlib import crc32
 

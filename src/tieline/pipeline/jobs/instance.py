@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal  # Any: rows of Spark
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType

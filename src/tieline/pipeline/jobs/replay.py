@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from functools import reduce
 from operator import or_
-from typing import Any, Final
+from typing import Any, Final  # Any: rows of Spark
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql

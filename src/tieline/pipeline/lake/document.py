@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal  # Any: values of JSON
 
 import msgspec
 import pyarrow as pa

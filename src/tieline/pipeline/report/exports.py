@@ -9,7 +9,7 @@ import tempfile
 from collections import defaultdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final  # Any: values of JSON
 
 from tieline.pipeline.report.findings import Findings
 from tieline.version import __version__

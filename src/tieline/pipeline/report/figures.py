@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final  # Any: filters of a template take what stands there
 
 from markupsafe import Markup, escape
 

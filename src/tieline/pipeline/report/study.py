@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple  # Any: a record type for each table
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql

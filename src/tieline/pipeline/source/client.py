@@ -20,7 +20,7 @@ import ssl
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar  # Any: values of JSON
 from urllib.parse import quote, urlencode, urlsplit
 
 import pyarrow as pa

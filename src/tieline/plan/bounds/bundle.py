@@ -12,7 +12,7 @@ answers must speak of one function.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any  # Any: highspy has no types
 
 import numpy as np
 

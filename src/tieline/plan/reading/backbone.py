@@ -15,7 +15,7 @@ import csv
 import math
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal  # Any: values of JSON
 
 import msgspec
 

@@ -17,7 +17,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from tieline.core.figures.demand import Flow, Subscribed
+from tieline.core.figures.demand import DemandRow, Subscribed
 from tieline.plan.flaws import Flawed, checked
 from tieline.plan.instance import Instance, Link, Node, Role, Topic
 from tieline.plan.reading.backbone import Backbone
@@ -37,7 +37,7 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     #: Messages that the broker had no room to name.
     unnamed: int = 0
-    flows: Sequence[Flow] = ()
+    flows: Sequence[DemandRow] = ()
     subscriptions: Sequence[Subscribed] = ()
 
 

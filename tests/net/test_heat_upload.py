@@ -16,7 +16,7 @@ from tests.net.test_manage import _Channel
 from tieline.conf.paths import management_socket
 from tieline.core.broker import Broker
 from tieline.core.routing.heat import HeatError
-from tieline.net.heating import MOST_PIECE, Kiln, period_of, pieces
+from tieline.net.heat_upload import MOST_PIECE, HeatUpload, period_of, pieces
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.packets import Publish
 
@@ -142,12 +142,12 @@ def test_others_get_their_turn_while_a_table_is_taken_in() -> None:
 
     async def run() -> None:
         nonlocal turns
-        kiln = Kiln()
-        work = asyncio.create_task(kiln.add({f"t/{number}": 1 for number in range(2_000)}, 20))
+        upload = HeatUpload()
+        work = asyncio.create_task(upload.add({f"t/{number}": 1 for number in range(2_000)}, 20))
         while not work.done():
             await asyncio.sleep(0)
             turns += 1
-        assert len(kiln.take()) == 2_000
+        assert len(upload.take()) == 2_000
 
     asyncio.run(run())
     assert turns >= 7

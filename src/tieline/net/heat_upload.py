@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal  # Any: values of JSON
 
 import msgspec
 from msgspec import Meta, Struct
@@ -33,7 +33,7 @@ _TURN: Final = 256
 _OBJECT: Final = msgspec.json.Decoder(dict[str, Any])
 
 
-class Heating(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class HeatRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``{"do": "heat", …}``: look at the table, give one, or return to the broker's own heat."""
 
     do: Literal["heat"]
@@ -48,7 +48,7 @@ class Heating(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     most: Annotated[int, Meta(ge=0, le=MOST_SHOWN)] = 10
 
 
-class Kiln:
+class HeatUpload:
     """A table in the making; one for each connection that brings one."""
 
     def __init__(self, *, pause_s: float = 0.0) -> None:
@@ -80,27 +80,27 @@ class Kiln:
         self._table = None
 
 
-async def answer(core: Broker, kiln: Kiln, request: dict[str, Any]) -> dict[str, Any]:
+async def answer(core: Broker, upload: HeatUpload, request: dict[str, Any]) -> dict[str, Any]:
     """Do what a request on the management channel asks for; raises HeatError, and then nothing has changed."""
     try:
-        return await _answer(core, kiln, request)
+        return await _answer(core, upload, request)
     except HeatError:
-        kiln.drop()
+        upload.drop()
         raise
 
 
-async def _answer(core: Broker, kiln: Kiln, request: dict[str, Any]) -> dict[str, Any]:
+async def _answer(core: Broker, upload: HeatUpload, request: dict[str, Any]) -> dict[str, Any]:
     try:
-        asked = msgspec.convert(request, Heating)
+        asked = msgspec.convert(request, HeatRequest)
     except msgspec.ValidationError as problem:
         raise HeatError(str(problem).lower()) from None
     if asked.act == "clear":
         core.heat_source.clear(by="management")
     elif asked.act == "put":
         period_s = period_of(asked.period)
-        await kiln.add(asked.topics, core.settings.limits.topic_levels)
+        await upload.add(asked.topics, core.settings.limits.topic_levels)
         if not asked.more:
-            core.heat_source.put(kiln.take(), period_s, monotonic(), by="management")
+            core.heat_source.put(upload.take(), period_s, monotonic(), by="management")
     return shown(core, monotonic(), 0 if asked.more else asked.most)
 
 
