@@ -43,13 +43,14 @@ class Verdict:
     lost: list[str] = field(default_factory=list)
     doubled: list[str] = field(default_factory=list)
     misordered: list[str] = field(default_factory=list)
+    loops: list[str] = field(default_factory=list)
     other: list[str] = field(default_factory=list)
     story: list[str] = field(default_factory=list)
     deliveries: int = 0
 
     @property
     def is_wrong(self) -> bool:
-        return bool(self.lost or self.doubled or self.misordered or self.other)
+        return bool(self.lost or self.doubled or self.misordered or self.loops or self.other)
 
     def __str__(self) -> str:
         complaints = [
@@ -58,6 +59,7 @@ class Verdict:
                 ("lost", self.lost),
                 ("doubled", self.doubled),
                 ("misordered", self.misordered),
+                ("loop", self.loops),
                 ("wrong", self.other),
             )
             for text in texts[:10]
@@ -215,8 +217,6 @@ def _judge(world: World, verdict: Verdict) -> None:
         node = broker.node
         if node is not None:
             node.check()
-            if node.counts.looped:
-                verdict.other.append(f"{number}: {node.counts.looped} frames came to a broker of their own path")
         _judge_order(verdict, number, [by_text[text] for text in broker.log])
         for given in broker.given:
             _judge_order(verdict, number, [by_text[text] for text in given])
@@ -233,8 +233,7 @@ def _judge(world: World, verdict: Verdict) -> None:
                 verdict.lost.append(f"{_name(message)} at {number}")
         verdict.deliveries += len(committed) + len(given_ever)
         _judge_grants(verdict, number, broker.filters, accepted)
-    if world.looped:
-        verdict.other.append(f"{world.looped} frames came to a broker of their own path before a crash")
+    verdict.loops += world.loops
 
 
 def _judge_order(verdict: Verdict, number: int, got: list[Message]) -> None:

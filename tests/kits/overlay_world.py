@@ -14,6 +14,7 @@ from typing import Final
 
 from tieline.core.timers import Timer
 from tieline.overlay.durable import Ends, Fact, Taken
+from tieline.overlay.frame import Inbox, Kind, read_numbered
 from tieline.overlay.interests import Granted
 from tieline.overlay.node import Node
 from tieline.sim.clock import Clock
@@ -141,8 +142,8 @@ class World:
         self._handles = 0
         self._numbers: dict[tuple[int, str, int], int] = {}
         self._began = self.clock.now
-        #: What all lives of all brokers have counted.
-        self.looped = 0
+        #: Frames that were sent to a broker of their own path.
+        self.loops: list[str] = []
 
     @property
     def elapsed(self) -> float:
@@ -178,7 +179,6 @@ class World:
         if broker.node is None:
             return
         self.tell(f"{number} crashes {why}, back in {back_after_s:.2f}")
-        self.looped += broker.node.counts.looped
         broker.node = None
         broker.unsealed.clear()
         for connection in list(broker.open.values()):
@@ -227,7 +227,16 @@ class World:
             data = node.fill(handle, _KERNEL, self.clock.now)
             if not data:
                 break
+            self._read_paths(broker.number, broker.open[handle].cable.other(broker.number), data)
             direction.send(data)
+
+    def _read_paths(self, sender: int, receiver: int, data: bytes) -> None:
+        """Listen at the line: a path ends with who sends, and holds neither anybody twice nor who is to receive."""
+        for kind, body in Inbox().take(data):
+            if kind in {Kind.DATA, Kind.VOID, Kind.NOTICE}:
+                path = read_numbered(kind, body, 0.0)[1].path
+                if path[-1:] != bytes((sender,)) or len({*path, receiver}) <= len(path):
+                    self.loops.append(f"{sender} sends {receiver} a {kind.name} with the path {list(path)}")
 
     def _writable(self, broker: Broker, handle: int, now: float) -> None:
         broker.is_blocked.discard(handle)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import pytest
@@ -14,6 +15,7 @@ from tieline.overlay.frame import Data, is_assured
 from tieline.overlay.links import Connection, Link, Patience
 from tieline.overlay.node import Node
 from tieline.overlay.strategies import STRATEGIES
+from tieline.overlay.strategies.path import Path
 from tieline.overlay.streams import Incoming
 
 PATIENCE = Patience(ping_s=0.5, down_s=1.5)
@@ -78,6 +80,15 @@ class Endless(Carrier):
                     stream.owing.settle(first + data.count - 1)
 
 
+class Astray(Path):
+    """Does not look at the path: the first neighbour is always right."""
+
+    name = "astray"
+
+    def next_brokers(self, destination: int, path: bytes) -> Sequence[int]:
+        return tuple(self._membership.neighbours)[:1]
+
+
 def _verdicts(carrier: type[Carrier], kind: Kind, count: int) -> list[Verdict]:
     make = partial(_node, "path", carrier=carrier)
     return [run_history(make, kind, seed) for seed in range(count)]
@@ -103,6 +114,13 @@ def test_the_kit_notices_links_that_forget_what_was_under_way(monkeypatch: pytes
     monkeypatch.setattr(Link, "hand_out", lambda link: [])
     verdicts = _verdicts(Endless, Kind.LINKS, 8)
     assert any(verdict.lost for verdict in verdicts)
+
+
+def test_the_kit_notices_a_strategy_that_ignores_the_path() -> None:
+    def astray(number: int, ends: Ends, deliver: Deliver) -> Node:
+        return Node(number, ends, deliver, patience=PATIENCE, strategy=Astray)
+
+    assert run_history(astray, Kind.CALM, 1).loops
 
 
 def test_a_wrong_history_tells_its_story() -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.kits.examples import examples
 from tieline.overlay.durable import Ends
-from tieline.overlay.frame import Kind, Notice, Topic, frame, hello, numbered, put
+from tieline.overlay.frame import Data, Kind, Notice, Topic, frame, hello, lane_of, numbered, put
 from tieline.overlay.links import LEGAL, STAGES, Patience, Stage
+from tieline.overlay.membership import LinkState
 from tieline.overlay.node import Node
 
 
@@ -103,9 +108,10 @@ def test_a_connection_that_only_one_end_misses_is_replaced() -> None:
 def test_bytes_that_are_no_frame_end_the_connection_and_nothing_else() -> None:
     greeting = hello(2, 1, {})
     up = greeting + frame(Kind.RESUME, put(1, 0))
-    notice = numbered(5, Notice(Topic.ECHO, 2, 1, put(1)), 0.0)
+    notice = numbered(5, Notice(Topic.ECHO, 2, 1, put(1), b"\x02"), 0.0)
+    stranger = numbered(1, Notice(Topic.ECHO, 2, 1, put(1), b"\x03"), 0.0)
     cases = (b"\x63\x00", frame(Kind.DATA), greeting + greeting, hello(1, 1, {}), up + frame(Kind.HOP_ACK, put(9)))
-    for case in (*cases, up + notice):
+    for case in (*cases, up + notice, up + stranger):
         node = Node(1, Ends(), lambda *_: None)
         node.opened(7, 100.0)
         node.receive(7, case, 100.0)
@@ -114,6 +120,64 @@ def test_bytes_that_are_no_frame_end_the_connection_and_nothing_else() -> None:
         assert node.fill(7, 1_000, 100.0) == b""
         node.closed(7, 100.0)
         assert not node.membership.reachable
+
+
+SMALL = st.integers(0, 5)
+BODIES = st.one_of(st.binary(max_size=40), st.lists(SMALL, max_size=20).map(lambda numbers: put(*numbers)))
+
+
+@examples(400)
+@given(st.lists(st.tuples(st.sampled_from(list(Kind)), BODIES), max_size=6), st.booleans())
+def test_whatever_a_peer_sends_nothing_is_raised(frames: list[tuple[Kind, bytes]], numbers_fit: bool) -> None:
+    node = Node(1, Ends(), lambda *_: None)
+    node.opened(7, 100.0)
+    node.receive(7, hello(2, 1, {}) + frame(Kind.RESUME, put(1, 0)), 100.0)
+    number = 0
+    for kind, body in frames:
+        if kind in {Kind.DATA, Kind.VOID, Kind.NOTICE} and numbers_fit:
+            number += 1
+            body = put(number) + body
+        node.receive(7, frame(kind, body), 100.0)
+        while (sealed := node.seal()) is not None:
+            node.committed(sealed[0], 100.0)
+    for tenths in range(100):
+        node.tick(100.0 + tenths / 10)
+        node.fill(7, 10_000, 100.0 + tenths / 10)
+    node.check()
+
+
+LANES = st.builds(lane_of, st.integers(0, 3), st.booleans(), SMALL)
+BROKERS = st.integers(1, 4)
+FRAMES = st.one_of(
+    st.builds(
+        Data,
+        lane=LANES,
+        origin=BROKERS,
+        life=SMALL,
+        destinations=st.dictionaries(BROKERS, st.integers(0, 700), max_size=3),
+        payloads=st.lists(st.binary(max_size=3), min_size=1, max_size=3).map(tuple),
+        born=st.just(100.0),
+        path=st.sampled_from([b"\x02", b"\x03\x02", b"\x01\x02"]),
+    ),
+    st.builds(Notice, st.sampled_from(list(Topic)), BROKERS, BROKERS, BODIES, st.just(b"\x02")),
+)
+
+
+@examples(400)
+@given(st.lists(FRAMES, max_size=8))
+def test_nor_by_frames_that_are_well_formed_and_untrue(items: list[Data | Notice]) -> None:
+    node = Node(1, Ends(), lambda *_: None)
+    node.opened(7, 100.0)
+    node.receive(7, hello(2, 1, {}) + frame(Kind.RESUME, put(1, 0)), 100.0)
+    node.receive(7, LinkState(2, 1, 1, {1: 1, 3: 1}).bytes + LinkState(3, 1, 1, {2: 1}).bytes, 100.0)
+    for number, item in enumerate(items, 1):
+        node.receive(7, numbered(number, item, 100.0), 100.0)
+        while (sealed := node.seal()) is not None:
+            node.committed(sealed[0], 100.0)
+    for tenths in range(50):
+        node.tick(100.0 + tenths / 10)
+        node.fill(7, 10_000, 100.0 + tenths / 10)
+    node.check()
 
 
 def test_silence_ends_a_connection_and_pings_prevent_it() -> None:

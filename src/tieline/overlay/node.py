@@ -255,6 +255,8 @@ class Node:
                 self.dirty.add(connection.handle)
         else:
             number, item = read_numbered(kind, body, now)
+            if item.path[-1:] != bytes((link.peer,)):
+                raise BadFrame("a path that does not end with who sends it")
             owed = link.owes_ack
             if not link.arrived(number, len(body)):
                 self.counts.gaps += 1

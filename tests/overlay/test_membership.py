@@ -1,0 +1,48 @@
+"""Link state by itself: what is news, which links count, and by whom a destination is reached."""
+
+from __future__ import annotations
+
+from tieline.overlay.membership import LinkState, Membership
+from tieline.overlay.strategies.flood import Flood
+from tieline.overlay.strategies.path import Path
+
+
+def _square() -> Membership:
+    """1 joined with 2 and 4, both joined with 3; the way by 4 is longer."""
+    membership = Membership(1, 1)
+    membership.connect(2, 1)
+    membership.connect(4, 1)
+    for state in (LinkState(2, 1, 1, {1: 1, 3: 1}), LinkState(3, 1, 1, {2: 1, 4: 5}), LinkState(4, 1, 1, {1: 1, 3: 5})):
+        assert membership.heard(state)
+    return membership
+
+
+def test_only_a_newer_state_is_news() -> None:
+    membership = _square()
+    assert not membership.heard(LinkState(2, 1, 1, {}))
+    assert not membership.heard(LinkState(1, 9, 9, {}))
+    assert membership.heard(LinkState(2, 2, 0, {}))
+    assert membership.reachable == {2, 3, 4}
+
+
+def test_a_link_counts_once_both_ends_name_it() -> None:
+    membership = _square()
+    membership.heard(LinkState(3, 1, 2, {2: 1, 4: 5, 5: 1}))
+    assert membership.reachable == {2, 3, 4}
+    membership.heard(LinkState(5, 1, 1, {3: 1}))
+    assert membership.reachable == {2, 3, 4, 5}
+
+
+def test_the_shortest_path_avoids_the_path_so_far_and_links_that_are_down() -> None:
+    membership = _square()
+    path = Path(membership)
+    assert path.next_brokers(3, b"") == (2,)
+    assert path.next_brokers(3, b"\x02") == (4,)
+    assert path.next_brokers(3, b"\x02\x04") == ()
+    membership.disconnect(2)
+    assert path.next_brokers(3, b"") == (4,)
+    assert path.next_brokers(9, b"") == ()
+
+
+def test_a_flood_goes_everywhere_but_back() -> None:
+    assert Flood(_square()).next_brokers(3, b"\x02") == [4]
