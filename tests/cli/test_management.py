@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tieline.cli.management import Management
+from tieline.cli.management import Management, shown
 from tieline.cli.trouble import Trouble
 
 
@@ -32,10 +32,12 @@ def test_texts_that_clients_chose_cannot_move_the_cursor(tmp_path: Path) -> None
     name = "\x1b]0;owned\x07\x9b2J\u202eabc\r\n"
     _answering(tmp_path / "s", {"client": name, "steps": [{name: name}], "count": 3, "grün": "größer ✓"})
     with Management(tmp_path / "s") as broker:
-        found = broker.ask("why")
+        answer = broker.ask("why")
+    assert answer["client"] == name, "programs get it as it is"
+    found = shown(answer)
     assert found["grün"] == "größer ✓" and found["count"] == 3
-    shown = r"\x1b]0;owned\x07\x9b2J\u202eabc\r\n"
-    assert found["client"] == shown and found["steps"] == [{shown: shown}]
+    harmless = r"\x1b]0;owned\x07\x9b2J\u202eabc\r\n"
+    assert found["client"] == harmless and found["steps"] == [{harmless: harmless}]
 
 
 def test_an_error_cannot_either(tmp_path: Path) -> None:

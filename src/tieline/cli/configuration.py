@@ -10,7 +10,7 @@ from typing import Annotated, Any  # Any: values of JSON
 
 import typer
 
-from tieline.cli.management import RunningBroker
+from tieline.cli.management import RunningBroker, shown
 from tieline.cli.trouble import FAILED, MISUSED, Trouble
 from tieline.cli.verbs import new_app, with_blocks
 from tieline.conf import render
@@ -122,7 +122,7 @@ def reload(
     given; exit code 2 says so.
     """
     with at.reach() as broker:
-        planned = broker.ask("reload", dry=True)
+        planned = shown(broker.ask("reload", dry=True))
         _print_changes(planned)
         if dry:
             raise typer.Exit(MISUSED if planned["refused"] else 0)
@@ -130,7 +130,7 @@ def reload(
             names = ", ".join(planned["refused"])
             print(f"tieline: nothing was changed: {names} would need a restart (--partial: the rest).", file=sys.stderr)
             raise typer.Exit(MISUSED)
-        done = broker.ask("reload", partial=partial)
+        done = shown(broker.ask("reload", partial=partial))
     if not done["applied"]:
         print("tieline: the file has changed in the meantime; nothing was applied.", file=sys.stderr)
         raise typer.Exit(FAILED)

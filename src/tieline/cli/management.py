@@ -68,9 +68,8 @@ class Management:
             answer = msgspec.json.decode(line, type=dict[str, Any])
         except msgspec.DecodeError:
             raise Trouble(f"the program at {self.path} does not speak the management protocol.") from None
-        answer = {_printable(key): _printable(value) for key, value in answer.items()}
         if "error" in answer:
-            raise Trouble(f"the broker at {self.path} refused: {answer['error']}.")
+            raise Trouble(f"the broker at {self.path} refused: {shown(answer['error'])}.")
         return answer
 
 
@@ -159,16 +158,19 @@ def password_in(file: Path | None) -> str | None:
         raise Trouble(f"cannot read {file}: {(problem.strerror or str(problem)).lower()}.") from None
 
 
-def _printable(found: Any) -> Any:
-    """The same answer, whose texts cannot move the cursor or colour the terminal: clients choose names and topics."""
+def shown(found: Any) -> Any:
+    """An answer for a terminal: its texts move no cursor and colour nothing, though clients choose names and topics.
+
+    Programs get answers as they are; whoever prints one calls this first.
+    """
     if isinstance(found, str):
-        return found if found.isprintable() else "".join(map(_shown, found))
+        return found if found.isprintable() else "".join(map(_letter, found))
     if isinstance(found, list):
-        return [_printable(each) for each in found]
+        return [shown(each) for each in found]
     if isinstance(found, dict):
-        return {_printable(key): _printable(value) for key, value in found.items()}
+        return {shown(key): shown(value) for key, value in found.items()}
     return found
 
 
-def _shown(letter: str) -> str:
+def _letter(letter: str) -> str:
     return letter if letter.isprintable() else letter.encode("unicode_escape").decode()

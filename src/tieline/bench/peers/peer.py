@@ -133,7 +133,7 @@ class Instance:
         store = None
         if disk is not None:
             store = self._directory / "d"
-            store.mkdir()
+            store.mkdir(mode=0o700)  # a broker refuses a store that others can read
         self._place = Place(
             directory=self._directory, port=port, tls_port=tls_port, certificate=self._certificate, store=store
         )

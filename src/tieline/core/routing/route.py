@@ -25,7 +25,7 @@ LEVELS_PER_WEIGHT = 8
 #: What a subscription takes beside its filter; what a condition takes, and each character of it, about.
 SUBSCRIPTION_BYTES = 480
 CONDITION_BYTES = 600
-CONDITION_BYTES_EACH = 20
+CONDITION_BYTES_EACH = 48
 #: Conditions on a message that are more work than this are asked about in portions, before it is accepted.
 HEAVY = 5_000
 
