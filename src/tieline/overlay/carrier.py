@@ -34,6 +34,8 @@ from tieline.overlay.streams import Incoming, Outgoing, batches
 Deliver = Callable[[int, int, tuple[bytes, ...]], None]
 #: Bytes of the longest message that is carried, until messages travel in segments.
 LONGEST: Final = LARGEST // 2
+#: Copies of copies kept thin links full for 40 s and more when a flood was repeated as soon as a single copy is.
+_COPIES_PACE: Final = 4
 #: Holes that one acknowledgement names, for each stream.
 _HOLES: Final = 8
 
@@ -90,6 +92,8 @@ class Carrier:
         self._deliver = deliver
         self._send = send
         self._limits = limits
+        #: How much longer an origin waits before it repeats something that would be copied over every link.
+        self._pace = 1 if strategy.is_single else _COPIES_PACE
         self.outgoing = {key: Outgoing(owing.copy()) for key, owing in ends.owing.items()}
         self.incoming = {key: Incoming(position, counts) for key, position in ends.positions.items()}
         #: By destination and lane, the last number that was given to a message with QoS 0 in this life.
@@ -187,7 +191,7 @@ class Carrier:
         """What was not settled for long is sent again."""
         self._resend_timer = None
         for (broker, lane), stream in self.outgoing.items():
-            if stream.is_unsettled and now - stream.touched_at >= self._limits.resend_s:
+            if stream.is_unsettled and now - stream.touched_at >= self._limits.resend_s * self._pace:
                 self._counts.resent_by_origin += stream.sent - stream.owing.settled
                 stream.rewind()
                 self._pump(broker, lane, stream, now)
@@ -205,7 +209,7 @@ class Carrier:
                 self._journal.note(Settled(destination, lane, number))
                 stream.sent = max(stream.sent, number)
                 stream.touched_at = now
-            if holes and now - stream.asked_at >= self._limits.hole_s / 2:
+            if holes and now - stream.asked_at >= self._limits.hole_s / 2 * self._pace:
                 stream.asked_at = now
                 stream.attempt += 1
                 self._fill_holes(destination, lane, stream, holes, now)
