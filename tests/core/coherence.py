@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tieline.core.broker import Broker
 from tieline.core.client import Session
-from tieline.core.receiver import Held
-from tieline.core.routing.route import Conditional, Route, RouteConditions, grant_for
+from tieline.core.receiver import ActiveSubscription
+from tieline.core.routing.route import ConditionalSubscription, Route, RouteConditions, grant_for
 from tieline.wire.topics import matches, split_share
 
 
@@ -14,12 +14,12 @@ def check_routes(broker: Broker) -> None:
     by_conditions: dict[RouteConditions, Route] = {}
     for topic, route in broker.routes.known.items():
         name = topic.decode()
-        wanted: dict[Session, list[Held]] = {}
+        wanted: dict[Session, list[ActiveSubscription]] = {}
         groups: set[tuple[str, str]] = set()
-        conditional: set[Conditional] = set()
+        conditional: set[ConditionalSubscription] = set()
         for session in broker.sessions.values():
             for written, held in session.subscriptions.items():
-                if isinstance(held, Conditional):
+                if isinstance(held, ConditionalSubscription):
                     if matches(held.filter, name):
                         conditional.add(held)
                     continue
@@ -43,10 +43,12 @@ def check_routes(broker: Broker) -> None:
     _check_narrowed(broker, by_conditions)
 
 
-def _check_conditions(broker: Broker, topic: str, conditions: RouteConditions, conditional: set[Conditional]) -> None:
+def _check_conditions(
+    broker: Broker, topic: str, conditions: RouteConditions, conditional: set[ConditionalSubscription]
+) -> None:
     """The route knows exactly the conditions on its topic, in the words of the topic's own event type."""
     assert conditions.event is broker.events.of(topic)
-    known: list[Conditional] = []
+    known: list[ConditionalSubscription] = []
     for table in conditions.tables:
         assert table.event is conditions.event
         known += [*table._numbers, *table._scanned]
@@ -56,7 +58,7 @@ def _check_conditions(broker: Broker, topic: str, conditions: RouteConditions, c
 
 def _check_narrowed(broker: Broker, by_conditions: dict[RouteConditions, Route]) -> None:
     """A remembered route of messages is that of its topic and of those whose conditions they meet, folded."""
-    for (conditions, conditionals), route in broker.routes.narrowed._routes.items():
+    for (conditions, conditionals), route in broker.routes.message_routes._routes.items():
         whole = by_conditions.get(conditions)
         is_current = all(
             isinstance(conditional.receiver, Session)

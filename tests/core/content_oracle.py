@@ -150,7 +150,7 @@ def _numbered(content: bytes, serial: int) -> bytes:
 
 
 @dataclass
-class Held:
+class ActiveSubscription:
     """One subscription."""
 
     share: str | None
@@ -202,7 +202,7 @@ class Ledger:
 
     def __init__(self, versions: list[int]) -> None:
         self.versions = versions
-        self.held: list[dict[str, Held]] = [{} for _ in versions]
+        self.held: list[dict[str, ActiveSubscription]] = [{} for _ in versions]
         self.expected = [Expected() for _ in versions]
         #: By payload: how many copies all groups together must have got.
         self.for_groups: Counter[bytes] = Counter()
@@ -223,7 +223,7 @@ class Ledger:
         asked = split(action.filter, question_mark=True)
         is_5 = self.versions[action.client] == 5
         texts = [asked.expression, action.where if is_5 else None]
-        self.held[action.client][action.filter] = Held(
+        self.held[action.client][action.filter] = ActiveSubscription(
             asked.share,
             asked.filter,
             [parse(text) for text in texts if text is not None],

@@ -10,7 +10,7 @@ from tieline.core.client import NEVER, Connection, Session
 from tieline.core.holdings import CONNECTION_BYTES, TOPIC_BYTES, Kind, Owner, session_bytes, will_bytes
 from tieline.core.message import Message
 from tieline.core.receiver import Entry
-from tieline.core.routing.route import Conditional, subscription_bytes
+from tieline.core.routing.route import ConditionalSubscription, subscription_bytes
 from tieline.core.states import State
 from tieline.match.trees import tree_bytes
 from tieline.sched.queue import RECORD
@@ -26,7 +26,7 @@ def check(broker: Broker) -> None:
     subscriptions = [held for session in sessions for held in session.subscriptions.values()]
     assert broker.routes.count == len(subscriptions)
     assert broker.routes.shared == sum(held.options.filter.startswith("$share/") for held in subscriptions)
-    conditional = [held for held in subscriptions if isinstance(held, Conditional)]
+    conditional = [held for held in subscriptions if isinstance(held, ConditionalSubscription)]
     assert broker.routes.conditional == len(conditional)
     assert broker.references.kept == sum(len(held.last) for held in conditional if held.last is not None)
     assert broker.references.kept <= broker.references.most

@@ -60,7 +60,7 @@ class Model:
                 self.inflight[session, fact[2]] = (None, *row[1:])
             case facts.SETTLED:
                 del self.inflight[session, fact[2]]
-            case facts.HOLD:
+            case facts.TAKE:
                 self.inbound.add((session, fact[2]))
             case facts.RELEASE:
                 self.inbound.discard((session, fact[2]))
@@ -123,7 +123,7 @@ def _plain(row: Any) -> Any:
 
 #: What happens next; what happens more often is here more often.
 WORDS = (
-    *("session", "forget", "subscribe", "unsubscribe", "retain", "clear", "hold", "release"),
+    *("session", "forget", "subscribe", "unsubscribe", "retain", "clear", "take", "release"),
     *("queue", "queue", "sent", "sent", "drop", "both", "received", "settled", "settled"),
     *("unrouted", "routed", "produced", "unproduced"),
 )
@@ -188,8 +188,8 @@ class Life:
                 return [(facts.RECEIVED, *random.choice(flights))]
             case "settled" if flights:
                 return [(facts.SETTLED, *random.choice(flights))]
-            case "hold" if (session, packet_id) not in model.inbound:
-                return [(facts.HOLD, session, packet_id)]
+            case "take" if (session, packet_id) not in model.inbound:
+                return [(facts.TAKE, session, packet_id)]
             case "unrouted":
                 message = self._message()
                 return [message, (facts.UNROUTED, 0, message[2])]

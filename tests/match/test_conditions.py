@@ -21,7 +21,7 @@ from tieline.match.conditions import (
     COMPARING,
     FEW,
     MOST_FEW,
-    Conditions,
+    ConditionTable,
     Narrowed,
     narrow,
 )
@@ -158,7 +158,7 @@ class Table(RuleBasedStateMachine):
     def begin(self, is_typed: bool, most_few: int) -> None:
         conditions.MOST_FEW = most_few  # with and without an index, and from one to the other
         self.event = EventType("e", "t/+", DECLARED) if is_typed else UNTYPED
-        self.table: Conditions[Watcher] = Conditions(self.event)
+        self.table: ConditionTable[Watcher] = ConditionTable(self.event)
         self.memory = ChangeMemory(10, 1_000)
         self.askers: list[Watcher] = []
 
@@ -211,8 +211,8 @@ TestTable = Table.TestCase
 TestTable.settings = examples(60, stateful_step_count=25)
 
 
-def _table(event: EventType, *texts: str) -> tuple[Conditions[Watcher], list[Watcher]]:
-    table: Conditions[Watcher] = Conditions(event)
+def _table(event: EventType, *texts: str) -> tuple[ConditionTable[Watcher], list[Watcher]]:
+    table: ConditionTable[Watcher] = ConditionTable(event)
     askers = [Watcher(text, ChangeMemory(10, 10)) for text in texts]
     for asker in askers:
         table.add(asker)
@@ -280,7 +280,7 @@ def test_in_stretches_the_answer_is_the_same_and_nobody_is_in_it_who_has_left() 
 
 def test_many_boxes_cost_something_too() -> None:
     event = EventType("e", "t", DECLARED)
-    table: Conditions[Watcher] = Conditions(event)
+    table: ConditionTable[Watcher] = ConditionTable(event)
     memory = ChangeMemory(1, 1)
     # impossible conditions are counted, and are quickly added
     for _ in range(BOXES_PER_EFFORT):

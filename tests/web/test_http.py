@@ -32,7 +32,7 @@ pytest.importorskip("uvicorn")
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from tieline.web import beside, figures, metrics
+from tieline.web import figures, metrics, service
 
 DOORS = ("/metrics", "/ready", "/", "/nothing", "/metrics/", "//metrics", "/healthy", "/health/", "/log")
 LISTENER = (Listener(url="tcp://127.0.0.1:0"),)
@@ -42,8 +42,8 @@ class Serving:
     """A broker with HTTP beside it."""
 
     def __init__(self, settings: Settings, **options: Any) -> None:
-        self._http = beside.Http()
-        self.broker = BrokerThread(settings, beside=[self._http], **options)
+        self._http = service.HttpService()
+        self.broker = BrokerThread(settings, services=[self._http], **options)
         self.broker.__enter__()
         self.port = int(self._http.url.rsplit(":", 1)[1])
 
@@ -351,14 +351,14 @@ def test_a_flood_does_not_ask_the_broker_each_time(open_: Serving, monkeypatch: 
         asked.append(server)
         return figures.take(server)
 
-    monkeypatch.setattr(beside, "take", counted)
+    monkeypatch.setattr(service, "take", counted)
     for _ in range(10):
         assert open_.get("/metrics")[0] == 200
     assert len(asked) < 10
 
 
 def test_nobody_keeps_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beside, "LIFE_S", 0.05)
+    monkeypatch.setattr(service, "LIFE_S", 0.05)
     serving = Serving(settings())
     try:
         assert serving.raw(b"GET /metrics HTTP/1.1\r\n") == b""

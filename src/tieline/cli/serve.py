@@ -17,7 +17,7 @@ from tieline.conf.schema import Listener, Settings
 from tieline.extras import remedy
 
 if TYPE_CHECKING:
-    from tieline.net.beside import Beside
+    from tieline.net.services import Service
 
 Level = Literal["debug", "info", "warning", "error"]
 Format = Literal["human", "json"]
@@ -66,19 +66,21 @@ def serve(
     from tieline.net.reload import ReloadError
     from tieline.net.server import run
 
-    raise typer.Exit(run(settings, log_level=log_level, log_format=log_format, reread=reread, beside=_beside(settings)))
+    raise typer.Exit(
+        run(settings, log_level=log_level, log_format=log_format, reread=reread, services=_services(settings))
+    )
 
 
-def _beside(settings: Settings) -> list[Beside]:
+def _services(settings: Settings) -> list[Service]:
     """What runs beside the broker, loaded only where it is wanted."""
     if settings.http.url is None:
         return []
     try:
-        from tieline.web.beside import Http
+        from tieline.web.service import HttpService
     except ImportError as problem:
         text = f'http.url needs the extra "web" ({problem.name} is missing): {remedy("web")}.'
         raise Trouble(text, code=MISUSED) from None
-    return [Http()]
+    return [HttpService()]
 
 
 def combine(

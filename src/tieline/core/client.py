@@ -19,7 +19,7 @@ from tieline.core.backlog import Backlog
 from tieline.core.holdings import Kind, Owner
 from tieline.core.message import Bundle, Item, Origin, Queued
 from tieline.core.ports import Login, Verdict
-from tieline.core.receiver import Entry, Flight, Grant, Held, Outlet, Receiver
+from tieline.core.receiver import ActiveSubscription, Entry, Flight, Grant, Outlet, Receiver
 from tieline.core.states import CONNECTION, SESSION, Presence, State, step
 from tieline.core.timers import Timer
 from tieline.sched.congestion import UNKNOWN
@@ -159,7 +159,7 @@ class Connection:
         #: A packet that is handled in portions, while others have their turn; it goes on before anything behind it.
         self.unfinished: Portions | None = None
         #: Whose conditions the message meets that is parsed next, where to find out was handled in portions.
-        self.foreseen: list[Held] | None = None
+        self.foreseen: list[ActiveSubscription] | None = None
         #: When the log was last told of a hold, and of a refusal.
         self.told_hold = self.told_refusal = -10.0
         #: Verdicts that were pending, by what was asked, for when the held packet is parsed again; and what each token
@@ -404,7 +404,7 @@ class Session:
         #: Set while the client is away and the session will end.
         self.ends: Timer | None = None
         #: By filter as the client wrote it, ``$share/…`` included.
-        self.subscriptions: dict[str, Held] = {}
+        self.subscriptions: dict[str, ActiveSubscription] = {}
         #: What the subscriptions count towards their limit, and what they take.
         self.weight = self.subscription_bytes = 0
         self.queue = queue

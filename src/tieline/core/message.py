@@ -79,7 +79,7 @@ class Message:
 
     messages = 1
 
-    def __init__(
+    def __init__(  # what a message is; made once per packet on the hot path: positional
         self,
         topic: bytes,
         payload: bytes,

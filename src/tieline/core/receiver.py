@@ -136,7 +136,7 @@ class Grant:
             last.forget(topic, values)
 
 
-class Held:
+class ActiveSubscription:
     """One subscription as its receiver holds it."""
 
     __slots__ = ("conditions", "grant", "identifier", "options")

@@ -23,7 +23,7 @@ from tieline.core.outbound.deliver import Delivery
 from tieline.core.outbound.replay import Replays
 from tieline.core.outbound.retained import Retained
 from tieline.core.outbound.window import Window
-from tieline.core.receiver import Flight, Grant, Held, Share
+from tieline.core.receiver import ActiveSubscription, Flight, Grant, Share
 from tieline.sched.levels import Patience
 from tieline.wire.errors import ProtocolError
 from tieline.wire.packets import Subscription, Will
@@ -90,7 +90,7 @@ class Restoring:
         messages = {row[0]: self._message(row) for row in state.tables["message"]}
         sessions = {row[0]: self._session(row, now) for row in state.tables["session"]}
         #: Walks over retained messages that had not come to their end: session, subscription, bare filter.
-        unfinished: list[tuple[Session, Held, str]] = []
+        unfinished: list[tuple[Session, ActiveSubscription, str]] = []
         for row in state.tables["subscription"]:
             restored = self._subscribe(sessions[row[0]], row)
             if restored is not None and row[2] & facts.REPLAYING:
@@ -101,8 +101,8 @@ class Restoring:
                 journal.cleared(topic)
             else:
                 self._retained.put(topic.decode(), message, now)
-        for session, held, filter_ in unfinished:
-            self._replays.begin(session, held, filter_, is_noted=True)
+        for session, subscription, filter_ in unfinished:
+            self._replays.begin(session, subscription, filter_, is_noted=True)
         self._restore_waiting(state, sessions, messages)
         self._producers.restore(state.tables["producer"])
         for (number,) in state.tables["unrouted"]:
@@ -170,7 +170,7 @@ class Restoring:
             self._journal.session(session)
         return session
 
-    def _subscribe(self, session: Session, row: Row) -> tuple[Held, str] | None:
+    def _subscribe(self, session: Session, row: Row) -> tuple[ActiveSubscription, str] | None:
         """The subscription and its filter alone; None if it ends here."""
         _, filter_, options, identifier, conditions = row
         subscription = Subscription(
@@ -189,7 +189,7 @@ class Restoring:
             self._account.tell(Event("subscription_lost", session.client_id, "", text, is_trouble=True))
             self._journal.unsubscribed(session, filter_)
             return None
-        return self._subscribing.hold(session, request, identifier, conditions), request.filter
+        return self._subscribing.keep(session, request, identifier, conditions), request.filter
 
     def _await(self, session: Session, now: float) -> None:
         """The client is away: its will and the end of its session come when they would have come."""

@@ -75,7 +75,7 @@ BOXES_PER_EFFORT = 10_000
 STRETCH = 32
 
 
-class Conditions(Generic[A]):
+class ConditionTable(Generic[A]):
     """The conditions of many askers on one event type."""
 
     __slots__ = (

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from tieline.core.client import Session
     from tieline.core.holdings import Owner
-    from tieline.net.beside import Running
+    from tieline.net.services import Running
 
 #: Longest request line, and how many sessions ``top`` lists.
 MAX_REQUEST = 65_536

@@ -20,7 +20,7 @@ from tieline.net.listener import ListenError, context_of
 from tieline.net.log import log
 
 if TYPE_CHECKING:
-    from tieline.net.beside import Running
+    from tieline.net.services import Running
 
 #: What takes effect at once, table by table; None stands for the whole table.  Everything else needs a restart.
 LIVE: Final[dict[str, frozenset[str] | None]] = {

@@ -24,7 +24,6 @@ from tieline.core.broker import Broker as Core
 from tieline.net import log as logs
 from tieline.net.auth.door import Door, warn_of_doors
 from tieline.net.auth.passwords import PasswordFileError
-from tieline.net.beside import Beside, Inquiries
 from tieline.net.link import LINGER_S, Link
 from tieline.net.listener import ListenError, ListeningSocket
 from tieline.net.log import log
@@ -33,6 +32,7 @@ from tieline.net.manage import Management
 from tieline.net.nested import Nested
 from tieline.net.pump import PumpedLoop, pump
 from tieline.net.reload import on_hangup
+from tieline.net.services import Inquiries, Service
 from tieline.net.store.keeper import Keeper, wants_store
 from tieline.net.store.schema import Unusable
 from tieline.net.turns import Watched
@@ -64,7 +64,7 @@ def _name_client() -> str:
 class Server:
     """One broker on real sockets."""
 
-    def __init__(
+    def __init__(  # what a program that embeds a broker may choose, each by its name
         self,
         settings: Settings | None = None,
         *,
@@ -76,13 +76,13 @@ class Server:
         store: Store | None = None,
         manage: bool = False,
         reread: Callable[[], Settings] | None = None,
-        beside: Sequence[Beside] = (),
+        services: Sequence[Service] = (),
     ) -> None:
         """Settings, or the few that an embedded broker needs; it listens on a free loopback port by default.
 
         An ``authenticator`` checks logins in place of a password file; ``access`` decides everything itself, and then
-        neither is asked.  ``reread`` reads the settings again, for a reload.  What is ``beside`` the broker begins and
-        ends with it; ``[http]`` is served by ``tieline.web.beside.Http()``.
+        neither is asked.  ``reread`` reads the settings again, for a reload.  The ``services`` begin and
+        end with the broker; ``[http]`` is served by ``tieline.web.service.HttpService()``.
         """
         if settings is None:
             settings = Settings(listener=(Listener(url="tcp://127.0.0.1:0"),))
@@ -107,7 +107,7 @@ class Server:
         self.failure = ""
         self.on_failure: Callable[[], None] = self._stop_soon
         self._manages = manage
-        self._beside = tuple(beside)
+        self._services = tuple(services)
         #: What other doors than MQTT have asked.
         self.inquiries = Inquiries()
         #: When it began to serve, in monotonic time.
@@ -168,8 +168,8 @@ class Server:
     async def prepare(self) -> None:
         """Do everything but call turns: :meth:`attach` lets asyncio do that, :mod:`tieline.net.pump` does it itself."""
         self._asyncio = asyncio.get_running_loop()
-        if self.settings.http.url is not None and not self._beside:
-            raise OSError("http.url is set, and nothing serves it: give beside=[tieline.web.beside.Http()]")
+        if self.settings.http.url is not None and not self._services:
+            raise OSError("http.url is set, and nothing serves it: give services=[tieline.web.service.HttpService()]")
         if self._access is None:
             self.door = Door(
                 self.settings,
@@ -200,7 +200,7 @@ class Server:
                 management = Management(self)
                 await management.start()
                 self._management = management
-            for service in self._beside:
+            for service in self._services:
                 await service.start(self)
         except BaseException:
             await self._close()
@@ -237,7 +237,7 @@ class Server:
 
     async def _close(self) -> None:
         self.vitals.stop()
-        for service in self._beside:
+        for service in self._services:
             await service.stop()
         if self._management is not None:
             await self._management.close()
@@ -356,14 +356,14 @@ def run(
     log_level: str = "info",
     log_format: str = "human",
     reread: Callable[[], Settings] | None = None,
-    beside: Sequence[Beside] = (),
+    services: Sequence[Service] = (),
 ) -> int:
     """Run a broker until SIGTERM or SIGINT; the exit code.  SIGHUP calls ``reread`` and acts by what it says."""
     log_writer = logs.start(log_level, log_format)
     _raise_descriptor_limit()
     aio = PumpedLoop()
     try:
-        failure = _serve(Server(settings, manage=True, reread=reread, beside=beside), aio)
+        failure = _serve(Server(settings, manage=True, reread=reread, services=services), aio)
     except (ListenError, PasswordFileError, Unusable, OSError) as error:
         failure = str(error)
     finally:

@@ -63,7 +63,7 @@ class Limits:
 class Carrier:
     """One broker's part in carrying: an origin, a destination and a hop in between."""
 
-    def __init__(
+    def __init__(  # carrying touches every part of a node
         self,
         broker: int,
         life: int,

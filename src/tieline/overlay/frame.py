@@ -77,7 +77,7 @@ class Data:
 
     __slots__ = ("attempt", "born", "count", "destinations", "lane", "life", "origin", "path", "payloads")
 
-    def __init__(
+    def __init__(  # the fields of a frame
         self,
         lane: int,
         origin: int,

@@ -10,7 +10,7 @@ from tieline.core.figures.traffic import ClassReport, report
 from tieline.version import __version__
 
 if TYPE_CHECKING:
-    from tieline.net.beside import Running
+    from tieline.net.services import Running
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

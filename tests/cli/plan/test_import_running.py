@@ -194,10 +194,10 @@ class Doorman:
 
 def test_over_https_with_a_password(tieline: Tieline, tmp_path: Path) -> None:
     pytest.importorskip("uvicorn")
-    from tieline.web.beside import Http as Beside
+    from tieline.web.service import HttpService
 
     files = issue(tmp_path)
-    beside = Beside()
+    beside = HttpService()
     settings = Settings(
         listener=(Listener(url="tcp://127.0.0.1:0"),),
         http=Http(url="https://127.0.0.1:0", certificate=str(files.certificate), key=str(files.key)),
@@ -210,7 +210,7 @@ def test_over_https_with_a_password(tieline: Tieline, tmp_path: Path) -> None:
     right, wrong = tmp_path / "right", tmp_path / "wrong"
     right.write_text("right\n")
     wrong.write_text("wrong\n")
-    with BrokerThread(settings, beside=[beside], authenticator=Doorman()) as broker:
+    with BrokerThread(settings, services=[beside], authenticator=Doorman()) as broker:
         words = ("--broker", f"far={beside.url}", "--seconds", "1", "--user", "planner")
         trusted = ("--cafile", str(files.authority))
         with dial(broker.urls[0], "p") as publisher, dial(broker.urls[0], "s") as subscriber:

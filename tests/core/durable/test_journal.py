@@ -148,7 +148,7 @@ def test_what_is_acknowledged_was_described(scene: Late) -> None:
     publisher.put("t", b"3", qos=0, retain=True)
     scene.commit()
     assert {"session", "subscribe", "queue"} <= set(scene.store.kinds("s"))
-    assert {"session", "hold"} <= set(scene.store.kinds("p"))
+    assert {"session", "take"} <= set(scene.store.kinds("p"))
     assert "retain" in scene.store.kinds()
     publisher.send(Pubrel(packet_id=9))
     assert scene.store.kinds("p")[-1] == "release"

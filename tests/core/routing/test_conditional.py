@@ -5,17 +5,19 @@ import pytest
 from tests.core.content import EVENT, FILTER, content_settings
 from tests.kits.sessions import lone_session
 from tieline.conf.schema import Attribute, Event, Settings
-from tieline.core.routing.conditional import Conditionals
-from tieline.core.routing.route import Conditional
+from tieline.core.routing.conditional import ConditionalSubscriptions
+from tieline.core.routing.route import ConditionalSubscription
 from tieline.match.change import ChangeMemory
 from tieline.match.events import Events
 from tieline.match.where import parse
 from tieline.wire.packets import Subscription
 
 
-def asking(text: str, memory: ChangeMemory | None = None) -> Conditional:
+def asking(text: str, memory: ChangeMemory | None = None) -> ConditionalSubscription:
     options = Subscription(filter=f"{FILTER}?{text}")
-    return Conditional(options, 0, lone_session("s", 1, 1), None, FILTER, parse(text), memory or ChangeMemory(10, 10))
+    return ConditionalSubscription(
+        options, 0, lone_session("s", 1, 1), None, FILTER, parse(text), memory or ChangeMemory(10, 10)
+    )
 
 
 @pytest.mark.parametrize(
@@ -23,7 +25,7 @@ def asking(text: str, memory: ChangeMemory | None = None) -> Conditional:
 )
 def test_only_types_whose_topics_a_filter_can_match_are_indexed(filter_: str, claims: int) -> None:
     events = Events(content_settings())
-    found = [table.event for table in Conditionals(filter_, events).tables()]
+    found = [table.event for table in ConditionalSubscriptions(filter_, events).tables()]
     assert len([event for event in found if event is not events.untyped]) == claims
     # where a message of no type can come, its table is there before it, and its first publisher waits for nothing
     assert (events.untyped in found) == (filter_ not in {FILTER, "microgrid/7/pcc"})
@@ -32,7 +34,7 @@ def test_only_types_whose_topics_a_filter_can_match_are_indexed(filter_: str, cl
 def test_every_table_knows_every_asker() -> None:
     twin = Event(topic="other/+", attributes=(Attribute("voltage"),))
     events = Events(Settings(event={"pcc": EVENT, "twin": twin}))
-    conditionals = Conditionals("#", events)
+    conditionals = ConditionalSubscriptions("#", events)
     one, two = asking("voltage<5"), asking("changed(voltage)")
     conditionals.add(one)
     untyped = conditionals.table(events.untyped)
@@ -56,7 +58,7 @@ def test_only_conditions_that_compare_with_what_was_sent_remember_it() -> None:
 
 def test_whoever_leaves_forgets() -> None:
     memory = ChangeMemory(10, 10)
-    conditionals = Conditionals(FILTER, Events(content_settings()))
+    conditionals = ConditionalSubscriptions(FILTER, Events(content_settings()))
     one = asking("changed(voltage)", memory)
     conditionals.add(one)
     assert one.last is not None

@@ -25,7 +25,7 @@ from tieline.conf.schema import Attribute, Content, Event, Mqtt, Settings
 from tieline.core.client import Hold
 from tieline.core.ports import Refused
 from tieline.core.routing import content_match
-from tieline.core.routing.conditional import Narrowed
+from tieline.core.routing.conditional import MessageRoutes
 from tieline.match.events import EventType
 from tieline.wire.packets import (
     Disconnect,
@@ -315,7 +315,7 @@ def test_others_have_their_turn_while_many_conditions_are_evaluated() -> None:
 
 def test_remembered_routes_of_messages_are_bounded() -> None:
     world = content_world()
-    world.broker.routes.narrowed = narrowed = Narrowed(3_000)
+    world.broker.routes.message_routes = narrowed = MessageRoutes(3_000)
     client, publisher = world.client("c"), world.client("p")
     client.subscribe("#")
     client.subscribe(*(f"{FILTER}?voltage<{number}" for number in range(40)))
@@ -331,7 +331,7 @@ def test_messages_with_the_same_takers_share_a_route() -> None:
     one.subscribe(f"{FILTER}?voltage<100")
     two.subscribe(f"{FILTER}?voltage<200")
     send(publisher, *volts(*range(300)))
-    assert len(world.broker.routes.narrowed) == 1, "both; one alone has a route of its own, and nobody needs none"
+    assert len(world.broker.routes.message_routes) == 1, "both; one alone has a route of its own, and nobody needs none"
     assert [len(client.messages()) for client in (one, two)] == [100, 200]
 
 

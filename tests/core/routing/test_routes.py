@@ -11,7 +11,7 @@ from tests.kits.lines import counting
 from tests.kits.sessions import lone_session
 from tests.kits.world import World
 from tests.match.topics import filters, names
-from tieline.core.receiver import Grant, Held
+from tieline.core.receiver import ActiveSubscription, Grant
 from tieline.core.routing.route import grant_for
 from tieline.core.routing.routes import Routes
 from tieline.wire.packets import Subscription
@@ -31,7 +31,7 @@ class Memory(RuleBasedStateMachine):
     def begin(self, limit: int) -> None:
         self.routes = Routes(limit)
         self.sessions = [lone_session(f"s{number}", 100, 100_000) for number in range(_SESSIONS)]
-        self.model: dict[tuple[int, str | None, str], Held] = {}
+        self.model: dict[tuple[int, str | None, str], ActiveSubscription] = {}
 
     @rule(
         number=_numbers,
@@ -46,10 +46,10 @@ class Memory(RuleBasedStateMachine):
         self, number: int, share: str | None, filter_: str, qos: int, no_local: bool, keep: bool, identifier: int
     ) -> None:
         options = Subscription(filter=filter_, qos=qos, no_local=no_local and share is None, retain_as_published=keep)
-        held = Held(options, identifier)
-        is_new = self.routes.subscribe(self.sessions[number], share, filter_, held)
+        subscription = ActiveSubscription(options, identifier)
+        is_new = self.routes.subscribe(self.sessions[number], share, filter_, subscription)
         assert is_new == ((number, share, filter_) not in self.model)
-        self.model[number, share, filter_] = held
+        self.model[number, share, filter_] = subscription
 
     @rule(number=_numbers, share=_shares, filter_=filters)
     def unsubscribe(self, number: int, share: str | None, filter_: str) -> None:
@@ -67,8 +67,8 @@ class Memory(RuleBasedStateMachine):
         route = self.routes.known.get(key) or self.routes.find(topic, key)
         for number, session in enumerate(self.sessions):
             wanted = [
-                held
-                for (owner, share, filter_), held in self.model.items()
+                subscription
+                for (owner, share, filter_), subscription in self.model.items()
                 if owner == number and share is None and matches(filter_, topic)
             ]
             grants = [grant for grant in route.grants if grant.receiver is session]
@@ -89,14 +89,14 @@ class Memory(RuleBasedStateMachine):
         assert route.is_simple == (not groups and not any(grant.no_local for grant in route.grants))
 
     @staticmethod
-    def compare(grant: Grant, wanted: list[Held]) -> None:
-        assert grant.qos == max(held.options.qos for held in wanted)
-        assert grant.keep_retain == any(held.options.retain_as_published for held in wanted)
-        assert grant.no_local == any(held.options.no_local for held in wanted)
+    def compare(grant: Grant, wanted: list[ActiveSubscription]) -> None:
+        assert grant.qos == max(subscription.options.qos for subscription in wanted)
+        assert grant.keep_retain == any(subscription.options.retain_as_published for subscription in wanted)
+        assert grant.no_local == any(subscription.options.no_local for subscription in wanted)
         assert Counter(_identifiers(grant.identifiers)) == Counter(
-            held.identifier for held in wanted if held.identifier
+            subscription.identifier for subscription in wanted if subscription.identifier
         )
-        others = [held for held in wanted if not held.options.no_local]
+        others = [subscription for subscription in wanted if not subscription.options.no_local]
         if grant.no_local and others:
             assert grant.others is not None
             Memory.compare(grant.others, others)
@@ -136,16 +136,16 @@ TestMemory = Memory.TestCase
 TestMemory.settings = examples(60, stateful_step_count=60)
 
 
-def held(filter_: str, **options: object) -> Held:
-    return Held(Subscription(filter=filter_, **options), 0)  # type: ignore[arg-type]  # the test names real options
+def subscription(filter_: str, **options: object) -> ActiveSubscription:
+    return ActiveSubscription(Subscription(filter=filter_, **options), 0)  # type: ignore[arg-type]  # the test names real options
 
 
 def test_change_elsewhere_leaves_the_memory_alone() -> None:
     routes, session = Routes(100), lone_session("s", 10, 1_000)
-    routes.subscribe(session, None, "a/#", held("a/#"))
+    routes.subscribe(session, None, "a/#", subscription("a/#"))
     kept = routes.find("a/b", b"a/b")
     routes.find("x/y", b"x/y")
-    routes.subscribe(session, None, "x/+", held("x/+"))
+    routes.subscribe(session, None, "x/+", subscription("x/+"))
     assert routes.known == {b"a/b": kept}
 
 
@@ -180,7 +180,7 @@ def test_one_filter_for_everything_forgets_quickly() -> None:
     routes, session = Routes(50_000), lone_session("s", 10, 1_000)
     for number in range(20_000):
         routes.find(f"t/{number}", b"t/%d" % number)
-    routes.subscribe(session, None, "#", held("#"))
+    routes.subscribe(session, None, "#", subscription("#"))
     assert routes.known == {}
     assert [grant.receiver for grant in routes.find("t/1", b"t/1").grants] == [session]
     assert len(routes._names) == len(routes.known) == 1
@@ -188,7 +188,7 @@ def test_one_filter_for_everything_forgets_quickly() -> None:
 
 def test_topics_with_one_filter_share_one_route() -> None:
     routes, session = Routes(100), lone_session("s", 10, 1_000)
-    routes.subscribe(session, None, "a/#", held("a/#"))
+    routes.subscribe(session, None, "a/#", subscription("a/#"))
     assert routes.find("a/1", b"a/1") is routes.find("a/2", b"a/2")
 
 
@@ -201,7 +201,7 @@ def test_without_a_memory_nothing_is_kept() -> None:
 
 def test_a_grant_says_what_it_is() -> None:
     session = lone_session("s", 10, 1_000)
-    assert repr(grant_for(session, [held("a", qos=2)])) == "<Grant s QoS 2>"
+    assert repr(grant_for(session, [subscription("a", qos=2)])) == "<Grant s QoS 2>"
 
 
 def test_a_filter_of_many_levels_counts_for_more_than_one() -> None:
@@ -227,7 +227,7 @@ def test_forgetting_is_bounded_by_what_it_visits() -> None:
         routes.find(f"t/{number}", b"t/%d" % number)
     with counting() as lines:
         for number in range(100):
-            routes.subscribe(session, None, f"+/+/{number}", held(f"+/+/{number}"))
+            routes.subscribe(session, None, f"+/+/{number}", subscription(f"+/+/{number}"))
         for number in range(100):
             routes.unsubscribe(session, None, f"+/+/{number}")
     assert lines.count < 200 * 1_000, "a walk would take 30,000 lines each time"
@@ -237,8 +237,8 @@ def test_the_receivers_of_remembered_topics_are_shared_or_charged() -> None:
     """Many who want everything and one who wants a part: every topic has a route of its own."""
     routes = Routes(131_072)
     for number in range(500):
-        routes.subscribe(lone_session(f"s{number}", 10, 1_000), None, "#", held("#"))
-    routes.subscribe(lone_session("one more", 10, 1_000), None, "t/#", held("t/#"))
+        routes.subscribe(lone_session(f"s{number}", 10, 1_000), None, "#", subscription("#"))
+    routes.subscribe(lone_session("one more", 10, 1_000), None, "t/#", subscription("t/#"))
     for number in range(2_000):
         route = routes.find(f"t/{number}", b"t/%d" % number)
         assert len(route.grants) == 501

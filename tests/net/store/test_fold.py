@@ -69,7 +69,7 @@ def test_what_was_delivered_in_between_never_becomes_a_row() -> None:
 
 def test_a_write_that_fails_changes_nothing() -> None:
     db, fold = database(), Fold()
-    fold.take(msgspec.msgpack.encode([(facts.CLEAR, 0, b"t"), (facts.HOLD, 1, 1)]))
+    fold.take(msgspec.msgpack.encode([(facts.CLEAR, 0, b"t"), (facts.TAKE, 1, 1)]))
     db.execute("DROP TABLE retained")
     with pytest.raises(sqlite3.OperationalError):
         fold.write(db, 0)

@@ -19,9 +19,9 @@ from tieline.core.broker import Broker
 from tieline.core.client import Hold, Session
 from tieline.core.message import Message
 from tieline.core.outbound.packets import packet_size
-from tieline.core.receiver import Grant, Held, Receiver
+from tieline.core.receiver import ActiveSubscription, Grant, Receiver
 from tieline.core.routing.groups import Group
-from tieline.core.routing.route import Conditional, Route
+from tieline.core.routing.route import ConditionalSubscription, Route
 from tieline.match.events import Reading
 
 #: Conditions of one filter that are looked at one by one: a question must not stop the broker.
@@ -70,7 +70,7 @@ class Audience:
         self.route, met = broker.content.look(route, message.topic, reading)
         #: The conditions that it meets, and whose they are.
         self._met = frozenset(met)
-        self._met_by: dict[Receiver, list[Conditional]] = {}
+        self._met_by: dict[Receiver, list[ConditionalSubscription]] = {}
         for conditional in met:
             self._met_by.setdefault(conditional.receiver, []).append(conditional)
         #: Conditions on the way to it, and how many of them could be asked.
@@ -102,16 +102,21 @@ class Audience:
             own = grant.for_item(self._message)
             if self._is_described():
                 receiver = grant.receiver
-                asked = [held for held in self._met_by.get(receiver, ()) if held.group is None]
+                asked = [one for one in self._met_by.get(receiver, ()) if one.group is None]
                 plain = [bucket.members[receiver] for bucket in self._buckets if receiver in bucket.members]
-                held = [*plain, *asked]
+                subscriptions = [*plain, *asked]
                 if own is None:
                     # [MQTT-3.8.3-3]
-                    self._add(receiver, "passed_over", "it published the message itself, and asked for No Local", held)
+                    self._add(
+                        receiver,
+                        "passed_over",
+                        "it published the message itself, and asked for No Local",
+                        subscriptions,
+                    )
                 elif own is grant:
-                    self._tell(own, held, asked)
+                    self._tell(own, subscriptions, asked)
                 else:
-                    self._tell(own, [one for one in held if not one.options.no_local], asked)
+                    self._tell(own, [one for one in subscriptions if not one.options.no_local], asked)
             if own is not None:
                 self._count(own)
 
@@ -124,7 +129,7 @@ class Audience:
                 self.fates.append(Fate(client=name, fate="dropped", why=Drop.NO_MEMBER.value, text=text, group=name))
             return
         if self._is_described():
-            asked = [held for held in self._met_by.get(chosen.receiver, ()) if held.group is group.whole]
+            asked = [one for one in self._met_by.get(chosen.receiver, ()) if one.group is group.whole]
             self._tell(chosen, [], asked, group=name)
         self._count(chosen)
         text = f"it is the turn of {chosen.receiver.client_id}"
@@ -138,22 +143,22 @@ class Audience:
         """Those who subscribed, and whom the message does not reach: they may not read it, or did not ask for it."""
         may_read = self._broker.routes.readers(self._topic)
         if may_read is not None:
-            for receiver, held in self._matching().items():
+            for receiver, subscriptions in self._matching().items():
                 if not may_read(receiver) and self._is_described():
                     why = may_not_read(self._broker, receiver, self._topic)
-                    self._add(receiver, "passed_over", f"it may not read this topic: {why}", held)
+                    self._add(receiver, "passed_over", f"it may not read this topic: {why}", subscriptions)
         text = "its condition does not hold" if self._reading is not None else "the payload cannot be read"
         for bucket in self._buckets:
             for conditional in islice(bucket.conditionals or (), LOOKED_AT):
                 if conditional not in self._met and self._is_described():
                     self._add(conditional.receiver, "passed_over", text, [conditional], [conditional])
 
-    def _matching(self) -> dict[Receiver, list[Held]]:
+    def _matching(self) -> dict[Receiver, list[ActiveSubscription]]:
         """Everybody who would get the message if all might read it: their subscriptions, but not those of groups."""
-        matching: dict[Receiver, list[Held]] = {}
+        matching: dict[Receiver, list[ActiveSubscription]] = {}
         for bucket in self._buckets:
-            for receiver, held in bucket.members.items():
-                matching.setdefault(receiver, []).append(held)
+            for receiver, subscription in bucket.members.items():
+                matching.setdefault(receiver, []).append(subscription)
             for group in bucket.groups.values():
                 for receiver in group.members:
                     matching.setdefault(receiver, [])
@@ -170,11 +175,20 @@ class Audience:
         self.unlisted += 1
         return False
 
-    def _tell(self, grant: Grant, held: Iterable[Held], asked: Iterable[Conditional], *, group: str = "") -> None:
+    def _tell(
+        self,
+        grant: Grant,
+        subscriptions: Iterable[ActiveSubscription],
+        asked: Iterable[ConditionalSubscription],
+        *,
+        group: str = "",
+    ) -> None:
         """What becomes of the message for a receiver that is to get it, after the copies that it gets already."""
         qos = min(self._message.qos, grant.qos)
         fate, why, text = self._outcome(grant, qos)
-        self._add(grant.receiver, fate, text, held, asked, qos=qos, why="" if why is None else why.value, group=group)
+        self._add(
+            grant.receiver, fate, text, subscriptions, asked, qos=qos, why="" if why is None else why.value, group=group
+        )
 
     def _count(self, grant: Grant) -> None:
         """A copy is on its way to a receiver."""
@@ -186,8 +200,8 @@ class Audience:
         receiver: Receiver,
         fate: str,
         text: str,
-        held: Iterable[Held] = (),
-        asked: Iterable[Conditional] = (),
+        subscriptions: Iterable[ActiveSubscription] = (),
+        asked: Iterable[ConditionalSubscription] = (),
         *,
         qos: int = 0,
         why: str = "",
@@ -202,7 +216,7 @@ class Audience:
                 text=text,
                 qos=qos,
                 why=why,
-                filters=tuple(one.options.filter for one in held),
+                filters=tuple(one.options.filter for one in subscriptions),
                 group=group,
                 condition=condition,
                 values=values,
@@ -211,7 +225,7 @@ class Audience:
             )
         )
 
-    def _compared(self, asked: Iterable[Conditional]) -> tuple[str, dict[str, object]]:
+    def _compared(self, asked: Iterable[ConditionalSubscription]) -> tuple[str, dict[str, object]]:
         """The conditions of some subscriptions, and what they were compared with."""
         texts: list[str] = []
         values: dict[str, object] = {}

@@ -27,8 +27,8 @@ from tieline.core.answers.steps import (
 from tieline.core.broker import Broker
 from tieline.core.client import Connection, Hold, Session
 from tieline.core.inbound.subscription_request import SubscriptionRequest, lack_of_room, read_request, refusal_of
-from tieline.core.receiver import Held
-from tieline.core.routing.route import Conditional
+from tieline.core.receiver import ActiveSubscription
+from tieline.core.routing.route import ConditionalSubscription
 from tieline.match.cover.filters import overlap
 from tieline.sched.levels import LEVELS, URGENT
 from tieline.wire.errors import ProtocolError
@@ -242,18 +242,20 @@ def _filter_step(broker: Broker, conn: Connection | None, request: SubscriptionR
 def _own(broker: Broker, session: Session, filter_: str) -> Iterator[Step]:
     """The subscriptions of a session that have to do with a filter."""
     is_name = "+" not in filter_ and "#" not in filter_
-    found: list[tuple[str, Held]] = []
-    for written, held in islice(session.subscriptions.items(), LOOKED_AT):
-        own = held.filter if isinstance(held, Conditional) else split_share(written)[1]
+    found: list[tuple[str, ActiveSubscription]] = []
+    for written, subscription in islice(session.subscriptions.items(), LOOKED_AT):
+        own = subscription.filter if isinstance(subscription, ConditionalSubscription) else split_share(written)[1]
         if matches(own, filter_) if is_name else overlap(own, filter_):
-            found.append((written, held))
+            found.append((written, subscription))
     if not found:
         yield no("subscribed", f"none of its {len(session.subscriptions)} subscriptions matches {filter_}")
         return
-    for written, held in found[:LISTED]:
-        how = f"{written} matches, QoS {held.options.qos}" + (", No Local" if held.options.no_local else "")
-        if isinstance(held, Conditional):
-            yield unknown("subscribed", f"{how}; its condition depends on the message", held.predicate.text)
+    for written, subscription in found[:LISTED]:
+        how = f"{written} matches, QoS {subscription.options.qos}" + (
+            ", No Local" if subscription.options.no_local else ""
+        )
+        if isinstance(subscription, ConditionalSubscription):
+            yield unknown("subscribed", f"{how}; its condition depends on the message", subscription.predicate.text)
         else:
             yield yes("subscribed", how)
     if len(found) > LISTED:

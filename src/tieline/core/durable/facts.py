@@ -42,7 +42,7 @@ RECEIVED: Final = 11
 #: One of our packet ids is free again.
 SETTLED: Final = 12
 #: An inbound QoS 2 packet id is taken.
-HOLD: Final = 13
+TAKE: Final = 13
 #: It is free again.
 RELEASE: Final = 14
 #: A message was taken over and will be routed once that is permanent: message.
@@ -67,7 +67,7 @@ NAMES: Final = {
     DROP: "drop",
     RECEIVED: "received",
     SETTLED: "settled",
-    HOLD: "hold",
+    TAKE: "take",
     RELEASE: "release",
     UNROUTED: "unrouted",
     ROUTED: "routed",

@@ -16,7 +16,7 @@ from tieline.core.client import Connection, Session
 from tieline.core.durable import facts
 from tieline.core.message import Message
 from tieline.core.ports import Fact, Store
-from tieline.core.receiver import Grant, Held, Receiver
+from tieline.core.receiver import ActiveSubscription, Grant, Receiver
 from tieline.wire.properties import encode_properties
 
 #: An answer to be said, or the packet id of a message that may depart.
@@ -108,14 +108,14 @@ class Journal:
         """A session is over, with all that was noted for it; its number is not used again."""
         self._facts.append((facts.FORGET, session.number))
 
-    def subscribed(self, session: Session, held: Held, *, is_replaying: bool = False) -> None:
+    def subscribed(self, session: Session, subscription: ActiveSubscription, *, is_replaying: bool = False) -> None:
         """A subscription was granted or replaced; or it begins or ends to wait for more retained messages."""
-        asked = held.options
+        asked = subscription.options
         options = asked.qos | asked.no_local << 2 | asked.retain_as_published << 3 | asked.retain_handling << 4
         if is_replaying:
             options |= facts.REPLAYING
         self._facts.append(
-            (facts.SUBSCRIBE, session.number, asked.filter, options, held.identifier, held.conditions),
+            (facts.SUBSCRIBE, session.number, asked.filter, options, subscription.identifier, subscription.conditions),
         )
 
     def unsubscribed(self, session: Session, filter_: str) -> None:
@@ -151,9 +151,9 @@ class Journal:
         """One of our packet ids is free, and what was sent under it need not be kept."""
         self._facts.append((facts.SETTLED, session.number, packet_id))
 
-    def held(self, session: Session, packet_id: int) -> None:
+    def taken(self, session: Session, packet_id: int) -> None:
         """One of their packet ids is taken, until they release it: QoS 2 messages under it are the same message."""
-        self._facts.append((facts.HOLD, session.number, packet_id))
+        self._facts.append((facts.TAKE, session.number, packet_id))
 
     def freed(self, session: Session, packet_id: int) -> None:
         """One of their packet ids is free: the next message under it is another one."""

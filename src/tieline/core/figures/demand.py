@@ -19,7 +19,7 @@ from tieline.core.client import Session
 from tieline.core.durable.arrivals import Arrivals
 from tieline.core.inbound.sessions import Sessions
 from tieline.core.message import Burst, Item, Message
-from tieline.core.routing.route import Conditional
+from tieline.core.routing.route import ConditionalSubscription
 from tieline.core.timers import Timer, Timers
 from tieline.wire.fields import encode_varint
 from tieline.wire.topics import split_share
@@ -191,9 +191,9 @@ class Demand:
 def _subscriptions(sessions: Iterable[Session]) -> Iterator[Subscribed]:
     for session in sessions:
         # copied when it is this session's turn: the next portion may be asked for after it has changed
-        for written, held in list(session.subscriptions.items()):
-            if isinstance(held, Conditional):
-                yield Subscribed(session.client_id, held.filter, held.share or "", is_conditional=True)
+        for written, subscription in list(session.subscriptions.items()):
+            if isinstance(subscription, ConditionalSubscription):
+                yield Subscribed(session.client_id, subscription.filter, subscription.share or "", is_conditional=True)
             else:
                 share, filter_ = split_share(written)
                 yield Subscribed(session.client_id, filter_, share or "", is_conditional=False)

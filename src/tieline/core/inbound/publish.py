@@ -17,7 +17,7 @@ from tieline.core.message import Message
 from tieline.core.outbound.deliver import Delivery
 from tieline.core.outbound.retained import Retained
 from tieline.core.ports import Refused
-from tieline.core.receiver import Held
+from tieline.core.receiver import ActiveSubscription
 from tieline.core.routing.classes import UNKNOWN
 from tieline.core.routing.content_match import ContentMatch
 from tieline.core.routing.priorities import Priorities
@@ -150,7 +150,9 @@ class Publishing:
             stop(conn, numbered)
         return level
 
-    def _foresee(self, conn: Connection, route: Route, key: bytes, packet: Publish, now: float) -> list[Held] | None:
+    def _foresee(
+        self, conn: Connection, route: Route, key: bytes, packet: Publish, now: float
+    ) -> list[ActiveSubscription] | None:
         """Whose conditions a message meets, where that is much to ask; raises Again while it is not known yet."""
         conditions = route.conditions
         if conditions is None:
@@ -182,7 +184,7 @@ class Publishing:
         *,
         dup: bool = False,
         numbered: Numbered | None = None,
-        foreseen: list[Held] | None = None,
+        foreseen: list[ActiveSubscription] | None = None,
     ) -> bool:
         """Take responsibility for a valid message: keep it if retained, queue it for its receivers, acknowledge it.
 
@@ -235,7 +237,7 @@ class Publishing:
         """A QoS 2 packet id of theirs is taken until they release it."""
         session.hold_id(packet_id)
         if session.is_kept:
-            self._journal.held(session, packet_id)
+            self._journal.taken(session, packet_id)
 
     # -- numbered messages
 

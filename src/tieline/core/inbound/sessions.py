@@ -176,8 +176,8 @@ class Sessions:
         if session.is_known:
             self._journal.forget(session)
             session.is_known = session.is_kept = False
-        for filter_, held in session.subscriptions.items():
-            self._routes.cancel(session, filter_, held)
+        for filter_, subscription in session.subscriptions.items():
+            self._routes.cancel(session, filter_, subscription)
         session.subscriptions.clear()
         owner = session.owner
         owner.give(Kind.SUBSCRIPTIONS, session.subscription_bytes)

@@ -26,8 +26,8 @@ from tieline.core.outbound.order import Order
 from tieline.core.outbound.replay import Replays
 from tieline.core.outbound.retained import Retained
 from tieline.core.ports import Refused
-from tieline.core.receiver import Held
-from tieline.core.routing.route import Conditional, subscription_bytes, weight_of
+from tieline.core.receiver import ActiveSubscription
+from tieline.core.routing.route import ConditionalSubscription, subscription_bytes, weight_of
 from tieline.core.routing.routes import Routes
 from tieline.core.work import Work
 from tieline.match.change import ChangeMemory
@@ -205,34 +205,38 @@ class Subscribing:
             options.qos = self.settings.mqtt.maximum_qos
         # [MQTT-3.8.4-3] an existing subscription is replaced
         is_new = options.filter not in session.subscriptions
-        held = self.hold(session, request, identifier, conditions)
+        subscription = self.keep(session, request, identifier, conditions)
         if session.is_kept:
-            self._journal.subscribed(session, held)
+            self._journal.subscribed(session, subscription)
         # [MQTT-3.3.1-9], [MQTT-3.3.1-10], [MQTT-3.3.1-11]; nothing retained for shared ones (4.8.2)
         self._replays.stop(session, options.filter)
         is_wanted = options.retain_handling == 0 or (options.retain_handling == 1 and is_new)
         if request.share is None and is_wanted and len(self._retained):
-            self._replays.begin(session, held, request.filter)
+            self._replays.begin(session, subscription, request.filter)
         return options.qos
 
-    def hold(self, session: Session, request: SubscriptionRequest, identifier: int, conditions: Sequence[str]) -> Held:
+    def keep(
+        self, session: Session, request: SubscriptionRequest, identifier: int, conditions: Sequence[str]
+    ) -> ActiveSubscription:
         """Add a subscription to its session and to the routes, in place of the one before it."""
         options, share, filter_ = request.options, request.share, request.filter
-        held: Held = Held(options, identifier)
+        subscription: ActiveSubscription = ActiveSubscription(options, identifier)
         if request.predicate is not None:
-            held = Conditional(options, identifier, session, share, filter_, request.predicate, self._references)
-        held.conditions = tuple(conditions)
+            subscription = ConditionalSubscription(
+                options, identifier, session, share, filter_, request.predicate, self._references
+            )
+        subscription.conditions = tuple(conditions)
         self._work.did(WORK_PER_SUBSCRIPTION)
         old = session.subscriptions.get(options.filter)
         if old is None:
             session.weight += weight_of(options.filter)
             session.owner.weight += weight_of(options.filter)
-        elif isinstance(held, Conditional) or isinstance(old, Conditional):
+        elif isinstance(subscription, ConditionalSubscription) or isinstance(old, ConditionalSubscription):
             self._routes.cancel(session, options.filter, old)
-        self._routes.subscribe(session, share, filter_, held)
-        session.subscriptions[options.filter] = held
-        self._count(session, subscription_bytes(held) - (0 if old is None else subscription_bytes(old)))
-        return held
+        self._routes.subscribe(session, share, filter_, subscription)
+        session.subscriptions[options.filter] = subscription
+        self._count(session, subscription_bytes(subscription) - (0 if old is None else subscription_bytes(old)))
+        return subscription
 
     @staticmethod
     def _count(session: Session, size: int) -> None:
@@ -291,14 +295,14 @@ class Subscribing:
 
     def _end(self, session: Session, filter_: str, refusal: Refused | None) -> Reason:
         # [MQTT-3.10.4-1] compared character by character
-        held = session.subscriptions.pop(filter_, None)
-        if held is None:
+        subscription = session.subscriptions.pop(filter_, None)
+        if subscription is None:
             return Reason.NO_SUBSCRIPTION_EXISTED if refusal is None else refusal.reason
-        self._routes.cancel(session, filter_, held)
+        self._routes.cancel(session, filter_, subscription)
         self._work.did(WORK_PER_SUBSCRIPTION)
         session.weight -= weight_of(filter_)
         session.owner.weight -= weight_of(filter_)
-        self._count(session, -subscription_bytes(held))
+        self._count(session, -subscription_bytes(subscription))
         # [MQTT-3.10.4-2] nothing new is added; what is queued is still delivered
         self._replays.stop(session, filter_)
         if session.is_kept:

@@ -19,9 +19,9 @@ from tieline.core.client import Changed, Session
 from tieline.core.durable.journal import Journal
 from tieline.core.message import Message
 from tieline.core.outbound.retained import Retained
-from tieline.core.receiver import Grant, Held
+from tieline.core.receiver import ActiveSubscription, Grant
 from tieline.core.routing.content_match import ContentMatch
-from tieline.core.routing.route import Conditional, grant_for
+from tieline.core.routing.route import ConditionalSubscription, grant_for
 from tieline.core.routing.routes import Routes
 from tieline.core.timers import Timers
 from tieline.match.events import EventType
@@ -38,7 +38,9 @@ class Walk:
 
     __slots__ = ("bound", "conditional", "grant", "is_noted", "messages", "waiting")
 
-    def __init__(self, messages: Iterator[Message | None], grant: Grant, conditional: Conditional | None) -> None:
+    def __init__(
+        self, messages: Iterator[Message | None], grant: Grant, conditional: ConditionalSubscription | None
+    ) -> None:
         self.messages = messages
         self.grant = grant
         #: The subscription, if it has a condition, and the condition as each event type understands it.
@@ -74,14 +76,16 @@ class Replays:
         self._timers = timers
         self._walks: dict[Session, dict[str, Walk]] = {}
 
-    def begin(self, session: Session, held: Held, filter_: str, *, is_noted: bool = False) -> None:
+    def begin(
+        self, session: Session, subscription: ActiveSubscription, filter_: str, *, is_noted: bool = False
+    ) -> None:
         """Start the walk of a subscription; ``filter_`` is the filter alone, ``is_noted`` if the store knows of it."""
-        grant = grant_for(session, [held])
+        grant = grant_for(session, [subscription])
         grant.set_retain = True
-        conditional = held if isinstance(held, Conditional) else None
+        conditional = subscription if isinstance(subscription, ConditionalSubscription) else None
         walk = Walk(self._retained.match(filter_), grant, conditional)
         walk.is_noted = is_noted
-        self._walks.setdefault(session, {})[held.options.filter] = walk
+        self._walks.setdefault(session, {})[subscription.options.filter] = walk
         session.is_replaying = True
 
     def stop(self, session: Session, filter_: str) -> None:

@@ -17,12 +17,12 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 
 from tieline.core.account import Account
 from tieline.core.message import Burst, Item, Message
-from tieline.core.receiver import Grant, Held, Mark, Receiver, Share
+from tieline.core.receiver import ActiveSubscription, Grant, Mark, Receiver, Share
 from tieline.core.routing.groups import Group
-from tieline.core.routing.route import Conditional, Route, RouteConditions, folded, grant_for
+from tieline.core.routing.route import ConditionalSubscription, Route, RouteConditions, folded, grant_for
 from tieline.core.routing.routes import WORK_PER_READER, Routes
 from tieline.match.change import holds
-from tieline.match.conditions import Conditions
+from tieline.match.conditions import ConditionTable
 from tieline.match.events import Events, EventType, Reading
 from tieline.match.where import Predicate, understood
 
@@ -30,7 +30,7 @@ from tieline.match.where import Predicate, understood
 _NOWHERE = Route((), (), -1)
 
 #: The tables of conditions that all messages of some routes are looked up in.
-Tables = tuple[Conditions[Conditional], ...]
+Tables = tuple[ConditionTable[ConditionalSubscription], ...]
 
 
 class ContentMatch:
@@ -43,7 +43,7 @@ class ContentMatch:
         self._events = events
         self._account = account
 
-    def route_of(self, message: Message, route: Route, foreseen: list[Held] | None = None) -> Route:
+    def route_of(self, message: Message, route: Route, foreseen: list[ActiveSubscription] | None = None) -> Route:
         """The route of one message; ``foreseen`` are those whose conditions it meets, where somebody has asked."""
         conditions = route.conditions
         assert conditions is not None
@@ -53,7 +53,7 @@ class ContentMatch:
         return self._find(route, message.topic, message.payload, message.properties, foreseen)
 
     def foresee(
-        self, route: Route, topic: bytes, payload: bytes, properties: bytes, met: list[Held]
+        self, route: Route, topic: bytes, payload: bytes, properties: bytes, met: list[ActiveSubscription]
     ) -> Generator[None, float, None]:
         """Find whose conditions a message meets, and add them to ``met``; pauses wherever its share is spent."""
         yield
@@ -71,7 +71,7 @@ class ContentMatch:
         return work.is_spent()
 
     @staticmethod
-    def look(route: Route, topic: bytes, reading: Reading | None) -> tuple[Route, Sequence[Conditional]]:
+    def look(route: Route, topic: bytes, reading: Reading | None) -> tuple[Route, Sequence[ConditionalSubscription]]:
         """The route of one message that says this, and whose conditions it meets, also of those who may not read it.
 
         Nothing is learned, remembered or counted.
@@ -114,7 +114,7 @@ class ContentMatch:
                 yield from _runs(burst, routes)
 
     def grant_of_retained(
-        self, conditional: Conditional, bound: dict[EventType, Predicate], message: Message
+        self, conditional: ConditionalSubscription, bound: dict[EventType, Predicate], message: Message
     ) -> Grant | None:
         """How a retained message reaches somebody who asks for a condition; None if it does not meet it.
 
@@ -164,7 +164,12 @@ class ContentMatch:
             yield self._find(route, burst.topic, payload, b"")
 
     def _find(
-        self, route: Route, topic: bytes, payload: bytes, properties: bytes, foreseen: list[Held] | None = None
+        self,
+        route: Route,
+        topic: bytes,
+        payload: bytes,
+        properties: bytes,
+        foreseen: list[ActiveSubscription] | None = None,
     ) -> Route:
         conditions = route.conditions
         assert conditions is not None
@@ -177,12 +182,16 @@ class ContentMatch:
         self._account.examined(1, 0 if reading is not None else 1)
         if reading is None:
             return self._remembered(route, ())
-        met: Sequence[Conditional]
+        met: Sequence[ConditionalSubscription]
         if foreseen is None:
             met = _met(conditions, reading, topic)
         else:
             # what was delivered meanwhile may have changed what is a change
-            met = [each for each in foreseen if isinstance(each, Conditional) and _still_holds(each, reading, topic)]
+            met = [
+                each
+                for each in foreseen
+                if isinstance(each, ConditionalSubscription) and _still_holds(each, reading, topic)
+            ]
         if conditions.may_read is not None:
             self._routes.work.did(len(met) * WORK_PER_READER)
         readers = _readers(conditions, met)
@@ -190,7 +199,7 @@ class ContentMatch:
             return _fold(route, readers, reading, topic)
         return self._remembered(route, readers)
 
-    def _remembered(self, route: Route, met: Sequence[Conditional]) -> Route:
+    def _remembered(self, route: Route, met: Sequence[ConditionalSubscription]) -> Route:
         """The route of those who take everything and of some whose conditions are met."""
         if not route.grants and not route.groups:
             if not met:
@@ -203,10 +212,10 @@ class ContentMatch:
         conditions = route.conditions
         assert conditions is not None
         key = tuple(met)
-        narrowed = self._routes.narrowed.get(conditions, key)
+        narrowed = self._routes.message_routes.get(conditions, key)
         if narrowed is None:
             narrowed = _fold(route, met)
-            self._routes.narrowed.put(conditions, key, narrowed)
+            self._routes.message_routes.put(conditions, key, narrowed)
         return narrowed
 
 
@@ -245,20 +254,20 @@ class _Batch:
             asked.extend(burst.payloads())
 
 
-def _met(conditions: RouteConditions, reading: Reading, topic: bytes) -> list[Conditional]:
+def _met(conditions: RouteConditions, reading: Reading, topic: bytes) -> list[ConditionalSubscription]:
     """Those whose conditions hold for what one message says."""
-    met: list[Conditional] = []
+    met: list[ConditionalSubscription] = []
     for table in conditions.tables:
         met += table.match(reading, topic)
     return met
 
 
-def _still_holds(conditional: Conditional, reading: Reading, topic: bytes) -> bool:
+def _still_holds(conditional: ConditionalSubscription, reading: Reading, topic: bytes) -> bool:
     """Whether a condition that held a moment ago does so now; only those that compare with what was sent can change."""
     return conditional.last is None or holds(conditional.predicate, reading.get, conditional.last, topic)
 
 
-def _readers(conditions: RouteConditions, met: Sequence[Conditional]) -> Sequence[Conditional]:
+def _readers(conditions: RouteConditions, met: Sequence[ConditionalSubscription]) -> Sequence[ConditionalSubscription]:
     """Those who may read the topic at all: a condition widens nothing."""
     may_read = conditions.may_read
     return met if may_read is None else [each for each in met if may_read(each.receiver)]
@@ -282,7 +291,7 @@ def _is_batched(conditions: RouteConditions) -> bool:
 
 def _look_up(
     tables: Tables, rows: Sequence[Sequence[float] | None], places: Sequence[int]
-) -> Sequence[Sequence[Conditional]]:
+) -> Sequence[Sequence[ConditionalSubscription]]:
     """Who wants each of some messages."""
     if len(places) == 1 and len(tables) == 1:
         row = rows[places[0]]
@@ -325,12 +334,14 @@ def _runs(burst: Burst, routes: Iterable[Route]) -> Iterator[tuple[Burst, Route]
         yield burst.part(begin, burst.messages), last
 
 
-def _fold(route: Route, met: Sequence[Conditional], reading: Reading | None = None, topic: bytes = b"") -> Route:
+def _fold(
+    route: Route, met: Sequence[ConditionalSubscription], reading: Reading | None = None, topic: bytes = b""
+) -> Route:
     """One grant per receiver, as for plain subscriptions; shared groups with the members whose conditions are met."""
     conditions = route.conditions
     assert conditions is not None
-    alone: dict[Receiver, list[Conditional]] = {}
-    shared: dict[Group, dict[Receiver, list[Conditional]]] = {}
+    alone: dict[Receiver, list[ConditionalSubscription]] = {}
+    shared: dict[Group, dict[Receiver, list[ConditionalSubscription]]] = {}
     for conditional in met:
         by_receiver = alone if conditional.group is None else shared.setdefault(conditional.group, {})
         by_receiver.setdefault(conditional.receiver, []).append(conditional)
@@ -349,8 +360,8 @@ def _fold(route: Route, met: Sequence[Conditional], reading: Reading | None = No
 
 
 def _grant(
-    subscriptions: list[Held],
-    met: Sequence[Conditional],
+    subscriptions: list[ActiveSubscription],
+    met: Sequence[ConditionalSubscription],
     reading: Reading | None,
     topic: bytes,
     share: Share | None = None,
@@ -369,7 +380,7 @@ def _grant(
     return grant
 
 
-def _marks(met: Iterable[Conditional], reading: Reading, topic: bytes) -> tuple[Mark, ...]:
+def _marks(met: Iterable[ConditionalSubscription], reading: Reading, topic: bytes) -> tuple[Mark, ...]:
     """The references that move when the message is delivered."""
     return tuple(
         (last, topic, last.compared(reading.get))

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tieline.core.receiver import Grant, Held, Receiver
+from tieline.core.receiver import ActiveSubscription, Grant, Receiver
 from tieline.core.routing.groups import Group
 from tieline.match.change import ChangeMemory, LastValues
-from tieline.match.conditions import Conditions
+from tieline.match.conditions import ConditionTable
 from tieline.match.events import EventType
 from tieline.match.trees import tree_bytes
 from tieline.match.where import Predicate
@@ -35,16 +35,16 @@ def weight_of(filter_: str) -> int:
     return 1 + filter_.count("/") // LEVELS_PER_WEIGHT + len(filter_) // 1_024
 
 
-def subscription_bytes(held: Held) -> int:
+def subscription_bytes(subscription: ActiveSubscription) -> int:
     """What a subscription takes, with its place in the tree of filters and, if it has a condition, that made ready."""
-    size = SUBSCRIPTION_BYTES + tree_bytes(held.options.filter)
-    if isinstance(held, Conditional):
-        asked = len(held.options.filter) + sum(map(len, held.conditions))
+    size = SUBSCRIPTION_BYTES + tree_bytes(subscription.options.filter)
+    if isinstance(subscription, ConditionalSubscription):
+        asked = len(subscription.options.filter) + sum(map(len, subscription.conditions))
         size += CONDITION_BYTES + CONDITION_BYTES_EACH * asked
     return size
 
 
-class Conditional(Held):
+class ConditionalSubscription(ActiveSubscription):
     """One subscription with a condition."""
 
     __slots__ = ("filter", "group", "last", "predicate", "receiver", "route", "share")
@@ -81,8 +81,8 @@ class RouteConditions:
     def __init__(
         self,
         event: EventType,
-        tables: tuple[Conditions[Conditional], ...],
-        matched: dict[Receiver, list[Held]],
+        tables: tuple[ConditionTable[ConditionalSubscription], ...],
+        matched: dict[Receiver, list[ActiveSubscription]],
         *,
         is_birth: bool,
         may_read: Callable[[Receiver], bool] | None = None,
@@ -174,30 +174,30 @@ class Route:
         return self.heat + int(weight * self._before)
 
 
-def grant_for(receiver: Receiver, subscriptions: list[Held]) -> Grant:
+def grant_for(receiver: Receiver, subscriptions: list[ActiveSubscription]) -> Grant:
     """Fold the subscriptions of one receiver that match one topic."""
     qos = 0
     identifiers: list[bytes] = []
     keep_retain = no_local = False
-    for held in subscriptions:
-        options = held.options
+    for subscription in subscriptions:
+        options = subscription.options
         qos = max(qos, options.qos)
         keep_retain = keep_retain or options.retain_as_published
         no_local = no_local or options.no_local
-        if held.identifier:
-            identifiers.append(_IDENTIFIER + encode_varint(held.identifier))
+        if subscription.identifier:
+            identifiers.append(_IDENTIFIER + encode_varint(subscription.identifier))
     grant = Grant(receiver, qos, identifiers=b"".join(identifiers), keep_retain=keep_retain, no_local=no_local)
     if grant.no_local:
-        others = [held for held in subscriptions if not held.options.no_local]
+        others = [subscription for subscription in subscriptions if not subscription.options.no_local]
         grant.others = grant_for(receiver, others) if others else None
     return grant
 
 
-def folded(receiver: Receiver, subscriptions: list[Held]) -> Grant:
+def folded(receiver: Receiver, subscriptions: list[ActiveSubscription]) -> Grant:
     """The grant of one subscription is the same on every route; only several together need one of their own."""
     if len(subscriptions) > 1:
         return grant_for(receiver, subscriptions)
-    held = subscriptions[0]
-    if held.grant is None:
-        held.grant = grant_for(receiver, subscriptions)
-    return held.grant
+    subscription = subscriptions[0]
+    if subscription.grant is None:
+        subscription.grant = grant_for(receiver, subscriptions)
+    return subscription.grant

@@ -19,12 +19,12 @@ from collections.abc import Callable, Sequence
 
 from tieline.conf.schema import Settings
 from tieline.core.ports import Judge
-from tieline.core.receiver import Held, Receiver
+from tieline.core.receiver import ActiveSubscription, Receiver
 from tieline.core.routing.classes import NO_RULE, Classes
-from tieline.core.routing.conditional import Conditionals, Narrowed
+from tieline.core.routing.conditional import ConditionalSubscriptions, MessageRoutes
 from tieline.core.routing.groups import Group
 from tieline.core.routing.heat import HeatTable
-from tieline.core.routing.route import Conditional, Route, RouteConditions, folded, grant_for, weight_of
+from tieline.core.routing.route import ConditionalSubscription, Route, RouteConditions, folded, grant_for, weight_of
 from tieline.core.work import Work
 from tieline.match.events import Events, EventType
 from tieline.match.index import AdaptiveIndex
@@ -57,10 +57,10 @@ class Bucket:
     __slots__ = ("conditionals", "groups", "members", "routes")
 
     def __init__(self) -> None:
-        self.members: dict[Receiver, Held] = {}
+        self.members: dict[Receiver, ActiveSubscription] = {}
         self.groups: dict[str, Group] = {}
         #: Those who ask for conditions; None when nobody does.
-        self.conditionals: Conditionals | None = None
+        self.conditionals: ConditionalSubscriptions | None = None
         #: The routes of topics that match this filter and no other, by level and by event type where there are
         #: conditions; made when they are needed.
         self.routes: dict[tuple[int, EventType | None], Route] = {}
@@ -84,8 +84,8 @@ class Routes:
         "count",
         "judge",
         "known",
+        "message_routes",
         "named",
-        "narrowed",
         "resets",
         "shared",
         "weight",
@@ -118,7 +118,7 @@ class Routes:
         #: Remembered routes by topic bytes; all of them are also in ``_names``.
         self.known: dict[bytes, Route] = {}
         #: What is remembered of messages with conditions on their topic.
-        self.narrowed = Narrowed()
+        self.message_routes = MessageRoutes()
         self._names: NameTree[bytes] = NameTree()
         self._limit = limit
         #: The cost of all remembered topics, bounded like their number: deep or long ones count for more.
@@ -237,7 +237,7 @@ class Routes:
     @property
     def remembered_bytes(self) -> int:
         """What is remembered of topics and messages takes so much, about."""
-        return self._cost + self.narrowed.bytes
+        return self._cost + self.message_routes.bytes
 
     def reset(self) -> None:
         """Forget which topic goes to whom; it is found again when it is used."""
@@ -249,7 +249,7 @@ class Routes:
     def _fold(
         buckets: Sequence[Bucket],
         level: int,
-        conditionals: Sequence[Conditionals],
+        conditionals: Sequence[ConditionalSubscriptions],
         event: EventType | None,
         *,
         is_birth: bool = False,
@@ -257,12 +257,12 @@ class Routes:
         most: int | None = None,
     ) -> Route:
         """One grant per receiver; with ``most``, no table of conditions is made that stays."""
-        matched: dict[Receiver, list[Held]] = {}
+        matched: dict[Receiver, list[ActiveSubscription]] = {}
         groups: list[Group] = []
         for bucket in buckets:
-            for receiver, held in bucket.members.items():
+            for receiver, subscription in bucket.members.items():
                 if may_read is None or may_read(receiver):
-                    matched.setdefault(receiver, []).append(held)
+                    matched.setdefault(receiver, []).append(subscription)
             for group in bucket.groups.values():
                 readers = group.readers(may_read)
                 if readers.members:
@@ -271,27 +271,27 @@ class Routes:
         if event is not None:
             tables = tuple(each.table(event) if most is None else each.look(event, most) for each in conditionals)
             conditions = RouteConditions(event, tables, matched, is_birth=is_birth, may_read=may_read)
-        grants = tuple([folded(receiver, held) for receiver, held in matched.items()])
+        grants = tuple([folded(receiver, subscription) for receiver, subscription in matched.items()])
         return Route(grants, tuple(groups), level, conditions)
 
-    def subscribe(self, receiver: Receiver, share: str | None, filter_: str, held: Held) -> bool:
+    def subscribe(self, receiver: Receiver, share: str | None, filter_: str, subscription: ActiveSubscription) -> bool:
         """Add or replace a subscription; True when it is new."""
         bucket = self._buckets.get(filter_)
         if bucket is None:
             bucket = Bucket()
             self._buckets.put(filter_, bucket)
-        if isinstance(held, Conditional):
-            self._add_conditional(bucket, held)
+        if isinstance(subscription, ConditionalSubscription):
+            self._add_conditional(bucket, subscription)
             return True
         if share is None:
             is_new = receiver not in bucket.members
-            bucket.members[receiver] = held
+            bucket.members[receiver] = subscription
         else:
             group = bucket.groups.get(share)
             if group is None:
                 group = bucket.groups[share] = Group(share, filter_)
             is_new = receiver not in group.members
-            grant = grant_for(receiver, [held])
+            grant = grant_for(receiver, [subscription])
             grant.share = group.share
             group.members[receiver] = grant
         if is_new:
@@ -301,7 +301,7 @@ class Routes:
         self._forget(filter_, bucket)
         return is_new
 
-    def _add_conditional(self, bucket: Bucket, conditional: Conditional) -> None:
+    def _add_conditional(self, bucket: Bucket, conditional: ConditionalSubscription) -> None:
         """Add a subscription with a condition; one that it replaces has been removed."""
         if conditional.share is not None:
             conditional.group = bucket.groups.setdefault(
@@ -311,7 +311,7 @@ class Routes:
             self.shared += 1
         is_first = bucket.conditionals is None
         if bucket.conditionals is None:
-            bucket.conditionals = Conditionals(conditional.filter, self._events)
+            bucket.conditionals = ConditionalSubscriptions(conditional.filter, self._events)
         self.work.did(bucket.conditionals.add(conditional))
         self._look_after(bucket.conditionals)
         self.count += 1
@@ -321,7 +321,7 @@ class Routes:
             # routes know the conditions on their filters, but not yet that there are any on this one
             self._forget(conditional.filter, bucket)
 
-    def _look_after(self, conditionals: Conditionals) -> None:
+    def _look_after(self, conditionals: ConditionalSubscriptions) -> None:
         if self._tend is not None:
             for table in conditionals.tables():
                 if table.index is not None and table.index.wants_rebuild():
@@ -332,14 +332,14 @@ class Routes:
         bucket = self._buckets.get(filter_)
         return None if bucket is None else bucket.groups.get(name)
 
-    def cancel(self, receiver: Receiver, written: str, held: Held) -> None:
+    def cancel(self, receiver: Receiver, written: str, subscription: ActiveSubscription) -> None:
         """Remove a subscription, by the filter as the client wrote it."""
-        if isinstance(held, Conditional):
-            self._dismiss(held)
+        if isinstance(subscription, ConditionalSubscription):
+            self._dismiss(subscription)
         else:
             self.unsubscribe(receiver, *split_share(written))
 
-    def _dismiss(self, conditional: Conditional) -> None:
+    def _dismiss(self, conditional: ConditionalSubscription) -> None:
         """Remove a subscription with a condition."""
         bucket = self._buckets.get(conditional.filter)
         conditionals = None if bucket is None else bucket.conditionals

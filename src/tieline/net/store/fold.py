@@ -179,7 +179,7 @@ class Fold:
         else:
             self._flights[key] = None
 
-    def _hold(self, fact: Fact) -> None:
+    def _take_id(self, fact: Fact) -> None:
         key = (fact[1], fact[2])
         if key not in self._inbound:
             self._fresh.add(key)
@@ -223,7 +223,7 @@ class Fold:
         facts.DROP: _drop,
         facts.RECEIVED: _received,
         facts.SETTLED: _settled,
-        facts.HOLD: _hold,
+        facts.TAKE: _take_id,
         facts.RELEASE: _release,
         facts.UNROUTED: _take_over,
         facts.ROUTED: _route,

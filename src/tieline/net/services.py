@@ -57,7 +57,7 @@ class Running(Protocol):
         """Seconds, since this was last asked."""
 
 
-class Beside(Protocol):
+class Service(Protocol):
     """A service that lives as long as the broker does."""
 
     async def start(self, server: Running) -> None:

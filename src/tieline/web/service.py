@@ -26,7 +26,7 @@ from tieline.wire.reason import Reason
 
 if TYPE_CHECKING:
     from tieline.core.routing.heat import HeatTable
-    from tieline.net.beside import Running
+    from tieline.net.services import Running
 
 T = TypeVar("T")
 
@@ -49,8 +49,8 @@ _STATUS: Final = {
 }
 
 
-class Http:
-    """Serves ``[http]`` of the settings; see :class:`tieline.net.beside.Beside`."""
+class HttpService:
+    """Serves ``[http]`` of the settings; see :class:`tieline.net.services.Service`."""
 
     def __init__(self) -> None:
         #: Where it listens, with the port it really got.
