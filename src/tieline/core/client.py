@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from enum import StrEnum
+from struct import unpack
 from typing import Final, Protocol
 
 from tieline.conf.schema import UNLIMITED
@@ -270,9 +271,11 @@ class PacketIds:
         return bool(self._bits[packet_id >> 3] >> (packet_id & 7) & 1)
 
     def __iter__(self) -> Iterator[int]:
-        return iter(
-            [packet_id for packet_id in range(65_536) if packet_id in self] if self._bits else sorted(self._few)
-        )
+        if self._bits is None:
+            return iter(sorted(self._few))
+        # whole words first: of 65,536 bits most are zero
+        words = enumerate(unpack("<1024Q", self._bits))
+        return iter([at << 6 | bit for at, word in words if word for bit in range(64) if word >> bit & 1])
 
     def add(self, packet_id: int) -> None:
         """It is taken; it may have been before."""
