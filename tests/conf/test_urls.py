@@ -37,7 +37,7 @@ def test_an_address_is_taken_apart(text: str, scheme: str, host: str, port: int)
         ("ssl://h", "write tls://h"),
         ("https://h", "write wss://h"),
         ("TCP://h", "write tcp://h"),
-        ("quic://h", "known are tcp, tls, ws and wss"),
+        ("quic://h", "known are tcp, tls, ws, wss and peer"),
         ("tcp://", "names no host"),
         ("tcp://:1883", "0.0.0.0"),
         ("tcp://*:1883", "0.0.0.0"),
@@ -100,4 +100,5 @@ def test_what_a_scheme_implies() -> None:
         (True, False),
         (False, True),
         (True, True),
+        (False, False),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -13,7 +14,7 @@ from tieline.cli.verbs import new_app
 from tieline.conf import rules, urls
 from tieline.conf.error import ConfError
 from tieline.conf.load import load
-from tieline.conf.schema import Listener, Settings
+from tieline.conf.schema import Listener, Peer, Settings
 from tieline.extras import remedy
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ Format = Literal["human", "json"]
 app = new_app()
 
 
-_LISTEN = "tcp://, tls://, ws:// or wss:// and host:port; replaces the file's listeners. Repeatable."
+_LISTEN = "tcp://, tls://, ws://, wss:// or peer:// and host:port; replaces the file's listeners. Repeatable."
+_JOIN = "peer:// and host:port of a broker to be joined with; adds to the file's peers. Repeatable."
 
 
 @app.command()
@@ -41,6 +43,10 @@ def serve(
         Path | None,
         typer.Option(metavar="DIR", help="Directory for what outlives the process; without it, nothing does."),
     ] = None,
+    join: Annotated[list[str] | None, typer.Option(metavar="URL", help=_JOIN)] = None,
+    overlay: Annotated[
+        Literal["path", "flood"] | None, typer.Option(help="By which links messages travel between brokers.")
+    ] = None,
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="Name of this broker in logs, $SYS and its socket.")
     ] = None,
@@ -54,7 +60,16 @@ def serve(
     """
 
     def read() -> Settings:
-        return combine(config=config, listen=listen or [], certificate=certificate, key=key, data=data, name=name)
+        return combine(
+            config=config,
+            listen=listen or [],
+            certificate=certificate,
+            key=key,
+            data=data,
+            name=name,
+            join=join or [],
+            overlay=overlay,
+        )
 
     def reread() -> Settings:
         try:
@@ -91,6 +106,8 @@ def combine(
     key: Path | None = None,
     data: Path | None = None,
     name: str | None = None,
+    join: Sequence[str] = (),
+    overlay: Literal["path", "flood"] | None = None,
 ) -> Settings:
     """The file's settings with the command line's on top, checked as a whole."""
     try:
@@ -106,6 +123,12 @@ def combine(
         settings = msgspec.structs.replace(settings, data=str(data))
     if name is not None:
         settings = msgspec.structs.replace(settings, name=name)
+    if join:
+        settings = msgspec.structs.replace(settings, peer=(*settings.peer, *(Peer(url=url) for url in join)))
+    if overlay is not None:
+        settings = msgspec.structs.replace(
+            settings, overlay=msgspec.structs.replace(settings.overlay, strategy=overlay)
+        )
     for _path, sentence in rules.broken(settings):
         raise Trouble(sentence, code=MISUSED)
     return settings

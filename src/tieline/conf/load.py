@@ -181,4 +181,7 @@ def _anchored(settings: Settings, directory: Path) -> Settings:
     http = msgspec.structs.replace(
         settings.http, certificate=anchor(settings.http.certificate), key=anchor(settings.http.key)
     )
-    return msgspec.structs.replace(settings, data=anchor(settings.data), listener=listeners, auth=auth, http=http)
+    overlay = msgspec.structs.replace(settings.overlay, key_file=anchor(settings.overlay.key_file))
+    return msgspec.structs.replace(
+        settings, data=anchor(settings.data), listener=listeners, auth=auth, http=http, overlay=overlay
+    )

@@ -46,6 +46,7 @@ def broken(settings: Settings) -> Iterator[Finding]:
     seen: set[tuple[str, int]] = set()
     for number, listener in enumerate(settings.listener):
         yield from _broken_listener(listener, ("listener", number), seen)
+    yield from _broken_peers(settings)
     yield from access_rules.broken(settings)
 
 
@@ -99,6 +100,28 @@ def _broken_listener(listener: Listener, path: KeyPath, seen: set[tuple[str, int
                 (*path, name),
                 f"{url} does not encrypt, so its {name} would never be used: write {secure}:// instead.",
             )
+
+
+def _broken_peers(settings: Settings) -> Iterator[Finding]:
+    """Each broken rule about other brokers: without a key they are on this machine."""
+    addresses: list[tuple[KeyPath, str]] = [
+        (("listener", number, "url"), each.url)
+        for number, each in enumerate(settings.listener)
+        if each.url.startswith("peer://")
+    ]
+    for number, peer in enumerate(settings.peer):
+        if not peer.url.startswith("peer://"):
+            yield ("peer", number, "url"), f'"{peer.url}" is no address of a broker: write peer://host:port.'
+        else:
+            addresses.append((("peer", number, "url"), peer.url))
+    for path, text in addresses:
+        try:
+            url = urls.parse(text)
+        except urls.UrlError as problem:
+            yield path, str(problem)
+            continue
+        if settings.overlay.key_file is None and not url.is_loopback():
+            yield path, f"{url} is not on this machine alone: give all brokers the same overlay.key_file."
 
 
 def _broken_http(http: Http) -> Iterator[Finding]:

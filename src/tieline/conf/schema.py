@@ -49,7 +49,8 @@ class Listener(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One address that clients connect to."""
 
     url: Annotated[
-        str, Meta(description="tcp://, tls://, ws:// or wss:// followed by host:port; port 0 takes a free one.")
+        str,
+        Meta(description="tcp://, tls://, ws://, wss:// or, for brokers, peer://, then host:port; port 0 is any."),
     ]
     certificate: Annotated[str | None, Meta(description="PEM file with the certificate chain (tls, wss).")] = None
     key: Annotated[str | None, Meta(description="PEM file with the private key (tls, wss).")] = None
@@ -485,6 +486,32 @@ class Log(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = 10_000
 
 
+class Peer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Another broker that this one is joined with; it is dialled until it is there, and again when it is gone."""
+
+    url: Annotated[str, Meta(description="peer:// followed by host:port.")]
+
+
+class Overlay(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How joined brokers know each other, and by which links messages travel."""
+
+    cluster: Annotated[
+        Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")],
+        Meta(description="Brokers of other clusters are refused."),
+    ] = "tieline"
+    key_file: Annotated[
+        str | None,
+        Meta(
+            description="File with a secret of at least 16 bytes, which every broker proves to have. Without one, "
+            "peers are on this machine only."
+        ),
+    ] = None
+    strategy: Annotated[
+        Literal["path", "flood"],
+        Meta(description="path takes the shortest way to each broker; flood sends a copy over every link."),
+    ] = "path"
+
+
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole configuration of one broker."""
 
@@ -503,6 +530,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     content: Content = field(default_factory=Content)
     store: Store = field(default_factory=Store)
     log: Log = field(default_factory=Log)
+    overlay: Overlay = field(default_factory=Overlay)
     class_: Annotated[
         tuple[Class, ...], Meta(description="Topic rules that give messages their level; the first match counts.")
     ] = field(default=(), name="class")
@@ -514,6 +542,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Meta(description='Names for several users at once, for rules; such as operators = ["alice", "bob"].'),
     ] = field(default_factory=dict)
     rule: Annotated[tuple[Rule, ...], Meta(description="What users may do with topics; the first match decides.")] = ()
+    peer: Annotated[tuple[Peer, ...], Meta(description="Other brokers to be joined with.")] = ()
     limit: Annotated[tuple[UserLimit, ...], Meta(description="What one user may take.")] = ()
     event: Annotated[
         dict[str, Event], Meta(description="Event types, by name: what the messages of some topics say.")
@@ -523,6 +552,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 #: One of each table that may be written several times: what the generated pages show for keys without a default.
 EXAMPLES: dict[str, Struct] = {
     "listener": Listener(url="tcp://127.0.0.1:1883"),
+    "peer": Peer(url="peer://127.0.0.1:7883"),
     "class": Class(name="control", filter="grid/+/cmd/#", level=3),
     "claim": Claim(),
     "rule": Rule(filter="devices/%u/#", allow=("read", "subscribe"), users=("alice",), groups=("operators",)),

@@ -6,10 +6,10 @@ import ipaddress
 from dataclasses import dataclass
 from typing import Literal, cast
 
-Scheme = Literal["tcp", "tls", "ws", "wss"]
+Scheme = Literal["tcp", "tls", "ws", "wss", "peer"]
 
 #: Ports that clients try first: IANA's for MQTT, mosquitto's documentation's for WebSocket.
-DEFAULT_PORTS: dict[str, int] = {"tcp": 1883, "tls": 8883, "ws": 8080, "wss": 8443}
+DEFAULT_PORTS: dict[str, int] = {"tcp": 1883, "tls": 8883, "ws": 8080, "wss": 8443, "peer": 7883}
 
 #: What other programs call the same thing.
 _ALIASES = {"mqtt": "tcp", "mqtts": "tls", "ssl": "tls", "http": "ws", "https": "wss"}
@@ -44,6 +44,11 @@ class ListenerUrl:
         return self.scheme in {"tls", "wss"}
 
     @property
+    def is_peer(self) -> bool:
+        """Whether other brokers connect there, and no clients."""
+        return self.scheme == "peer"
+
+    @property
     def is_websocket(self) -> bool:
         return self.scheme in {"ws", "wss"}
 
@@ -69,7 +74,7 @@ def parse(text: str) -> ListenerUrl:
         raise UrlError(f'"{text}" has no scheme: write tcp://{text or "127.0.0.1:1883"}, or tls://, ws://, wss://.')
     if scheme not in DEFAULT_PORTS:
         known = _ALIASES.get(scheme.lower()) or (scheme.lower() if scheme.lower() in DEFAULT_PORTS else None)
-        advice = f"write {known}://{rest}" if known else "known are tcp, tls, ws and wss"
+        advice = f"write {known}://{rest}" if known else "known are tcp, tls, ws, wss and peer"
         raise UrlError(f'"{text}" has the unknown scheme "{scheme}": {advice}.')
     has_header = rest.endswith(HEADER)
     rest = rest.removesuffix(HEADER)

@@ -28,6 +28,7 @@ from tieline.core.inbound.chunk import Chunks
 from tieline.core.inbound.connect import Connecting
 from tieline.core.inbound.connections import Connections
 from tieline.core.inbound.first_packet import FirstPacket
+from tieline.core.inbound.from_brokers import FromBrokers
 from tieline.core.inbound.holds import Holds
 from tieline.core.inbound.objections import Objections
 from tieline.core.inbound.pass_on import Passing
@@ -249,11 +250,14 @@ class Broker:
             retained,
             self.replays,
             self.order,
+            holds,
             journal,
             account,
             self.work,
             self.chronicle,
         )
+        #: What other brokers accepted comes in here.
+        self.from_brokers = FromBrokers(routes, self.content, priorities, retained, delivery, self.work)
         has_chronicle = self.chronicle is not None
         self._chunks = Chunks(
             FirstPacket(self._connecting, self._connections, account),

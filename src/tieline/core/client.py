@@ -56,6 +56,7 @@ class Hold(StrEnum):
     COMMIT = "commit"  # its session is being made permanent; CONNACK follows
     STORE = "store"  # the store cannot keep up, or has no room
     RATE = "rate"  # it, or its user, sends faster than it may
+    PEERS = "peers"  # other brokers are told of its subscriptions; SUBACK follows
 
 
 _COMMIT: Final = Hold.COMMIT
@@ -352,6 +353,8 @@ class Dispatcher(Protocol):
 
 class Session:
     """One client's subscriptions, waiting messages and flow state; a :class:`~tieline.core.receiver.Receiver`."""
+
+    is_broker = False
 
     __slots__ = (
         "_dispatcher",

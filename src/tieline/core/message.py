@@ -25,15 +25,17 @@ OVERHEAD = 160
 class Origin:
     """Who a message came from; one object for all messages of a session."""
 
-    __slots__ = ("client", "epoch", "owner")
+    __slots__ = ("broker", "client", "epoch", "owner")
 
-    def __init__(self, client: str, epoch: int = 0, owner: Owner | None = None) -> None:
+    def __init__(self, client: str, epoch: int = 0, owner: Owner | None = None, broker: str = "") -> None:
         #: The client id of who published it; empty for the broker itself.
         self.client = client
         #: A number that changes with every new session of that client id, also across restarts; 0 if it is not known.
         self.epoch = epoch
         #: On whose account the broker keeps what it retains of them; None for the broker itself.
         self.owner = owner
+        #: The broker that accepted them; empty for this one.
+        self.broker = broker
 
     def __repr__(self) -> str:
         return f"<Origin {self.client or 'the broker'}, session {self.epoch}>"

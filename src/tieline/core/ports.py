@@ -1,4 +1,4 @@
-"""What the core calls outward: who may do what (Access), what must survive (Store), what takes long (Aside).
+"""What the core calls outward: who may (Access), what must survive (Store), what takes long (Aside), who else is there.
 
 Access and Store answer at once or later.  A pending verdict stops the parsing of that one connection until
 ``Broker.decided(token, verdict)``; work handed to a store holds back the acknowledgements that depend on it until
@@ -8,7 +8,7 @@ Access and Store answer at once or later.  A pending verdict stops the parsing o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol, runtime_checkable  # Any: what a fact holds depends on its kind
+from typing import Any, Final, Literal, Protocol, runtime_checkable  # Any: what a fact holds depends on its kind
 
 from msgspec import Struct
 
@@ -187,6 +187,37 @@ class Memory:
     def committed(self) -> int:
         """The last token: nothing waits for a disk."""
         return self._token
+
+
+class Neighbours(Protocol):
+    """Other brokers that this one is joined with: they hear of what its clients want."""
+
+    def began(self, filter_: str, condition: str | None) -> None:
+        """A client subscribes to a bare filter, perhaps with a condition in its canonical spelling."""
+
+    def ended(self, filter_: str, condition: str | None) -> None:
+        """A subscription that has begun is over."""
+
+    def wait(self, then: Callable[[], None], now: float) -> bool:
+        """Whether some broker does not know yet of what has begun; if so, ``then`` is called once all that can do."""
+
+
+class Alone:
+    """The neighbours of a broker that has none."""
+
+    def began(self, filter_: str, condition: str | None) -> None:
+        """Nobody need hear of it."""
+
+    def ended(self, filter_: str, condition: str | None) -> None:
+        """Nobody need hear of it."""
+
+    def wait(self, then: Callable[[], None], now: float) -> bool:
+        """There is nobody to wait for."""
+        return False
+
+
+#: It has no state, so one is enough for all.
+ALONE: Final = Alone()
 
 
 class Aside(Protocol):

@@ -28,6 +28,10 @@ class Receiver(Protocol):
     is_awaited: bool
 
     @property
+    def is_broker(self) -> bool:
+        """Whether it stands for the clients of another broker, and is not counted among those of this one."""
+
+    @property
     def client_id(self) -> str:
         """Its name, which is the publisher of what it sends itself."""
 

@@ -51,6 +51,8 @@ class Loop(Turns):
         self.emptied = asyncio.Event()
         #: Called after a turn that added to the broker's story.
         self.on_events: Callable[[], None] | None = None
+        #: Called when connections have been written to: what is for other brokers leaves.
+        self.on_flush: Callable[[float], None] | None = None
         #: Called after every turn: what it had to be made permanent is handed over.
         self.after_turn: Callable[[], None] | None = None
 
@@ -201,6 +203,8 @@ class Loop(Turns):
                     link.flush(now)
                 except Exception as error:  # noqa: BLE001 - as above
                     self._on_fault(link, error)
+        if self.on_flush is not None:
+            self.on_flush(now)
         if self._gone:
             gone, self._gone = self._gone, []
             for link in gone:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 
+from tieline.conf import urls
 from tieline.conf.schema import Listener, Settings
 from tieline.core.broker import Broker as Core
 from tieline.net import log as logs
@@ -30,6 +31,7 @@ from tieline.net.log import log
 from tieline.net.loop import Loop
 from tieline.net.manage import Management
 from tieline.net.nested import Nested
+from tieline.net.peers import PeerListener, Peers
 from tieline.net.pump import PumpedLoop, pump
 from tieline.net.reload import on_hangup
 from tieline.net.services import Inquiries, Service
@@ -54,6 +56,11 @@ _STOP_S = LINGER_S + 0.5
 #: Buffers up to this size are made of memory that the process has, and so much of it may lie unused.
 _KEPT_BLOCK = 4 << 20
 _KEPT_UNUSED = 16 << 20
+
+
+def is_joined(settings: Settings) -> bool:
+    """Whether a broker listens for others or dials some."""
+    return bool(settings.peer) or any(urls.parse(listener.url).is_peer for listener in settings.listener)
 
 
 def _name_client() -> str:
@@ -113,8 +120,10 @@ class Server:
         #: When it began to serve, in monotonic time.
         self.started = monotonic()
         self.vitals = Vitals()
-        self._listeners: list[ListeningSocket] = []
+        self._listeners: list[ListeningSocket | PeerListener] = []
         self._loop: Loop | None = None
+        #: Other brokers; None while it is alone.
+        self._peers: Peers | None = None
         self._core: Core | None = None
         self._management: Management | None = None
         self._told: Counter[Drop] = Counter()
@@ -192,10 +201,11 @@ class Server:
         self._loop = Loop(self._core, self._on_fault)
         self._loop.on_events = lambda: logs.tell_events(self.core.account)
         try:
+            if is_joined(self.settings):
+                self._peers = Peers(self.settings, self._core, self._loop)
             if self._keeper is not None:
                 self._keeper.begin(self._core, self._loop)
-            for conf in self.settings.listener:
-                self._listeners.append(ListeningSocket(self._loop, conf))
+            self._listen(self._core, self._loop)
             if self._manages:
                 management = Management(self)
                 await management.start()
@@ -207,6 +217,16 @@ class Server:
             raise
         self.vitals.start(self._core.timers)
         self._report_drops(monotonic())
+
+    def _listen(self, core: Core, loop: Loop) -> None:
+        """Listen for clients and for other brokers, and dial those that are to be joined."""
+        for conf in self.settings.listener:
+            if not urls.parse(conf.url).is_peer:
+                self._listeners.append(ListeningSocket(loop, conf))
+            elif self._peers is not None:
+                self._listeners.append(PeerListener(self._peers, conf))
+        if self._peers is not None:
+            self._peers.begin()
 
     def attach(self) -> None:
         """Let the running asyncio loop call the turns."""
@@ -225,6 +245,8 @@ class Server:
             # answers that wait for the disk leave before the goodbye
             await self._keeper.catch_up()
         core.stop(monotonic())
+        if self._peers is not None:
+            self._peers.stop(monotonic())
         self.poke()
         if self._keeper is not None:
             self._keeper.detach()
@@ -245,6 +267,9 @@ class Server:
         for listener in self._listeners:
             listener.close()
         self._listeners = []
+        if self._peers is not None:
+            self._peers.stop(monotonic())
+            self._peers = None
         if self.door is not None:
             self.door.close()
             self.door = None

@@ -59,5 +59,7 @@ class Counts:
     stuck: int = 0
     #: Connections that a newer one of the same peer replaced.
     replaced: int = 0
+    #: Parcels that held no message that a client could have sent.
+    bad_parcels: int = 0
     #: Subscriptions acknowledged although a reachable broker had not echoed in time.
     not_echoed: int = 0

@@ -48,6 +48,7 @@ class Node:
         ends: Ends,
         deliver: Deliver,
         *,
+        timers: Timers | None = None,
         patience: Patience | None = None,
         limits: Limits | None = None,
         strategy: Callable[[Membership], Strategy] = Path,
@@ -58,7 +59,7 @@ class Node:
         self.life = ends.life + 1
         self.counts = Counts()
         self._patience = patience or Patience()
-        self._timers = Timers()
+        self._timers = Timers() if timers is None else timers
         self._journal = Journal()
         self._journal.note(Begun(self.life))
         self.membership = Membership(broker, self.life)
@@ -69,6 +70,8 @@ class Node:
         #: Connections with something to write, and connections to be ended.
         self.dirty: set[int] = set()
         self.doomed: set[int] = set()
+        #: Called with what another broker wants, before that is echoed.
+        self.on_interest: Callable[[int, frozenset[str]], None] | None = None
         #: Subscriptions that may be acknowledged since the owner last looked.
         self.granted: list[Granted] = []
         self.carrier = carrier(
@@ -305,6 +308,8 @@ class Node:
     def _learn_interest(self, body: bytes, now: float, source: Connection | None = None) -> None:
         broker, version, filters = read_interest(body)
         if self.interests.learn(broker, version, filters):
+            if self.on_interest is not None:
+                self.on_interest(broker, filters)
             self._journal.note(Wanted(broker, version, filters), partial(self._echo, broker, version))
             self._flood(frame(Kind.INTEREST, body), but=source)
 

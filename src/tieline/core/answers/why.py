@@ -49,6 +49,7 @@ MEANING: Final = {
     Hold.RATE.value: "it is not read: it, or its user, sends faster than it may",
     Hold.COMMIT.value: "it is not read: its session is being made permanent",
     Hold.STORE.value: "it is not read: the store cannot keep up, or has no room",
+    Hold.PEERS.value: "it is not read: other brokers are told of its subscriptions",
 }
 
 

@@ -53,8 +53,8 @@ class Holds:
         """Stop reading from a connection until :meth:`resume`."""
         conn.hold = why
         self._account.holds[why] += 1
-        # every client of a store waits for it once: nothing to tell
-        if now >= conn.told_hold + 1.0 and why is not Hold.COMMIT:
+        # every client of a store waits for it once, and subscribers of joined brokers for those: nothing to tell
+        if now >= conn.told_hold + 1.0 and why not in (Hold.COMMIT, Hold.PEERS):
             conn.told_hold = now
             self._account.tell(Event("held", conn.client_id, conn.peer, why.value, why=why.value))
         if why not in (Hold.NOT_READING, Hold.RATE) and conn.hold_timer is None:
@@ -168,6 +168,8 @@ def _overdue(conn: Connection) -> tuple[str, bool]:
     """What a connection waited for in vain, in words, and whether they name another client."""
     if conn.waits_for is not None:
         return f"the queue of {conn.waits_for.client_id} stayed full", True
+    if conn.hold is Hold.PEERS:
+        return "other brokers did not answer", False
     if conn.hold in (Hold.COMMIT, Hold.STORE):
         return "the store did not keep up", False
     return "no access decision came", False

@@ -8,10 +8,11 @@ from typing import Final
 
 from tieline.conf.schema import Settings
 from tieline.core.account import Account, Event
-from tieline.core.client import Again, Connection, Portions, Session
+from tieline.core.client import Again, Connection, Hold, Portions, Session
 from tieline.core.durable.chronicle import Chronicle
 from tieline.core.durable.journal import Journal
 from tieline.core.holdings import Kind
+from tieline.core.inbound.holds import Holds
 from tieline.core.inbound.questions import Questions
 from tieline.core.inbound.subscription_request import (
     WHERE,
@@ -74,6 +75,7 @@ class Subscribing:
         retained: Retained,
         replays: Replays,
         order: Order,
+        holds: Holds,
         journal: Journal,
         account: Account,
         work: Work,
@@ -86,6 +88,7 @@ class Subscribing:
         self._retained = retained
         self._replays = replays
         self._order = order
+        self._holds = holds
         self._journal = journal
         self._account = account
         self._work = work
@@ -145,6 +148,10 @@ class Subscribing:
                 refused.add(request.options.filter, refusal)
             if work.is_spent():
                 now = yield
+        if self._routes.neighbours.wait(lambda: self._holds.resume_soon(conn, Hold.PEERS), now):
+            # what any broker accepts after the SUBACK arrives
+            self._holds.suspend(conn, Hold.PEERS, now)
+            now = yield
         self._answer_subscribe(conn, session, packet, reasons, refused, now)
 
     def _verdict(

@@ -145,7 +145,8 @@ class Route:
         #: Whether anybody may get a message.
         self.has_receivers = bool(grants or groups or conditions)
         #: Live subscribers of the topic, as the heat paper counts them; a route is forgotten when they change.
-        self.heat = 0.0 + len(grants) + sum(len(group.members) for group in groups)
+        brokers = sum([grant.receiver.is_broker for grant in grants])
+        self.heat = 0.0 + len(grants) - brokers + sum(len(group.members) for group in groups)
         #: The heat was given from outside, and deliveries do not add to it.
         self.is_given = False
         if conditions is not None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tieline.conf.schema import Settings
-from tieline.core.ports import Judge
+from tieline.core.ports import ALONE, Judge, Neighbours
 from tieline.core.receiver import ActiveSubscription, Receiver
 from tieline.core.routing.classes import NO_RULE, Classes
 from tieline.core.routing.conditional import ConditionalSubscriptions, MessageRoutes
@@ -86,6 +86,7 @@ class Routes:
         "known",
         "message_routes",
         "named",
+        "neighbours",
         "resets",
         "shared",
         "weight",
@@ -135,6 +136,8 @@ class Routes:
         self.work = Work() if work is None else work
         #: How often the memory was full and emptied.
         self.resets = 0
+        #: Told of what clients of this broker want.
+        self.neighbours: Neighbours = ALONE
 
     def find(self, topic: str, key: bytes) -> Route:
         """The route of a valid topic that is not remembered."""
@@ -217,7 +220,8 @@ class Routes:
     def may_read(self, receiver: Receiver, topic: str) -> bool:
         """Whether messages of a topic may be sent to a receiver."""
         judge = self.judge
-        if judge is None:
+        if judge is None or receiver.is_broker:
+            # another broker asks who of its own clients may read it
             return True
         named = self.named.get(topic)
         return judge.may("read", receiver.user, receiver.client_id, topic) and (
@@ -294,10 +298,11 @@ class Routes:
             grant = grant_for(receiver, [subscription])
             grant.share = group.share
             group.members[receiver] = grant
-        if is_new:
+        if is_new and not receiver.is_broker:
             self.count += 1
             self.shared += share is not None
             self.weight += weight_of(filter_)
+            self.neighbours.began(filter_, None)
         self._forget(filter_, bucket)
         return is_new
 
@@ -308,15 +313,17 @@ class Routes:
                 conditional.share, Group(conditional.share, conditional.filter)
             )
             conditional.group.conditionals += 1
-            self.shared += 1
         is_first = bucket.conditionals is None
         if bucket.conditionals is None:
             bucket.conditionals = ConditionalSubscriptions(conditional.filter, self._events)
         self.work.did(bucket.conditionals.add(conditional))
         self._look_after(bucket.conditionals)
-        self.count += 1
         self.conditional += 1
-        self.weight += weight_of(conditional.options.filter)
+        if not conditional.receiver.is_broker:
+            self.count += 1
+            self.shared += conditional.share is not None
+            self.weight += weight_of(conditional.options.filter)
+            self.neighbours.began(conditional.filter, _shown(conditional))
         if is_first:
             # routes know the conditions on their filters, but not yet that there are any on this one
             self._forget(conditional.filter, bucket)
@@ -350,13 +357,15 @@ class Routes:
         group = conditional.group
         if group is not None:
             group.conditionals -= 1
-            self.shared -= 1
             group.served.pop(conditional.receiver, None)
             if not group.members and not group.conditionals:
                 del bucket.groups[group.share.name]
-        self.count -= 1
         self.conditional -= 1
-        self.weight -= weight_of(conditional.options.filter)
+        if not conditional.receiver.is_broker:
+            self.count -= 1
+            self.shared -= conditional.share is not None
+            self.weight -= weight_of(conditional.options.filter)
+            self.neighbours.ended(conditional.filter, _shown(conditional))
         if not conditionals:
             bucket.conditionals = None
             self._leave(conditional.filter, bucket)
@@ -376,9 +385,11 @@ class Routes:
             group.served.pop(receiver, None)
             if not group.members and not group.conditionals:
                 del bucket.groups[share]
-        self.count -= 1
-        self.shared -= share is not None
-        self.weight -= weight_of(filter_)
+        if not receiver.is_broker:
+            self.count -= 1
+            self.shared -= share is not None
+            self.weight -= weight_of(filter_)
+            self.neighbours.ended(filter_, None)
         self._leave(filter_, bucket)
         return True
 
@@ -413,3 +424,11 @@ class Routes:
             topic = key.decode()
             self._names.remove(topic)
             self._cost -= tree_bytes(topic) + RECEIVER_BYTES * len(route.grants)
+
+
+def _shown(conditional: ConditionalSubscription) -> str | None:
+    """The condition that other brokers can ask in our stead; None where they must send everything.
+
+    What was delivered before is known only here, so conditions that compare with it stay here.
+    """
+    return None if conditional.last is not None else conditional.predicate.canonical

@@ -1,0 +1,130 @@
+"""Messages that another broker has accepted, and that some client of this one wants.
+
+They were judged where they were accepted: who may publish them, how urgent they are.  Here they are routed as the
+messages of clients are; those who watch arrivals have seen them there.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tieline.core.message import Bundle, Burst, Message, Origin
+from tieline.core.outbound.deliver import Delivery
+from tieline.core.outbound.retained import Retained
+from tieline.core.routing.content_match import ContentMatch
+from tieline.core.routing.priorities import Priorities
+from tieline.core.routing.route import Route
+from tieline.core.routing.routes import RESERVED, Routes
+from tieline.core.work import Work
+from tieline.wire.errors import ProtocolError
+from tieline.wire.frames import publish_head
+from tieline.wire.topics import check_name
+
+#: Levels of a topic: whoever accepted it may keep more than clients of this broker may use.
+LEVELS: Final = 65_535
+_PUBLISH_QOS_0: Final = 0x30
+#: What each change of topic counts towards the work of a turn, and each message that is alone.
+WORK_PER_KIND: Final = 10
+WORK_PER_MESSAGE: Final = 30
+
+
+class FromBrokers:
+    """Routes what other brokers have accepted."""
+
+    def __init__(
+        self,
+        routes: Routes,
+        content: ContentMatch,
+        priorities: Priorities,
+        retained: Retained,
+        delivery: Delivery,
+        work: Work,
+    ) -> None:
+        self._routes = routes
+        self._content = content
+        self._priorities = priorities
+        self._retained = retained
+        self._delivery = delivery
+        self._work = work
+
+    def message(self, message: Message, now: float) -> bool:
+        """Keep a message if it is retained, and queue it for its receivers; False if its topic can be none."""
+        topic = message.topic
+        route = self._routes.known.get(topic)
+        if route is None:
+            try:
+                name = topic.decode()
+                check_name(name, LEVELS)
+            except (ProtocolError, UnicodeDecodeError):
+                return False
+            if name.startswith(RESERVED):
+                return False
+            route = self._routes.find(name, topic)
+        if route.is_conditional:
+            route = self._content.route_of(message, route)
+        message.heat = self._priorities.heat(route, 1, now)
+        self._work.did(WORK_PER_MESSAGE)
+        if message.retain:
+            self._retained.keep(message, now)
+        if route.has_receivers:
+            self._delivery.deliver(message, route, now)
+        return True
+
+    def run(self, packets: bytes, version: int, origin: Origin, level: int, now: float) -> bool:
+        """Queue QoS 0 packets without properties as they are; False at the first that is none."""
+        pos, size = 0, len(packets)
+        routes, priorities = self._routes, self._priorities
+        may_mix = level == priorities.default_level and not priorities.is_ruled and not priorities.heat_deliveries
+        #: Of the packets that go to the same receivers: where they begin, their kinds, their number, the longest.
+        begin, kinds, messages, largest, last = 0, 0, 0, 0, None
+        burst: Burst | None = None
+        while pos < size:
+            head = publish_head(packets, pos, size)
+            if head is None or packets[pos] != _PUBLISH_QOS_0:
+                return False
+            start, top, end = head
+            payload = top + (version == 5)
+            if end > size or payload > end or (version == 5 and packets[top]):
+                return False
+            topic = packets[start:top]
+            route = routes.known.get(topic) or routes.learn(packets, start, top, LEVELS)
+            if route is None:
+                return False
+            stride, prefix, stop = end - pos, packets[pos:payload], end
+            while stop + stride <= size and packets.startswith(prefix, stop):
+                stop += stride
+            count = (stop - pos) // stride
+            if kinds and route is last and route.is_simple and may_mix:
+                kinds, messages, largest = kinds + 1, messages + count, max(largest, stride)
+            else:
+                if kinds and last is not None:
+                    self._pass(packets[begin:pos], kinds, messages, largest, burst, last, now)
+                begin, kinds, messages, largest, last = pos, 1, count, stride, route
+                heat = priorities.heat(route, count, now)
+                taxon = priorities.of_topic(route)
+                shape = payload - pos, topic, version, origin, level, now, heat, taxon
+                burst = Burst(packets[pos:stop], count, *shape)
+            pos = stop
+        if kinds and last is not None:
+            self._pass(packets[begin:], kinds, messages, largest, burst, last, now)
+        return True
+
+    def _pass(  # what a run has found out
+        self,
+        packets: bytes,
+        kinds: int,
+        messages: int,
+        largest: int,
+        burst: Burst | None,
+        route: Route,
+        now: float,
+    ) -> None:
+        assert burst is not None
+        self._work.did(kinds * WORK_PER_KIND)
+        if not route.has_receivers:
+            return
+        if kinds == 1:
+            self._delivery.deliver(burst, route, now)
+        else:
+            shape = burst.version, burst.origin, burst.level, now, burst.heat
+            self._delivery.deliver_plainly(Bundle(packets, messages, largest, *shape), route, now)

@@ -1,0 +1,85 @@
+"""Another broker as a receiver: what its clients want is on our routes, and what is offered to it goes to the node."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from tieline.core.account import Drop
+from tieline.core.message import Item, Queued
+from tieline.core.receiver import Grant, Outlet
+
+
+class Collector(Protocol):
+    """Who gathers the destinations of each item."""
+
+    def collect(self, item: Queued, number: int, now: float) -> None:
+        """One more broker wants an item."""
+
+    def is_full(self, number: int, level: int) -> bool:
+        """Whether so much is owed to a broker that nothing more should be accepted for it."""
+
+    def turn_away(self, name: str, item: Item, why: Drop, now: float) -> None:
+        """Name what a broker should have got and does not get."""
+
+
+class Destination:
+    """One other broker; a :class:`~tieline.core.receiver.Receiver`."""
+
+    is_broker = True
+
+    def __init__(self, number: int, name: str, collector: Collector) -> None:
+        self.number = number
+        self.name = name
+        self._collector = collector
+        self.is_awaited = False
+        self.is_over = False
+
+    def __repr__(self) -> str:
+        return f"<Destination {self.name}>"
+
+    @property
+    def client_id(self) -> str:
+        """A name that no client has."""
+        return f"broker {self.name}"
+
+    @property
+    def user(self) -> str | None:
+        """Nobody: the other broker asks who of its clients may read what."""
+        return None
+
+    @property
+    def is_present(self) -> bool:
+        """It takes everything, and keeps it while the other broker is away."""
+        return True
+
+    def offer(self, item: Queued, grant: Grant, now: float) -> None:
+        """Have an item carried there; what came from another broker is carried there by that one."""
+        if not item.origin.broker:
+            self._collector.collect(item, self.number, now)
+
+    def has_room(self, item: Item, copies: int = 0) -> bool:
+        """Whether more may be owed to it."""
+        return not self.lacks_room(item)
+
+    def lacks_room(self, item: Item) -> bool:
+        """Whether too much is owed to it already."""
+        return not item.origin.broker and self._collector.is_full(self.number, item.level)
+
+    def turn_away(self, item: Item, why: Drop, now: float) -> None:
+        """Name a message that it does not get."""
+        self._collector.turn_away(self.client_id, item, why, now)
+
+    @property
+    def is_half_empty(self) -> bool:
+        """Publishers that wait are let go one at a time, and wait again where it is full."""
+        return True
+
+    def promise(self, size: int) -> None:
+        """Nothing need be kept free: what is owed is bounded by number."""
+
+    def redeem(self, size: int) -> None:
+        """As with promises."""
+
+    def ready_outlet(self, version: int, size: int, grant: Grant) -> Outlet | None:
+        """Never past the node, which numbers what it carries."""
+        return None

@@ -1,0 +1,287 @@
+"""One broker joined with others: where its core and its node meet.
+
+The core tells what its clients want, and the node tells the others.  What the others want is subscribed on the core's
+own routes, for one :class:`~tieline.overlay.destination.Destination` each, so that a message finds brokers as it finds
+sessions.  Each item goes to the node once, with all of its destinations; what arrives from others is routed by
+:class:`~tieline.core.inbound.from_brokers.FromBrokers`.
+
+A shell calls :meth:`Joined.end_turn` when it has handled what was ready, and writes what the node has to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+from zlib import crc32
+
+import msgspec
+
+from tieline.core.account import Drop, Event
+from tieline.core.broker import Broker
+from tieline.core.inbound.subscription_request import read_request
+from tieline.core.message import Item, Origin, Queued
+from tieline.core.receiver import ActiveSubscription
+from tieline.core.routing.route import ConditionalSubscription
+from tieline.match.where import Asked, spell
+from tieline.overlay.carrier import Limits
+from tieline.overlay.destination import Destination
+from tieline.overlay.durable import Ends
+from tieline.overlay.frame import BadFrame, is_assured, lane_of
+from tieline.overlay.node import Node
+from tieline.overlay.parcel import Run, read_parcel, write_parcel
+from tieline.overlay.strategies import STRATEGIES
+from tieline.wire.packets import Subscription
+
+#: Begins an interest with a condition: behind it stands a fingerprint of the event types by which it is meant.
+_TYPES: Final = "$types/"
+#: Topics of the broker itself, which do not cross.
+_OWN: Final = "$SYS"
+#: Publishers of other brokers that are remembered.
+_ORIGINS: Final = 10_000
+
+
+def number_of(name: str) -> int:
+    """The number by which a node knows a broker."""
+    return crc32(name.encode()) % 255 + 1
+
+
+class Joined:
+    """The neighbours of one core."""
+
+    def __init__(self, core: Broker, *, life: int, strategy: str = "path", limits: Limits | None = None) -> None:
+        self._core = core
+        self.name = core.settings.name
+        self._limits = limits or Limits()
+        ends = Ends()
+        ends.life = life - 1
+        self.node = Node(
+            number_of(self.name),
+            ends,
+            self._deliver,
+            timers=core.timers,
+            limits=self._limits,
+            strategy=STRATEGIES[strategy],
+        )
+        self.node.on_interest = self._learned
+        self._fingerprint = f"{crc32(msgspec.json.encode(core.settings.event)):08x}"
+        self._now = 0.0
+        #: By number, as far as they are known.
+        self.names: dict[int, str] = {self.node.broker: self.name}
+        self.destinations: dict[int, Destination] = {}
+        #: By broker, what it wants and how that is subscribed here.
+        self._subscribed: dict[int, dict[str, tuple[str, ActiveSubscription]]] = {}
+        self._origins: dict[tuple[int, str], Origin] = {}
+        #: Interests that have begun (True) or ended since others were last told.
+        self._changes: list[tuple[str, bool]] = []
+        #: What waits until others know of some subscriptions, by the numbers of those.
+        self._waiting: list[tuple[set[int], Callable[[], None]]] = []
+        #: The item whose destinations are gathered, and those.
+        self._item: Queued | None = None
+        self._wanted: list[int] = []
+        #: Parcels for the same destinations in the same lane, which leave together.
+        self._lane = 0
+        self._to: frozenset[int] = frozenset()
+        self._parcels: list[bytes] = []
+        self._items: list[Queued] = []
+        core.routes.neighbours = self
+
+    # -- what clients of this broker want
+
+    def began(self, filter_: str, condition: str | None) -> None:
+        """A subscription begins: others hear of it soon."""
+        self._change(filter_, condition, True)
+
+    def ended(self, filter_: str, condition: str | None) -> None:
+        """A subscription is over: others hear of it after a while."""
+        self._change(filter_, condition, False)
+
+    def _change(self, filter_: str, condition: str | None, is_new: bool) -> None:
+        if filter_ == _OWN or filter_.startswith(f"{_OWN}/"):
+            return
+        entry = filter_
+        if condition is not None:
+            entry = f"{_TYPES}{self._fingerprint}/{spell(Asked(None, filter_, condition))}"
+        if not self._changes:
+            self._core.timers.soon(self._tell_soon)
+        self._changes.append((entry, is_new))
+
+    def wait(self, then: Callable[[], None], now: float) -> bool:
+        """Whether a reachable broker does not know yet of what has begun."""
+        numbers = self._tell(now)
+        if not numbers or not self.node.membership.reachable:
+            return False
+        self._waiting.append((numbers, then))
+        return True
+
+    def _tell_soon(self, now: float) -> None:
+        self._tell(now)
+
+    def _tell(self, now: float) -> set[int]:
+        """Let the node know what has changed; the numbers of what is not granted yet."""
+        changes, self._changes = self._changes, []
+        numbers = set()
+        for entry, is_new in changes:
+            if is_new:
+                numbers.add(self.node.subscribe(entry, now))
+            else:
+                self.node.unsubscribe(entry, now)
+        return numbers - self._take_grants()
+
+    def _take_grants(self) -> set[int]:
+        granted = {grant.number for grant in self.node.granted}
+        self.node.granted.clear()
+        if granted and self._waiting:
+            still = []
+            for numbers, then in self._waiting:
+                numbers -= granted
+                if numbers:
+                    still.append((numbers, then))
+                else:
+                    then()
+            self._waiting = still
+        return granted
+
+    # -- what other brokers want
+
+    def _learned(self, number: int, entries: frozenset[str]) -> None:
+        """A broker wants something else than before: it is on the routes before it is echoed."""
+        destination = self.destinations.get(number)
+        if destination is None:
+            name = self.names.get(number, f"#{number}")
+            destination = self.destinations[number] = Destination(number, name, self)
+        known = self._subscribed.setdefault(number, {})
+        routes = self._core.routes
+        for entry in [entry for entry in known if entry not in entries]:
+            routes.cancel(destination, *known.pop(entry))
+        for entry in entries:
+            if entry not in known:
+                subscribed = self._subscribe(destination, entry)
+                if subscribed is not None:
+                    known[entry] = subscribed
+
+    def _subscribe(self, destination: Destination, entry: str) -> tuple[str, ActiveSubscription] | None:
+        spelled, is_foreign = entry, False
+        if entry.startswith(_TYPES):
+            fingerprint, _, spelled = entry.removeprefix(_TYPES).partition("/")
+            is_foreign = fingerprint != self._fingerprint
+        options = Subscription(filter=spelled, qos=2, retain_as_published=True)
+        request = read_request(options, (), question_mark=False)
+        if request.refusal is not None:
+            self._core.account.tell(
+                Event("interest_refused", destination.client_id, "", request.refusal.rule, is_trouble=True)
+            )
+            return None
+        subscription = ActiveSubscription(options, 0)
+        if request.predicate is not None and not is_foreign:
+            subscription = ConditionalSubscription(
+                options, 0, destination, None, request.filter, request.predicate, self._core.references
+            )
+        else:
+            # conditions by event types that this broker does not know are asked where it does
+            options.filter = request.filter
+        self._core.routes.subscribe(destination, None, request.filter, subscription)
+        return options.filter, subscription
+
+    # -- from clients to brokers
+
+    def collect(self, item: Queued, number: int, now: float) -> None:
+        """One more broker wants an item."""
+        if item is self._item:
+            self._wanted.append(number)
+            return
+        self._close_item(now)
+        self._item, self._wanted = item, [number]
+
+    def _close_item(self, now: float) -> None:
+        item = self._item
+        if item is None:
+            return
+        self._item = None
+        lane = lane_of(item.level, item.qos > 0, crc32(item.origin.client.encode()))
+        to = frozenset(self._wanted)
+        if lane != self._lane or to != self._to:
+            self._send(now)
+            self._lane, self._to = lane, to
+        self._parcels.append(write_parcel(item, now))
+        self._items.append(item)
+
+    def _send(self, now: float) -> None:
+        if not self._parcels:
+            return
+        parcels, items = tuple(self._parcels), self._items
+        self._parcels, self._items = [], []
+        if not self.node.carrier.publish(self._lane, parcels, self._to, now):
+            for item in items:
+                why, names = Drop.QUEUE_FULL, [self.destinations[number].client_id for number in self._to]
+                topic = getattr(item, "topic", b"")
+                for name in names:
+                    self._core.account.drop(now, why, name, topic, item.messages, level=item.level, since=item.at)
+
+    def end_turn(self, now: float) -> None:
+        """Everything that was ready has been handled: what was gathered leaves, and what is safe goes on."""
+        self._now = now
+        self._close_item(now)
+        self._send(now)
+        self._settle(now)
+        for destination in self.destinations.values():
+            if destination.is_awaited and not self.is_full(destination.number, 0):
+                self._core.holds.release_publishers(destination, now)
+
+    def _settle(self, now: float) -> None:
+        while (sealed := self.node.seal()) is not None:
+            self.node.committed(sealed[0], now)
+        self._take_grants()
+
+    def is_full(self, number: int, level: int) -> bool:
+        """Whether half of what may be owed to a broker that can be reached is owed to it in some lane."""
+        if number not in self.node.membership.reachable:
+            return False
+        half = self._limits.owed // 2
+        return any(
+            len(stream.owing.unsettled) >= half
+            for (broker, lane), stream in self.node.carrier.outgoing.items()
+            if broker == number and is_assured(lane)
+        )
+
+    def turn_away(self, name: str, item: Item, why: Drop, now: float) -> None:
+        """Name what a broker should have got and does not get."""
+        self._core.account.drop(now, why, name, item.topic, item.messages, level=item.level, since=item.at)
+
+    # -- from brokers to clients
+
+    def receive(self, handle: int, data: bytes, now: float) -> None:
+        """Bytes have come from a peer."""
+        self._now = now
+        self.node.receive(handle, data, now)
+        self._settle(now)
+
+    def _deliver(self, origin: int, lane: int, parcels: tuple[bytes, ...]) -> None:
+        inlet, now = self._core.from_brokers, self._now
+        for parcel in parcels:
+            try:
+                item = read_parcel(parcel, partial(self._origin, origin), now)
+            except BadFrame as error:
+                self._refuse(origin, str(error))
+                continue
+            if isinstance(item, Run):
+                is_taken = inlet.run(item.packets, item.version, item.origin, item.level, now)
+            else:
+                is_taken = inlet.message(item, now)
+            if not is_taken:
+                self._refuse(origin, "a message that no client could have sent")
+
+    def _refuse(self, origin: int, text: str) -> None:
+        self.node.counts.bad_parcels += 1
+        name = self.names.get(origin, f"#{origin}")
+        self._core.account.tell(Event("parcel_refused", f"broker {name}", "", text, is_trouble=True))
+
+    def _origin(self, broker: int, client: str) -> Origin:
+        origin = self._origins.get((broker, client))
+        if origin is None:
+            if len(self._origins) >= _ORIGINS:
+                self._origins.clear()
+            owner = self._core.holdings.owner(None)
+            name = self.names.get(broker, f"#{broker}")
+            origin = self._origins[broker, client] = Origin(client, 0, owner, name)
+        return origin
