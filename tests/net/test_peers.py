@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.kits.dial import Dial, dial, open_socket, read_to_end
@@ -173,3 +174,27 @@ def test_a_stranger_at_the_door_of_brokers_is_told_and_closed() -> None:
             sock.sendall(b"x" * 2_000)
             assert b"no what is at the other end is no broker" in read_to_end(sock)
         until(lambda: refusals(a) == 2, "both are counted")
+
+
+def test_a_broker_in_the_middle_that_comes_back_carries_on_what_is_published_then() -> None:
+    with ExitStack() as stack:
+        first = stack.enter_context(ExitStack())
+        middle = first.enter_context(BrokerThread(settings("middle")))
+        urls = tuple(middle.urls)
+        here = stack.enter_context(BrokerThread(settings("here", urls[1])))
+        far = stack.enter_context(BrokerThread(settings("far", urls[1])))
+        client = stack.enter_context(dial(here.urls[0], "client"))
+        source = stack.enter_context(dial(far.urls[0], "source"))
+        for broker in (here, far):
+            until(partial(reaches, broker, 2), "all are joined")
+        subscribe(client, "x", 0)
+        source.send(Publish(topic="x", payload=b"before"))
+        client.expect(Publish, payload=b"before")
+        first.close()
+        until(partial(reaches, far, 0), "the middle is missed")
+        again = msgspec.structs.replace(settings("middle"), listener=tuple(Listener(url=url) for url in urls))
+        stack.enter_context(BrokerThread(again))
+        for broker in (here, far):
+            until(partial(reaches, broker, 2), "the middle is back")
+        source.send(Publish(topic="x", payload=b"after"))
+        client.expect(Publish, payload=b"after")

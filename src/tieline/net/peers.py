@@ -271,7 +271,7 @@ class Peers:
         key = None if overlay.key_file is None else _read_key(overlay.key_file)
         self.me = Self(settings.name, overlay.cluster, key)
         # a life is larger than those before it, also where nothing is kept
-        self.joined = Joined(core, life=int(time() * 4), strategy=overlay.strategy)
+        self.joined = Joined(core, life=int(time() * 100), strategy=overlay.strategy)
         #: Connections that are up, by the name of the peer.
         self.up: dict[str, PeerLink] = {}
         self._links: dict[int, PeerLink] = {}

@@ -28,6 +28,7 @@ from tieline.overlay.carrier import Limits
 from tieline.overlay.destination import Destination
 from tieline.overlay.durable import Ends
 from tieline.overlay.frame import BadFrame, is_assured, lane_of
+from tieline.overlay.links import Patience
 from tieline.overlay.node import Node
 from tieline.overlay.parcel import Run, read_parcel, write_parcel
 from tieline.overlay.strategies import STRATEGIES
@@ -39,6 +40,11 @@ _TYPES: Final = "$types/"
 _OWN: Final = "$SYS"
 #: Publishers of other brokers that are remembered.
 _ORIGINS: Final = 10_000
+#: A stream has 512 messages under way: with acknowledgements every 20 ms that were 25,000 in a second.
+_ACK_S: Final = 0.002
+#: Bytes of each level that wait for a link, as many as for a client; and those that the next hop has not acknowledged,
+#: which are what a busy broker reads of its clients between two looks at the link.
+_QUEUE_BYTES, _CUSTODY_BYTES = 8 << 20, 4 << 20
 
 
 def number_of(name: str) -> int:
@@ -52,7 +58,7 @@ class Joined:
     def __init__(self, core: Broker, *, life: int, strategy: str = "path", limits: Limits | None = None) -> None:
         self._core = core
         self.name = core.settings.name
-        self._limits = limits or Limits()
+        self._limits = limits or Limits(ack_s=_ACK_S)
         ends = Ends()
         ends.life = life - 1
         self.node = Node(
@@ -61,6 +67,7 @@ class Joined:
             self._deliver,
             timers=core.timers,
             limits=self._limits,
+            patience=Patience(queue_bytes=_QUEUE_BYTES, custody_bytes=_CUSTODY_BYTES),
             strategy=STRATEGIES[strategy],
         )
         self.node.on_interest = self._learned
