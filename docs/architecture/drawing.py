@@ -46,6 +46,7 @@ DUTIES = {
         "holdings": "what is kept in memory, and for whom",
         "answers": "why, trace, top",
         "backlog": "waits under congestion",
+        "spill": "waits in the store alone",
         "broker": "wires the rooms",
         "client": "Connection and Session",
         "durable": "facts and journal",

@@ -34,11 +34,20 @@ class Scene:
     def commit(self, batches: int | None = None) -> None:
         """Make some batches permanent and tell the broker."""
         self.world.broker.committed(self.persist(batches))
+        if self.store.committed == len(self.store.batches):
+            # what is read is what was submitted before the question
+            self.answer()
         self.world.settle()
+
+    def answer(self) -> None:
+        """Let the broker have what it wanted to read, as it is now."""
+        questions, self.store.questions = self.store.questions, []
+        for question in questions:
+            self.world.broker.read_back(self._model.portion(*question), self.world.now)
 
     def settle(self) -> None:
         """Commit until nothing is left to be committed."""
-        while self.store.committed < len(self.store.batches):
+        while self.store.committed < len(self.store.batches) or self.store.questions:
             self.commit()
 
     def restart(self) -> None:
@@ -52,6 +61,7 @@ class Scene:
         self.world.now = now
         self.world.broker.restore(state, now)
         check(self.world.broker)
+        self.world.settle()
         self.settle()
 
     def kept(self, client_id: str, version: int = 5) -> Client:

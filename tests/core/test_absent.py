@@ -109,7 +109,7 @@ def test_others_of_a_group_get_what_an_ended_session_had() -> None:
 
 
 def test_a_crash_before_the_end_is_permanent_loses_nothing() -> None:
-    scene = Scene(settings=settings())
+    scene = Scene(settings=settings(absent="end"))
     scene.subscribe(scene.kept("away"), "t", qos=1).drop()
     scene.settle()
     publisher = scene.clean("p")

@@ -14,9 +14,9 @@ from tests.kits.world import World, configured
 from tieline.conf.schema import Settings, UserLimit
 from tieline.core.account import Drop
 from tieline.core.broker import Broker
-from tieline.core.client import PacketIds
 from tieline.core.holdings import Kind
 from tieline.core.ports import Allowed, Login, Verdict
+from tieline.core.spill import PacketIds
 from tieline.wire.encode import encode
 from tieline.wire.packets import Connect, Publish, Will
 from tieline.wire.reason import Reason

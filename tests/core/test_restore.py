@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from tests.kits.ledger import Model
 from tests.kits.world import World, payloads
 from tieline.core.durable import facts
 from tieline.core.outbound import replay
-from tieline.core.ports import Store
+from tieline.core.ports import Portion, Store
 from tieline.core.restore import StoredState
 from tieline.wire.packets import Pubcomp, Publish, Pubrec, Pubrel, Subscribe, Subscription, Will
 from tieline.wire.reason import Reason
@@ -26,6 +27,12 @@ class Kept(PromptStore):
     def __init__(self, model: Model | None = None) -> None:
         super().__init__()
         self.model = model or Model()
+        self.on_portion: Callable[[Portion, float], None]
+
+    def answer(self) -> None:
+        """Say what was asked for."""
+        while self.questions:
+            self.on_portion(self.model.portion(*self.questions.pop(0)), 0.0)
 
     def submit(self, facts: Any, log: Any = (), events: Any = ()) -> int:
         for fact in facts:
@@ -60,11 +67,13 @@ class Scene:
 
 def test_the_kit_passes() -> None:
     def make() -> tuple[Store, Finish]:
-        return Kept(), lambda: None
+        store = Kept()
+        return store, store.answer
 
     def reopen(store: Store) -> tuple[Store, Finish, StoredState]:
         assert isinstance(store, Kept)
-        return Kept(store.model), lambda: None, store.model.state
+        new = Kept(store.model)
+        return new, new.answer, store.model.state
 
     check_store(make, reopen)
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tests.kits.ledger import Life, comparable
-from tests.kits.world import World
+from tests.kits.world import Client, World
 from tieline.core.durable import facts
-from tieline.core.ports import Fact, Store
+from tieline.core.ports import Fact, Reads, Store
 from tieline.core.restore import StoredState
 from tieline.wire.packets import (
     Puback,
@@ -49,6 +49,12 @@ class LateStore:
         self.events: list[tuple[object, ...]] = []
         self.is_behind = False
         self._committed = 0
+        #: What was asked for and not answered yet.
+        self.questions: list[tuple[int, int, int, int, int]] = []
+
+    def read(self, session: int, lane: int, after: int, messages: int, size: int) -> None:
+        """Note the question; whoever commits answers it."""
+        self.questions.append((session, lane, after, messages, size))
 
     def submit(
         self,
@@ -100,6 +106,7 @@ def check_store(make: Make, reopen: Reopen | None = None) -> None:
     if reopen is not None:
         check_restart(make, reopen)
         check_unrouted(make, reopen)
+        check_spilled(make, reopen)
         check_facts(make, reopen)
 
 
@@ -213,6 +220,78 @@ def check_unrouted(make: Make, reopen: Reopen) -> None:
     publisher.expect(Pubrec, packet_id=2, reason=Reason.SUCCESS)
     for client in world.clients[:-1]:
         client.expect_nothing()
+
+
+def check_spilled(make: Make, reopen: Reopen) -> None:
+    """What waits in a store alone, where a store can do that, is read once, in order, also by the next broker."""
+    store, finish = make()
+    if not isinstance(store, Reads):
+        return
+    world = World(store=store, queue_messages=3, inflight=2)
+
+    def settle() -> None:
+        for _ in range(6):
+            finish()
+            world.broker.committed(store.committed)
+            world.settle()
+
+    def gather(client: Client, most: int) -> list[bytes]:
+        got: list[bytes] = []
+        while len(got) < most and (messages := [one for one in client.take() if isinstance(one, Publish)]):
+            for message in messages:
+                got.append(message.payload)
+                client.send(Puback(packet_id=message.packet_id))
+            settle()
+        return got
+
+    def begin(state: StoredState | None) -> None:
+        nonlocal world
+        now = world.now
+        world = World(store=store, queue_messages=3, inflight=2)
+        world.now = now
+        # the test hands over what the store has read, as a shell does
+        store.on_portion = lambda portion, _: world.broker.read_back(portion, world.now)  # type: ignore[attr-defined]  # as a shell does
+        if state is not None:
+            world.broker.restore(state, now)
+            world.settle()
+
+    begin(None)
+    for name, filter_ in (("away", "t"), ("gone", "t")):
+        client = world.durable(name)
+        settle()
+        client.send(Subscribe(packet_id=1, subscriptions=(Subscription(filter=filter_, qos=1),)))
+        settle()
+        client.drop()
+    publisher = world.client("publisher")
+    settle()
+    for number in range(30):
+        publisher.put("t", b"%d" % number, qos=1)
+        settle()
+    assert world.broker.spills.messages == 2 * 27
+    finish()
+    store, finish, state = reopen(store)
+    assert isinstance(store, Reads)
+    assert sorted(row[2] for row in state.tables["spilled"]) == [27, 27]
+    assert len(state.tables["message"]) == 3, "what waits in the store alone is not loaded"
+    begin(state)
+    assert world.broker.spills.messages == 2 * 27
+    away = world.durable("away")
+    settle()
+    away.note_connack()
+    got = gather(away, 10)
+    # one session ends before anything of it was read, another is in the middle of it
+    world.client("gone", clean_start=True)
+    settle()
+    finish()
+    store, finish, state = reopen(store)
+    begin(state)
+    settle()
+    assert not world.broker.sessions.keys() - {"away"}
+    away = world.durable("away")
+    settle()
+    away.note_connack()
+    assert got + gather(away, 100) == [b"%d" % number for number in range(30)]
+    assert not world.broker.spills.messages and not len(world.broker.estates)
 
 
 def check_restart(make: Make, reopen: Reopen) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
 from tieline.core.durable import facts
-from tieline.core.ports import Fact
+from tieline.core.ports import Fact, Portion
 from tieline.core.restore import StoredState
 
 
@@ -18,8 +19,10 @@ class Model:
         self.subscriptions: dict[tuple[int, str], tuple[Any, ...]] = {}
         self.messages: dict[int, tuple[Any, ...]] = {}
         self.retained: dict[bytes, int] = {}
-        #: (session, message, options, identifiers, share), oldest first.
+        #: (session, message, options, identifiers, share), oldest first; and of each the place, the lane and the size.
         self.queue: list[tuple[Any, ...]] = []
+        self.places: list[tuple[int, int, int]] = []
+        self._place = 0
         #: By session and packet id, in the order of sending again: message or None, then the terms.
         self.inflight: dict[tuple[int, int], tuple[Any, ...]] = {}
         self.inbound: set[tuple[int, int]] = set()
@@ -35,7 +38,7 @@ class Model:
             case facts.FORGET:
                 self.sessions.pop(session, None)
                 self.subscriptions = {key: row for key, row in self.subscriptions.items() if key[0] != session}
-                self.queue = [entry for entry in self.queue if entry[0] != session]
+                self._keep_entries(lambda entry: entry[0] != session)
                 self.inflight = {key: row for key, row in self.inflight.items() if key[0] != session}
                 self.inbound = {key for key in self.inbound if key[0] != session}
             case facts.SUBSCRIBE:
@@ -48,13 +51,25 @@ class Model:
                 self.retained[fact[2]] = fact[3]
             case facts.CLEAR:
                 self.retained.pop(fact[2], None)
-            case facts.QUEUE:
-                self.queue.append(fact[1:])
+            case facts.QUEUE | facts.SPILL:
+                self._place += 1
+                self.queue.append(fact[1:6])
+                self.places.append((self._place, *(fact[6:] or (0, 0))))
+            case facts.GATHERED:
+                self.places = [
+                    (place, 0, 0) if entry[0] == session else (place, lane, size)
+                    for entry, (place, lane, size) in zip(self.queue, self.places, strict=True)
+                ]
+            case facts.ENDED:
+                self.sessions[session] = (*fact[1:4], facts.OVER, fact[4], None, None)
+                self.subscriptions = {key: row for key, row in self.subscriptions.items() if key[0] != session}
+                self.inflight = {key: row for key, row in self.inflight.items() if key[0] != session}
+                self.inbound = {key for key in self.inbound if key[0] != session}
             case facts.SENT:
-                self.queue.remove(fact[1:6])
+                self._remove(fact[1:6])
                 self.inflight[session, fact[6]] = (fact[2], *fact[3:6])
             case facts.DROP:
-                self.queue.remove(fact[1:])
+                self._remove(fact[1:])
             case facts.RECEIVED:
                 row = self.inflight.pop((session, fact[2]))
                 self.inflight[session, fact[2]] = (None, *row[1:])
@@ -73,10 +88,47 @@ class Model:
             case facts.UNPRODUCED:
                 self.producers.pop(fact[2], None)
 
+    def _remove(self, entry: tuple[Any, ...]) -> None:
+        """The oldest of equal entries leaves."""
+        at = self.queue.index(entry)
+        del self.queue[at], self.places[at]
+
+    def _keep_entries(self, is_kept: Callable[[tuple[Any, ...]], bool]) -> None:
+        kept = [pair for pair in zip(self.queue, self.places, strict=True) if is_kept(pair[0])]
+        self.queue, self.places = [entry for entry, _ in kept], [place for _, place in kept]
+
+    def portion(self, session: int, lane: int, after: int, messages: int, size: int) -> Portion:
+        """The next of what waits for a session in the store alone."""
+        found: list[Any] = []
+        last = after
+        for entry, (place, lies, held) in zip(self.queue, self.places, strict=True):
+            if entry[0] == session and lies == lane and place > after and len(found) < messages:
+                size -= held
+                if found and size < 0:
+                    break
+                found.append((self.messages[entry[1]], entry[2:]))
+                last = place
+        return Portion(session, lane, last, found)
+
+    @property
+    def _spilled(self) -> list[tuple[int, ...]]:
+        lanes: dict[tuple[int, int], list[int]] = {}
+        for entry, (_, lane, size) in zip(self.queue, self.places, strict=True):
+            if lane:
+                lanes.setdefault((entry[0], lane), []).append(size)
+        return [(*key, len(sizes), sum(sizes), max(sizes)) for key, sizes in sorted(lanes.items())]
+
     @property
     def _needed(self) -> set[int]:
         """The messages that something refers to."""
-        needed = {entry[1] for entry in self.queue} | set(self.retained.values()) | set(self.unrouted)
+        needed = {entry[1] for entry in self.queue} | self._needed_here
+        return needed | {row[0] for row in self.inflight.values() if row[0] is not None}
+
+    @property
+    def _needed_here(self) -> set[int]:
+        """Those that a broker which begins has to know."""
+        here = [entry for entry, (_, lane, _) in zip(self.queue, self.places, strict=True) if not lane]
+        needed = {entry[1] for entry in here} | set(self.retained.values()) | set(self.unrouted)
         return needed | {row[0] for row in self.inflight.values() if row[0] is not None}
 
     def sweep(self) -> None:
@@ -88,13 +140,14 @@ class Model:
     def state(self) -> StoredState:
         """The same as rows; messages that nothing refers to are not part of it."""
         state = StoredState()
-        needed = self._needed
+        needed = self._needed_here
         state.tables = {
             "session": sorted(self.sessions.values()),
             "subscription": sorted(self.subscriptions.values()),
             "message": sorted(self.messages[number] for number in needed),
             "retained": sorted(self.retained.items()),
-            "queue": list(self.queue),
+            "queue": [entry for entry, (_, lane, _) in zip(self.queue, self.places, strict=True) if not lane],
+            "spilled": self._spilled,
             "inflight": [(*key, *row) for key, row in self.inflight.items()],
             "inbound": sorted(self.inbound),
             "unrouted": [(number,) for number in self.unrouted],
@@ -126,6 +179,7 @@ WORDS = (
     *("session", "forget", "subscribe", "unsubscribe", "retain", "clear", "take", "release"),
     *("queue", "queue", "sent", "sent", "drop", "both", "received", "settled", "settled"),
     *("unrouted", "routed", "produced", "unproduced"),
+    *("spill", "spill", "gathered", "ended"),
 )
 
 
@@ -148,7 +202,13 @@ class Life:
     def _step(self) -> list[Fact]:
         random, model = self.random, self.model
         what = random.choice(WORDS)
-        sessions = list(model.sessions)
+        # of a session that has ended, what it left is dropped, and then it is forgotten
+        over = [number for number, row in model.sessions.items() if row[3] == facts.OVER]
+        if over and random.random() < 0.3:
+            number = random.choice(over)
+            behind = [entry for entry in model.queue if entry[0] == number]
+            return [(facts.DROP, *random.choice(behind))] if behind else [(facts.FORGET, number)]
+        sessions = [number for number in model.sessions if number not in over]
         if what == "session" or not sessions:
             number = random.choice(sessions) if sessions and random.random() < 0.5 else self._new_session()
             will = ("w", b"gone", 1, False, b"\0") if random.random() < 0.3 else None
@@ -190,6 +250,16 @@ class Life:
                 return [(facts.SETTLED, *random.choice(flights))]
             case "take" if (session, packet_id) not in model.inbound:
                 return [(facts.TAKE, session, packet_id)]
+            case "spill":
+                message = self._message()
+                return [
+                    message,
+                    (facts.SPILL, *self._queue(session, message[2])[1:], random.choice([1, 2]), 100 + message[2]),
+                ]
+            case "gathered":
+                return [(facts.GATHERED, session)]
+            case "ended" if random.random() < 0.3:
+                return [(facts.ENDED, session, f"c{session}", None, 5.0)]
             case "unrouted":
                 message = self._message()
                 return [message, (facts.UNROUTED, 0, message[2])]

@@ -67,6 +67,13 @@ class Heat(Struct, frozen=True, kw_only=True):
     left_s: float = 0.0
 
 
+class Spilled(Struct, frozen=True, kw_only=True):
+    """What waits in the store alone, for all sessions."""
+
+    messages: int = 0
+    bytes: int = 0
+
+
 class Slow(Struct, frozen=True, kw_only=True):
     """One session, and the reason why it is not being served at the moment."""
 
@@ -74,6 +81,9 @@ class Slow(Struct, frozen=True, kw_only=True):
     peer: str = ""
     queued: int = 0
     queued_bytes: int = 0
+    #: Of what waits, what waits in the store alone.
+    spilled: int = 0
+    spilled_bytes: int = 0
     inflight: int = 0
     #: How long the message that goes next has been with the broker.
     oldest_s: float = 0.0
@@ -130,6 +140,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     store: Store = field(default_factory=Store)
     retained: int = 0
     queued_bytes: int = 0
+    spilled: Spilled = field(default_factory=Spilled)
     #: What is kept because of clients: bytes by kind, and for whom most of it.
     memory: dict[str, int] = field(default_factory=dict)
     owners: list[Owned] = field(default_factory=list)
@@ -175,7 +186,7 @@ def _summary(snapshot: Snapshot) -> Table:
         ("sent", f"{rates.sent_per_s:,.0f} msg/s", "sessions", f"{snapshot.clients.sessions:,}"),
         ("in", f"{size(rates.bytes_in_per_s)}/s", "subscriptions", f"{snapshot.subscriptions:,}"),
         ("out", f"{size(rates.bytes_out_per_s)}/s", "retained", f"{snapshot.retained:,}"),
-        ("loop lag", f"{snapshot.loop_lag_ms:.1f} ms", "queued", size(snapshot.queued_bytes)),
+        ("loop lag", f"{snapshot.loop_lag_ms:.1f} ms", "queued", _queued(snapshot)),
         ("longest turn", f"{snapshot.longest_turn_ms:.1f} ms", "longest GC pause", f"{snapshot.gc_pause_ms:.1f} ms"),
     ]
     content = snapshot.content
@@ -271,8 +282,14 @@ def _counted(heading: str, counts: dict[str, int], *, otherwise: str) -> Rendera
     return table
 
 
+def _queued(snapshot: Snapshot) -> str:
+    """What waits in memory, and what waits in the store alone where something does."""
+    spilled = snapshot.spilled.bytes
+    return f"{size(snapshot.queued_bytes)} + {size(spilled)} on disk" if spilled else size(snapshot.queued_bytes)
+
+
 def _slowest(snapshot: Snapshot) -> RenderableType:
-    behind = [slow for slow in snapshot.slowest if slow.queued or slow.dropped or slow.inflight]
+    behind = [slow for slow in snapshot.slowest if slow.queued or slow.spilled or slow.dropped or slow.inflight]
     if not behind:
         return Text("Every client keeps up.", style="green")
     table = Table(box=None, header_style="dim", pad_edge=False)
@@ -285,8 +302,8 @@ def _slowest(snapshot: Snapshot) -> RenderableType:
         table.add_row(
             Text(printable(slow.client)),
             slow.peer or "–",
-            f"{slow.queued:,}",
-            size(slow.queued_bytes),
+            f"{slow.queued + slow.spilled:,}",
+            size(slow.queued_bytes + slow.spilled_bytes),
             f"{slow.inflight:,}",
             duration(slow.oldest_s),
             f"{slow.dropped:,}",

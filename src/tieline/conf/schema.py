@@ -133,6 +133,12 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = 100_000
     queue_bytes: Annotated[Limit, Meta(description="Bytes waiting for one session.")] = 8_388_608
     queue_bytes_total: Annotated[Limit, Meta(description="Bytes waiting for all sessions together.")] = 1_073_741_824
+    spill_messages: Annotated[
+        Limit, Meta(description="Messages waiting in the data directory alone for one session whose queue is full.")
+    ] = 1_000_000
+    spill_bytes: Annotated[Limit, Meta(description="Bytes of those.")] = 268_435_456
+    spill_bytes_total: Annotated[Limit, Meta(description="Bytes of those for all sessions together.")] = 4_294_967_296
+    user_spill_bytes: Annotated[Limit, Meta(description="Bytes of those for all sessions of one user.")] = 3_221_225_472
     inflight: Annotated[
         Annotated[int, Meta(ge=1, le=65_535)],
         Meta(description="Unacknowledged QoS 1 and 2 messages to one client (mosquitto 20, EMQX 32)."),
@@ -159,7 +165,7 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     route_cache: Annotated[Count, Meta(description="Topics whose matched subscribers are remembered.")] = 131_072
 
 
-Absent = Literal["end", "refuse"]
+Absent = Literal["spill", "end", "refuse"]
 
 
 class Mqtt(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -186,10 +192,11 @@ class Mqtt(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     absent: Annotated[
         Absent,
         Meta(
-            description="A QoS 1 or 2 message meets the full queue of a session whose client is away: end that "
-            "session, or do as `full` says. Where full is oldest, it is not asked."
+            description="A QoS 1 or 2 message meets the full queue of a session whose client is away: let it wait in "
+            "the data directory alone, and end the session where there is none or no more may wait there; end the "
+            "session at once; or do as `full` says. Where full is oldest, it is not asked."
         ),
-    ] = "end"
+    ] = "spill"
     tell_unwanted: Annotated[
         Literal["topic", "content", "never"],
         Meta(

@@ -27,6 +27,7 @@ from tieline.core.inbound.acknowledge import Acknowledging
 from tieline.core.inbound.chunk import Chunks
 from tieline.core.inbound.connect import Connecting
 from tieline.core.inbound.connections import Connections
+from tieline.core.inbound.estates import Estates
 from tieline.core.inbound.first_packet import FirstPacket
 from tieline.core.inbound.from_brokers import FromBrokers
 from tieline.core.inbound.holds import Holds
@@ -39,15 +40,17 @@ from tieline.core.inbound.sessions import Sessions
 from tieline.core.inbound.subscribe import Subscribing
 from tieline.core.inbound.taken_over import TakenOver
 from tieline.core.inbound.will import Wills, delay_s
+from tieline.core.message import Message
 from tieline.core.outbound.deliver import Delivery
 from tieline.core.outbound.order import Order
 from tieline.core.outbound.replay import Replays
 from tieline.core.outbound.retained import Retained
+from tieline.core.outbound.spills import Spills
 from tieline.core.outbound.window import Window
 from tieline.core.outbound.writer import Writer
-from tieline.core.ports import Access, Allowed, Aside, Everyone, Memory, Refused, Store, at_once
-from tieline.core.receiver import Outlet
-from tieline.core.restore import Restoring, StoredState
+from tieline.core.ports import Access, Allowed, Aside, Everyone, Memory, Portion, Refused, Store, at_once
+from tieline.core.receiver import Entry, Outlet
+from tieline.core.restore import Restoring, StoredState, grant_of, message_of
 from tieline.core.routing.content_match import ContentMatch
 from tieline.core.routing.heat_source import HeatSource
 from tieline.core.routing.priorities import Priorities
@@ -132,6 +135,8 @@ class Broker:
         limits = settings.limits
         account, journal = self.account, self.journal
         self.order = Order(settings.priority.policy, self.priorities, account)
+        #: What waits in the store alone, for sessions whose queues are full.
+        self.spills = Spills(limits, journal, self.work)
         #: Puts messages into queues; knows what waits in all of them together.
         self.delivery = Delivery(
             self.holdings.pool,
@@ -141,6 +146,7 @@ class Broker:
             journal,
             account,
             self.work,
+            self.spills,
             keeps_oldest=settings.mqtt.full != "oldest",
             absent=settings.mqtt.absent,
         )
@@ -156,6 +162,7 @@ class Broker:
             self.order,
             self.window,
             self.replays,
+            self.spills,
             journal,
             account,
             self.chronicle,
@@ -173,11 +180,14 @@ class Broker:
         self.taken_over = TakenOver(routes, retained, delivery, journal, timers, self.work, promises=promises)
         self.wills = Wills(routes, priorities, arrivals, retained, delivery, journal, timers, account)
         self.questions = Questions(access, routes, holds, self.work, settings.limits.topic_levels)
+        #: What sessions that are over have left in the store.
+        self.estates = Estates(self.content, delivery, self.spills, journal)
         self._sessions = Sessions(
             settings,
             routes,
             self.content,
             delivery,
+            self.estates,
             self.window,
             self.replays,
             self.wills,
@@ -289,6 +299,7 @@ class Broker:
             self.references,
             self.producers,
             self.delivery,
+            self.spills,
             self.retained,
             self.heat_source,
             self.holdings,
@@ -375,6 +386,26 @@ class Broker:
         self._let_go(self.journal.committed(token))
         self._catch_up()
 
+    def read_back(self, portion: Portion, now: float) -> None:
+        """The store brings a part of what waited in it alone: for a client that is back, or of a session that ended."""
+        session = self.spills.sessions.get(portion.session)
+        if session is None:
+            return
+        epoch_s = self.journal.epoch_s
+        entries: list[Entry] = [
+            (message_of(row, epoch_s, self._sessions), grant_of(session, terms)) for row, terms in portion.entries
+        ]
+        self.spills.took(session, portion, [item.size for item, _ in entries])
+        if session.is_over:
+            self.estates.settle(session, entries, now)
+            return
+        for item, grant in entries:
+            assert isinstance(item, Message), "what is stored is no burst"
+            self.delivery.requeue(session, item, grant)
+        session.queue.may_hold()
+        if session.connection is not None:
+            self.mark(session.connection)
+
     def store_is(self, trouble: str, now: float) -> None:
         """The store has no room, for this reason, or has room again."""
         self.journal.trouble = trouble
@@ -398,6 +429,8 @@ class Broker:
             self.replays,
             self.window,
             self.producers,
+            self.spills,
+            self.estates,
             self.taken_over,
             self.journal,
             self.account,
@@ -435,6 +468,7 @@ class Broker:
             room.settings = settings
         self.delivery.pool.most = bound(settings.limits.queue_bytes_total)
         self.delivery.absent = settings.mqtt.absent
+        self.spills.renew(settings.limits)
         self.holds.pause_max_s = settings.mqtt.pause_max_s
         self.allowances.renew(settings)
         self.holdings.renew()

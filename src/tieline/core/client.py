@@ -8,9 +8,8 @@ subscriptions, waiting messages, packet ids.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from enum import StrEnum
-from struct import unpack
 from typing import Final, Protocol
 
 from tieline.conf.schema import UNLIMITED
@@ -21,6 +20,7 @@ from tieline.core.holdings import Kind, Owner
 from tieline.core.message import Bundle, Item, Origin, Queued
 from tieline.core.ports import Login, Verdict
 from tieline.core.receiver import ActiveSubscription, Entry, Flight, Grant, Outlet, Receiver
+from tieline.core.spill import PacketIds, Spill
 from tieline.core.states import CONNECTION, SESSION, Presence, State, step
 from tieline.core.timers import Timer
 from tieline.sched.congestion import UNKNOWN
@@ -249,68 +249,6 @@ class Connection:
         return f"<Connection {self.peer} {self.client_id or '?'} {self.state.value}>"
 
 
-class PacketIds:
-    """Packet ids of a client that are taken: a set while they are few, and a bit for each once they are many."""
-
-    __slots__ = ("_bits", "_count", "_few")
-
-    #: Above this there is a bit for each that there can be, and what those take.
-    MOST_FEW: Final = 8
-    BYTES: Final = 8_192
-
-    def __init__(self) -> None:
-        self._few: set[int] = set()
-        self._bits: bytearray | None = None
-        self._count = 0
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __contains__(self, packet_id: int) -> bool:
-        if self._bits is None:
-            return packet_id in self._few
-        return bool(self._bits[packet_id >> 3] >> (packet_id & 7) & 1)
-
-    def __iter__(self) -> Iterator[int]:
-        if self._bits is None:
-            return iter(sorted(self._few))
-        # whole words first: of 65,536 bits most are zero
-        words = enumerate(unpack("<1024Q", self._bits))
-        return iter([at << 6 | bit for at, word in words if word for bit in range(64) if word >> bit & 1])
-
-    def add(self, packet_id: int) -> None:
-        """It is taken; it may have been before."""
-        if packet_id in self:
-            return
-        self._count += 1
-        if self._bits is None and self._count <= self.MOST_FEW:
-            self._few.add(packet_id)
-            return
-        if self._bits is None:
-            self._bits = bytearray(self.BYTES)
-            for each in self._few:
-                self._bits[each >> 3] |= 1 << (each & 7)
-            self._few = set()
-        self._bits[packet_id >> 3] |= 1 << (packet_id & 7)
-
-    def discard(self, packet_id: int) -> None:
-        """It is free; it may have been before."""
-        if packet_id not in self:
-            return
-        self._count -= 1
-        if self._bits is None:
-            self._few.discard(packet_id)
-        elif self._count:
-            self._bits[packet_id >> 3] &= 0xFF ^ (1 << (packet_id & 7))
-        else:
-            self._bits = None
-
-    @property
-    def bytes(self) -> int:
-        """What they take, beside the session."""
-        return 0 if self._bits is None else self.BYTES
-
-
 class Changed:
     """The connections that the shell should look at; each is in it once, and knows so."""
 
@@ -347,8 +285,11 @@ class Dispatcher(Protocol):
     def turn_away(self, session: Session, item: Item, why: Drop, now: float) -> None:
         """Name what a session should have got and is not in its queue."""
 
-    def ends(self, session: Session, item: Item) -> bool:
-        """Whether a session whose client is away ends when it has no room for a message."""
+    def refuses(self, session: Session, item: Item) -> bool:
+        """Whether somebody is refused when a session has no room in memory for a message."""
+
+    def is_half_empty(self, session: Session) -> bool:
+        """Whether there is room worth telling those who wait for it."""
 
 
 class Session:
@@ -380,6 +321,7 @@ class Session:
         "patience",
         "presence",
         "queue",
+        "spill",
         "subscription_bytes",
         "subscriptions",
         "user",
@@ -414,6 +356,8 @@ class Session:
         #: What the subscriptions count towards their limit, and what they take.
         self.weight = self.subscription_bytes = 0
         self.queue = queue
+        #: What waits for it in the store alone; None while there is nothing.
+        self.spill: Spill | None = None
         #: Retained messages are still to be queued for new subscriptions.
         self.is_replaying = False
         #: Our packet ids in use, in the order in which they must be sent again.
@@ -509,14 +453,17 @@ class Session:
         """Whether its queue takes a message within its bounds, once so many copies of it wait there."""
         queue = self.queue
         held = queue.bytes + queue.sent_bytes + (copies + 1) * item.size
-        return queue.messages + copies < queue.max_messages and held <= queue.max_bytes
+        return self.spill is None and queue.messages + copies < queue.max_messages and held <= queue.max_bytes
 
     def lacks_room(self, item: Item) -> bool:
-        """Whether its queue is full, or is not small while the memory of all is; not if it ends because of that."""
+        """Whether its queue is full, or is not small while the memory of all is; not if it spills, or ends."""
         queue = self.queue
-        if queue.has_room(item.size) and not queue.is_squeezed():
-            return False
-        return self.connection is not None or not self._dispatcher.ends(self, item)
+        if self.spill is None:
+            if queue.has_room(item.size) and not queue.is_squeezed():
+                return False
+            if self.connection is not None:
+                return True
+        return self._dispatcher.refuses(self, item)
 
     def turn_away(self, item: Item, why: Drop, now: float) -> None:
         """Name a message that it does not get."""
@@ -525,7 +472,7 @@ class Session:
     @property
     def is_half_empty(self) -> bool:
         """Whether publishers that wait for room can go on."""
-        return self.queue.is_half_empty
+        return self._dispatcher.is_half_empty(self)
 
     def promise(self, size: int) -> None:
         """Keep room for a message that will come."""

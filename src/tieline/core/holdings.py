@@ -54,7 +54,19 @@ class Kind(StrEnum):
 class Owner:
     """Somebody on whose account things are kept."""
 
-    __slots__ = ("_all", "borrowed", "bounds", "bytes", "kept", "name", "retained", "sessions", "user", "weight")
+    __slots__ = (
+        "_all",
+        "borrowed",
+        "bounds",
+        "bytes",
+        "kept",
+        "name",
+        "retained",
+        "sessions",
+        "spilled",
+        "user",
+        "weight",
+    )
 
     def __init__(self, name: str, bounds: Bounds, all_: Holdings, user: str | None = None) -> None:
         #: As refusals call it.
@@ -72,6 +84,8 @@ class Owner:
         self.weight = 0
         #: Retained messages.
         self.retained = 0
+        #: Bytes that wait in the store alone, for all its sessions.
+        self.spilled = 0
 
     def __repr__(self) -> str:
         return f"<Owner {self.name}: {self.used} bytes>"
@@ -84,7 +98,7 @@ class Owner:
     @property
     def is_idle(self) -> bool:
         """Whether nothing is kept for it."""
-        return not (self.bytes or self.borrowed or self.sessions or self.retained)
+        return not (self.bytes or self.borrowed or self.sessions or self.retained or self.spilled)
 
     def take(self, kind: Kind, size: int) -> None:
         """Count what is kept from now on."""

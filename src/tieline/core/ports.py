@@ -8,7 +8,9 @@ Access and Store answer at once or later.  A pending verdict stops the parsing o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Literal, Protocol, runtime_checkable  # Any: what a fact holds depends on its kind
+
+# Any: what a fact holds depends on its kind
+from typing import Any, Final, Literal, NamedTuple, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -162,6 +164,29 @@ class Store(Protocol):
     @property
     def committed(self) -> int:
         """Every batch up to this token is permanent."""
+
+
+class Portion(NamedTuple):
+    """A part of what waited for a session in the store alone, oldest first."""
+
+    session: int
+    lane: int
+    #: Where it ends: the next part begins behind it.
+    last: int
+    #: Messages as rows (:class:`tieline.core.restore.StoredState`), each with options, identifiers and share.
+    entries: Sequence[tuple[Any, Any]]
+
+
+@runtime_checkable
+class Reads(Protocol):
+    """What a Store may offer in addition: messages may wait in it alone, and are read when somebody comes for them."""
+
+    def read(self, session: int, lane: int, after: int, messages: int, size: int) -> None:
+        """Ask for what waits for a session in one lane, behind a place, as it is after all that was submitted so far.
+
+        At most so many messages, and no more than so many bytes, but one message at least; ``Broker.read_back`` brings
+        it, also if there is none.
+        """
 
 
 class Memory:

@@ -6,12 +6,14 @@ was connected when the broker ended has left by then.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any  # Any: what a row holds depends on its table
 
 from tieline.core.account import Account, Event
 from tieline.core.client import Session
 from tieline.core.durable import facts
 from tieline.core.durable.journal import Journal
+from tieline.core.inbound.estates import Estates
 from tieline.core.inbound.producers import Producers
 from tieline.core.inbound.sessions import Sessions
 from tieline.core.inbound.subscribe import Subscribing
@@ -22,6 +24,7 @@ from tieline.core.message import Message, Origin
 from tieline.core.outbound.deliver import Delivery
 from tieline.core.outbound.replay import Replays
 from tieline.core.outbound.retained import Retained
+from tieline.core.outbound.spills import Spills
 from tieline.core.outbound.window import Window
 from tieline.core.receiver import ActiveSubscription, Flight, Grant, Share
 from tieline.sched.levels import Patience
@@ -42,6 +45,8 @@ class StoredState:
         #: the last one is missing in rows of older stores.
         #: retained: topic, message.
         #: queue: session, message, options, identifiers, share; oldest first.
+        #: spilled: session, lane, messages, bytes, bytes of the largest; what waits in the store alone, and the
+        #: messages of which are not here.
         #: inflight: session, packet_id, message or None, options, identifiers, share; in the order of sending again.
         #: inbound: session, packet_id.
         #: unrouted: message; oldest first.
@@ -65,6 +70,8 @@ class Restoring:
         replays: Replays,
         window: Window,
         producers: Producers,
+        spills: Spills,
+        estates: Estates,
         taken_over: TakenOver,
         journal: Journal,
         account: Account,
@@ -77,6 +84,8 @@ class Restoring:
         self._replays = replays
         self._window = window
         self._producers = producers
+        self._spills = spills
+        self._estates = estates
         self._taken_over = taken_over
         self._journal = journal
         self._account = account
@@ -87,8 +96,17 @@ class Restoring:
         journal.messages = state.messages
         # numbers of sessions never come back, not even those of sessions that the store was not told about
         journal.sessions = state.starts << 32
-        messages = {row[0]: self._message(row) for row in state.tables["message"]}
-        sessions = {row[0]: self._session(row, now) for row in state.tables["session"]}
+        messages = {row[0]: message_of(row, journal.epoch_s, self._sessions) for row in state.tables["message"]}
+        spilled: dict[int, list[Row]] = {}
+        for number, *row in state.tables["spilled"]:
+            spilled.setdefault(number, []).append(row)
+        rows = state.tables["session"]
+        sessions = {row[0]: self._session(row, now) for row in rows if row[3] != facts.OVER}
+        estates = {row[0]: self._sessions.bequeathed(*row[:3]) for row in rows if row[3] == facts.OVER}
+        for number, session in (sessions | estates).items():
+            if number in spilled:
+                self._spills.restore(session, spilled[number])
+                session.is_kept = not session.is_over
         #: Walks over retained messages that had not come to their end: session, subscription, bare filter.
         unfinished: list[tuple[Session, ActiveSubscription, str]] = []
         for row in state.tables["subscription"]:
@@ -110,39 +128,22 @@ class Restoring:
             self._taken_over.route_one(messages[number], now)
         for session in sessions.values():
             self._await(session, now)
+        for session in estates.values():
+            self._estates.add(session)
 
     def _restore_waiting(self, state: StoredState, sessions: dict[int, Session], messages: dict[int, Message]) -> None:
         for session_number, number, *terms in state.tables["queue"]:
             session, message = sessions[session_number], messages[number]
-            self._delivery.requeue(session, message, _grant(session, terms))
+            self._delivery.requeue(session, message, grant_of(session, terms))
         for session_number, packet_id, number, *terms in state.tables["inflight"]:
             session = sessions[session_number]
             flight: Flight = None
             if number is not None:
-                message, grant = messages[number], _grant(session, terms)
+                message, grant = messages[number], grant_of(session, terms)
                 flight = (message, grant, min(message.qos, grant.qos))
             self._window.restore(session, packet_id, flight)
         for session_number, packet_id in state.tables["inbound"]:
             sessions[session_number].hold_id(packet_id)
-
-    def _message(self, row: Row) -> Message:
-        number, topic, payload, qos, retain, properties, expires, publisher, level, taxon, at, *rest = row
-        epoch_s = self._journal.epoch_s
-        message = Message(
-            topic,
-            payload,
-            qos,
-            retain=retain,
-            properties=properties,
-            expires=None if expires is None else expires - epoch_s,
-            # older stores do not say who the publisher was
-            origin=Origin(publisher, owner=self._sessions.owner(rest[0] if rest else None)),
-            level=level,
-            at=at - epoch_s,
-            taxon=taxon,
-        )
-        message.number = number
-        return message
 
     def _session(self, row: Row, now: float) -> Session:
         number, client_id, user, expiry_s, left, will, patience = row
@@ -202,7 +203,28 @@ class Restoring:
         self._sessions.expire_at(session, session.left + session.expiry_s)
 
 
-def _grant(session: Session, terms: list[Any]) -> Grant:
+def message_of(row: Row, epoch_s: float, sessions: Sessions) -> Message:
+    """A message as the store describes it; ``epoch_s`` is what separates its clock from the broker's."""
+    number, topic, payload, qos, retain, properties, expires, publisher, level, taxon, at, *rest = row
+    message = Message(
+        topic,
+        payload,
+        qos,
+        retain=retain,
+        properties=properties,
+        expires=None if expires is None else expires - epoch_s,
+        # older stores do not say who the publisher was
+        origin=Origin(publisher, owner=sessions.owner(rest[0] if rest else None)),
+        level=level,
+        at=at - epoch_s,
+        taxon=taxon,
+    )
+    message.number = number
+    return message
+
+
+def grant_of(session: Session, terms: Sequence[Any]) -> Grant:
+    """How a session gets a message, from the words of facts."""
     options, identifiers, share = terms
     name, _, filter_ = share.partition("/")
     return Grant(

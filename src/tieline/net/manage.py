@@ -181,6 +181,7 @@ class Management:
             "store": {"is_durable": not core.journal.is_volatile, "waiting": core.journal.waiting},
             "retained": len(core.retained),
             "queued_bytes": core.queued_bytes,
+            "spilled": {"messages": core.spills.messages, "bytes": core.spills.bytes},
             "memory": core.holdings.by_kind(),
             "owners": [
                 {"user": user, "bytes": owner.used, "sessions": owner.sessions}
@@ -213,7 +214,8 @@ def _used(known: tuple[str | None, Owner]) -> int:
 
 
 def _slowness(session: Session) -> tuple[int, int]:
-    return (session.queue.bytes, len(session.inflight))
+    spilled = 0 if session.spill is None else session.spill.bytes
+    return (session.queue.bytes + spilled, len(session.inflight))
 
 
 async def _answers(path: Path) -> bool:

@@ -84,6 +84,8 @@ def take(server: Running) -> Figures:
             "producers": len(core.producers),
             "queued_messages": sum(session.queue.messages for session in sessions),
             "queued_bytes": core.queued_bytes,
+            "spilled_messages": core.spills.messages,
+            "spilled_bytes": core.spills.bytes,
             "inflight_messages": sum(len(session.inflight) for session in sessions),
             "loop_lag_seconds": server.vitals.lag_s,
             "gc_pause_max_seconds": server.vitals.longest_gc_s,

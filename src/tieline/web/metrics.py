@@ -55,6 +55,8 @@ GAUGES: Final = {
     "producers": "Producers of $once whose last number is remembered.",
     "queued_messages": "Messages that wait in all queues together.",
     "queued_bytes": "Bytes that wait or are in flight, all sessions together.",
+    "spilled_messages": "Messages that wait in the store alone, because the queues of absent clients are full.",
+    "spilled_bytes": "Bytes that wait in the store alone.",
     "inflight_messages": "Messages that wait for an acknowledgement of their receiver.",
     "loop_lag_seconds": "How late the last one-second timer was.",
     "gc_pause_max_seconds": "The longest garbage collection since the start.",

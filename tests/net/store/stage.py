@@ -84,9 +84,9 @@ class Stage:
         return False
 
     def finish(self, store: Durable) -> None:
-        """Let the writer make everything permanent."""
+        """Let the writer make everything permanent, and answer what it was asked."""
         deadline = monotonic() + PATIENCE_S
-        while store.committed < store.submitted:
+        while store.committed < store.submitted or store.unanswered:
             assert monotonic() < deadline and not self.ends, f"the writer does not finish: {self.troubles} {self.ends}"
             self.step(store)
 

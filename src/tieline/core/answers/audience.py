@@ -18,6 +18,7 @@ from tieline.core.answers.steps import may_not_read
 from tieline.core.broker import Broker
 from tieline.core.client import Hold, Session
 from tieline.core.message import Message
+from tieline.core.outbound.deliver import Beyond
 from tieline.core.outbound.packets import packet_size
 from tieline.core.receiver import ActiveSubscription, Grant, Receiver
 from tieline.core.routing.groups import Group
@@ -245,8 +246,13 @@ class Audience:
         assert isinstance(session, Session)
         conn, queue = session.connection, session.queue
         copies = self._copies[session]
-        if conn is None and self._broker.delivery.overflows(session, message, grant, copies):
+        beyond = self._broker.delivery.beyond(session, message, grant, copies)
+        if beyond is Beyond.END:
             return "dropped", Drop.SESSION_ENDED, "its client is away and its queue is full: the session ends"
+        if beyond is Beyond.TURN_AWAY:
+            return "dropped", Drop.QUEUE_FULL, "its queue is full, also that in the store"
+        if beyond is Beyond.SPILL:
+            return "waits", None, "in the store alone: its queue is full, or others wait there before it"
         obstacle = self._broker.delivery.obstacle(session, message, grant, copies)
         if obstacle is not None:
             return "dropped", obstacle, _OBSTACLES[obstacle]

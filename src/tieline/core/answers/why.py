@@ -62,6 +62,9 @@ class Standing:
     peer: str
     queued: int
     queued_bytes: int
+    #: Of what waits, what waits in the store alone.
+    spilled: int
+    spilled_bytes: int
     inflight: int
     #: How long the message that is served next has been with the broker; 0 when nothing waits.
     oldest_s: float
@@ -85,6 +88,8 @@ def standing(broker: Broker, session: Session, now: float) -> Standing:
         peer=conn.peer if conn else "",
         queued=session.queue.messages,
         queued_bytes=session.queue.bytes,
+        spilled=0 if session.spill is None else session.spill.count,
+        spilled_bytes=0 if session.spill is None else session.spill.bytes,
         inflight=len(session.inflight),
         oldest_s=_oldest_s(session, now),
         paused=_paused(session),
@@ -142,6 +147,12 @@ def standing_of(broker: Broker, client: str, now: float) -> list[Step]:
         messages, size = session.queue.bounds
         limits = f"limits: {messages} messages, {size} bytes"
         steps.append(note("queue", text, limits))
+    if stands.spilled:
+        text = (
+            f"{stands.spilled} messages, {stands.spilled_bytes} bytes wait in the store alone, behind those in memory"
+        )
+        bounds = broker.settings.limits
+        steps.append(note("spilled", text, f"limits: {bounds.spill_messages} messages, {bounds.spill_bytes} bytes"))
     if stands.inflight:
         window = f" of {session.connection.window}" if session.connection else ""
         steps.append(note("in flight", f"{stands.inflight}{window} messages wait for its acknowledgement"))

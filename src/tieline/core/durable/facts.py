@@ -53,6 +53,13 @@ ROUTED: Final = 16
 PRODUCED: Final = 17
 #: A producer is forgotten: producer.
 UNPRODUCED: Final = 18
+#: A message waits for a session in the store alone: message, options, identifiers, share, lane, size.
+SPILL: Final = 19
+#: The broker has everything again that waits for a session.
+GATHERED: Final = 20
+#: A session ended, and everything of it but what waits: client_id, user, left.  That is dropped entry by entry, or
+#: handed on, and then the session is forgotten.
+ENDED: Final = 21
 
 NAMES: Final = {
     SESSION: "session",
@@ -73,20 +80,28 @@ NAMES: Final = {
     ROUTED: "routed",
     PRODUCED: "produced",
     UNPRODUCED: "unproduced",
+    SPILL: "spill",
+    GATHERED: "gathered",
+    ENDED: "ended",
 }
 
-#: What facts add up to, by name and in the order in which a new broker takes it in; a store has a table for each.
+#: What facts add up to, by name and in the order in which a new broker takes it in; a store has a table for each,
+#: and of what is ``spilled`` no more than how much it is.
 STATE: Final = (
     "session",
     "subscription",
     "message",
     "retained",
     "queue",
+    "spilled",
     "inflight",
     "inbound",
     "unrouted",
     "producer",
 )
+
+#: The expiry of a session that has ended and left something behind.
+OVER: Final = -1
 
 #: Bits of ``options`` beside the QoS.
 KEEP_RETAIN: Final = 4

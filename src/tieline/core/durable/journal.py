@@ -15,7 +15,7 @@ from typing import NamedTuple
 from tieline.core.client import Connection, Session
 from tieline.core.durable import facts
 from tieline.core.message import Message
-from tieline.core.ports import Fact, Store
+from tieline.core.ports import Fact, Reads, Store
 from tieline.core.receiver import ActiveSubscription, Grant, Receiver
 from tieline.wire.properties import encode_properties
 
@@ -39,6 +39,8 @@ class Journal:
         "_last",
         "_log",
         "_permanent",
+        "_reader",
+        "_reads",
         "_released",
         "_store",
         "_taken_over",
@@ -64,6 +66,9 @@ class Journal:
         self.sessions = 0
         #: Why the store cannot take anything at the moment; empty when it can.
         self.trouble = ""
+        #: The store if messages may wait in it alone, and what is to be read from it once the batch is submitted.
+        self._reader = store if isinstance(store, Reads) else None
+        self._reads: list[tuple[int, int, int, int, int]] = []
         self._facts: list[Fact] = []
         self._log: list[tuple[object, ...]] = []
         self._events: list[tuple[object, ...]] = []
@@ -134,6 +139,19 @@ class Journal:
         """A QoS 1 or 2 message waits for a session."""
         number = message.number or self._number(message)
         self._facts.append((facts.QUEUE, session.number, number, *_terms(grant)))
+
+    def spilled(self, session: Session, message: Message, grant: Grant, lane: int) -> None:
+        """A QoS 1 or 2 message waits for a session, in the store alone."""
+        number = message.number or self._number(message)
+        self._facts.append((facts.SPILL, session.number, number, *_terms(grant), lane, message.size))
+
+    def gathered(self, session: Session) -> None:
+        """Nothing waits for a session in the store alone any more."""
+        self._facts.append((facts.GATHERED, session.number))
+
+    def ended(self, session: Session, left: float) -> None:
+        """A session is over, and what waits for it is seen to entry by entry; then it is forgotten."""
+        self._facts.append((facts.ENDED, session.number, session.client_id, session.user, left + self.epoch_s))
 
     def sent(self, session: Session, message: Message, grant: Grant, packet_id: int) -> None:
         """What waited got a packet id: it is in flight, under the same grant."""
@@ -218,6 +236,17 @@ class Journal:
         self.sessions += 1
         return self.sessions
 
+    # -- what is read
+
+    @property
+    def can_read(self) -> bool:
+        """Whether messages may wait in the store alone."""
+        return self._reader is not None
+
+    def read(self, session: int, lane: int, after: int, messages: int, size: int) -> None:
+        """Ask for what waits for a session in the store alone, when everything noted so far is submitted."""
+        self._reads.append((session, lane, after, messages, size))
+
     # -- what waits for it
 
     def acknowledge(self, conn: Connection, data: bytes, *, counts: bool = False) -> None:
@@ -242,6 +271,10 @@ class Journal:
         if self._facts or self._log or self._events:
             self._last = self._store.submit(self._facts, self._log, self._events)
             self._facts, self._log, self._events = [], [], []
+        if self._reads and self._reader is not None:
+            reads, self._reads = self._reads, []
+            for question in reads:
+                self._reader.read(*question)
         if self._released or self._taken_over:
             self._waiting.append((self._last, self._released, self._taken_over))
             self.waiting += len(self._released)

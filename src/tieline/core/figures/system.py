@@ -21,6 +21,7 @@ from tieline.core.inbound.sessions import Sessions
 from tieline.core.message import Message
 from tieline.core.outbound.deliver import Delivery
 from tieline.core.outbound.retained import Retained
+from tieline.core.outbound.spills import Spills
 from tieline.core.routing.heat_source import HeatSource
 from tieline.core.routing.priorities import Priorities
 from tieline.core.routing.routes import Routes
@@ -45,6 +46,7 @@ class System:
         references: ChangeMemory,
         producers: Producers,
         delivery: Delivery,
+        spills: Spills,
         retained: Retained,
         heat_source: HeatSource,
         holdings: Holdings,
@@ -61,6 +63,7 @@ class System:
         self._references = references
         self._producers = producers
         self._delivery = delivery
+        self._spills = spills
         self._retained = retained
         self._heat_source = heat_source
         self._holdings = holdings
@@ -134,6 +137,10 @@ class System:
             "tieline/producers/count": len(self._producers),
             "tieline/producers/forgotten": self._producers.forgotten,
             "tieline/queued/bytes": self._delivery.pool.bytes,
+            "tieline/spilled/messages": self._spills.messages,
+            "tieline/spilled/bytes": self._spills.bytes,
+            "tieline/spilled/sessions": len(self._spills.sessions),
+            "tieline/spilled/total": self._spills.spilled,
             **{f"tieline/memory/{kind}": size for kind, size in self._holdings.by_kind().items()},
             "tieline/memory/total": self._holdings.total,
             "tieline/store/commits": self._journal.commits,

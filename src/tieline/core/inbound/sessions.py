@@ -9,6 +9,7 @@ from tieline.core.account import Account, Drop, Event
 from tieline.core.client import NEVER, Connection, Session
 from tieline.core.durable.journal import Journal
 from tieline.core.holdings import Holdings, Kind, Owner, session_bytes
+from tieline.core.inbound.estates import Estates
 from tieline.core.inbound.holds import Holds
 from tieline.core.inbound.will import Wills
 from tieline.core.message import Bundle
@@ -32,6 +33,7 @@ class Sessions:
         "_account",
         "_content",
         "_delivery",
+        "_estates",
         "_holdings",
         "_holds",
         "_journal",
@@ -50,6 +52,7 @@ class Sessions:
         routes: Routes,
         content: ContentMatch,
         delivery: Delivery,
+        estates: Estates,
         window: Window,
         replays: Replays,
         wills: Wills,
@@ -64,6 +67,7 @@ class Sessions:
         self._routes = routes
         self._content = content
         self._delivery = delivery
+        self._estates = estates
         self._window = window
         self._replays = replays
         self._wills = wills
@@ -123,14 +127,15 @@ class Sessions:
         if self._journal.is_volatile:
             return
         session.left = None
-        if not session.expiry_s and session.is_kept:
+        if not session.expiry_s and session.is_kept and session.spill is None:
             # it ends with this connection, so nothing of it would be restored
             self._journal.forget(session)
             session.is_known = session.is_kept = False
             session.renumber(self._journal.next_session())
-        if session.expiry_s or session.will is not None:
+        if session.expiry_s or session.will is not None or session.spill is not None:
             session.is_known = True
-            session.is_kept = session.expiry_s > 0
+            # what waits in the store alone has to stay there
+            session.is_kept = session.expiry_s > 0 or session.spill is not None
             self._journal.session(session)
 
     # -- end
@@ -164,7 +169,10 @@ class Sessions:
         if session.is_over:
             return
         queue = session.queue
-        text = f"its client is away, and {queue.messages} messages, {queue.bytes} bytes were more than may wait for it"
+        spill = session.spill
+        messages, size = (0, 0) if spill is None else (spill.count, spill.bytes)
+        text = f"its client is away, and {queue.messages + messages} messages, {queue.bytes + size} bytes"
+        text += " were more than may wait for it"
         self._account.sessions_ended[ABSENT_FULL] += 1
         self._account.tell(Event("session_ended", session.client_id, "", text, is_trouble=True, why=ABSENT_FULL))
         self.end(session, now)
@@ -173,9 +181,11 @@ class Sessions:
         """Forget everything about a client; what still waited for it is named, or goes to others of its group."""
         self._timers.cancel(session.ends)
         self._wills.publish(session, now)
-        if session.is_known:
+        if session.is_known and session.spill is None:
             self._journal.forget(session)
-            session.is_known = session.is_kept = False
+        elif session.is_known:
+            self._journal.ended(session, now)
+        session.is_known = session.is_kept = False
         for filter_, subscription in session.subscriptions.items():
             self._routes.cancel(session, filter_, subscription)
         session.subscriptions.clear()
@@ -192,6 +202,8 @@ class Sessions:
         self._holdings.forget_idle(session.user)
         if self.by_id.get(session.client_id) is session:
             del self.by_id[session.client_id]
+        if session.spill is not None:
+            self._estates.add(session)
         self._holds.release_publishers(session, now)
 
     def _leave_flights(self, session: Session, now: float) -> None:
@@ -203,6 +215,17 @@ class Sessions:
                 else:
                     self._delivery.turn_away(session, part, Drop.UNCONFIRMED, now)
 
+    def bequeathed(self, number: int, client_id: str, user: str | None) -> Session:
+        """A session that had ended when the broker did, and has left something in the store."""
+        owner = self._holdings.owner(user)
+        limits = self._limits
+        queue: Queue[Entry] = Queue(bound(limits.queue_messages), bound(limits.queue_bytes), self._delivery.pool, owner)
+        session = Session(client_id, number, queue, self._delivery, owner)
+        session.user = user
+        session.detach()
+        session.end()
+        return session
+
     def _leave_queue(self, session: Session, now: float) -> None:
         queue = session.queue
         if session.backlog is not None:
@@ -212,6 +235,11 @@ class Sessions:
         session.unbundle()
         for item, grant in [*queue.blocked, *queue.entries]:
             assert not isinstance(item, Bundle), "they were taken apart"
+            if session.spill is not None and item.qos and grant.qos:
+                # the store has what waits in memory as well, and keeps the session for what does not
+                queue.taken(item.messages, item.size)
+                self._estates.leave(session, (item, grant), now)
+                continue
             for part, heir in self._content.heirs(item, grant.share):
                 if heir is None:
                     self._delivery.discard(session, part, grant, Drop.SESSION_ENDED, now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 
 from tieline.conf.schema import Absent
 from tieline.core.account import Account, Drop
@@ -10,12 +11,21 @@ from tieline.core.client import Changed, Session
 from tieline.core.durable.journal import Journal
 from tieline.core.message import Bundle, Burst, Item, Message, Queued
 from tieline.core.outbound.order import Order
+from tieline.core.outbound.spills import Spills
 from tieline.core.receiver import Entry, Grant, Receiver
 from tieline.core.routing.content_match import ContentMatch
 from tieline.core.routing.priorities import Priorities
 from tieline.core.routing.route import Route
 from tieline.core.work import Work
 from tieline.sched.queue import Pool
+
+
+class Beyond(Enum):
+    """What becomes of a QoS 1 or 2 message for which a session has no room in memory."""
+
+    SPILL = "spill"  # it waits in the store alone
+    END = "end"  # its client is away, and the session ends
+    TURN_AWAY = "turn_away"  # it is dropped by name: nobody could be refused, and the session stays
 
 
 class Delivery:
@@ -28,6 +38,7 @@ class Delivery:
         "_keeps_oldest",
         "_order",
         "_priorities",
+        "_spills",
         "_work",
         "absent",
         "changed",
@@ -45,6 +56,7 @@ class Delivery:
         journal: Journal,
         account: Account,
         work: Work,
+        spills: Spills,
         *,
         keeps_oldest: bool,
         absent: Absent,
@@ -61,6 +73,7 @@ class Delivery:
         self._journal = journal
         self._account = account
         self._work = work
+        self._spills = spills
         #: A full queue keeps its oldest QoS 1 and 2 messages, not its newest.
         self._keeps_oldest = keeps_oldest
         #: Connections on which something changed.
@@ -130,16 +143,25 @@ class Delivery:
                 self.queue_with_care(session, burst, grant, now)
             return
         conn = session.connection
-        is_overflowing = conn is None and self.overflows(session, item, grant)
+        beyond = self.beyond(session, item, grant)
+        is_overflowing = beyond is Beyond.END
         if is_overflowing and not session.is_doomed:
             session.is_doomed = True
             self.on_overflow(session)
-        why = None if is_overflowing else self.obstacle(session, item, grant)
+        why = self.obstacle(session, item, grant) if beyond is None else None
+        if beyond is Beyond.TURN_AWAY:
+            why = Drop.QUEUE_FULL
         if why is not None:
             self.turn_away(session, item, why, now)
             return
         for last, topic, values in grant.marks:
             last.note(topic, values)
+        if beyond is Beyond.SPILL or (is_overflowing and session.spill is not None):
+            assert isinstance(item, Message), "bursts have QoS 0"
+            self._spills.put(session, item, grant)
+            if conn is not None:
+                self.changed.mark(conn)
+            return
         queue = session.queue
         if _is_stored(session, item, grant):
             # before the push, which may discard it again
@@ -153,19 +175,48 @@ class Delivery:
         if conn is not None:
             self.changed.mark(conn)
 
-    def ends(self, session: Session, item: Item) -> bool:
-        """Whether a session whose client is away ends when it has no room for a message; else somebody is refused."""
-        choice = session.owner.bounds.absent or self._priorities.classes.absent[item.level] or self.absent
-        return self._keeps_oldest and choice == "end"
+    # -- what finds no room in memory
 
-    def overflows(self, session: Session, item: Item, grant: Grant, copies: int = 0) -> bool:
-        """Whether an absent client's session ends by a message, once so many copies of it are in its queue."""
-        if not (item.qos and grant.qos):
-            return False
-        if session.is_doomed:
+    def _choice(self, session: Session, item: Item) -> Absent:
+        """What was chosen for a message that has no room in memory while the client of its session is away."""
+        return session.owner.bounds.absent or self._priorities.classes.absent[item.level] or self.absent
+
+    def refuses(self, session: Session, item: Item) -> bool:
+        """Whether somebody is refused when a session has no room in memory for a message: it is away, or spills."""
+        if not self._keeps_oldest:
             return True
-        has_room = session.has_room(item, copies) and not session.queue.is_squeezed(copies * item.size)
-        return not has_room and self.ends(session, item)
+        if session.connection is None:
+            return self._choice(session, item) == "refuse"
+        return not self._spills.has_room(session, item)
+
+    def is_half_empty(self, session: Session) -> bool:
+        """Whether there is room worth telling those who wait for it."""
+        return session.queue.is_half_empty and self._spills.is_half_empty(session)
+
+    def beyond(self, session: Session, item: Item, grant: Grant, copies: int = 0) -> Beyond | None:
+        """What becomes of a message that has no room in memory, once so many copies of it were queued; None if it has.
+
+        A session that spills takes nothing into memory that would be before what was spilled.
+        """
+        if not (item.qos and grant.qos):
+            return None
+        if session.is_doomed:
+            return Beyond.END
+        is_away = session.connection is None
+        if session.spill is None:
+            has_room = session.has_room(item, copies) and not session.queue.is_squeezed(copies * item.size)
+            if not is_away or has_room or not self._keeps_oldest:
+                return None
+        elif self._spills.lets_pass(session, item, grant):
+            return None
+        choice = self._choice(session, item) if is_away else "spill"
+        if session.spill is None and choice == "refuse":
+            # it was not asked before it was taken: then the queue says what goes
+            return None
+        can_spill = choice != "end" and self._spills.can_take(session, item)
+        if can_spill and (item.is_owed or self._spills.has_room(session, item, copies)):
+            return Beyond.SPILL
+        return Beyond.END if is_away and choice != "refuse" else Beyond.TURN_AWAY
 
     def requeue(self, session: Session, message: Message, grant: Grant) -> None:
         """A message waited for a session when the broker ended; it does so again."""

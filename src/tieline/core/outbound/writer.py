@@ -21,6 +21,7 @@ from tieline.core.outbound.deliver import Delivery
 from tieline.core.outbound.order import Order
 from tieline.core.outbound.packets import DUP, assured_pieces, bound_packet, flags_of
 from tieline.core.outbound.replay import Replays
+from tieline.core.outbound.spills import Spills
 from tieline.core.outbound.window import Window
 from tieline.core.receiver import Grant
 from tieline.sched.levels import URGENT
@@ -47,6 +48,7 @@ class Writer:
         "_sent",
         "_session",
         "_size",
+        "_spills",
         "_window",
     )
 
@@ -56,6 +58,7 @@ class Writer:
         order: Order,
         window: Window,
         replays: Replays,
+        spills: Spills,
         journal: Journal,
         account: Account,
         chronicle: Chronicle | None,
@@ -65,6 +68,7 @@ class Writer:
         self._order = order
         self._window = window
         self._replays = replays
+        self._spills = spills
         self._journal = journal
         self._account = account
         self._chronicle = chronicle
@@ -101,7 +105,7 @@ class Writer:
                 self._replays.refill(session, now)
                 self._drain()
             account.publishes_out += self._sent
-            if queue.messages or session.oldest or session.is_awaited:
+            if queue.messages or session.oldest or session.is_awaited or session.spill is not None:
                 self._look_after(session, now)
         account.bytes_out += self._size
         return out
@@ -113,8 +117,10 @@ class Writer:
             session.oldest = 0.0
         elif not session.oldest:
             session.oldest = now
-        if session.is_awaited and queue.is_half_empty:
+        if session.is_awaited and session.is_half_empty:
             self._on_room(session, now)
+        if session.spill is not None:
+            self._spills.look(session)
 
     # -- what waits in the queue
 

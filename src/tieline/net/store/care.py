@@ -157,7 +157,8 @@ def _save(aside: Path, new: sqlite3.Connection, found: Findings) -> None:
                     if _is_damaged(table, row):
                         found.problems.append(f"{table} {row[0]} was not as it was written, and is lost")
                     else:
-                        new.execute(insert, row)
+                        # older files have fewer columns, and nothing but zeros belongs into the others
+                        new.execute(insert, (*row, *[0] * (columns - len(row))))
             except sqlite3.DatabaseError as error:
                 found.problems.append(f"{table}: {error}")
         for table, column in COUNTERS.items():

@@ -15,6 +15,7 @@ from zlib import crc32
 import msgspec
 
 from tieline.net.store.fold import Fold
+from tieline.net.store.frames import Question
 from tieline.net.store.schema import COUNTERS, FILE, STREAMS, TABLES, Unusable, path_of, prepare
 
 #: Says that there has been a store: a file that is missing or empty afterwards was lost.
@@ -157,14 +158,22 @@ def rows(db: sqlite3.Connection, table: str, path: Path) -> Iterator[tuple[Any, 
             for *plain, conditions in db.execute("SELECT * FROM subscription"):
                 yield (*plain, decode(conditions))
         case "message":
-            for number, crc, blob in db.execute("SELECT * FROM message"):
-                if crc32(blob) != crc:
-                    raise Unusable(damaged(path, f"message {number}"))
-                yield (number, *decode(blob))
+            # what waits in the store alone is read when somebody comes for it
+            for number, crc, blob in db.execute(
+                "SELECT * FROM message WHERE NOT EXISTS (SELECT 1 FROM queue WHERE lane > 0)"
+                " OR number IN (SELECT message FROM queue WHERE lane = 0 UNION SELECT message FROM inflight"
+                " UNION SELECT message FROM retained UNION SELECT message FROM unrouted)"
+            ):
+                yield _message(path, number, crc, blob)
         case "queue":
             _refers(db, path, table)
-            for _, *row in db.execute("SELECT * FROM queue ORDER BY position"):
-                yield tuple(row)
+            yield from db.execute(
+                "SELECT session, message, options, identifiers, share FROM queue WHERE lane = 0 ORDER BY position"
+            )
+        case "spilled":
+            yield from db.execute(
+                "SELECT session, lane, count(*), sum(size), max(size) FROM queue WHERE lane > 0 GROUP BY session, lane"
+            )
         case "inflight":
             _refers(db, path, table)
             yield from db.execute(
@@ -180,6 +189,30 @@ def rows(db: sqlite3.Connection, table: str, path: Path) -> Iterator[tuple[Any, 
             yield from db.execute("SELECT name, number FROM producer ORDER BY at")
         case _:
             yield from db.execute("SELECT session, packet_id FROM inbound")
+
+
+def portion(db: sqlite3.Connection, question: Question, path: Path) -> tuple[int, list[tuple[Any, ...]]]:
+    """The next of what waits for a session in the store alone: where that ends, and messages with their terms."""
+    found: list[tuple[Any, ...]] = []
+    last, size = question.after, 0
+    for at, held, options, identifiers, share, number, crc, blob in db.execute(
+        "SELECT position, size, options, identifiers, share, number, crc, blob"
+        " FROM queue JOIN message ON number = message"
+        " WHERE session = ? AND lane = ? AND lane > 0 AND position > ? ORDER BY position LIMIT ?",
+        (question.session, question.lane, question.after, question.messages),
+    ):
+        size += held
+        if found and size > question.size:
+            break
+        last = at
+        found.append((_message(path, number, crc, blob), (options, identifiers, share)))
+    return last, found
+
+
+def _message(path: Path, number: int, crc: int, blob: bytes) -> tuple[Any, ...]:
+    if crc32(blob) != crc:
+        raise Unusable(damaged(path, f"message {number}"))
+    return (number, *msgspec.msgpack.decode(blob))
 
 
 def _refers(db: sqlite3.Connection, path: Path, table: str) -> None:

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from tieline.conf.paths import distrust
-from tieline.core.ports import Fact
+from tieline.core.ports import Fact, Portion
 from tieline.core.restore import StoredState
 from tieline.net.store.directory import BROKER, Lock
-from tieline.net.store.frames import Answers, Keep, Kind, Options, encode_batch
+from tieline.net.store.frames import Answers, Keep, Kind, Options, Question, encode_batch, encode_question
 from tieline.net.store.schema import Unusable
 
 if TYPE_CHECKING:
@@ -60,11 +60,15 @@ class Durable:
         self._unsent: deque[bytes | memoryview] = deque()
         self.backlog = 0
         self.is_behind = False
+        #: Questions that were not answered yet.
+        self.unanswered = 0
         self.fd = -1
         self._loop: Loop | None = None
         self._is_blocked = False
-        #: Called when a token is permanent, when there is no room (or room again), with an alarm, and when it is over.
+        #: Called when a token is permanent, with what was read, when there is no room (or room again), with an alarm,
+        #: and when it is over.
         self.on_committed: Callable[[int], None] = lambda _: None
+        self.on_portion: Callable[[Portion, float], None] = lambda _portion, _now: None
         self.on_trouble: Callable[[str, float], None] = lambda _text, _now: None
         self.on_alarm: Callable[[str], None] = lambda _: None
         self.on_end: Callable[[str], None] = lambda _: None
@@ -177,6 +181,13 @@ class Durable:
             self.is_behind = True
         return self._token
 
+    def read(self, session: int, lane: int, after: int, messages: int, size: int) -> None:
+        """Ask for the next part of what waits for a session in the store alone; ``on_portion`` is called with it."""
+        data = encode_question(Question(session, lane, after, messages, size))
+        self._unsent.append(data)
+        self.backlog += len(data)
+        self.unanswered += 1
+
     @property
     def committed(self) -> int:
         """Every batch up to this token is permanent."""
@@ -254,6 +265,9 @@ class Durable:
             match kind:
                 case Kind.COMMITTED:
                     token = _decode(content, type=int)
+                case Kind.PORTION:
+                    self.unanswered -= 1
+                    self.on_portion(Portion(*_decode(content)), now)
                 case Kind.TROUBLE:
                     self.on_trouble(_decode(content, type=str), now)
                 case Kind.REFUSED:

@@ -57,6 +57,8 @@ class Fold:
     def _clear(self) -> None:
         self._sessions: dict[int, Fact] = {}
         self._forgotten: set[int] = set()
+        #: Sessions that have left something behind, and are nothing else any more.
+        self._ended: set[int] = set()
         self._subscriptions: dict[tuple[int, str], Fact | None] = {}
         self._messages: dict[int, Fact] = {}
         #: How many entries here refer to each of those messages.
@@ -66,6 +68,10 @@ class Fold:
         self._touched: set[int] = set()
         self._retained: dict[bytes, int | None] = {}
         self._queued: dict[Entry, list[int]] = {}
+        #: Of those, what waits here alone: session, lane and size, by position.
+        self._spilled: dict[int, tuple[int, int, int]] = {}
+        #: Sessions of which nothing in the table waits there alone any more.
+        self._gathered: set[int] = set()
         #: Entries of the table that are gone.
         self._unqueued: list[Entry] = []
         self._flights: dict[Key, Flight | None] = {}
@@ -141,6 +147,20 @@ class Fold:
         self._position = position = self._position + 1
         self._queued.setdefault((session, number, options, identifiers, share), []).append(position)
         self._refer(number)
+
+    def _spill(self, fact: Fact) -> None:
+        self._queue(fact[:6])
+        self._spilled[self._position] = (fact[1], fact[6], fact[7])
+
+    def _gather(self, fact: Fact) -> None:
+        session = fact[1]
+        self._gathered.add(session)
+        self._spilled = {at: row for at, row in self._spilled.items() if row[0] != session}
+
+    def _end(self, fact: Fact) -> None:
+        _, session, client_id, user, left = fact
+        self._ended.add(session)
+        self._sessions[session] = (facts.SESSION, session, client_id, user, facts.OVER, left, None, None)
 
     def _sent(self, fact: Fact) -> None:
         _, session, number, options, identifiers, share, packet_id = fact
@@ -229,6 +249,9 @@ class Fold:
         facts.ROUTED: _route,
         facts.PRODUCED: _produce,
         facts.UNPRODUCED: _unproduce,
+        facts.SPILL: _spill,
+        facts.GATHERED: _gather,
+        facts.ENDED: _end,
     }
 
     def _refer(self, number: int) -> None:
@@ -250,10 +273,10 @@ class Fold:
         positions = self._queued.get(entry)
         if positions is None:
             self._unqueued.append(entry)
-        elif len(positions) == 1:
-            del self._queued[entry]
         else:
-            del positions[0]
+            self._spilled.pop(positions.pop(0), None)
+            if not positions:
+                del self._queued[entry]
 
     # -- rows
 
@@ -277,7 +300,7 @@ class Fold:
         self._clear()
 
     def _is_live(self, session: int) -> bool:
-        return session not in self._forgotten
+        return session not in self._forgotten and session not in self._ended
 
     def _write_sessions(self, db: sqlite3.Connection) -> None:
         for number in self._forgotten:
@@ -286,12 +309,16 @@ class Fold:
             db.execute("DELETE FROM session WHERE number = ?", (number,))
             for table in ("subscription", "queue", "inflight", "inbound"):
                 db.execute(f"DELETE FROM {table} WHERE session = ?", (number,))  # noqa: S608 - names from above
+        for number in self._ended:
+            self._touch(db.execute("SELECT message FROM inflight WHERE session = ?", (number,)))
+            for table in ("subscription", "inflight", "inbound"):
+                db.execute(f"DELETE FROM {table} WHERE session = ?", (number,))  # noqa: S608 - names from above
         db.executemany(
             "INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?, ?, ?, ?)",
             (
                 (number, client_id, user, expiry_s, left, _blob(will), _blob(patience))
                 for _, number, client_id, user, expiry_s, left, will, patience in self._sessions.values()
-                if self._is_live(number)
+                if number not in self._forgotten
             ),
         )
         for (session, filter_), fact in self._subscriptions.items():
@@ -327,14 +354,18 @@ class Fold:
             " AND options = ? AND identifiers = ? AND share = ?)",
             self._unqueued,
         )
+        db.executemany(
+            "UPDATE queue SET lane = 0 WHERE session = ? AND lane > 0", [(session,) for session in self._gathered]
+        )
         rows: list[tuple[Any, ...]] = []
+        here_as_well = (0, 0, 0)
         for entry, positions in self._queued.items():
-            if self._is_live(entry[0]):
-                rows += [(position, *entry) for position in positions]
+            if entry[0] not in self._forgotten:
+                rows += [(at, *entry, *self._spilled.get(at, here_as_well)[1:]) for at in positions]
             else:
                 for _ in positions:
                     self._let_go(entry[1])
-        db.executemany("INSERT INTO queue VALUES (?, ?, ?, ?, ?, ?)", rows)
+        db.executemany("INSERT INTO queue VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def _write_retained(self, db: sqlite3.Connection) -> None:
         for topic, number in self._retained.items():

@@ -4,6 +4,9 @@ A batch is a head and three sections, each already encoded: the facts as one Mes
 and the occurrences one array after the other.  The writer copies sections into the file; it need not understand them
 before it has answered.  What a writer must know at its start comes on standard input: a command line has no room for
 many event types.
+
+A batch with the token 0 is a question instead: which part of what waits for a session in the store alone the broker
+would like to have.  It is about everything that was submitted before it.
 """
 
 from __future__ import annotations
@@ -47,6 +50,32 @@ def encode_batch(
     return b"".join((head, section, records, occurrences))
 
 
+class Question(NamedTuple):
+    """What the broker would like to have of what waits for a session in the store alone."""
+
+    session: int
+    lane: int
+    #: Where the last portion of that lane ended.
+    after: int
+    #: At most so many messages, and no more than so many bytes, but one message at least.
+    messages: int
+    size: int
+
+
+#: The token of a batch that is a question.
+QUESTION: Final = 0
+
+
+def encode_question(question: Question) -> bytes:
+    """A question as bytes."""
+    return encode_batch(QUESTION, [question])
+
+
+def decode_question(batch: Batch) -> Question:
+    """The question of a batch whose token says that it is one."""
+    return msgspec.msgpack.decode(batch.facts, type=tuple[Question])[0]
+
+
 class Batches:
     """Makes batches of bytes that arrive in any pieces."""
 
@@ -80,6 +109,7 @@ class Kind(IntEnum):
     TROUBLE = 4  # nothing can be made permanent at the moment, and why; empty: it can again
     ALARM = 5  # a sentence for the operator
     REFUSED = 6  # the store cannot be used at all, and why: the writer ends
+    PORTION = 7  # of what waits for a session: (session, lane, where it ends, [(message as a row, its terms)])
 
 
 def encode_answer(kind: Kind, content: object) -> bytes:

@@ -66,6 +66,7 @@ class Keeper:
         del self._state
         store = self.store
         store.on_committed = self._committed
+        store.on_portion = core.read_back
         store.on_trouble = core.store_is
         store.on_alarm = self._alarm
         store.on_end = self._end

@@ -132,8 +132,15 @@ CREATE TABLE declared (
 );
 """
 
+#: Since then what waits for a session may wait here alone.
+_FOURTH: Final = """
+ALTER TABLE queue ADD COLUMN lane INTEGER NOT NULL DEFAULT 0;   -- 0: the broker has it as well
+ALTER TABLE queue ADD COLUMN size INTEGER NOT NULL DEFAULT 0;   -- as the broker counts it; 0 in lane 0
+CREATE INDEX queue_spilled ON queue (session, lane) WHERE lane > 0;
+"""
+
 #: What makes a file of version n into one of version n + 1.
-STEPS: Final[Sequence[str]] = (_FIRST, _SECOND, _THIRD)
+STEPS: Final[Sequence[str]] = (_FIRST, _SECOND, _THIRD, _FOURTH)
 
 
 class Table(NamedTuple):

@@ -16,6 +16,7 @@ import signal
 import socket
 import sqlite3
 import sys
+from collections import deque
 from time import monotonic, time
 from typing import Final
 from zlib import crc32
@@ -24,9 +25,18 @@ import msgspec
 
 from tieline.core.durable import facts
 from tieline.net.store import declarations
-from tieline.net.store.database import damaged, journal_row, open_to_write, replay, rows
+from tieline.net.store.database import damaged, journal_row, open_to_write, portion, replay, rows
 from tieline.net.store.directory import WRITER, Lock, Reserve
-from tieline.net.store.frames import Batch, Batches, Kind, Options, encode_answer
+from tieline.net.store.frames import (
+    QUESTION,
+    Batch,
+    Batches,
+    Kind,
+    Options,
+    Question,
+    decode_question,
+    encode_answer,
+)
 from tieline.net.store.retention import Retention
 from tieline.net.store.schema import Unusable, path_of
 
@@ -73,6 +83,8 @@ class Writer:
         #: Bytes of the journal that are not in the tables.
         self._unfolded = 0
         self._batches = Batches()
+        #: What the broker would like to read and was not answered yet.
+        self._questions: deque[Question] = deque()
         self._is_over = False
         self._poll = select.poll()
         self._poll.register(sock, select.POLLIN)
@@ -98,7 +110,7 @@ class Writer:
         """Commit groups until the broker ends."""
         while not self._is_over:
             is_ready = bool(self._poll.poll(self._patience_s() * 1e3))
-            batches = self._read() if is_ready else []
+            batches = self._put_aside_questions(self._read()) if is_ready else []
             if batches:
                 self._commit(batches)
                 self._answer(Kind.COMMITTED, batches[-1].token)
@@ -108,10 +120,25 @@ class Writer:
                 not is_ready or self._fold.rows > FOLD_ROWS or self._unfolded > FOLD_BYTES or self._is_over
             ):
                 self._tidy()
+            if self._questions:
+                self._answer_questions()
             if monotonic() >= self._retention_at:
                 self._trim()
             if self._is_troubled and monotonic() >= self._reserve_at:
                 self._hold_reserve()
+
+    def _put_aside_questions(self, batches: list[Batch]) -> list[Batch]:
+        self._questions.extend(decode_question(batch) for batch in batches if batch.token == QUESTION)
+        return [batch for batch in batches if batch.token != QUESTION]
+
+    def _answer_questions(self) -> None:
+        """Read what the broker asks for, once everything it has said before is in the tables."""
+        if self._unfolded:
+            self._tidy()
+        while self._questions and not self._unfolded and not self._is_over:
+            question = self._questions.popleft()
+            last, found = portion(self._db, question, self._path)
+            self._answer(Kind.PORTION, (question.session, question.lane, last, found))
 
     def _hold_reserve(self) -> None:
         """Hold space for bad times; where there is none, these have begun, and nothing new should be taken."""
@@ -135,7 +162,7 @@ class Writer:
 
     def _patience_s(self) -> float:
         until_retention = max(0.0, self._retention_at - monotonic())
-        if self._is_troubled:
+        if self._is_troubled or self._questions:
             until_retention = min(until_retention, RETRY_S)
         return min(IDLE_S, until_retention) if self._unfolded else until_retention
 
