@@ -84,3 +84,17 @@ def test_a_known_user_has_a_count_of_its_own_that_logins_do_not_clear() -> None:
     assert failures.refusal("10.0.0.1", "ann", 0.0) == "too many failed logins for this user from this address"
     assert failures.refusal("2.2.2.2", "ann", 0.0) is None, "what failed there says nothing about elsewhere"
     assert failures.refusal("10.0.0.1", "ann", PERIOD_S / 3 + 1) is None
+
+
+def test_long_names_take_no_more_room_than_short_ones() -> None:
+    failures = Failures(3, most=10)
+    names = [f"{number}".zfill(60_000) for number in range(10)]
+    for name in names:
+        failures.failed("1.1.1.1", name, 0.0)
+        failures.succeeded("2.2.2.2", name)
+    kept = [*failures._users, *(user for user, _ in failures._trusted)]
+    assert len(kept) == 20 and sum(map(len, kept)) < 2_000
+    for _ in range(2):
+        failures.failed("3.3.3.3", names[0], 0.0)
+    assert failures.refusal("4.4.4.4", names[0], 0.0) == "too many failed logins for this user", "they are told apart"
+    assert failures.refusal("4.4.4.4", names[1], 0.0) is None

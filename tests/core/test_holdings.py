@@ -12,13 +12,14 @@ import pytest
 from tests.kits import world as worlds
 from tests.kits.world import World, configured
 from tieline.conf.schema import Settings, UserLimit
+from tieline.core import work
 from tieline.core.account import Drop
 from tieline.core.broker import Broker
 from tieline.core.holdings import Kind
 from tieline.core.ports import Allowed, Login, Verdict
 from tieline.core.spill import PacketIds
 from tieline.wire.encode import encode
-from tieline.wire.packets import Connect, Publish, Will
+from tieline.wire.packets import Connect, Publish, Subscribe, Subscription, Will
 from tieline.wire.reason import Reason
 
 #: What a process may grow by beyond what is counted.
@@ -172,6 +173,29 @@ def _forget_clients(world: World) -> None:
     world.clients.clear()
     world.broker.account.events.clear()
     world.broker.account.last_drops.clear()
+
+
+@pytest.mark.parametrize("length", [1, 40])
+def test_a_packet_that_is_handled_in_portions_is_counted_until_it_is_done(
+    length: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work, "WORK_PER_TURN", 100)
+    world = World()
+    client = world.client("c")
+    filters = [f"{number:x}".zfill(length)[-length:] for number in range(60_000 // (length + 3))]
+    subscriptions = tuple(Subscription(filter=filter_, qos=0) for filter_ in filters)
+    data = encode(Subscribe(packet_id=1, subscriptions=subscriptions), 5)
+    broker, owner = world.broker, client.connection.owner
+    gc.collect()
+    tracemalloc.start()
+    broker.receive(client.connection, data, world.now)
+    while not client.connection.session.subscriptions:  # type: ignore[union-attr]  # it is connected
+        grown = tracemalloc.get_traced_memory()[0]
+        assert grown <= MOST * owner.kept[Kind.UNPARSED], f"grew by {grown}"
+        broker.tick(world.now)
+    tracemalloc.stop()
+    world.settle()
+    assert client.connection.unfinished is None and owner.kept[Kind.UNPARSED] == 0
 
 
 # -- bounds

@@ -79,7 +79,7 @@ def _check_holdings(broker: Broker) -> None:
         add(conn.owner, Kind.UNSENT, conn.unsent_bytes)
         add(conn.owner, Kind.RIGHTS, sum(len(topic) + TOPIC_BYTES for topic in conn.publishable))
         if not conn.closing:
-            assert conn.unparsed_bytes == len(conn.partial) + conn.framed_bytes
+            assert conn.unparsed_bytes == len(conn.partial) + conn.framed_bytes + conn.unfinished_bytes
     for message in _retained(broker):
         owner = broker.holdings.broker
         if message.origin.owner is not None:

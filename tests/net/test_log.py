@@ -178,3 +178,14 @@ def test_a_slow_terminal_does_not_stop_the_broker(monkeypatch: pytest.MonkeyPatc
         stuck.gate.put(None)
     listener.stop()
     assert stuck.lines == 10
+
+
+def test_lines_that_wait_are_bounded_in_length_too() -> None:
+    output = StringIO()
+    writer = logs.LineWriter(output, logging.Formatter())
+    for number in range(1_000):
+        writer.emit(logging.LogRecord("tieline", logging.INFO, "", 0, f"{number}".zfill(60_000), (), None))
+    assert sum(map(len, writer._lines)) < 9_000_000 and writer.lost > 800
+    writer.write()
+    writer.emit(logging.LogRecord("tieline", logging.INFO, "", 0, "short", (), None))
+    assert list(writer._lines)[-1] == "short", "what was written takes no room"

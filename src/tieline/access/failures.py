@@ -9,12 +9,14 @@ Counting by user alone would let anybody lock anybody out, and so would counting
 behind one.  So a user who has come in from an address lately has a count of its own there: neither what happens to that
 name elsewhere nor what strangers do at the same address keeps the user out.
 
-All tables are bounded.  When one is full, the entry that was touched longest ago makes room.
+All tables are bounded.  When one is full, the entry that was touched longest ago makes room.  A name may be 64 KiB
+long: of a long one no more than a digest is kept.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from hashlib import sha256
 from typing import Final, TypeVar
 
 from tieline.conf.schema import NoLimit
@@ -23,7 +25,8 @@ from tieline.conf.schema import NoLimit
 PERIOD_S: Final = 60.0
 #: Entries of each table.
 MOST: Final = 10_000
-
+#: Characters of a name above which its digest stands for it.
+LONG: Final = 64
 
 K = TypeVar("K")
 
@@ -49,6 +52,7 @@ class Failures:
         """Why a login is not even checked; None when it is."""
         if self._is_off:
             return None
+        user = _short(user)
         if (user, address) in self._trusted:
             is_too_often = self._count(self._trusted, (user, address), now) >= self._allowed
             return "too many failed logins for this user from this address" if is_too_often else None
@@ -62,6 +66,7 @@ class Failures:
         """Count a failed login against its address, and against its user unless known to come from there."""
         if self._is_off:
             return
+        user = _short(user)
         self._add(self._addresses, address, now)
         if (user, address) in self._trusted:
             self._trusted[user, address] = self._one_more(self._trusted, (user, address), now)
@@ -70,6 +75,7 @@ class Failures:
 
     def succeeded(self, address: str, user: str) -> None:
         """A login succeeded: the address is known for this user."""
+        user = _short(user)
         # what has failed stays counted: whoever guesses must not gain by every login of the user
         self._trusted[user, address] = self._trusted.get((user, address), (0.0, 0.0))
         self._trusted.move_to_end((user, address))
@@ -89,6 +95,11 @@ class Failures:
     def _one_more(self, table: OrderedDict[K, tuple[float, float]], key: K, now: float) -> tuple[float, float]:
         # one that goes on and on is not held against its user for longer than a period
         return min(self._count(table, key, now) + 1.0, self._allowed + 1.0), now
+
+
+def _short(user: str) -> str:
+    """What a table knows a user by."""
+    return user if len(user) <= LONG else sha256(user.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def address_of(peer: str) -> str:

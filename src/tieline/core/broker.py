@@ -528,7 +528,7 @@ class Broker:
             self._chunks.take(conn, data, now)
         except ProtocolError as error:
             self._connections.answer_violation(conn, error, now)
-        if len(conn.partial) + conn.framed_bytes != conn.unparsed_bytes and conn.state is not CLOSING:
+        if conn.waiting_bytes != conn.unparsed_bytes and conn.state is not CLOSING:
             self._connections.note_unparsed(conn, now)
         if conn.meters:
             self.holds.pace(conn, self.account.publishes_in - messages, waiting - len(conn.partial), now)

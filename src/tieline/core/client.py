@@ -116,6 +116,7 @@ class Connection:
         "told_refusal",
         "unacknowledged",
         "unfinished",
+        "unfinished_bytes",
         "unparsed_bytes",
         "unsent_bytes",
         "urgent_at",
@@ -160,6 +161,8 @@ class Connection:
         self.waits_for: Receiver | None = None
         #: A packet that is handled in portions, while others have their turn; it goes on before anything behind it.
         self.unfinished: Portions | None = None
+        #: What its parts take until it is done, about.
+        self.unfinished_bytes = 0
         #: Whose conditions the message meets that is parsed next, where to find out was handled in portions.
         self.foreseen: list[ActiveSubscription] | None = None
         #: When the log was last told of a hold, and of a refusal.
@@ -229,6 +232,11 @@ class Connection:
     def takes_raw(self, version: int, size: int, grant: Grant) -> bool:
         """Whether a QoS 0 packet of this protocol version and size can be sent to the client as it is."""
         return version == self.raw_version and size <= self.max_packet and not grant.identifiers
+
+    @property
+    def waiting_bytes(self) -> int:
+        """What it has sent and is not done with: packets that are not complete, and one that is handled in portions."""
+        return len(self.partial) + self.framed_bytes + self.unfinished_bytes
 
     def release(self) -> tuple[bytes, Timer | None]:
         """End the hold: what arrived and was not parsed, and the deadline that the hold had."""

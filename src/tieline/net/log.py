@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("tieline")
 
-#: Lines that may wait for the terminal; more are counted, not kept.
+#: Lines that may wait for the terminal, and their characters; more are counted, not kept.
 _WAITING: Final = 10_000
+_WAITING_LENGTH: Final = 8_388_608
 #: Lines that are written in one go, and how long they are gathered before.
 _AT_ONCE: Final = 256
 _GATHERED_S: Final = 0.02
@@ -57,6 +58,8 @@ class LineWriter(logging.Handler):
         self.formatter = formatter
         self._most = most
         self._lines: deque[str] = deque()
+        #: Characters that were taken over and that were written or lost; each is changed by one thread alone.
+        self._taken = self._gone = 0
         #: Lines lost since that was last told.
         self.lost = 0
         self._is_called = threading.Event()
@@ -74,10 +77,13 @@ class LineWriter(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Take a line over."""
-        if len(self._lines) >= self._most:
+        if len(self._lines) >= self._most or self._taken - self._gone > _WAITING_LENGTH:
+            # a client may give itself a name of 64 KiB
             self.lost += 1
             return
-        self._lines.append(self.format(record))
+        line = self.format(record)
+        self._taken += len(line)
+        self._lines.append(line)
         if self.lost and len(self._lines) < self._most // 2:
             lost, self.lost = self.lost, 0
             log.warning("%d log lines were lost: the log could not be written fast enough", lost)
@@ -96,6 +102,8 @@ class LineWriter(logging.Handler):
                 # whoever read the log has gone, or the disk is full: told if a line can be written again
                 self.lost += len(some)
                 return
+            finally:
+                self._gone += sum(map(len, some))
 
     def _run(self) -> None:
         while not self._is_ending.is_set():

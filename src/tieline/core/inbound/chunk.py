@@ -513,9 +513,9 @@ class Chunks:
         try:
             unfinished.send(now)
         except StopIteration:
-            conn.unfinished = None
+            conn.unfinished, conn.unfinished_bytes = None, 0
         except Exception:
-            conn.unfinished = None
+            conn.unfinished, conn.unfinished_bytes = None, 0
             raise
         else:
             if not _is_held(conn):

@@ -96,7 +96,7 @@ class Connections:
 
     def note_unparsed(self, conn: Connection, now: float) -> None:
         """Count what a connection has sent and was not parsed; where that is too much, somebody has to go."""
-        size, owner = len(conn.partial) + conn.framed_bytes, conn.owner
+        size, owner = conn.waiting_bytes, conn.owner
         owner.take(Kind.UNPARSED, size - conn.unparsed_bytes)
         conn.unparsed_bytes = size
         if owner is self._holdings.strangers:

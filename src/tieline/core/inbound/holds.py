@@ -158,6 +158,7 @@ class Holds:
         """A connection ends: it waits for nothing any more."""
         self._timers.cancel(conn.hold_timer)
         conn.hold_timer = conn.unfinished = None
+        conn.unfinished_bytes = 0
         receiver, conn.waits_for = conn.waits_for, None
         if receiver is not None:
             self._waiting[receiver].remove(conn)

@@ -42,6 +42,8 @@ from tieline.wire.reason import Reason
 #: What one filter counts towards the work of a turn when it is read, each character of a condition that is parsed, and
 #: one subscription that is added or removed.
 WORK_PER_FILTER: Final = 30
+#: What one filter of a packet takes while the packet is handled, beside its characters, about.
+FILTER_BYTES: Final = 250
 WORK_PER_CHARACTER: Final = 10
 WORK_PER_SUBSCRIPTION: Final = 100
 
@@ -111,11 +113,13 @@ class Subscribing:
             if session.is_kept:
                 self._journal.session(session)
         conditions = [text for name, text in asked if name == WHERE]
-        self._begin(conn, self._subscribe(conn, session, packet, conditions))
+        filters = [subscription.filter for subscription in packet.subscriptions]
+        self._begin(conn, self._subscribe(conn, session, packet, conditions), filters)
 
-    def _begin(self, conn: Connection, portions: Portions) -> None:
+    def _begin(self, conn: Connection, portions: Portions, filters: Sequence[str]) -> None:
         next(portions)  # to where it waits for the time
         conn.unfinished = portions
+        conn.unfinished_bytes = sum(FILTER_BYTES + 2 * len(filter_) for filter_ in filters)
 
     def _subscribe(self, conn: Connection, session: Session, packet: Subscribe, conditions: Sequence[str]) -> Portions:
         """Judge all filters, then grant them; it pauses wherever its share of the work is spent."""
@@ -257,7 +261,7 @@ class Subscribing:
         session = conn.session
         assert session is not None
         _check_answer_fits(conn, len(packet.filters))
-        self._begin(conn, self._unsubscribe(conn, session, packet))
+        self._begin(conn, self._unsubscribe(conn, session, packet), packet.filters)
 
     def _unsubscribe(self, conn: Connection, session: Session, packet: Unsubscribe) -> Portions:
         now = yield
