@@ -114,7 +114,6 @@ def test_every_drop_and_hold_that_abuse_can_cause_has_a_row() -> None:
         Drop.EXPIRED,
         Drop.TOO_LARGE,
         Drop.OFFLINE,
-        Drop.SESSION_ENDED,
         Drop.DENIED,
         Drop.CLASS_TOO_LARGE,
         Drop.NO_MEMBER,
