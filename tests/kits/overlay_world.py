@@ -6,21 +6,22 @@ was applied to it survives a crash, whether or not the broker was told; everythi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 from typing import Final
 
-from tieline.core.timers import Timer
-from tieline.overlay.durable import Ends, Fact, Taken
-from tieline.overlay.frame import Inbox, Kind, read_numbered
+from tieline.core.timers import Timer, Timers
+from tieline.overlay.carrier import Deliver
+from tieline.overlay.durable import Ends, Fact
+from tieline.overlay.frame import Inbox, Kind, is_assured, read_numbered
 from tieline.overlay.interests import Granted
 from tieline.overlay.node import Node
 from tieline.sim.clock import Clock
 
-#: How a broker is made: its number, its store, and whom to give messages to.
-Make = Callable[[int, Ends, Callable[[int, int, tuple[bytes, ...]], None]], Node]
+#: How a broker is made: its number, its store, whom to give messages to, and its timers.
+Make = Callable[[int, Ends, Deliver, Timers], Node]
 #: By filter, when it was granted and who had echoed it; None while it waits.
 Grants = dict[str, tuple[float, Granted] | None]
 #: Bytes that may wait in the kernel of a sender.
@@ -112,6 +113,11 @@ class Broker:
     number: int
     ends: Ends = field(default_factory=Ends)
     node: Node | None = None
+    timers: Timers = field(default_factory=Timers)
+    #: Assured messages that were taken in and are not sealed: what the queues of clients would be.
+    taken: list[bytes] = field(default_factory=list)
+    #: Until when the receivers of each lane have no room.
+    full_until: dict[int, float] = field(default_factory=dict)
     #: Assured messages in the order in which they were committed here.
     log: list[bytes] = field(default_factory=list)
     #: Messages with QoS 0, for each life.
@@ -158,8 +164,9 @@ class World:
         broker = self.brokers.setdefault(number, Broker(number))
         given: list[bytes] = []
         broker.given.append(given)
-        deliver = partial(self._give, given)
-        node = broker.node = self._make(number, broker.ends, deliver)
+        broker.timers, broker.taken = Timers(), []
+        deliver = partial(self._give, broker, given)
+        node = broker.node = self._make(number, broker.ends, deliver, broker.timers)
         token, facts = node.seal() or (0, [])
         broker.ends.apply(facts)
         node.committed(token, self.clock.now)
@@ -170,9 +177,19 @@ class World:
         self.tell(f"{number} begins life {node.life}")
         self.serve(broker)
 
-    def _give(self, given: list[bytes], origin: int, lane: int, payloads: tuple[bytes, ...]) -> None:
-        if not lane & 8:
-            given.extend(payloads)
+    def _give(self, broker: Broker, given: list[bytes], origin: int, lane: int, payloads: Sequence[bytes]) -> int:
+        """What an application does: assured messages wait for the seal, and now and then there is no room for one."""
+        if not is_assured(lane):
+            given += payloads
+            return len(payloads)
+        if broker.full_until.get(lane, 0.0) > self.clock.now:
+            return 0
+        taken = len(payloads)
+        if not self.random.randrange(50):
+            broker.full_until[lane] = self.clock.now + self.random.choice((0.1, 0.5, 3.0))
+            taken = self.random.randint(0, taken)
+        broker.taken += payloads[:taken]
+        return taken
 
     def crash(self, number: int, back_after_s: float, why: str = "") -> None:
         broker = self.brokers[number]
@@ -206,14 +223,14 @@ class World:
         node.granted.clear()
         for handle in sorted(node.dirty - broker.is_blocked):
             self._write(broker, node, handle)
-        due = node.next_timer()
+        due = broker.timers.next()
         if due is not None and (broker.timer is None or broker.timer.action is None or broker.timer.when > due):
             self.clock.cancel(broker.timer)
             broker.timer = self.clock.at(max(due, now), partial(self._tick, broker))
 
     def _tick(self, broker: Broker, now: float) -> None:
         if broker.node is not None:
-            broker.node.tick(now)
+            broker.timers.fire(now)
             self.serve(broker)
 
     def _write(self, broker: Broker, node: Node, handle: int) -> None:
@@ -247,16 +264,23 @@ class World:
             return
         sealed = node.seal()
         messages, broker.unsealed = broker.unsealed, []
+        taken, broker.taken = broker.taken, []
         if sealed is None:
             for message in messages:
                 message.is_accepted = True
             return
         broker.is_committing = True
         takes_s = self.random.uniform(0.001, 0.01)
-        self.clock.after(takes_s, partial(self._apply, broker, node, sealed, messages))
+        self.clock.after(takes_s, partial(self._apply, broker, node, sealed, messages, taken))
 
     def _apply(
-        self, broker: Broker, node: Node, sealed: tuple[int, list[Fact]], messages: list[Message], now: float
+        self,
+        broker: Broker,
+        node: Node,
+        sealed: tuple[int, list[Fact]],
+        messages: list[Message],
+        taken: list[bytes],
+        now: float,
     ) -> None:
         if broker.node is not node:
             return
@@ -264,9 +288,7 @@ class World:
             self.crash(broker.number, self.random.uniform(0.1, 1.5), "before a commit")
             return
         broker.ends.apply(sealed[1])
-        for fact in sealed[1]:
-            if isinstance(fact, Taken):
-                broker.log += fact.payloads
+        broker.log += taken
         for message in messages:
             message.is_accepted = True
         if broker.crashes_at == "after":
@@ -362,7 +384,14 @@ class World:
             wanted_by = broker.node.interests.wanted_by(topic)
             messages.append(Message(text, number, flow, position, now, wanted_by))
         payloads = tuple(message.text for message in messages)
-        if broker.node.publish(topic, payloads, level=level, assured=qos > 0, now=now):
+        if broker.node.publish(
+            payloads,
+            level=level,
+            assured=qos > 0,
+            spread=publisher,
+            destinations=broker.node.interests.wanted_by(topic),
+            now=now,
+        ):
             self.messages += messages
             broker.unsealed += messages
         self.serve(broker)

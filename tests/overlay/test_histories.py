@@ -9,6 +9,7 @@ import pytest
 
 from tests.kits.check_overlay import Kind, Verdict, check_overlay, run_history
 from tests.kits.overlay_world import Make
+from tieline.core.timers import Timers
 from tieline.overlay.carrier import Carrier, Deliver
 from tieline.overlay.durable import Ends
 from tieline.overlay.frame import Data, is_assured
@@ -26,8 +27,10 @@ def _make(name: str) -> Make:
     return partial(_node, name)
 
 
-def _node(name: str, number: int, ends: Ends, deliver: Deliver, carrier: type[Carrier] = Carrier) -> Node:
-    return Node(number, ends, deliver, patience=PATIENCE, strategy=STRATEGIES[name], carrier=carrier)
+def _node(
+    name: str, number: int, ends: Ends, deliver: Deliver, timers: Timers, carrier: type[Carrier] = Carrier
+) -> Node:
+    return Node(number, ends, deliver, timers, patience=PATIENCE, strategy=STRATEGIES[name], carrier=carrier)
 
 
 @pytest.mark.parametrize("kind", Kind)
@@ -65,7 +68,8 @@ class Unnumbered(Carrier):
         key = data.origin, data.lane
         stream = self.incoming.setdefault(key, Incoming(0, self._counts))
         stream.position = max(stream.position, first + data.count - 1)
-        self._commit(key, stream, list(data.payloads))
+        self._deliver(*key, data.payloads)
+        self._moved[key] = stream
 
 
 class Endless(Carrier):
@@ -117,8 +121,8 @@ def test_the_kit_notices_links_that_forget_what_was_under_way(monkeypatch: pytes
 
 
 def test_the_kit_notices_a_strategy_that_ignores_the_path() -> None:
-    def astray(number: int, ends: Ends, deliver: Deliver) -> Node:
-        return Node(number, ends, deliver, patience=PATIENCE, strategy=Astray)
+    def astray(number: int, ends: Ends, deliver: Deliver, timers: Timers) -> Node:
+        return Node(number, ends, deliver, timers, patience=PATIENCE, strategy=Astray)
 
     assert run_history(astray, Kind.CALM, 1).loops
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kits.examples import examples
-from tieline.overlay.durable import Ends
+from tieline.core.timers import Timers
+from tieline.overlay.durable import Ends, Taken
 from tieline.overlay.frame import Data, Kind, Notice, Topic, frame, hello, lane_of, numbered, put
 from tieline.overlay.links import LEGAL, STAGES, Patience, Stage
 from tieline.overlay.membership import LinkState
 from tieline.overlay.node import Node
+
+
+def _take(origin: int, lane: int, payloads: Sequence[bytes]) -> int:
+    return len(payloads)
 
 
 class Pair:
@@ -19,11 +26,17 @@ class Pair:
     def __init__(self, patience: Patience | None = None) -> None:
         self.now = 100.0
         self.got: list[bytes] = []
-        self.nodes = {number: Node(number, Ends(), self._deliver, patience=patience) for number in (1, 2)}
+        self.room = 1_000_000
+        self.timers = {number: Timers() for number in (1, 2)}
+        self.nodes = {
+            number: Node(number, Ends(), self._deliver, timers, patience=patience)
+            for number, timers in self.timers.items()
+        }
         self.handle = 0
 
-    def _deliver(self, origin: int, lane: int, payloads: tuple[bytes, ...]) -> None:
-        self.got += payloads
+    def _deliver(self, origin: int, lane: int, payloads: Sequence[bytes]) -> int:
+        self.got += payloads[: self.room]
+        return min(self.room, len(payloads))
 
     def connect(self) -> None:
         self.handle += 1
@@ -46,12 +59,13 @@ class Pair:
         end = self.now + seconds
         while self.now < end:
             self.now += 0.01
-            for node in self.nodes.values():
-                node.tick(self.now)
+            for timers in self.timers.values():
+                timers.fire(self.now)
             self.carry()
 
     def publish(self, *payloads: bytes, assured: bool = True) -> bool:
-        return self.nodes[1].publish("a/b", payloads, level=1, assured=assured, now=self.now)
+        to = self.nodes[1].interests.wanted_by("a/b")
+        return self.nodes[1].publish(payloads, level=1, assured=assured, spread=0, destinations=to, now=self.now)
 
 
 def _joined(patience: Patience | None = None) -> Pair:
@@ -112,7 +126,7 @@ def test_bytes_that_are_no_frame_end_the_connection_and_nothing_else() -> None:
     stranger = numbered(1, Notice(Topic.ECHO, 2, 1, put(1), b"\x03"), 0.0)
     cases = (b"\x63\x00", frame(Kind.DATA), greeting + greeting, hello(1, 1, {}), up + frame(Kind.HOP_ACK, put(9)))
     for case in (*cases, up + notice, up + stranger):
-        node = Node(1, Ends(), lambda *_: None)
+        node = Node(1, Ends(), _take, Timers())
         node.opened(7, 100.0)
         node.receive(7, case, 100.0)
         assert node.doomed == {7}, case
@@ -129,7 +143,8 @@ BODIES = st.one_of(st.binary(max_size=40), st.lists(SMALL, max_size=20).map(lamb
 @examples(400)
 @given(st.lists(st.tuples(st.sampled_from(list(Kind)), BODIES), max_size=6), st.booleans())
 def test_whatever_a_peer_sends_nothing_is_raised(frames: list[tuple[Kind, bytes]], numbers_fit: bool) -> None:
-    node = Node(1, Ends(), lambda *_: None)
+    timers = Timers()
+    node = Node(1, Ends(), _take, timers)
     node.opened(7, 100.0)
     node.receive(7, hello(2, 1, {}) + frame(Kind.RESUME, put(1, 0)), 100.0)
     number = 0
@@ -141,7 +156,7 @@ def test_whatever_a_peer_sends_nothing_is_raised(frames: list[tuple[Kind, bytes]
         while (sealed := node.seal()) is not None:
             node.committed(sealed[0], 100.0)
     for tenths in range(100):
-        node.tick(100.0 + tenths / 10)
+        timers.fire(100.0 + tenths / 10)
         node.fill(7, 10_000, 100.0 + tenths / 10)
     node.check()
 
@@ -166,7 +181,8 @@ FRAMES = st.one_of(
 @examples(400)
 @given(st.lists(FRAMES, max_size=8))
 def test_nor_by_frames_that_are_well_formed_and_untrue(items: list[Data | Notice]) -> None:
-    node = Node(1, Ends(), lambda *_: None)
+    timers = Timers()
+    node = Node(1, Ends(), _take, timers)
     node.opened(7, 100.0)
     node.receive(7, hello(2, 1, {}) + frame(Kind.RESUME, put(1, 0)), 100.0)
     node.receive(7, LinkState(2, 1, 1, {1: 1, 3: 1}).bytes + LinkState(3, 1, 1, {2: 1}).bytes, 100.0)
@@ -175,7 +191,7 @@ def test_nor_by_frames_that_are_well_formed_and_untrue(items: list[Data | Notice
         while (sealed := node.seal()) is not None:
             node.committed(sealed[0], 100.0)
     for tenths in range(50):
-        node.tick(100.0 + tenths / 10)
+        timers.fire(100.0 + tenths / 10)
         node.fill(7, 10_000, 100.0 + tenths / 10)
     node.check()
 
@@ -186,7 +202,7 @@ def test_silence_ends_a_connection_and_pings_prevent_it() -> None:
     assert not pair.nodes[1].doomed
     while not pair.nodes[1].doomed and pair.now < 110:
         pair.now += 0.05
-        pair.nodes[1].tick(pair.now)
+        pair.timers[1].fire(pair.now)
     assert pair.nodes[1].counts.silences == 1
     assert not pair.nodes[1].membership.reachable
 
@@ -210,6 +226,47 @@ def test_a_full_link_makes_voids_of_qos_0_and_leaves_the_rest_to_the_origin() ->
     assert [text[:1] for text in pair.got[-10:]] == [b"%d" % number for number in range(10)]
 
 
+def test_a_stream_without_room_waits_and_nothing_else_does() -> None:
+    pair = _joined()
+    pair.room = 1
+    pair.publish(b"one", b"two", b"three")
+    pair.run(0.04)
+    assert pair.got[:1] == [b"one"]
+    pair.room = 0
+    pair.run(0.3)
+    got = len(pair.got)
+    assert 1 <= got < 3
+    for number in range(600):
+        pair.publish(b"later %d" % number)
+    pair.run(9)
+    assert len(pair.got) == got
+    assert pair.nodes[1].carrier.outgoing[2, 24].is_stalled
+    assert pair.nodes[1].counts.resent_by_origin == 0
+    assert (pair.nodes[2].counts.stalled, pair.nodes[2].counts.beyond_window) == (1, 0)
+    pair.room = 1_000_000
+    pair.nodes[2].room(pair.now)
+    pair.run(0.5)
+    assert pair.got == [b"one", b"two", b"three", *(b"later %d" % number for number in range(600))]
+    assert [node.unfinished for node in pair.nodes.values()] == [0, 0]
+
+
+def test_an_end_acknowledgement_leaves_after_the_commit_of_what_was_made_of_the_messages() -> None:
+    pair = _joined()
+    pair.publish(b"one")
+    pair.settle()
+    pair.nodes[2].receive(pair.handle, pair.nodes[1].fill(pair.handle, 1 << 20, pair.now), pair.now)
+    assert pair.got == [b"one"]
+    sealed = pair.nodes[2].seal()
+    assert sealed is not None and sealed[1] == [Taken(1, 24, 1)]
+    pair.now += 1
+    for timers in pair.timers.values():
+        timers.fire(pair.now)
+    assert pair.nodes[1].unfinished and pair.nodes[2].carrier.incoming[1, 24].committed == 0
+    pair.nodes[2].committed(sealed[0], pair.now)
+    pair.run(0.2)
+    assert not pair.nodes[1].unfinished
+
+
 def test_what_is_too_long_is_refused_and_counted() -> None:
     pair = _joined()
     assert not pair.publish(bytes(9 << 20))
@@ -225,7 +282,7 @@ def test_a_subscription_is_granted_late_and_counted_if_nobody_echoes() -> None:
     assert not node.granted
     for _ in range(60):
         pair.now += 0.1
-        node.tick(pair.now)
+        pair.timers[2].fire(pair.now)
         if node.granted:
             break
     assert node.counts.not_echoed == 1

@@ -78,7 +78,7 @@ def test_a_frame_holds_no_more_than_it_should() -> None:
 def test_facts_add_up_to_what_the_next_life_begins_with() -> None:
     ends = Ends()
     ends.apply([Begun(3), Owed(8, (b"a", b"b"), {2: 1, 4: 1}), Owed(8, (b"c",), {2: 3}), Settled(2, 8, 2)])
-    ends.apply([Taken(5, 9, 7, (b"x",)), Wanted(4, 12, frozenset({"a/#"}))])
+    ends.apply([Taken(5, 9, 7), Wanted(4, 12, frozenset({"a/#"}))])
     assert ends.life == 3
     assert (ends.owing[2, 8].unsettled, ends.owing[4, 8].unsettled) == ({3: b"c"}, {1: b"a", 2: b"b"})
     assert (ends.positions, ends.interests) == ({(5, 9): 7}, {4: (12, frozenset({"a/#"}))})

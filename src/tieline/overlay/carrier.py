@@ -15,7 +15,7 @@ drops some passes on a void, and a hole that nobody fills is skipped after a mom
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -30,8 +30,10 @@ from tieline.overlay.strategies.path import Path
 from tieline.overlay.strategies.strategy import Strategy
 from tieline.overlay.streams import Incoming, Outgoing, batches
 
-#: Called with the origin, the lane and messages that may be given to subscribers: with QoS 0 at once, else committed.
-Deliver = Callable[[int, int, tuple[bytes, ...]], None]
+#: Called with the origin, the lane and messages whose turn it is; how many of them were taken.  Assured ones for which
+#: there is no room now are offered again; with QoS 0 it is the last time.  What became of assured messages is committed
+#: with the facts of the same seal.
+Deliver = Callable[[int, int, Sequence[bytes]], int]
 #: Bytes of the longest message that is carried, until messages travel in segments.
 LONGEST: Final = LARGEST // 2
 #: Copies of copies kept thin links full for 40 s and more when a flood was repeated as soon as a single copy is.
@@ -52,6 +54,10 @@ class Limits:
     skip_s: float = 0.25
     #: When an origin sends again what was not settled.
     resend_s: float = 4.0
+    #: When messages for which there was no room are offered again.
+    room_s: float = 0.05
+    #: How often an origin is told that there is still no room; well before it would send again.
+    stalled_s: float = 1.0
     #: When a frame that found no way is tried again.
     parked_s: float = 0.25
     #: Frames without a way that are kept in memory.
@@ -105,6 +111,11 @@ class Carrier:
         self._parked_timer: Timer | None = None
         self._resend_timer: Timer | None = None
         self._hole_timers: dict[tuple[int, int], Timer] = {}
+        #: Streams that have moved on since the last seal.
+        self._moved: dict[tuple[int, int], Incoming] = {}
+        #: Streams without room, with the time at which their origin was last told.
+        self._stalled: dict[tuple[int, int], float] = {}
+        self._room_timer: Timer | None = None
 
     # -- the origin
 
@@ -200,14 +211,17 @@ class Carrier:
     def _settled(self, destination: int, reader: Reader, now: float) -> None:
         """A destination says how far it has come, and what it misses."""
         while not reader.is_over:
-            lane, number = reader.integer(), reader.integer()
+            lane, number, is_stalled = reader.integer(), reader.integer(), reader.integer()
             holes = [(reader.integer(), reader.integer()) for _ in reader.repeat()]
             stream = self.outgoing.get((destination, lane))
             if stream is None or number > stream.committed:
                 continue  # of streams that we have forgotten, which only a lost store can do
+            stream.is_stalled = bool(is_stalled)
             if stream.owing.settle(number):
                 self._journal.note(Settled(destination, lane, number))
                 stream.sent = max(stream.sent, number)
+                stream.touched_at = now
+            elif is_stalled:
                 stream.touched_at = now
             if holes and now - stream.asked_at >= self._limits.hole_s / 2 * self._pace:
                 stream.asked_at = now
@@ -340,7 +354,7 @@ class Carrier:
         payloads = data.payloads or (None,) * data.count
         if is_assured(data.lane):
             ready = stream.add(first, payloads, now)
-            self._commit(key, stream, ready)
+            self._give_assured(key, stream, ready, now)
             if not ready and first <= stream.committed:
                 self._acknowledge_soon(key, now)  # it does not know that we have it
         elif stream.begin(data.life, first):
@@ -351,18 +365,52 @@ class Carrier:
 
     def _give(self, key: tuple[int, int], ready: list[bytes]) -> None:
         if ready:
-            self._counts.taken += len(ready)
-            self._deliver(*key, tuple(ready))
+            self._counts.taken += self._deliver(*key, ready)
 
-    def _commit(self, key: tuple[int, int], stream: Incoming, ready: list[bytes]) -> None:
-        if ready:
-            fact = Taken(*key, stream.position, tuple(ready))
-            self._journal.note(fact, partial(self._committed, key, stream, stream.position, ready))
+    def _give_assured(self, key: tuple[int, int], stream: Incoming, ready: list[bytes], now: float) -> None:
+        """Offer messages whose turn it is; those without room stay in their stream, and nobody else waits for them."""
+        if not ready:
+            return
+        taken = self._deliver(*key, ready)
+        self._counts.taken += taken
+        if taken:
+            self._moved[key] = stream
+        if taken < len(ready):
+            stream.put_back(ready[taken:])
+            if key not in self._stalled:
+                self._counts.stalled += 1
+                self._stalled[key] = now
+                self._acknowledge_soon(key, now)
+            if self._room_timer is None:
+                self._room_timer = self._timers.at(now + self._limits.room_s, self.offer_again)
 
-    def _committed(self, key: tuple[int, int], stream: Incoming, position: int, ready: list[bytes], now: float) -> None:
-        stream.committed = position
-        self._give(key, ready)
-        self._acknowledge_soon(key, now)
+    def offer_again(self, now: float) -> None:
+        """There may be room for what had none; called now and then, and by whoever knows that there is."""
+        self._timers.cancel(self._room_timer)
+        self._room_timer = None
+        for key, told_at in list(self._stalled.items()):
+            stream = self.incoming[key]
+            self._give_assured(key, stream, stream.retry(now), now)
+            if not stream.is_stalled:
+                del self._stalled[key]
+                self._acknowledge_soon(key, now)
+                self._watch_hole(key, stream, now)
+            elif now - told_at >= self._limits.stalled_s:
+                self._stalled[key] = now
+                self._acknowledge_soon(key, now)
+
+    def seal(self) -> None:
+        """Note how far streams have come since the last seal, to be committed with what was made of their messages."""
+        if self._moved:
+            moved = [(key, stream, stream.position) for key, stream in self._moved.items()]
+            self._moved.clear()
+            facts = [Taken(*key, position) for key, _stream, position in moved]
+            self._journal.note_all(facts, partial(self._committed, moved))
+
+    def _committed(self, moved: list[tuple[tuple[int, int], Incoming, int]], now: float) -> None:
+        for key, stream, position in moved:
+            stream.committed = position
+            self._acknowledge_soon(key, now)
 
     def _watch_hole(self, key: tuple[int, int], stream: Incoming, now: float) -> None:
         """Have a look again when a hole has been there for long enough."""
@@ -398,7 +446,8 @@ class Carrier:
             for lane in sorted(self._acks.pop(origin)):
                 stream = self.incoming[origin, lane]
                 holes = stream.holes(_HOLES) if stream.hole_since is not None else []
-                body += put(lane, stream.committed, len(holes), *(value for hole in holes for value in hole))
+                body += put(lane, stream.committed, stream.is_stalled, len(holes))
+                body += put(*(value for hole in holes for value in hole))
             self.pass_notice(Notice(Topic.END_ACK, self._broker, origin, bytes(body)), now)
 
     def settled(self, notice: Notice, now: float) -> None:
@@ -411,7 +460,8 @@ class Carrier:
     def unfinished(self) -> int:
         """Messages that are owed, held or parked here."""
         owed = sum(len(stream.owing.unsettled) for stream in self.outgoing.values())
-        return owed + len(self._parked) + sum(len(stream.held) for stream in self.incoming.values())
+        held = sum(len(stream.held) for stream in self.incoming.values())
+        return owed + len(self._parked) + held + len(self._moved)
 
     def check(self) -> None:
         """What always holds, for tests."""

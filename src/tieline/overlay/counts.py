@@ -17,6 +17,8 @@ class Counts:
     resequenced: int = 0
     #: Messages too far ahead of what has come; their origin sends them again.
     beyond_window: int = 0
+    #: Times at which a stream stood still because its receivers had no room.
+    stalled: int = 0
     #: Holes of which the origin was told.
     holes_asked: int = 0
     #: Numbers with QoS 0 that were waited for in vain.

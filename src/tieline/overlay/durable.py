@@ -1,7 +1,8 @@
 """What must survive at the ends of a stream: facts as small tuples, the state they add up to, and who waits for them.
 
-Only the ends are durable.  An origin commits what it owes before it sends it; a destination commits what it took before
-it says so.  Brokers between them keep what they carry in memory.
+Only the ends are durable.  An origin commits what it owes before it sends it.  A destination gives what it takes to its
+clients at once, and commits how far it has come together with what that did to their queues, before it says so.
+Brokers between them keep what they carry in memory.
 """
 
 from __future__ import annotations
@@ -36,12 +37,14 @@ class Settled(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """Messages of another broker were taken in; the number is that of the last one."""
+    """Messages of another broker were taken in; the number is that of the last one.
+
+    What became of them is the owner's to commit, together with this.
+    """
 
     origin: int
     lane: int
     number: int
-    payloads: tuple[bytes, ...]
 
 
 class Wanted(NamedTuple):
@@ -139,6 +142,11 @@ class Journal:
         self._facts.append(fact)
         if then is not None:
             self._thens.append(then)
+
+    def note_all(self, facts: Iterable[Fact], then: Then) -> None:
+        """Have facts committed together, and something done after that."""
+        self._facts += facts
+        self._thens.append(then)
 
     def seal(self) -> tuple[int, list[Fact]] | None:
         """The facts since the last call, to be committed together under a token; None if there are none."""

@@ -10,7 +10,7 @@ A shell calls :meth:`Joined.end_turn` when it has handled what was ready, and wr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 from zlib import crc32
@@ -65,7 +65,7 @@ class Joined:
             number_of(self.name),
             ends,
             self._deliver,
-            timers=core.timers,
+            core.timers,
             limits=self._limits,
             patience=Patience(queue_bytes=_QUEUE_BYTES, custody_bytes=_CUSTODY_BYTES),
             strategy=STRATEGIES[strategy],
@@ -263,7 +263,7 @@ class Joined:
         self.node.receive(handle, data, now)
         self._settle(now)
 
-    def _deliver(self, origin: int, lane: int, parcels: tuple[bytes, ...]) -> None:
+    def _deliver(self, origin: int, lane: int, parcels: Sequence[bytes]) -> int:
         inlet, now = self._core.from_brokers, self._now
         for parcel in parcels:
             try:
@@ -277,6 +277,7 @@ class Joined:
                 is_taken = inlet.message(item, now)
             if not is_taken:
                 self._refuse(origin, "a message that no client could have sent")
+        return len(parcels)
 
     def _refuse(self, origin: int, text: str) -> None:
         self.node.counts.bad_parcels += 1

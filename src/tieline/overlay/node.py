@@ -1,9 +1,9 @@
 """One broker among others: takes bytes and time, and gives bytes; sockets and virtual wires drive the same code.
 
 A shell calls :meth:`Node.opened` for every connection, whoever has dialled, :meth:`Node.receive` with what came,
-:meth:`Node.fill` for what there is room for, and :meth:`Node.closed`.  After each call it looks into ``dirty``
-(connections with something to write) and ``doomed`` (connections to be ended), and commits what :meth:`Node.seal`
-gives.
+:meth:`Node.fill` for what there is room for, and :meth:`Node.closed`; and it fires the timers that it has given to the
+node.  After each call it looks into ``dirty`` (connections with something to write) and ``doomed`` (connections to be
+ended), and commits what :meth:`Node.seal` gives.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Node:
         broker: int,
         ends: Ends,
         deliver: Deliver,
+        timers: Timers,
         *,
-        timers: Timers | None = None,
         patience: Patience | None = None,
         limits: Limits | None = None,
         strategy: Callable[[Membership], Strategy] = Path,
@@ -59,7 +59,7 @@ class Node:
         self.life = ends.life + 1
         self.counts = Counts()
         self._patience = patience or Patience()
-        self._timers = Timers() if timers is None else timers
+        self._timers = timers
         self._journal = Journal()
         self._journal.note(Begun(self.life))
         self.membership = Membership(broker, self.life)
@@ -93,10 +93,25 @@ class Node:
 
     # -- what clients do
 
-    def publish(self, topic: str, payloads: tuple[bytes, ...], *, level: int, assured: bool, now: float) -> bool:
-        """Have messages carried to every broker that wants their topic; False if too much is owed already."""
-        spread = sum(topic.encode())
-        return self.carrier.publish(lane_of(level, assured, spread), payloads, self.interests.wanted_by(topic), now)
+    def publish(
+        self,
+        parcels: tuple[bytes, ...],
+        *,
+        level: int,
+        assured: bool,
+        spread: int,
+        destinations: frozenset[int],
+        now: float,
+    ) -> bool:
+        """Have parcels carried to brokers; False if too much is owed to one of them already, and then to none.
+
+        Order is kept between parcels of equal level, assurance and spread.  Assured ones leave after their commit.
+        """
+        return self.carrier.publish(lane_of(level, assured, spread), parcels, destinations, now)
+
+    def room(self, now: float) -> None:
+        """There may be room for messages that were not taken."""
+        self.carrier.offer_again(now)
 
     def subscribe(self, filter: str, now: float) -> int:
         """Want a filter here; the number under which it will appear in ``granted``."""
@@ -217,18 +232,14 @@ class Node:
             self._control(connection, frame(Kind.PING))
         self._timers.at(now + self._patience.ping_s, partial(self._look_after, connection))
 
-    # -- time and commits
-
-    def tick(self, now: float) -> None:
-        """Do what is due."""
-        self._timers.fire(now)
-
-    def next_timer(self) -> float | None:
-        """When :meth:`tick` should be called next."""
-        return self._timers.next()
+    # -- commits
 
     def seal(self) -> tuple[int, list[Fact]] | None:
-        """Facts to be committed together, under a token; None if nothing has changed."""
+        """Facts to be committed together, under a token; None if nothing has changed.
+
+        What the owner did with messages that it took since the last seal has to be part of the same commit.
+        """
+        self.carrier.seal()
         return self._journal.seal()
 
     def committed(self, token: int, now: float) -> None:

@@ -10,6 +10,8 @@ from tieline.overlay.durable import Owing
 
 #: How far an origin sends ahead of what its destination has committed, and how far ahead a destination keeps.
 WINDOW: Final = 512
+#: Bytes of a stream that a destination keeps; beyond it messages are left to their origin.
+HELD_BYTES: Final = 1 << 22
 #: Messages and bytes that are sent in one frame; a longer message is alone in its frame.
 _BATCH, _BATCH_BYTES = 64, 65_536
 #: A stream of QoS 0 that is heard for the first time begins at its beginning if that is no further back than this.
@@ -33,7 +35,7 @@ def batches(payloads: Iterable[bytes]) -> Iterator[tuple[bytes, ...]]:
 class Outgoing:
     """The origin's end of an assured stream: ``settled <= sent <= committed <= last``."""
 
-    __slots__ = ("asked_at", "attempt", "committed", "owing", "sent", "touched_at")
+    __slots__ = ("asked_at", "attempt", "committed", "is_stalled", "owing", "sent", "touched_at")
 
     def __init__(self, owing: Owing) -> None:
         self.owing = owing
@@ -46,6 +48,8 @@ class Outgoing:
         #: When a hole was last filled.
         self.asked_at = 0.0
         self.attempt = 0
+        #: The destination has no room now, and will say when it has.
+        self.is_stalled = False
 
     @property
     def is_underway(self) -> bool:
@@ -56,12 +60,13 @@ class Outgoing:
         return self.committed > self.owing.settled
 
     def may_send(self, first: int, count: int) -> bool:
-        """Whether some messages are the next, and within the window."""
-        return self.sent == first - 1 and first + count - 1 - self.owing.settled <= WINDOW
+        """Whether some messages are the next, within the window, and there is room for them."""
+        is_near = first + count - 1 - self.owing.settled <= WINDOW
+        return self.sent == first - 1 and is_near and not self.is_stalled
 
     def unsent(self) -> Iterator[bytes]:
         """The messages that are safe, not on their way and within the window."""
-        end = min(self.committed, self.owing.settled + WINDOW)
+        end = self.sent if self.is_stalled else min(self.committed, self.owing.settled + WINDOW)
         return (self.owing.unsettled[number] for number in range(self.sent + 1, end + 1))
 
     def missing(self, first: int, count: int) -> tuple[int, Iterator[bytes]]:
@@ -71,8 +76,9 @@ class Outgoing:
         return first, (self.owing.unsettled[number] for number in range(first, end))
 
     def rewind(self) -> None:
-        """Take for unsent whatever is not settled."""
+        """Take for unsent whatever is not settled; who said that there was no room may have died since."""
         self.sent = self.owing.settled
+        self.is_stalled = False
         self.attempt += 1
 
     def check(self) -> None:
@@ -86,9 +92,12 @@ class Outgoing:
 
 
 class Incoming:
-    """The destination's end of a stream: what came early waits until the numbers before it have come."""
+    """The destination's end of a stream: what came early waits until the numbers before it have come.
 
-    __slots__ = ("_counts", "committed", "held", "hole_since", "life", "position")
+    It waits as well while there is no room for what is next (``is_stalled``).
+    """
+
+    __slots__ = ("_counts", "_held_bytes", "committed", "held", "hole_since", "is_stalled", "life", "position")
 
     def __init__(self, position: int, counts: Counts) -> None:
         self._counts = counts
@@ -98,6 +107,9 @@ class Incoming:
         self.committed = position
         #: By number; None stands for a void.
         self.held: dict[int, bytes | None] = {}
+        self._held_bytes = 0
+        #: Whoever takes messages had no room for the next one.
+        self.is_stalled = False
         #: Since when a number is missing that a later one waits for.
         self.hole_since: float | None = None
         #: The life of the origin whose numbers these are; used with QoS 0 only.
@@ -111,6 +123,7 @@ class Incoming:
             self.life = life
             self.position = 0 if first <= _EARLY else first - 1
             self.held.clear()
+            self._held_bytes = 0
             self.hole_since = None
         return True
 
@@ -120,11 +133,12 @@ class Incoming:
         for number, payload in enumerate(payloads, first):
             if number <= position or number in held:
                 counts.suppressed += payload is not None
-            elif number > position + WINDOW:
+            elif number > position + WINDOW or self._held_bytes > HELD_BYTES:
                 counts.beyond_window += 1
             else:
                 held[number] = payload
-        ready = self._advance()
+                self._held_bytes += len(payload or b"")
+        ready = [] if self.is_stalled else self._advance()
         if held and first > position + 1:
             counts.resequenced += len(payloads)
         self._mark(now, moved=self.position > position)
@@ -145,11 +159,27 @@ class Incoming:
             self.position += 1
             payload = self.held.pop(self.position)
             if payload is not None:
+                self._held_bytes -= len(payload)
                 ready.append(payload)
         return ready
 
+    def put_back(self, untaken: list[bytes]) -> None:
+        """There was no room for the last of what was ready: it stays here until somebody tries again."""
+        self.is_stalled = True
+        self.position -= len(untaken)
+        for number, payload in enumerate(untaken, self.position + 1):
+            self.held[number] = payload
+            self._held_bytes += len(payload)
+
+    def retry(self, now: float) -> list[bytes]:
+        """There may be room now: the messages whose turn it is."""
+        self.is_stalled = False
+        ready = self._advance()
+        self._mark(now, moved=True)
+        return ready
+
     def _mark(self, now: float, *, moved: bool) -> None:
-        if not self.held:
+        if not self.held or self.position + 1 in self.held:
             self.hole_since = None
         elif self.hole_since is None or moved:
             self.hole_since = now
@@ -168,5 +198,6 @@ class Incoming:
 
     def check(self) -> None:
         """What always holds, for tests."""
-        assert all(number > self.position + 1 for number in self.held), self.held
+        assert all(number > self.position + (not self.is_stalled) for number in self.held), self.held
+        assert self._held_bytes == sum(len(payload or b"") for payload in self.held.values())
         assert len(self.held) <= WINDOW
