@@ -47,7 +47,7 @@ def test_a_broker_takes_settings_or_keywords() -> None:
     parameters = inspect.signature(tieline.Broker).parameters
     keywords = [name for name, one in parameters.items() if one.kind is inspect.Parameter.KEYWORD_ONLY]
     assert next(iter(parameters)) == "settings"
-    assert keywords == ["listen", "name", "data", "access", "authenticator", "store", "manage", "reread", "beside"]
+    assert keywords == ["listen", "name", "data", "access", "authenticator", "store", "manage", "reread", "services"]
 
 
 @pytest.mark.parametrize("heavy", ["asyncio", "ssl", "websockets", "rich", "typer", "paho", "tieline.net"])

@@ -99,7 +99,7 @@ class Restoring:
         messages = {row[0]: message_of(row, journal.epoch_s, self._sessions) for row in state.tables["message"]}
         spilled: dict[int, list[Row]] = {}
         for number, *row in state.tables["spilled"]:
-            spilled.setdefault(number, []).append(row)
+            spilled.setdefault(number, []).append(tuple(row))
         rows = state.tables["session"]
         sessions = {row[0]: self._session(row, now) for row in rows if row[3] != facts.OVER}
         estates = {row[0]: self._sessions.bequeathed(*row[:3]) for row in rows if row[3] == facts.OVER}
