@@ -12,7 +12,8 @@ STAMP := $(VENV)/.installed
 EXTRAS := bench connect delta java log numba payloads pipeline plan sim web
 LOCKS := $(foreach set,base $(EXTRAS) test,requirements/$(set).txt)
 COMPILED_TESTS := $(addprefix tests/,clause core interop match net robust sched wire test_native.py) $(wildcard tests/sim/test_*.py)
-PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup
+# The tests start hundreds of Pythons, each of which would compile the same modules again if none might keep them.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses=2
 SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 
 .PHONY: help shape install compile uncompile demo test test-core test-compiled test-cluster explore check format bench docs spec fuzz attack lock peers clean

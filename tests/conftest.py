@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
+from xdist.remote import Producer
 
 from tests.kits.examples import EVERY_DAY
+from tests.kits.groups import SHARED, ByGroup, group_of
 from tieline.native import is_compiled
 
 _HERE = Path(__file__).parent
-#: Tests of the planner, and those among them that search: compiling the loops takes a minute, so one process does it.
-_PLANNING = ("plan", "cli/plan", "cli/test_plan.py", "bench/test_plan.py")
+#: Tests that search for plans, and count seconds.
 _SEARCHING = (
     *("plan/search", "plan/adapt", "plan/kernels", "plan/reduce"),
     *("plan/test_solve.py", "plan/test_explain.py", "cli/test_plan.py"),
@@ -81,20 +82,17 @@ def need(tool: str) -> str:
     pytest.skip(sentence)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where tests run in several processes, those of a file share one; so do all that share a Spark session or loops.
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByGroup:
+    """Where tests run in several processes, those that share something share one."""
+    return ByGroup(config, log)
 
-    Whichever of these comes first waits for a JVM, or for the compiler, so they get more time.
-    """
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whoever comes first in a group waits for a JVM, or for the compiler, so all in it get more time."""
     for item in items:
-        group = str(item.path)
-        if "spark" in getattr(item, "fixturenames", ()):
-            group = "spark"
-        elif _is_among(item, _PLANNING):
-            group = "plan"
-        if group in {"spark", "plan"} and item.get_closest_marker("timeout") is None:
+        if group_of(item.nodeid) in SHARED and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(900))
-        item.add_marker(pytest.mark.xdist_group(group))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
