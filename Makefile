@@ -49,7 +49,7 @@ demo: $(STAMP) ## a broker, a microgrid that goes islanding, Spark ingest, a pow
 test: $(STAMP) ## the whole test suite
 	@$(PYTEST)
 
-test-core: $(STAMP) ## the pure layers alone: no sockets, no processes, two minutes
+test-core: $(STAMP) ## the pure layers alone: no sockets, no processes, a minute
 	@$(PYTEST) $(addprefix tests/,access clause conf core match sched wire)
 
 test-cluster: $(STAMP) ## Spark on a cluster and behind Connect, kills, the demo: ten minutes
