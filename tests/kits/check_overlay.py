@@ -15,6 +15,7 @@ from random import Random
 from typing import Final, ParamSpec
 
 from tests.kits.overlay_world import Cable, Grants, Make, Message, World
+from tieline.overlay.entries import entry_of
 from tieline.wire.topics import matches
 
 P = ParamSpec("P")
@@ -266,12 +267,12 @@ def _unsubscribe(world: World, verdict: Verdict) -> None:
     for broker in world.brokers.values():
         assert broker.node is not None
         for filter in broker.filters:
-            broker.node.unsubscribe(filter, world.clock.now)
+            broker.node.unsubscribe(entry_of(filter), 1, world.clock.now)
         world.serve(broker)
     world.clock.run_for(6)
     for number, broker in world.brokers.items():
         assert broker.node is not None
-        wanted = {other: filters for other, (_, filters) in broker.node.interests.known.items() if filters}
+        wanted = {other: entries for other, (_, entries) in broker.node.interests.known.items() if entries}
         if wanted or broker.node.unfinished:
             verdict.other.append(f"{number} still knows {wanted}, {broker.node.unfinished} unfinished")
 

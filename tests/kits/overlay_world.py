@@ -15,6 +15,7 @@ from typing import Final
 from tieline.core.timers import Timer, Timers
 from tieline.overlay.carrier import Deliver
 from tieline.overlay.durable import Ends, Fact
+from tieline.overlay.entries import entry_of
 from tieline.overlay.frame import Inbox, Kind, is_assured, read_numbered
 from tieline.overlay.interests import Granted
 from tieline.overlay.node import Node
@@ -371,7 +372,7 @@ class World:
             self.serve(broker)
 
     def _subscribe(self, broker: Broker, node: Node, filter: str) -> None:
-        broker.requests[node.subscribe(filter, self.clock.now)] = filter
+        broker.requests[node.subscribe(entry_of(filter), 1, self.clock.now)] = filter
 
     def publish(self, number: int, publisher: int, topic: str, qos: int, level: int, count: int) -> None:
         broker = self.brokers[number]

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kits.examples import examples
+from tieline.overlay.entries import read_said
 from tieline.overlay.frame import (
     LARGEST,
     VERSION,
@@ -25,7 +26,6 @@ from tieline.overlay.frame import (
     read_hello,
     read_numbered,
 )
-from tieline.overlay.interests import interest_body, read_interest
 from tieline.overlay.membership import LinkState, read_link_state
 
 BROKERS = st.integers(1, 255)
@@ -80,7 +80,7 @@ def test_pieces_make_no_difference(items: list[Data], size: int) -> None:
 @examples(300)
 @given(st.sampled_from([Kind.DATA, Kind.VOID, Kind.NOTICE]), st.binary(max_size=60))
 def test_any_body_is_read_or_refused(kind: Kind, body: bytes) -> None:
-    for read in (lambda: read_numbered(kind, body, 0.0), lambda: read_hello(body), lambda: read_interest(body)):
+    for read in (lambda: read_numbered(kind, body, 0.0), lambda: read_hello(body), lambda: read_said(body)):
         try:
             read()
         except BadFrame:
@@ -98,7 +98,6 @@ def test_hello_notice_link_state_and_interest_come_back() -> None:
     state = LinkState(4, 2, 9, {1: 1, 200: 10})
     [(_, body)] = Inbox().take(state.bytes)
     assert read_link_state(body) == state
-    assert read_interest(interest_body(4, 1 << 25, {"a/+", "b"})) == (4, 1 << 25, frozenset({"a/+", "b"}))
 
 
 def test_what_is_refused() -> None:
@@ -112,8 +111,6 @@ def test_what_is_refused() -> None:
         read_hello(put(VERSION, 256, 1, 0))
     with pytest.raises(BadFrame, match="never given up"):
         read_numbered(Kind.VOID, put(1, lane_of(1, True, 0), 1, 1, 0, 0, 0, 1, 2, 1, 3), 0.0)
-    with pytest.raises(BadFrame, match="whole last level"):
-        read_interest(interest_body(1, 1, {"a/#/b"}))
     assert frame(Kind.PING) == b"\x03\x00"
 
 

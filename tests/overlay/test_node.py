@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tests.kits.examples import examples
 from tieline.core.timers import Timers
 from tieline.overlay.durable import Ends, Taken
-from tieline.overlay.frame import Data, Kind, Notice, Topic, frame, hello, lane_of, numbered, put
+from tieline.overlay.entries import Form, Said, entry_of, read_said
+from tieline.overlay.frame import Data, Inbox, Kind, Notice, Topic, frame, hello, lane_of, numbered, put
 from tieline.overlay.links import LEGAL, STAGES, Patience, Stage
 from tieline.overlay.membership import LinkState
 from tieline.overlay.node import Node
@@ -72,7 +73,7 @@ def _joined(patience: Patience | None = None) -> Pair:
     pair = Pair(patience)
     pair.connect()
     pair.run(0.1)
-    number = pair.nodes[2].subscribe("a/+", pair.now)
+    number = pair.nodes[2].subscribe(entry_of("a/+"), 1, pair.now)
     assert pair.nodes[2].granted == []
     pair.run(0.2)
     assert [(granted.number, granted.echoed) for granted in pair.nodes[2].granted] == [(number, frozenset({1}))]
@@ -278,7 +279,7 @@ def test_a_subscription_is_granted_late_and_counted_if_nobody_echoes() -> None:
     pair.connect()
     pair.run(0.1)
     node = pair.nodes[2]
-    node.subscribe("x", pair.now)
+    node.subscribe(entry_of("x"), 1, pair.now)
     assert not node.granted
     for _ in range(60):
         pair.now += 0.1
@@ -292,3 +293,34 @@ def test_a_subscription_is_granted_late_and_counted_if_nobody_echoes() -> None:
 def test_every_stage_is_in_both_tables() -> None:
     assert set(STAGES) == set(LEGAL) == set(Stage)
     assert set().union(*LEGAL.values()) == set(Kind)
+
+
+def _said(pair: Pair, node: int) -> list[Said]:
+    """What a node says of interests, on its way to the other one."""
+    data = pair.nodes[node].fill(pair.handle, 1 << 20, pair.now)
+    return [read_said(body) for kind, body in Inbox().take(data) if kind is Kind.INTEREST]
+
+
+def test_whoever_missed_a_step_asks_for_the_whole_and_gets_it() -> None:
+    pair = _joined()
+    pair.nodes[2].subscribe(entry_of("b"), 1, pair.now)
+    pair.now += 0.03
+    pair.timers[2].fire(pair.now)
+    [lost] = _said(pair, 2)
+    assert (lost.form, set(lost.added)) == (Form.DELTA, {entry_of("b")})
+    pair.nodes[2].subscribe(entry_of("c"), 1, pair.now)
+    pair.run(0.2)
+    assert set(pair.nodes[1].interests.known[2].entries) == {entry_of("a/+"), entry_of("b"), entry_of("c")}
+    assert pair.nodes[1].counts.interests_requested == 1
+    assert [granted.echoed for granted in pair.nodes[2].granted[-2:]] == [frozenset({1})] * 2
+
+
+def test_whoever_is_asked_for_an_echo_of_what_it_does_not_know_asks_for_that() -> None:
+    pair = _joined()
+    pair.nodes[2].subscribe(entry_of("b"), 1, pair.now)
+    pair.now += 0.03
+    pair.timers[2].fire(pair.now)
+    assert _said(pair, 2)
+    pair.run(1.5)
+    assert entry_of("b") in pair.nodes[1].interests.known[2].entries
+    assert (len(pair.nodes[2].granted), pair.nodes[2].counts.not_echoed) == (2, 0)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tieline.overlay.counts import Counts
 from tieline.overlay.durable import Begun, Ends, Owed, Owing, Settled, Taken, Wanted
+from tieline.overlay.entries import Entry, Known, Terms
 from tieline.overlay.streams import WINDOW, Incoming, Outgoing, batches
 
 
@@ -78,7 +79,10 @@ def test_a_frame_holds_no_more_than_it_should() -> None:
 def test_facts_add_up_to_what_the_next_life_begins_with() -> None:
     ends = Ends()
     ends.apply([Begun(3), Owed(8, (b"a", b"b"), {2: 1, 4: 1}), Owed(8, (b"c",), {2: 3}), Settled(2, 8, 2)])
-    ends.apply([Taken(5, 9, 7), Wanted(4, 12, frozenset({"a/#"}))])
+    one, two, three = Entry("a/#"), Entry("b"), Entry("c")
+    ends.apply([Taken(5, 9, 7), Wanted(4, 12, {one: Terms(1), two: Terms(0)}, frozenset())])
+    ends.apply([Wanted(4, 13, {two: Terms(2), three: Terms(1)}, frozenset({one}))])
     assert ends.life == 3
     assert (ends.owing[2, 8].unsettled, ends.owing[4, 8].unsettled) == ({3: b"c"}, {1: b"a", 2: b"b"})
-    assert (ends.positions, ends.interests) == ({(5, 9): 7}, {4: (12, frozenset({"a/#"}))})
+    assert ends.positions == {(5, 9): 7}
+    assert ends.interests == {4: Known(13, {two: Terms(2), three: Terms(1)})}

@@ -65,3 +65,5 @@ class Counts:
     bad_parcels: int = 0
     #: Subscriptions acknowledged although a reachable broker had not echoed in time.
     not_echoed: int = 0
+    #: Times that the whole interest of a broker was asked for, because a step did not fit what is known.
+    interests_requested: int = 0

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from tieline.overlay.entries import Entries, Entry, Known
+
 #: What is done once a fact is safe.
 Then = Callable[[float], None]
 
@@ -48,11 +50,12 @@ class Taken(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What another broker wants, as it said itself."""
+    """What another broker wants beside what it wanted before, and no longer, as it said itself."""
 
     broker: int
     version: int
-    filters: frozenset[str]
+    added: Entries
+    removed: frozenset[Entry]
 
 
 Fact = Begun | Owed | Settled | Taken | Wanted
@@ -103,8 +106,8 @@ class Ends:
         self.owing: dict[tuple[int, int], Owing] = {}
         #: By origin and lane, the number of the last message that was taken in.
         self.positions: dict[tuple[int, int], int] = {}
-        #: By broker, the version of its interest and its filters.
-        self.interests: dict[int, tuple[int, frozenset[str]]] = {}
+        #: By broker, the version of its interest and its entries.
+        self.interests: dict[int, Known] = {}
 
     def apply(self, facts: Iterable[Fact]) -> None:
         """Add facts that have been committed."""
@@ -117,7 +120,9 @@ class Ends:
             elif isinstance(fact, Settled):
                 self.owing[fact.destination, fact.lane].settle(fact.number)
             elif isinstance(fact, Wanted):
-                self.interests[fact.broker] = fact.version, fact.filters
+                before = self.interests.get(fact.broker, Known(0, {})).entries
+                entries = {entry: terms for entry, terms in before.items() if entry not in fact.removed}
+                self.interests[fact.broker] = Known(fact.version, {**entries, **fact.added})
             else:
                 self.life = fact.life
 

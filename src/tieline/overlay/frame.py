@@ -7,7 +7,7 @@
     PING        nothing
     HOP_ACK     the last link number received
     LINK_STATE  broker, life, sequence number, neighbours with their costs
-    INTEREST    broker, version, filters
+    INTEREST    broker, form, version; a whole set of entries, a step between versions, or a request for the whole
     DATA        link number, lane, origin, life, age, attempt, path, destinations with a number each, payloads
     VOID        the same with a count instead of payloads: numbers that nobody will ever send
     NOTICE      link number, topic of the notice, source, target, path, body
@@ -59,7 +59,7 @@ class Topic(IntEnum):
 
     END_ACK = 1  # how far the streams of the target have been committed, and which numbers are missing
     ECHO = 2  # the interest of the target is known and committed, up to a version
-    ASK = 3  # the source wants an echo, and says its interest once more
+    ASK = 3  # the source wants an echo of a version of its interest
 
 
 def lane_of(level: int, assured: bool, spread: int) -> int:

@@ -2,50 +2,44 @@
 
 Theory of operation
 -------------------
-A broker's interest is a set of filters under a version that only grows, also over its lives.  Whoever learns a newer
-version commits it, passes it on, and echoes the version to its owner.  A subscription is granted once every reachable
-broker has echoed a version that covers it: what any of them accepts from then on will be sent.  Waiting is bounded, and
-a subscription that was granted without an echo is counted.
+A broker's interest is a set of entries under a version that only grows, also over its lives.  It is said whole once in
+each life, then in steps from one version to the next.  Whoever learns a newer version commits it, passes it on, and
+echoes the version to its owner; whoever cannot apply a step, because it does not know the version before, asks its
+neighbours for the whole.  A subscription is granted once every reachable broker has echoed a version that covers it:
+what any of them accepts from then on will be sent.  Waiting is bounded, and a subscription that was granted without an
+echo is counted.
 
 What an unreachable broker wants is kept: what is published meanwhile is owed to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
-from tieline.match.cover.filters import covers
 from tieline.match.trees import FilterTree
-from tieline.overlay.frame import BadFrame, Kind, Reader, frame, put, put_bytes
-from tieline.wire.errors import Violation
-from tieline.wire.topics import check_filter
+from tieline.overlay.entries import Entries, Entry, Form, Known, Said, check_bounds, put_said
+from tieline.overlay.frame import Kind, frame
+from tieline.overlay.needs import Needs
 
 #: Versions of one life.
 _PER_LIFE: Final = 1 << 24
-#: Levels of a filter that another broker may ask for.
-_LEVELS: Final = 256
 #: Topics of which it is remembered who wants them.
 _MEMORY: Final = 4_096
+#: How long growth waits for more of it, and how long shrinking does.
+GATHER_S, SHRINK_S = 0.02, 2.0
+#: Called with a broker, what it wants now beside before, and what it wants no longer; the former comes first.
+Watcher = Callable[[int, Entries, frozenset[Entry]], None]
 
 
-def interest_body(broker: int, version: int, filters: Iterable[str]) -> bytes:
-    """The body of an INTEREST frame, which is also that of a notice that asks for an echo."""
-    texts = [put_bytes(text.encode()) for text in sorted(filters)]
-    return b"".join((put(broker, version, len(texts)), *texts))
+class News(NamedTuple):
+    """What was learned: to be committed, and passed on."""
 
-
-def read_interest(body: bytes) -> tuple[int, int, frozenset[str]]:
-    """The broker, the version and the filters."""
-    reader = Reader(body)
-    broker, version, filters = reader.broker(), reader.integer(), {reader.text() for _ in reader.repeat()}
-    for filter in filters:
-        try:
-            check_filter(filter, _LEVELS)
-        except Violation as error:
-            raise BadFrame(f"the interest of {broker}: {error}") from None
-    return broker, version, frozenset(filters)
+    broker: int
+    version: int
+    added: Entries
+    removed: frozenset[Entry]
 
 
 @dataclass(slots=True)
@@ -53,7 +47,6 @@ class Request:
     """A subscription that waits until it may be acknowledged."""
 
     number: int
-    filter: str
     #: The version of our interest that covers it.
     version: int
     deadline: float
@@ -67,55 +60,90 @@ class Granted:
     echoed: frozenset[int]
 
 
+def _nobody(broker: int, added: Entries, removed: frozenset[Entry]) -> None:
+    pass
+
+
 class Interests:
     """What this broker wants, what the others want, and how far they know of us."""
 
-    def __init__(self, broker: int, life: int, known: dict[int, tuple[int, frozenset[str]]]) -> None:
+    def __init__(self, broker: int, life: int, known: dict[int, Known]) -> None:
         self._broker = broker
         self._version = life * _PER_LIFE
-        #: The filters of our own, with the number of subscriptions that need each.
-        self._needed: dict[str, int] = {}
-        #: What was said last; never less than what is needed and was said.
-        self._said: frozenset[str] = frozenset()
-        #: Whether something is needed that was not said, or said that is not needed.
-        self.is_changed = False
+        self._needs = Needs()
+        #: When growth is to be said, and when shrinking is; the latter also tells once that we want nothing any more.
+        self._grow_at: float | None = None
+        self._shrink_at: float | None = None
         #: By broker, as committed or about to be.
-        self.known: dict[int, tuple[int, frozenset[str]]] = {}
-        self._tree: FilterTree[set[int]] = FilterTree()
+        self.known: dict[int, Known] = {}
+        self._watcher: Watcher = _nobody
+        #: By filter, the brokers that want it and with how many entries.
+        self._tree: FilterTree[dict[int, int]] = FilterTree()
         self._wanted: dict[str, frozenset[int]] = {}
         #: By broker, the version of ours that it has echoed.
         self._echoed: dict[int, int] = {}
         self.requests: list[Request] = []
         self._number = 0
-        for other, (version, filters) in known.items():
+        for other, (version, entries) in known.items():
             if other != broker:
-                self.learn(other, version, filters)
+                self.learn(Said(other, Form.WHOLE, version, 0, entries))
 
     # -- what others want
 
-    def learn(self, broker: int, version: int, filters: frozenset[str]) -> bool:
-        """Take in the interest of another broker; whether it is news, which has to be committed and passed on."""
-        before, old = self.known.get(broker, (0, frozenset()))
-        if broker == self._broker or version <= before:
-            return False
-        self.known[broker] = version, filters
-        for gone in old - filters:
-            brokers = self._tree.get(gone)
-            if brokers is not None:
-                brokers.discard(broker)
-                if not brokers:
-                    self._tree.remove(gone)
-        for new in filters - old:
-            brokers = self._tree.get(new)
+    def watch(self, watcher: Watcher) -> None:
+        """Tell somebody what every other broker wants, now and whenever it changes."""
+        self._watcher = watcher
+        for broker, known in self.known.items():
+            watcher(broker, known.entries, frozenset())
+
+    def learn(self, said: Said) -> News | None:
+        """Take in what was said of another broker; what is news of it.  None if nothing is, or if it does not fit.
+
+        Raises :class:`tieline.overlay.frame.BadFrame` if it comes to more than one broker may want.
+        """
+        version, entries = self.known.get(said.broker, Known(0, {}))
+        if said.broker == self._broker or said.version <= version or said.form is Form.REQUEST or self.lacks(said):
+            return None
+        if said.form is Form.WHOLE:
+            removed = frozenset(entry for entry in entries if entry not in said.added)
+        else:
+            removed = frozenset(entry for entry in said.removed if entry in entries and entry not in said.added)
+        added = {entry: terms for entry, terms in said.added.items() if entries.get(entry) != terms}
+        after = {**entries, **added}
+        for entry in removed:
+            del after[entry]
+        check_bounds(after)
+        self.known[said.broker] = Known(said.version, after)
+        self._enter(said.broker, [entry for entry in added if entry not in entries], removed)
+        self._watcher(said.broker, added, removed)
+        return News(said.broker, said.version, added, removed)
+
+    def lacks(self, said: Said) -> bool:
+        """Whether something is missing before a step can be applied, so that the whole has to be asked for."""
+        known = self.known.get(said.broker)
+        version = known.version if known else 0
+        is_step = said.form is Form.DELTA and said.broker != self._broker
+        return is_step and version < said.version and version != said.base
+
+    def _enter(self, broker: int, added: Iterable[Entry], removed: Iterable[Entry]) -> None:
+        for entry in added:
+            brokers = self._tree.get(entry.filter)
             if brokers is None:
-                self._tree.put(new, {broker})
-            else:
-                brokers.add(broker)
+                brokers = {}
+                self._tree.put(entry.filter, brokers)
+            brokers[broker] = brokers.get(broker, 0) + 1
+        for entry in removed:
+            brokers = self._tree.get(entry.filter)
+            assert brokers is not None
+            brokers[broker] -= 1
+            if not brokers[broker]:
+                del brokers[broker]
+                if not brokers:
+                    self._tree.remove(entry.filter)
         self._wanted.clear()
-        return True
 
     def wanted_by(self, topic: str) -> frozenset[int]:
-        """The other brokers that want a topic."""
+        """The other brokers that want messages of a topic, whatever the messages say."""
         brokers = self._wanted.get(topic)
         if brokers is None:
             if len(self._wanted) >= _MEMORY:
@@ -126,51 +154,87 @@ class Interests:
     @property
     def versions(self) -> dict[int, int]:
         """The version that is known of each broker, ourselves included."""
-        return {self._broker: self._version, **{broker: version for broker, (version, _) in self.known.items()}}
+        return {self._broker: self._version, **{broker: known.version for broker, known in self.known.items()}}
 
     def newer_than(self, versions: dict[int, int]) -> list[bytes]:
         """Frames with everything that is not known to somebody who knows these versions."""
-        known = dict(self.known)
-        if self._version % _PER_LIFE:  # before anything was said in this life, what the last one said holds
-            known[self._broker] = self._version, self._said
         return [
-            frame(Kind.INTEREST, interest_body(broker, version, filters))
-            for broker, (version, filters) in known.items()
-            if version > versions.get(broker, 0)
+            frame(Kind.INTEREST, put_said(whole))
+            for broker in (self._broker, *self.known)
+            if (whole := self.whole(broker)) is not None and whole.version > versions.get(broker, 0)
         ]
+
+    def whole(self, broker: int) -> Said | None:
+        """Everything that a broker wants, ourselves included; None if nothing was said of it."""
+        if broker == self._broker:
+            # before anything was said in this life, what the last one said holds
+            return Said(broker, Form.WHOLE, self._version, 0, self._needs.said) if self._is_begun else None
+        known = self.known.get(broker)
+        return None if known is None else Said(broker, Form.WHOLE, known.version, 0, known.entries)
 
     # -- what this broker wants
 
-    def need(self, filter: str, deadline: float) -> int:
-        """A subscription begins; the number under which it will be granted."""
-        self._needed[filter] = self._needed.get(filter, 0) + 1
-        version = self._version
-        if not any(covers(said, filter) for said in self._said):
-            self.is_changed = True
-            version += 1
-        self._number += 1
-        self.requests.append(Request(self._number, filter, version, deadline))
-        return self._number
-
-    def release(self, filter: str) -> None:
-        """A subscription ends; the interest shrinks with the next version."""
-        count = self._needed[filter] - 1
-        if count:
-            self._needed[filter] = count
-        else:
-            del self._needed[filter]
-            self.is_changed = True
-
-    def say(self) -> bytes:
-        """The next version of our own interest, as a frame to be flooded."""
-        self._version += 1
-        self._said = frozenset(self._needed)
-        self.is_changed = False
-        return frame(Kind.INTEREST, self.own_body)
+    @property
+    def _is_begun(self) -> bool:
+        """Whether something was said in this life."""
+        return self._version % _PER_LIFE != 0
 
     @property
-    def own_body(self) -> bytes:
-        return interest_body(self._broker, self._version, self._said)
+    def own(self) -> Entries:
+        """What was said last of ourselves."""
+        return self._needs.said
+
+    @property
+    def due(self) -> float | None:
+        """When :meth:`say` has something to say; None if all is said."""
+        return min((at for at in (self._grow_at, self._shrink_at) if at is not None), default=None)
+
+    def begin(self, now: float) -> None:
+        """Somebody is there who may remember what an earlier life wanted: it hears of this one within a while."""
+        if not self._is_begun and self._shrink_at is None:
+            self._shrink_at = now + SHRINK_S
+
+    def need(self, entry: Entry, qos: int, now: float, deadline: float) -> int:
+        """A subscription begins; the number under which it will be granted."""
+        version = self._version
+        if self._needs.add(entry, qos):
+            version += 1
+        self._note_due(now)
+        self._number += 1
+        self.requests.append(Request(self._number, version, deadline))
+        return self._number
+
+    def release(self, entry: Entry, qos: int, now: float) -> None:
+        """A subscription ends; the interest shrinks after a while."""
+        self._needs.remove(entry, qos)
+        self._note_due(now)
+
+    def _note_due(self, now: float) -> None:
+        if self._needs.is_grown and self._grow_at is None:
+            self._grow_at = now + GATHER_S
+        if self._needs.is_shrunk and self._shrink_at is None:
+            self._shrink_at = now + SHRINK_S
+
+    def say(self, now: float) -> bytes | None:
+        """The next version of our own interest, as a frame to be flooded; None if there is nothing new to say."""
+        is_shrinking = self._shrink_at is not None and now >= self._shrink_at
+        base, is_whole = self._version, not self._is_begun
+        step = self._needs.step(is_shrinking=is_shrinking)
+        self._grow_at = None
+        if is_shrinking:
+            self._shrink_at = None
+        if step is None and not (is_whole and is_shrinking):
+            if any(request.version > base for request in self.requests):
+                self._version += 1  # what they asked for went before it was said
+                return self._step(base, Said(self._broker, Form.DELTA, self._version, base), is_whole=is_whole)
+            return None
+        self._version += 1
+        added, removed = step or ({}, frozenset())
+        return self._step(base, Said(self._broker, Form.DELTA, self._version, base, added, removed), is_whole=is_whole)
+
+    def _step(self, base: int, said: Said, *, is_whole: bool) -> bytes:
+        whole = self.whole(self._broker)
+        return frame(Kind.INTEREST, put_said(whole if is_whole and whole is not None else said))
 
     def echoed(self, broker: int, version: int) -> None:
         """Another broker has committed a version of our interest."""
@@ -184,9 +248,15 @@ class Interests:
     def grant(self, reachable: frozenset[int], now: float) -> tuple[list[Granted], int]:
         """The requests that need wait no longer, and how many of them somebody had not echoed."""
         granted, late, waiting = [], 0, []
+        #: By version; most requests of one moment have the same.
+        echoes: dict[int, frozenset[int]] = {}
         for request in self.requests:
-            echoed = frozenset(broker for broker, version in self._echoed.items() if version >= request.version)
-            is_known = reachable <= echoed and request.version <= self._version
+            echoed = echoes.get(request.version)
+            if echoed is None:
+                echoed = echoes[request.version] = frozenset(
+                    broker for broker, version in self._echoed.items() if version >= request.version
+                )
+            is_known = reachable <= echoed and (request.version <= self._version or not reachable)
             if is_known or now >= request.deadline:
                 granted.append(Granted(request.number, echoed))
                 late += not is_known
@@ -194,3 +264,7 @@ class Interests:
                 waiting.append(request)
         self.requests = waiting
         return granted, late
+
+    def check(self) -> None:
+        """What always holds, for tests."""
+        self._needs.check()

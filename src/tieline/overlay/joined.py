@@ -19,14 +19,14 @@ import msgspec
 
 from tieline.core.account import Drop, Event
 from tieline.core.broker import Broker
-from tieline.core.inbound.subscription_request import read_request
 from tieline.core.message import Item, Origin, Queued
 from tieline.core.receiver import ActiveSubscription
 from tieline.core.routing.route import ConditionalSubscription
-from tieline.match.where import Asked, spell
+from tieline.match.where import Asked, ExpressionError, Predicate, parse, spell
 from tieline.overlay.carrier import Limits
 from tieline.overlay.destination import Destination
 from tieline.overlay.durable import Ends
+from tieline.overlay.entries import Entries, Entry, entry_of
 from tieline.overlay.frame import BadFrame, is_assured, lane_of
 from tieline.overlay.links import Patience
 from tieline.overlay.node import Node
@@ -34,8 +34,8 @@ from tieline.overlay.parcel import Run, read_parcel, write_parcel
 from tieline.overlay.strategies import STRATEGIES
 from tieline.wire.packets import Subscription
 
-#: Begins an interest with a condition: behind it stands a fingerprint of the event types by which it is meant.
-_TYPES: Final = "$types/"
+#: What is wanted of others until the core says which QoS its clients have asked for.
+_QOS: Final = 2
 #: Topics of the broker itself, which do not cross.
 _OWN: Final = "$SYS"
 #: Publishers of other brokers that are remembered.
@@ -70,17 +70,17 @@ class Joined:
             patience=Patience(queue_bytes=_QUEUE_BYTES, custody_bytes=_CUSTODY_BYTES),
             strategy=STRATEGIES[strategy],
         )
-        self.node.on_interest = self._learned
-        self._fingerprint = f"{crc32(msgspec.json.encode(core.settings.event)):08x}"
+        #: Of the event types by which conditions are meant here.
+        self._fingerprint = crc32(msgspec.json.encode(core.settings.event))
         self._now = 0.0
         #: By number, as far as they are known.
         self.names: dict[int, str] = {self.node.broker: self.name}
         self.destinations: dict[int, Destination] = {}
         #: By broker, what it wants and how that is subscribed here.
-        self._subscribed: dict[int, dict[str, tuple[str, ActiveSubscription]]] = {}
+        self._subscribed: dict[int, dict[Entry, tuple[str, ActiveSubscription]]] = {}
         self._origins: dict[tuple[int, str], Origin] = {}
         #: Interests that have begun (True) or ended since others were last told.
-        self._changes: list[tuple[str, bool]] = []
+        self._changes: list[tuple[Entry, bool]] = []
         #: What waits until others know of some subscriptions, by the numbers of those.
         self._waiting: list[tuple[set[int], Callable[[], None]]] = []
         #: The item whose destinations are gathered, and those.
@@ -92,6 +92,7 @@ class Joined:
         self._parcels: list[bytes] = []
         self._items: list[Queued] = []
         core.routes.neighbours = self
+        self.node.interests.watch(self._learned)
 
     # -- what clients of this broker want
 
@@ -106,9 +107,7 @@ class Joined:
     def _change(self, filter_: str, condition: str | None, is_new: bool) -> None:
         if filter_ == _OWN or filter_.startswith(f"{_OWN}/"):
             return
-        entry = filter_
-        if condition is not None:
-            entry = f"{_TYPES}{self._fingerprint}/{spell(Asked(None, filter_, condition))}"
+        entry = entry_of(filter_, condition=condition, fingerprint=self._fingerprint)
         if not self._changes:
             self._core.timers.soon(self._tell_soon)
         self._changes.append((entry, is_new))
@@ -130,9 +129,9 @@ class Joined:
         numbers = set()
         for entry, is_new in changes:
             if is_new:
-                numbers.add(self.node.subscribe(entry, now))
+                numbers.add(self.node.subscribe(entry, _QOS, now))
             else:
-                self.node.unsubscribe(entry, now)
+                self.node.unsubscribe(entry, _QOS, now)
         return numbers - self._take_grants()
 
     def _take_grants(self) -> set[int]:
@@ -151,44 +150,41 @@ class Joined:
 
     # -- what other brokers want
 
-    def _learned(self, number: int, entries: frozenset[str]) -> None:
+    def _learned(self, number: int, added: Entries, removed: frozenset[Entry]) -> None:
         """A broker wants something else than before: it is on the routes before it is echoed."""
         destination = self.destinations.get(number)
         if destination is None:
             name = self.names.get(number, f"#{number}")
             destination = self.destinations[number] = Destination(number, name, self)
         known = self._subscribed.setdefault(number, {})
-        routes = self._core.routes
-        for entry in [entry for entry in known if entry not in entries]:
-            routes.cancel(destination, *known.pop(entry))
-        for entry in entries:
-            if entry not in known:
-                subscribed = self._subscribe(destination, entry)
-                if subscribed is not None:
-                    known[entry] = subscribed
+        for entry in added:
+            if entry not in known and not entry.share:
+                known[entry] = self._subscribe(destination, entry)
+        for entry in removed & known.keys():
+            self._core.routes.cancel(destination, *known.pop(entry))
 
-    def _subscribe(self, destination: Destination, entry: str) -> tuple[str, ActiveSubscription] | None:
-        spelled, is_foreign = entry, False
-        if entry.startswith(_TYPES):
-            fingerprint, _, spelled = entry.removeprefix(_TYPES).partition("/")
-            is_foreign = fingerprint != self._fingerprint
+    def _subscribe(self, destination: Destination, entry: Entry) -> tuple[str, ActiveSubscription]:
+        predicate = self._predicate(destination, entry)
+        spelled = entry.filter if predicate is None else spell(Asked(None, entry.filter, entry.condition))
         options = Subscription(filter=spelled, qos=2, retain_as_published=True)
-        request = read_request(options, (), question_mark=False)
-        if request.refusal is not None:
-            self._core.account.tell(
-                Event("interest_refused", destination.client_id, "", request.refusal.rule, is_trouble=True)
-            )
-            return None
         subscription = ActiveSubscription(options, 0)
-        if request.predicate is not None and not is_foreign:
+        if predicate is not None:
             subscription = ConditionalSubscription(
-                options, 0, destination, None, request.filter, request.predicate, self._core.references
+                options, 0, destination, None, entry.filter, predicate, self._core.references
             )
-        else:
-            # conditions by event types that this broker does not know are asked where it does
-            options.filter = request.filter
-        self._core.routes.subscribe(destination, None, request.filter, subscription)
-        return options.filter, subscription
+        self._core.routes.subscribe(destination, None, entry.filter, subscription)
+        return spelled, subscription
+
+    def _predicate(self, destination: Destination, entry: Entry) -> Predicate | None:
+        """The condition of an entry; None without one, or where only the broker that asks can tell what it means."""
+        if not entry.condition or entry.fingerprint != self._fingerprint:
+            return None
+        try:
+            return parse(entry.condition)
+        except ExpressionError as error:
+            text = f"condition: {error}"
+            self._core.account.tell(Event("interest_refused", destination.client_id, "", text, is_trouble=True))
+            return None
 
     # -- from clients to brokers
 

@@ -15,6 +15,7 @@ from tieline.core.timers import Timer, Timers
 from tieline.overlay.carrier import Carrier, Deliver, Limits
 from tieline.overlay.counts import Counts
 from tieline.overlay.durable import Begun, Ends, Fact, Journal, Wanted
+from tieline.overlay.entries import Entry, Form, Said, put_said, read_said
 from tieline.overlay.frame import (
     BadFrame,
     Kind,
@@ -29,14 +30,14 @@ from tieline.overlay.frame import (
     read_hello,
     read_numbered,
 )
-from tieline.overlay.interests import Granted, Interests, read_interest
+from tieline.overlay.interests import Granted, Interests
 from tieline.overlay.links import Connection, Link, Patience, Stage
 from tieline.overlay.membership import Membership, read_link_state
 from tieline.overlay.strategies.path import Path
 from tieline.overlay.strategies.strategy import Strategy
 
-#: How long a change of our own interest waits for others, and how long a subscription waits for echoes.
-GATHER_S, GRANT_S, ASK_S, SHRINK_S = 0.02, 5.0, 1.0, 2.0
+#: How long a subscription waits for echoes, and how often they are asked for.
+GRANT_S, ASK_S = 5.0, 1.0
 
 
 class Node:
@@ -70,8 +71,6 @@ class Node:
         #: Connections with something to write, and connections to be ended.
         self.dirty: set[int] = set()
         self.doomed: set[int] = set()
-        #: Called with what another broker wants, before that is echoed.
-        self.on_interest: Callable[[int, frozenset[str]], None] | None = None
         #: Subscriptions that may be acknowledged since the owner last looked.
         self.granted: list[Granted] = []
         self.carrier = carrier(
@@ -113,32 +112,35 @@ class Node:
         """There may be room for messages that were not taken."""
         self.carrier.offer_again(now)
 
-    def subscribe(self, filter: str, now: float) -> int:
-        """Want a filter here; the number under which it will appear in ``granted``."""
-        number = self.interests.need(filter, now + GRANT_S)
-        self._interest_changed(now, GATHER_S)
-        self._timers.at(now + GRANT_S, self._grant)
+    def subscribe(self, entry: Entry, qos: int, now: float) -> int:
+        """Want something here; the number under which it will appear in ``granted``."""
+        number = self.interests.need(entry, qos, now, now + GRANT_S)
+        self._interest_changed()
         self._grant(now)
         return number
 
-    def unsubscribe(self, filter: str, now: float) -> None:
-        """Want a filter no longer; others hear of it after a while."""
-        self.interests.release(filter)
-        self._interest_changed(now, SHRINK_S)
+    def unsubscribe(self, entry: Entry, qos: int, now: float) -> None:
+        """Want it no longer; others hear of it after a while."""
+        self.interests.release(entry, qos, now)
+        self._interest_changed()
 
-    def _interest_changed(self, now: float, patience: float) -> None:
-        if not self.interests.is_changed:
+    def _interest_changed(self) -> None:
+        due = self.interests.due
+        if due is None:
             return
-        if self._interest_timer is not None and self._interest_timer.when > now + patience:
+        if self._interest_timer is not None and self._interest_timer.when > due:
             self._timers.cancel(self._interest_timer)
             self._interest_timer = None
         if self._interest_timer is None:
-            self._interest_timer = self._timers.at(now + patience, self._say_interest)
+            self._interest_timer = self._timers.at(due, self._say_interest)
 
     def _say_interest(self, now: float) -> None:
+        self._timers.cancel(self._interest_timer)
         self._interest_timer = None
-        if self.interests.is_changed:
-            self._flood(self.interests.say())
+        said = self.interests.say(now)
+        if said is not None:
+            self._flood(said)
+        self._interest_changed()
         self._grant(now)
 
     def _grant(self, now: float) -> None:
@@ -148,13 +150,15 @@ class Node:
         self.granted += granted
         self.counts.not_echoed += late
         if self.interests.requests and self._ask_timer is None:
-            self._ask_timer = self._timers.at(now + ASK_S, self._ask)
+            due = min(now + ASK_S, *(request.deadline for request in self.interests.requests[:1]))
+            self._ask_timer = self._timers.at(due, self._ask)
 
     def _ask(self, now: float) -> None:
-        """Say our interest once more to those who have not echoed it."""
+        """Ask those for an echo who have not sent it."""
         self._ask_timer = None
+        version = put(self.interests.versions[self.broker])
         for broker in sorted(self.interests.missing(self.membership.reachable)):
-            self.carrier.pass_notice(Notice(Topic.ASK, self.broker, broker, self.interests.own_body), now)
+            self.carrier.pass_notice(Notice(Topic.ASK, self.broker, broker, version), now)
         self._grant(now)
 
     # -- connections
@@ -304,6 +308,8 @@ class Node:
         self._control(connection, frame(Kind.RESUME, put(link.life, link.received)))
         for state in self.membership.states.values():
             self._control(connection, state.bytes)
+        self.interests.begin(now)
+        self._say_interest(now)  # it precedes what we shall hear
         for interest in self.interests.newer_than(versions):
             self._control(connection, interest)
 
@@ -316,13 +322,35 @@ class Node:
         self.dirty.add(connection.handle)
         self._view_changed(now)
 
-    def _learn_interest(self, body: bytes, now: float, source: Connection | None = None) -> None:
-        broker, version, filters = read_interest(body)
-        if self.interests.learn(broker, version, filters):
-            if self.on_interest is not None:
-                self.on_interest(broker, filters)
-            self._journal.note(Wanted(broker, version, filters), partial(self._echo, broker, version))
+    def _learn_interest(self, body: bytes, now: float, source: Connection) -> None:
+        said = read_said(body)
+        if said.form is Form.REQUEST:
+            whole = self.interests.whole(said.broker)
+            if whole is not None and whole.version > said.version:
+                self._control(source, frame(Kind.INTEREST, put_said(whole)))
+            return
+        if self.interests.lacks(said):
+            self.counts.interests_requested += 1
+            self._control(source, self._request(said.broker))
+            return
+        news = self.interests.learn(said)
+        if news is not None:
+            self._journal.note(Wanted(*news), partial(self._echo, news.broker, news.version))
             self._flood(frame(Kind.INTEREST, body), but=source)
+
+    def _request(self, broker: int) -> bytes:
+        known = self.interests.versions.get(broker, 0)
+        return frame(Kind.INTEREST, put_said(Said(broker, Form.REQUEST, known)))
+
+    def _asked(self, owner: int, version: int, now: float) -> None:
+        """Somebody waits for our echo: it gets another one, or we see to it that we hear what it has said."""
+        known = self.interests.versions.get(owner, 0)
+        if known >= version:
+            # once what is known is committed; it was noted before, so it is with the next commit at the latest
+            self._journal.note(Wanted(owner, known, {}, frozenset()), partial(self._echo, owner, known))
+        else:
+            self.counts.interests_requested += 1
+            self._flood(self._request(owner))
 
     def _echo(self, owner: int, version: int, now: float) -> None:
         self.carrier.pass_notice(Notice(Topic.ECHO, self.broker, owner, put(version)), now)
@@ -336,12 +364,7 @@ class Node:
             self.interests.echoed(item.source, Reader(item.body).integer())
             self._grant(now)
         else:
-            owner, version, _filters = read_interest(item.body)
-            self._learn_interest(item.body, now)
-            if owner not in self.interests.known:
-                return
-            # as above, once it is committed; what was known before is committed, or its echo is on its way
-            self._journal.note(Wanted(owner, *self.interests.known[owner]), partial(self._echo, owner, version))
+            self._asked(item.source, Reader(item.body).integer(), now)
 
     def _view_changed(self, now: float) -> None:
         self.carrier.view_changed(now)

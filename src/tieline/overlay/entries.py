@@ -1,0 +1,192 @@
+"""What a broker wants, entry by entry: subscriptions without who made them, as they travel and as they are kept.
+
+An entry is the bare filter, the share name of a group, and the canonical condition with a fingerprint of the event
+types that it was understood by.  Its terms are what may change while it lasts: the highest QoS, and for a group the
+number of members.  Whoever knows the event types under another fingerprint cannot tell what a condition means, and
+takes the entry for one without a condition: more is sent than is wanted, and the last hop decides exactly.
+
+Everything here may come from a peer that means harm, so every number is bounded before memory is taken for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from tieline.match.where.parser import MAX_LENGTH
+from tieline.overlay.frame import BadFrame, Reader, put, put_bytes
+from tieline.wire.errors import Violation
+from tieline.wire.topics import SHARE, check_filter
+
+#: Entries of one broker, and bytes of all of them together, that others keep.
+MOST_ENTRIES: Final = 65_536
+MOST_BYTES: Final = 4_194_304
+#: Levels of a filter, and members of a group, that another broker may speak of.
+_LEVELS: Final = 256
+_MEMBERS: Final = 1 << 32
+#: Filters that match the same names as a shorter one.
+_SHORTER: Final = {"+/#": "#", "/+/#": "/#"}
+#: The lowest two bits are the QoS.
+_SHARED, _CONDITIONAL, _KNOWN = 4, 8, 15
+
+
+class Entry(NamedTuple):
+    """One thing that a broker wants; equal entries want the same."""
+
+    filter: str
+    #: Empty without a group.
+    share: str = ""
+    #: Empty without a condition; then the fingerprint is 0.
+    condition: str = ""
+    fingerprint: int = 0
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether everything with its topics is wanted, by the broker itself."""
+        return not self.share and not self.condition
+
+
+class Terms(NamedTuple):
+    """What may change while an entry lasts."""
+
+    qos: int
+    #: Of a group, the subscriptions here that belong to it; else 0.
+    members: int = 0
+
+
+#: Entries with their terms.
+Entries = Mapping[Entry, Terms]
+
+
+class Known(NamedTuple):
+    """What is known of another broker."""
+
+    version: int
+    entries: dict[Entry, Terms]
+
+
+def entry_of(filter: str, *, share: str = "", condition: str | None = None, fingerprint: int = 0) -> Entry:
+    """The entry of a subscription with a canonical condition, or without one.
+
+    A group keeps its filter as it is spelled: another spelling would be another group.
+    """
+    if not share:
+        filter = _SHORTER.get(filter, filter)
+    return Entry(filter, share, condition, fingerprint) if condition else Entry(filter, share)
+
+
+def size_of(entry: Entry) -> int:
+    """About as many bytes as an entry takes when it travels."""
+    return 8 + len(entry.filter) + len(entry.share) + len(entry.condition) + (8 if entry.condition else 0)
+
+
+# -- as bytes
+
+
+def put_entry(entry: Entry, terms: Terms) -> bytes:
+    """An entry and its terms as they travel, and as a store may keep them."""
+    flags = terms.qos | (_SHARED if entry.share else 0) | (_CONDITIONAL if entry.condition else 0)
+    parts = [put(flags), put_bytes(entry.filter.encode())]
+    if entry.share:
+        parts += (put_bytes(entry.share.encode()), put(terms.members))
+    if entry.condition:
+        parts += (put_bytes(entry.condition.encode()), put(entry.fingerprint))
+    return b"".join(parts)
+
+
+def read_entry(reader: Reader) -> tuple[Entry, Terms]:
+    """An entry and its terms; :class:`BadFrame` if it is none."""
+    flags = reader.integer()
+    qos = flags & 3
+    if flags > _KNOWN or qos == 3:
+        raise BadFrame(f"an entry with the flags {flags}")
+    filter, share, members, condition, fingerprint = reader.text(), "", 0, "", 0
+    if flags & _SHARED:
+        share, members = reader.text(), reader.integer()
+        if not share or "/" in share or not 0 < members <= _MEMBERS:
+            raise BadFrame(f"a group {share!r} of {members} members")
+    if flags & _CONDITIONAL:
+        condition, fingerprint = reader.text(), reader.integer()
+        if not 0 < len(condition) <= MAX_LENGTH:
+            raise BadFrame(f"a condition of {len(condition)} characters")
+    try:
+        if not share and filter.startswith(SHARE):
+            raise BadFrame("a share that is not taken apart")
+        check_filter(f"{SHARE}{share}/{filter}" if share else filter, _LEVELS)
+    except Violation as error:
+        raise BadFrame(f"an entry: {error}") from None
+    return Entry(filter, share, condition, fingerprint), Terms(qos, members)
+
+
+class Form(IntEnum):
+    """How much of a broker's interest a body holds."""
+
+    WHOLE = 1  # all entries under a version
+    DELTA = 2  # what is new and what is gone between two versions
+    REQUEST = 3  # nothing: whoever sends it asks for the whole
+
+
+class Said(NamedTuple):
+    """What one body says of a broker's interest."""
+
+    broker: int
+    form: Form
+    #: The version that it leads to; of a request, the version that is known.
+    version: int
+    #: The version that a delta is to be applied to; else 0.
+    base: int = 0
+    added: Entries = MappingProxyType({})
+    removed: frozenset[Entry] = frozenset()
+
+
+def put_said(said: Said) -> bytes:
+    """The body of an INTEREST frame."""
+    parts = [put(said.broker, said.form, said.version)]
+    if said.form is Form.DELTA:
+        parts.append(put(said.base))
+        parts += _put_all({entry: Terms(0, 1) for entry in said.removed})
+    if said.form is not Form.REQUEST:
+        parts += _put_all(said.added)
+    return b"".join(parts)
+
+
+def _put_all(entries: Entries) -> Iterable[bytes]:
+    return (put(len(entries)), *(put_entry(entry, terms) for entry, terms in sorted(entries.items())))
+
+
+def read_said(body: bytes) -> Said:
+    """What a body says; :class:`BadFrame` if it cannot be, or is more than a broker may want."""
+    reader = Reader(body)
+    broker, number, version = reader.broker(), reader.integer(), reader.integer()
+    try:
+        form = Form(number)
+    except ValueError as error:
+        raise BadFrame(str(error)) from None
+    base, removed = 0, frozenset[Entry]()
+    if form is Form.DELTA:
+        base, removed = reader.integer(), frozenset(_read_all(reader))
+        if base >= version:
+            raise BadFrame(f"a step from version {base} to {version}")
+    added = {} if form is Form.REQUEST else _read_all(reader)
+    if not reader.is_over:
+        raise BadFrame("bytes behind an interest")
+    return Said(broker, form, version, base, added, removed)
+
+
+def _read_all(reader: Reader) -> dict[Entry, Terms]:
+    turns = list(reader.repeat())
+    if len(turns) > MOST_ENTRIES:
+        raise BadFrame(f"{len(turns)} entries at once")
+    entries = dict(read_entry(reader) for _ in turns)
+    check_bounds(entries)
+    return entries
+
+
+def check_bounds(entries: Entries) -> None:
+    """Refuse more than one broker may want."""
+    if len(entries) > MOST_ENTRIES:
+        raise BadFrame(f"an interest of {len(entries)} entries")
+    if sum(map(size_of, entries)) > MOST_BYTES:
+        raise BadFrame(f"an interest of more than {MOST_BYTES} bytes")
