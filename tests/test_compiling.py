@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,3 +30,19 @@ def test_machine_code_is_kept_in_the_place_that_is_given(monkeypatch: pytest.Mon
 def test_a_user_may_do_without(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PLAIN, "1")
     assert compiled(total) is total
+
+
+def test_code_is_compiled_even_where_it_cannot_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numba")
+    monkeypatch.delenv(PLAIN, raising=False)
+    attempts = []
+
+    def njit(function: Any, **options: bool) -> Any:
+        attempts.append(options.get("cache", False))
+        if options.get("cache"):
+            raise RuntimeError("cannot cache function: no locator available")
+        return function
+
+    monkeypatch.setattr("numba.njit", njit)
+    assert compiled(total) is total
+    assert attempts == [True, False]

@@ -26,6 +26,7 @@ DUTIES = {
         "conf": "settings",
         "core": "one broker, no I/O",
         "extras": "optional libraries",
+        "instance_document": "what is to be planned, as a file",
         "log": "what the log keeps",
         "match": "who wants it",
         "native": "compiled or not",

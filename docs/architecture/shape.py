@@ -33,8 +33,12 @@ class Shape:
     sizes: dict[Path, int] = field(default_factory=dict)
     long_functions: list[str] = field(default_factory=list)
     crowded_functions: list[str] = field(default_factory=list)
+    #: Those of them beside which nobody says why.
+    crowded_without_reason: list[str] = field(default_factory=list)
     short_docstrings: list[str] = field(default_factory=list)
     any_count: int = 0
+    #: Modules that import it without saying what has no type.
+    any_without_reason: list[str] = field(default_factory=list)
     #: Warnings that were switched off, and of these the places where nobody says why.
     switched_off: int = 0
     without_reason: list[str] = field(default_factory=list)
@@ -53,9 +57,10 @@ class Shape:
         verbs = sum(name.startswith("tieline/cli/") for name in self.crowded_functions)
         many = f"functions with {MANY_PARAMETERS} or more parameters, {verbs} of them verbs of the command line"
         yield _counted(self.crowded_functions, many, shown=0)
+        yield _counted(self.crowded_without_reason, "of them without a reason beside them")
         yield _counted(self.short_docstrings, f"docstrings of {SHORT_DOCSTRING} words or less")
         yield f"{self.any_count} Any; {self.switched_off} noqa and type: ignore"
-        yield _counted(self.without_reason, "of them without a reason beside them")
+        yield _counted(self.any_without_reason + self.without_reason, "of them without a reason beside them")
         yield _counted([" <-> ".join(group) for group in self.module_cycles], "cycles of modules")
         around = [
             f"{package}: {' <-> '.join(group)}" for package, groups in self.package_cycles.items() for group in groups
@@ -78,7 +83,7 @@ def measure(root: Path = ROOT) -> Shape:
             shape.switched_off += 1
             if not found[2].strip("#- "):
                 shape.without_reason.append(f"{place}:{text.count(chr(10), 0, found.start()) + 1}")
-        _look_inside(shape, place, ast.parse(text))
+        _look_inside(shape, place, text)
         for key, line in _windows(text):
             blocks[key].append((place, line))
     _look_around(shape, read_imports(root / "src"))
@@ -86,10 +91,14 @@ def measure(root: Path = ROOT) -> Shape:
     return shape
 
 
-def _look_inside(shape: Shape, place: Path, tree: ast.AST) -> None:
-    for node in ast.walk(tree):
+def _look_inside(shape: Shape, place: Path, text: str) -> None:
+    lines = text.splitlines()
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Name) and node.id == "Any":
             shape.any_count += 1
+        if isinstance(node, ast.ImportFrom) and any(alias.name == "Any" for alias in node.names):
+            has_reason = any("#" in line for line in lines[node.lineno - 1 : node.end_lineno])
+            shape.any_without_reason += [] if has_reason else [f"{place}:{node.lineno} Any"]
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             continue
         name = f"{place}:{node.lineno} {node.name}"
@@ -104,6 +113,9 @@ def _look_inside(shape: Shape, place: Path, tree: ast.AST) -> None:
         arguments = node.args
         if len(arguments.posonlyargs) + len(arguments.args) + len(arguments.kwonlyargs) >= MANY_PARAMETERS:
             shape.crowded_functions.append(name)
+            # on the line of its name, or on the one above
+            if "#" not in lines[node.lineno - 1] and not lines[node.lineno - 2].lstrip().startswith("#"):
+                shape.crowded_without_reason.append(name)
 
 
 def _look_around(shape: Shape, imports: Imports) -> None:

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plan.worlds import small
+from tieline.instance_document import SubscriptionDocument
 from tieline.plan.flaws import Flawed, checked
 from tieline.plan.generate.testset import paper, tiny
 from tieline.plan.instance import Instance, Link, Node
-from tieline.plan.reading.document import Subscription, expanded, parse, read, render, write
+from tieline.plan.reading.document import expanded, parse, read, render, write
 
 
 def document() -> dict[str, Any]:
@@ -140,11 +141,11 @@ def test_wildcards_become_subscribers() -> None:
 @pytest.mark.parametrize(
     ("subscription", "sentence"),
     [
-        (Subscription(node="9", filter="#"), 'subscription 0 (9 - #): there is no node "9"'),
-        (Subscription(node="3", filter="a/#/b"), 'subscription 0 (3 - a/#/b): "a/#/b" is no topic filter'),
+        (SubscriptionDocument(node="9", filter="#"), 'subscription 0 (9 - #): there is no node "9"'),
+        (SubscriptionDocument(node="3", filter="a/#/b"), 'subscription 0 (3 - a/#/b): "a/#/b" is no topic filter'),
     ],
 )
-def test_a_bad_subscription_is_named(subscription: Subscription, sentence: str) -> None:
+def test_a_bad_subscription_is_named(subscription: SubscriptionDocument, sentence: str) -> None:
     with pytest.raises(Flawed) as caught:
         expanded(tiny(), [subscription])
     assert sentence in str(caught.value)

@@ -7,8 +7,9 @@ from itertools import pairwise, product
 
 import numpy as np
 
+from tieline.instance_document import Role
 from tieline.plan.flaws import checked
-from tieline.plan.instance import UNLIMITED, Instance, Link, Node, Role, Topic, request_price
+from tieline.plan.instance import UNLIMITED, Instance, Link, Node, Topic, request_price
 from tieline.plan.plan import Plan
 
 

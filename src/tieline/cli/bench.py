@@ -53,7 +53,7 @@ app = typer.Typer(
 
 
 @app.command()
-def broker(
+def broker(  # one for each option
     *,
     quick: Annotated[
         bool, typer.Option("--quick", help="Every workload that a goal is about, once: about two minutes.")

@@ -17,9 +17,10 @@ from rich.table import Table
 from rich.text import Text
 
 from tieline.cli.management import RunningBroker
-from tieline.cli.terminal import console, duration, printable
+from tieline.cli.terminal import console, duration
 from tieline.cli.trouble import MISUSED, Trouble
 from tieline.cli.verbs import new_app, with_blocks
+from tieline.net.log import printable
 
 _STYLES: Final = {"yes": "green", "no": "red", "unknown": "yellow", "note": "dim"}
 
@@ -96,7 +97,7 @@ Question = Literal["publish", "subscribe", "dropped"]
 
 @why_app.command()
 @with_blocks
-def why(
+def why(  # one for each option
     client: Annotated[str, typer.Argument(metavar="CLIENT", help="A client id; * for all, with `dropped`.")],
     question: Annotated[
         Question | None, typer.Argument(metavar="[publish TOPIC|subscribe FILTER|dropped [FILTER]]", help="What about.")
@@ -157,7 +158,7 @@ MOST_PAYLOAD = 40_000
 
 @trace_app.command()
 @with_blocks
-def trace(
+def trace(  # one for each option
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic of the message.")],
     *,
     payload: Annotated[

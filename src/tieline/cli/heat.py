@@ -13,9 +13,10 @@ import msgspec
 import typer
 
 from tieline.cli.management import Management, RunningBroker, Visitor, ask_over_http
-from tieline.cli.terminal import duration, number, printable
+from tieline.cli.terminal import duration, number
 from tieline.cli.trouble import MISUSED, Trouble
 from tieline.cli.verbs import new_app, with_blocks
+from tieline.net.log import printable
 
 app = new_app("Give a running broker the heat of its topics, look at it, or take it back.")
 

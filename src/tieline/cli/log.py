@@ -172,7 +172,7 @@ def readers(*, at: LogOptions, style: Style = "human") -> None:
 
 @app.command()
 @with_blocks
-def serve(
+def serve(  # one for each option
     *,
     at: LogOptions,
     url: Annotated[str, typer.Option(metavar="URL", help="Where to listen; https:// needs a certificate.")] = (

@@ -31,7 +31,7 @@ _JOIN = "peer:// and host:port of a broker to be joined with; adds to the file's
 
 
 @app.command()
-def serve(
+def serve(  # one for each option
     *,
     config: Annotated[Path | None, typer.Option(metavar="FILE", help="TOML file; see `tieline conf default`.")] = None,
     listen: Annotated[list[str] | None, typer.Option(metavar="URL", help=_LISTEN)] = None,
@@ -98,7 +98,7 @@ def _services(settings: Settings) -> list[Service]:
     return [HttpService()]
 
 
-def combine(
+def combine(  # one for each option of the command line that a file may hold
     *,
     config: Path | None,
     listen: list[str],

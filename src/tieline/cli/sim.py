@@ -30,7 +30,7 @@ def _worlds() -> None:
 
 
 @app.command()
-def microgrid(
+def microgrid(  # one for each option
     *,
     to: Annotated[str | None, typer.Option(metavar="URL", help="Publish to this broker: mqtt://host:1883.")] = None,
     history: Annotated[

@@ -1,4 +1,4 @@
-"""Answers on a terminal: where they go, and numbers, times, sizes and strangers' texts as people read them."""
+"""Answers on a terminal: where they go, and numbers, times and sizes as people read them."""
 
 from __future__ import annotations
 
@@ -33,8 +33,3 @@ def size(count: float) -> str:
         if count >= length:
             return f"{count / length:.1f} {unit}"
     return f"{count:.0f} B"
-
-
-def printable(text: str) -> str:
-    """A client chooses its identifier; it does not choose what our terminal does."""
-    return "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in text)

@@ -16,9 +16,10 @@ from rich.table import Table
 from rich.text import Text
 
 from tieline.cli.management import Management, RunningBroker
-from tieline.cli.terminal import console, duration, number, printable, size
+from tieline.cli.terminal import console, duration, number, size
 from tieline.cli.trouble import Trouble
 from tieline.cli.verbs import new_app, with_blocks
+from tieline.net.log import printable
 
 #: Users whose memory is shown.
 MOST_OWNERS = 5

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import Final, get_args
 
-from tieline.plan.instance import Instance, Link, Node, Role, Topic
+from tieline.instance_document import Role
+from tieline.plan.instance import Instance, Link, Node, Topic
 
 LEVELS: Final = range(4)
 _ROLES: Final = get_args(Role)

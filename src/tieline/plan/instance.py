@@ -14,17 +14,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
+
+from tieline.instance_document import Role
 
 #: The capacity of a link that carries whatever comes; files write "none".
 UNLIMITED: Final = math.inf
 #: The weight of an unmet request by the class of its topic, 0 to 3.
 CLASS_WEIGHTS: Final = (1.0, 2.0, 4.0, 8.0)
-
-
-Role = Literal["broker", "publisher", "subscriber"]
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):

@@ -47,7 +47,7 @@ METHODS: Final[Mapping[str, Method]] = {
 _WITH_MODEL: Final = ("auto", "mip")
 
 
-def solve(
+def solve(  # called by hand: one by one what others get as a run
     instance: Instance,
     *,
     method: str = "auto",

@@ -15,7 +15,7 @@ from tieline.match.index.protocol import Boxes
 
 def test_no_question_waits_for_the_compiler() -> None:
     compiled.warm()
-    kernels: list[Any] = [compiled._search_point, compiled._search_all, compiled._set, compiled._clear]
+    kernels: list[Any] = [compiled.search_point, compiled.search_all, compiled.set_slot, compiled.clear_slot]
     before = [len(kernel.signatures) for kernel in kernels]
     for dimensions in (1, 2, 7):
         count = 5000
@@ -28,17 +28,3 @@ def test_no_question_waits_for_the_compiler() -> None:
         index.coverers(Box((0.2,) * dimensions, (0.3,) * dimensions))
         index.remove(count)
     assert [len(kernel.signatures) for kernel in kernels] == before
-
-
-def test_code_is_compiled_even_where_it_cannot_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    attempts = []
-
-    def njit(function: Any, **options: bool) -> Any:
-        attempts.append(options)
-        if options.get("cache"):
-            raise RuntimeError("cannot cache function: no locator available")
-        return function
-
-    monkeypatch.setattr(compiled, "njit", njit)
-    assert compiled._compiled(len) is len
-    assert attempts == [{"cache": True, "nogil": True}, {"nogil": True}]

@@ -11,9 +11,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.pipeline.jobs.scenes import events_table, frame, rows, traffic
+from tieline.instance_document import InstanceDocument, rendered
 from tieline.log.record import Occurrence
-from tieline.pipeline.jobs.instance import Instance, Network, Unplannable, instance, written
+from tieline.pipeline.jobs.instance import Network, Unplannable, instance
 from tieline.pipeline.jobs.traffic import deliveries, demand_matrix, homes, unnamed_share
+from tieline.plan.reading import document as plan_document
 
 TOLD = [
     traffic(10, "meter", "grid/1", "desk", {1: 10}, level=0, class_="log"),
@@ -84,8 +86,8 @@ def test_the_planning_problem_of_a_matrix(tmp_path: Path) -> None:
     file = tmp_path / "network.json"
     file.write_text(NETWORK)
     problem = instance(MATRIX, Network.read(file), name="tuesday", homes={"desk": "b"})
-    text = written(problem)
-    assert msgspec.json.decode(text, type=Instance) == problem
+    text = rendered(problem)
+    assert msgspec.json.decode(text, type=InstanceDocument) == problem
     found = json.loads(text)
     assert (found["format"], found["name"], found["unmet_cost"]) == ("tieline-instance-1", "tuesday", 100)
     assert found["nodes"] == [
@@ -105,7 +107,9 @@ def test_the_planning_problem_of_a_matrix(tmp_path: Path) -> None:
         {"id": "grid/1", "source": "other", "rate": 50.0, "subscribers": ["book"], "class": 1},
         {"id": "grid/cmd", "source": "desk", "rate": 10.0, "subscribers": ["meter"], "class": 2},
     ]
-    assert written(instance(MATRIX[::-1], Network.read(file), name="tuesday", homes={"desk": "b"})) == text
+    assert rendered(instance(MATRIX[::-1], Network.read(file), name="tuesday", homes={"desk": "b"})) == text
+    # the planner understands it
+    assert plan_document.parse(text).request_count == 4
     in_messages = instance(MATRIX, Network.read(file), name="tuesday", homes={}, unit="messages")
     assert in_messages.topics[0].rate == 0.75
 

@@ -16,7 +16,7 @@ from tieline.bench.load.saturate import Saturate, Topics
 _TENS = range(10)
 
 
-def _saturated(
+def _saturated(  # the columns of the lists below
     name: str,
     title: str,
     topics: Topics,

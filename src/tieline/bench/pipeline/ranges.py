@@ -56,7 +56,7 @@ def rows() -> list[Row]:
     return [Row(workload=WORKLOAD, title="events in boxes", group="match", peer=peer) for peer in PEERS]
 
 
-def measure(
+def measure(  # what every part is given, and how much of this one
     spark: SparkSession,
     folder: Path,
     found: list[Row],

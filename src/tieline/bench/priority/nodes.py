@@ -77,7 +77,7 @@ _RECEIVE = 262_144
 Receive = Callable[[packets.Arrival, int], None]
 
 
-def open_node(
+def open_node(  # what must be said before a socket connects
     host: str,
     port: int,
     client_id: str,

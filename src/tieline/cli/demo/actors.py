@@ -22,7 +22,7 @@ PATIENCE_S = 10.0
 class Actor:
     """One client, connected from the start, that remembers what it receives."""
 
-    def __init__(
+    def __init__(  # what a client says when it connects, and what it does then
         self,
         name: str,
         *,

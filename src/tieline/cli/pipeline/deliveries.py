@@ -90,6 +90,7 @@ def traffic(
     are linked to the brokers where they connected, and --network says what the links between brokers carry and cost.
     """
     with sentences():
+        from tieline.instance_document import rendered
         from tieline.pipeline.jobs import instance as planning
         from tieline.pipeline.jobs.traffic import deliveries, demand_matrix, homes, unnamed_share
 
@@ -108,7 +109,7 @@ def traffic(
                     homes=known,
                     unit=unit,
                 )
-                _write(instance, planning.written(found))
+                _write(instance, rendered(found))
                 shape = f"{len(found.nodes):,} nodes, {len(found.links):,} links, {len(found.topics):,} topics"
                 print(f"{instance}: {shape}", file=sys.stderr)
             unnamed = unnamed_share(passed)
@@ -120,8 +121,8 @@ def traffic(
                 )
 
 
-def _write(file: Path, text: str) -> None:
+def _write(file: Path, text: bytes) -> None:
     try:
-        file.write_text(text)
+        file.write_bytes(text)
     except OSError as problem:
         raise Trouble(f"cannot write {file}: {(problem.strerror or str(problem)).lower()}.") from None

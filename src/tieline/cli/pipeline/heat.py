@@ -84,7 +84,7 @@ class Telling:
 
 @app.command()
 @with_blocks
-def heat(
+def heat(  # one for each option
     *,
     source: EventRecords,
     lake: Annotated[

@@ -32,7 +32,7 @@ app = new_app()
 
 @app.command()
 @with_blocks
-def ingest(
+def ingest(  # one for each option
     *,
     lake: LakePath,
     url: Urls = None,

@@ -30,7 +30,7 @@ app = new_app()
 
 @app.command()
 @with_blocks
-def match(
+def match(  # one for each option
     *,
     source: Messages,
     config: Config = None,

@@ -19,9 +19,10 @@ from rich.text import Text
 
 from tieline.cli.pipeline.flags import Json, LakePath, OnSpark, Span
 from tieline.cli.pipeline.running import sentences
-from tieline.cli.terminal import console, printable
+from tieline.cli.terminal import console
 from tieline.cli.trouble import MISUSED, Trouble
 from tieline.cli.verbs import new_app, with_blocks
+from tieline.net.log import printable
 
 if TYPE_CHECKING:
     from tieline.pipeline.jobs.quality.columns import Columns
@@ -111,7 +112,7 @@ class ColumnOptions:
 
 @app.command()
 @with_blocks
-def quality(
+def quality(  # one for each option
     *,
     lake: LakePath,
     span: Span,

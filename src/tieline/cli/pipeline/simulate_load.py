@@ -30,7 +30,7 @@ app = new_app()
 
 @app.command()
 @with_blocks
-def simulate_load(
+def simulate_load(  # one for each option
     *,
     broker: Annotated[
         str, typer.Option(metavar="URL", help="Where to publish: mqtt://HOST:PORT or mqtts://HOST:PORT.")

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tieline.cli.plan.files import InstanceFile, PlanFile, instance_in, proven_plan_in, request_named, sentences
-from tieline.cli.terminal import printable
+from tieline.net.log import printable
 
 if TYPE_CHECKING:
     from tieline.plan.explain import Explanation

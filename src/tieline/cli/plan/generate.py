@@ -28,7 +28,7 @@ Seed = Annotated[int, typer.Option(metavar="NUMBER", min=0, help="The same seed 
 Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write it; - is standard output.")]
 
 
-def generate(
+def generate(  # one for each option
     size: Size,
     *,
     out: Out = Path("-"),

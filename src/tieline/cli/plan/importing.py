@@ -125,7 +125,7 @@ def watched(
     return found.instance
 
 
-def import_(
+def import_(  # one for each option
     context: typer.Context,
     source: Annotated[
         str,

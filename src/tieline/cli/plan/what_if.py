@@ -20,8 +20,8 @@ from tieline.cli.plan.files import (
     topic_named,
     write,
 )
-from tieline.cli.terminal import printable
 from tieline.cli.trouble import MISUSED, Trouble
+from tieline.net.log import printable
 
 if TYPE_CHECKING:
     from tieline.plan.adapt.replan import Replanned
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _MOST = 10
 
 
-def what_if(
+def what_if(  # one for each option
     file: InstanceFile,
     plan: PlanFile,
     *,

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from tieline.cli.terminal import number, printable
+from tieline.cli.terminal import number
+from tieline.net.log import printable
 
 if TYPE_CHECKING:
     from tieline.plan.instance import Instance

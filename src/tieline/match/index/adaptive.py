@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Final, Literal, TypeAlias
 
-from tieline.extras import is_installed
+from tieline.compiling import is_compiled
 from tieline.match.box import Box
 from tieline.match.index.protocol import NO_BOXES, Boxes, Rebuildable
 from tieline.match.index.small import SmallIndex
@@ -70,8 +70,8 @@ def make(backend: Backend, dimensions: int, boxes: Boxes) -> Rebuildable:
 
 @cache
 def has_numba() -> bool:
-    """Whether numba is installed; importing it would take long."""
-    return is_installed("numba")
+    """Whether there is a compiler, and it is wanted; importing it would take long."""
+    return is_compiled()
 
 
 #: Boxes up to which integers stay, down to which a bitmap does not become integers again, and beyond which integers are

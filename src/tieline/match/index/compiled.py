@@ -1,6 +1,4 @@
-"""A hierarchical bitmap searched by compiled code; everything that numba compiles is in this file.
-
-(numba keeps compiled code beside the source and notices when this file changes, but not when another one does.)
+"""A hierarchical bitmap searched by compiled code.
 
 :func:`warm` compiles, which takes seconds the first time and a fraction of one later.  It is called where an index is
 built, so that no question has to wait for it.
@@ -12,9 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar, cast  # Any: numba has no types for what it hands to an instruction
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
+from tieline.compiling import compiled
 from tieline.match.box import everything
 from tieline.match.index.bitmaps import PORTION, BitmapIndex
 from tieline.match.index.buckets import BUCKETS
@@ -26,14 +25,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 _ONE: Final = np.uint64(1)
 #: From so many words of a chunk on it is faster to take all 64, several at a time.
 _MANY: Final = 8
-
-
-def _compiled(function: F) -> F:
-    """A function in machine code, which runs without the interpreter's lock and is kept for the next process."""
-    try:
-        return cast("F", njit(function, cache=True, nogil=True))
-    except RuntimeError:  # there is no place to keep it
-        return cast("F", njit(function, nogil=True))
 
 
 def _instruction(function: F) -> F:
@@ -61,7 +52,7 @@ def _population(_context: Any, word: Any = None) -> Any:
     return word(word), generate
 
 
-@_compiled
+@compiled
 def _bucket(bounds: Floats, attribute: int, value: float) -> int:
     """``bisect_right`` over the 63 boundaries of an attribute, in six steps."""
     place = 0
@@ -73,7 +64,7 @@ def _bucket(bounds: Floats, attribute: int, value: float) -> int:
     return place
 
 
-@_compiled
+@compiled
 def _covers(corners: Floats, slot: int, question: Floats) -> bool:
     """Whether no corner of a slot's box is greater than that of the question."""
     for corner in range(question.size):  # noqa: SIM110 - the compiler knows no generators
@@ -85,8 +76,8 @@ def _covers(corners: Floats, slot: int, question: Floats) -> bool:
 # Compiled functions take the arrays of a table one by one: numba knows no classes of ours.
 
 
-@_compiled
-def _search(
+@compiled
+def _search(  # the arrays of a table, one by one
     question: Floats,
     bounds: Floats,
     summary: Words,
@@ -152,8 +143,8 @@ def _search(
     return count
 
 
-@_compiled
-def _search_point(
+@compiled
+def search_point(  # the arrays of a table, one by one
     question: Floats,
     bounds: Floats,
     summary: Words,
@@ -172,8 +163,8 @@ def _search_point(
     return _search(question, bounds, summary, words, corners, ids, links, chunks, scratch, out, 0)
 
 
-@_compiled
-def _search_all(
+@compiled
+def search_all(  # the arrays of a table, one by one
     questions: Floats,
     counts: Counts,
     bounds: Floats,
@@ -196,8 +187,8 @@ def _search_all(
     return count
 
 
-@_compiled
-def _set(slot: int, question: Floats, bounds: Floats, summary: Words, words: Words, corners: Floats) -> None:
+@compiled
+def set_slot(slot: int, question: Floats, bounds: Floats, summary: Words, words: Words, corners: Floats) -> None:
     """Store the box in question in a slot, and set its bits."""
     dimensions = bounds.shape[0]
     chunk, word, bit = slot // CHUNK, slot // WORD % CHUNK_WORDS, _ONE << np.uint64(slot % WORD)
@@ -211,8 +202,8 @@ def _set(slot: int, question: Floats, bounds: Floats, summary: Words, words: Wor
             summary[column, chunk] |= _ONE << np.uint64(word)
 
 
-@_compiled
-def _clear(slot: int, bounds: Floats, summary: Words, words: Words, corners: Floats) -> None:
+@compiled
+def clear_slot(slot: int, bounds: Floats, summary: Words, words: Words, corners: Floats) -> None:
     """Clear the bits of a slot."""
     dimensions = bounds.shape[0]
     chunk, word, bit = slot // CHUNK, slot // WORD % CHUNK_WORDS, _ONE << np.uint64(slot % WORD)
@@ -239,7 +230,7 @@ class CompiledIndex(BitmapIndex):
     def match(self, row: Sequence[float]) -> list[int]:
         self._pack_point(self._buffer, 0, *row)
         table, out = self._table, self._out
-        count = _search_point(
+        count = search_point(
             self._question,
             table.bounds,
             table.summary,
@@ -262,7 +253,7 @@ class CompiledIndex(BitmapIndex):
     def _find_all(self, questions: Floats) -> tuple[Counts, list[int]]:
         table, counts = self._table, self._counts[: len(questions)]
         while True:
-            count = _search_all(
+            count = search_all(
                 questions,
                 counts,
                 table.bounds,
@@ -284,11 +275,11 @@ class CompiledIndex(BitmapIndex):
 
     def _enter(self, slot: int) -> None:
         table = self._table
-        _set(slot, self._question, table.bounds, table.summary, table.words, table.corners)
+        set_slot(slot, self._question, table.bounds, table.summary, table.words, table.corners)
 
     def _leave(self, slot: int) -> None:
         table = self._table
-        _clear(slot, table.bounds, table.summary, table.words, table.corners)
+        clear_slot(slot, table.bounds, table.summary, table.words, table.corners)
 
 
 def warm() -> None:

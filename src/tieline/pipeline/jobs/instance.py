@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal  # Any: rows of Spark
+from typing import Annotated, Any, Literal  # Any: rows of Spark
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import Meta, Struct
 
-FORMAT: Final = "tieline-instance-1"
+from tieline.instance_document import FORMAT, InstanceDocument, LinkDocument, NodeDocument, TopicDocument
 
 Positive = Annotated[float, Meta(ge=0)]
 Unit = Literal["bytes", "messages"]
@@ -25,50 +25,19 @@ class Unplannable(ValueError):
     """A network file or a matrix from which no instance can be made; the text is a sentence."""
 
 
-class Node(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A broker, or a client that publishes or subscribes."""
+class NetworkLink(LinkDocument, frozen=True, kw_only=True):
+    """A link between brokers, as the instance will have it; its numbers are looked at when the file is read."""
 
-    id: Annotated[str, Meta(min_length=1)]
-    roles: Annotated[tuple[Literal["broker", "publisher", "subscriber"], ...], Meta(min_length=1)]
-    max_connections: Annotated[int, Meta(ge=0)] | UnsetType = UNSET
-
-
-class Link(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A link, which shares its capacity between both directions."""
-
-    a: str
-    b: str
     capacity: Positive | Literal["none"]
     cost: Positive
-    latency: Positive | UnsetType = UNSET
-
-
-class Topic(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What one publisher sends to one topic, and who asks for it; told apart by both."""
-
-    id: Annotated[str, Meta(min_length=1)]
-    source: str
-    rate: Positive
-    subscribers: tuple[str, ...]
-    class_: int | UnsetType = msgspec.field(name="class", default=UNSET)
-
-
-class Instance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A planning problem, as :mod:`tieline.plan` reads it from a file."""
-
-    format: Literal["tieline-instance-1"]
-    name: str
-    nodes: tuple[Node, ...]
-    links: tuple[Link, ...]
-    topics: tuple[Topic, ...]
-    unmet_cost: Positive | UnsetType = UNSET
+    latency: Positive = 0.0
 
 
 class Broker(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A broker of a network file."""
 
     id: Annotated[str, Meta(min_length=1)]
-    max_connections: Annotated[int, Meta(ge=0)] | UnsetType = UNSET
+    max_connections: Annotated[int, Meta(ge=0)] | Literal["none"] = "none"
 
 
 class Access(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -82,11 +51,11 @@ class Network(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A network file: brokers, links between them, and how clients are attached."""
 
     brokers: Annotated[tuple[Broker, ...], Meta(min_length=1)]
-    links: tuple[Link, ...] = ()
+    links: tuple[NetworkLink, ...] = ()
     access: Access = Access()
     #: At which broker a client is, where that differs from what the events say.
     clients: dict[str, str] = {}
-    unmet_cost: Positive | UnsetType = UNSET
+    unmet_cost: Positive | None = None
 
     @classmethod
     def read(cls, file: Path) -> Network:
@@ -128,7 +97,7 @@ def instance(
     name: str,
     homes: Mapping[str, str],
     unit: Unit = "bytes",
-) -> Instance:
+) -> InstanceDocument:
     """The planning problem of a demand matrix (rows of :func:`tieline.pipeline.jobs.traffic.demand_matrix`).
 
     ``homes`` says at which broker a client connected; one that it lacks is where it was sent something, or where
@@ -154,35 +123,33 @@ def instance(
             raise Unplannable(f'"{client}" is the name of a client and of a broker.')
         if places[client] not in brokers:
             raise Unplannable(f'the client "{client}" is at the broker "{places[client]}", which the network lacks.')
-    nodes = [Node(id=each.id, roles=("broker",), max_connections=each.max_connections) for each in network.brokers]
-    nodes += [Node(id=client, roles=roles) for client, roles in clients.items()]
+    nodes = [
+        NodeDocument(id=each.id, roles=("broker",), max_connections=each.max_connections) for each in network.brokers
+    ]
+    nodes += [NodeDocument(id=client, roles=roles) for client, roles in clients.items()]
     access = network.access
-    attached = [Link(a=each, b=places[each], capacity=access.capacity, cost=access.cost) for each in clients]
-    return Instance(
+    between = [LinkDocument(**msgspec.structs.asdict(each)) for each in network.links]
+    attached = [LinkDocument(a=each, b=places[each], capacity=access.capacity, cost=access.cost) for each in clients]
+    return InstanceDocument(
         format=FORMAT,
         name=name,
         nodes=tuple(sorted(nodes, key=lambda each: each.id)),
-        links=tuple(sorted([*network.links, *attached], key=lambda each: (each.a, each.b))),
+        links=tuple(sorted([*between, *attached], key=lambda each: (each.a, each.b))),
         topics=topics,
         unmet_cost=network.unmet_cost,
     )
 
 
-def written(problem: Instance) -> str:
-    """An instance as its file, indented, so that two of them can be compared."""
-    return msgspec.json.format(msgspec.json.encode(problem), indent=1).decode() + "\n"
-
-
 def _topics(
     flows: Mapping[tuple[str, str], Mapping[str, float]], levels: Mapping[tuple[str, str], int]
-) -> tuple[Topic, ...]:
+) -> tuple[TopicDocument, ...]:
     found = [
-        Topic(
+        TopicDocument(
             id=topic,
             source=publisher,
             rate=round(max(rates.values()), 6),
             subscribers=tuple(sorted(set(rates) - {publisher})),
-            class_=levels[publisher, topic],
+            level=levels[publisher, topic],
         )
         for (publisher, topic), rates in flows.items()
     ]
@@ -190,7 +157,7 @@ def _topics(
     return tuple(sorted((each for each in found if each.subscribers), key=lambda each: (each.id, each.source)))
 
 
-def _clients(topics: Iterable[Topic]) -> dict[str, tuple[Literal["publisher", "subscriber"], ...]]:
+def _clients(topics: Iterable[TopicDocument]) -> dict[str, tuple[Literal["publisher", "subscriber"], ...]]:
     publishers = {each.source for each in topics}
     subscribers = {client for each in topics for client in each.subscribers}
     return {

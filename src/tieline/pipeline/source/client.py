@@ -110,7 +110,7 @@ class LogClient:
             if problem.name != "backwards":
                 raise
 
-    def read(
+    def read(  # what a request to the log server may say
         self,
         stream: str,
         start: int,

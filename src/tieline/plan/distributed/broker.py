@@ -51,7 +51,7 @@ _MOVES = 6
 class Broker:
     """A node, its links, and its part of every topic's tree."""
 
-    def __init__(
+    def __init__(  # all that a node knows at first
         self,
         number: int,
         ports: dict[int, Port],
@@ -63,7 +63,6 @@ class Broker:
         agreement: Agreement,
         chance: Callable[[], float],
     ) -> None:
-        """The parameters, many as they are, are all that a node knows at first."""
         self.number = number
         self.ports = ports
         self.is_broker = is_broker

@@ -18,10 +18,11 @@ import numpy as np
 from numpy.random import Generator
 
 from tieline.extras import needs
+from tieline.instance_document import Role
 from tieline.plan.arrays import Floats, Ints
 from tieline.plan.flaws import checked
 from tieline.plan.generate.network import Network
-from tieline.plan.instance import Instance, Link, Node, Role, Topic
+from tieline.plan.instance import Instance, Link, Node, Topic
 
 #: The load is estimated from at most so many topics.
 _SAMPLE = 300

@@ -105,7 +105,7 @@ def paper(name: str, *, seed: int = 0, tightness: float = 2.0, unmet_cost: float
     return populated(bare, population, rng)
 
 
-def mesh(
+def mesh(  # what users describe a mesh by: `tieline plan generate`
     nodes: int,
     *,
     topics: int,
@@ -116,10 +116,7 @@ def mesh(
     unmet_cost: float | None = None,
     classes: bool = False,
 ) -> Instance:
-    """A geometric mesh of any size: half of the nodes are brokers with so many links each on average.
-
-    The parameters are those by which users describe a mesh (``tieline plan generate``).
-    """
+    """A geometric mesh of any size: half of the nodes are brokers with so many links each on average."""
     brokers = max(1, nodes // 2)
     publishers = max(1, (nodes - brokers) // 2)
     subscribers = max(1, nodes - brokers - publishers)

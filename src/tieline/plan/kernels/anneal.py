@@ -47,7 +47,7 @@ def value_of(net: Net, state: State) -> float:
 
 
 @compiled
-def anneal(
+def anneal(  # numba passes arrays, not objects
     net: Net,
     state: State,
     scratch: Scratch,
@@ -119,7 +119,7 @@ def anneal(
 
 
 @compiled
-def _put_back(
+def _put_back(  # numba passes arrays, not objects
     net: Net,
     state: State,
     scratch: Scratch,

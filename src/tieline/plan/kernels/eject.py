@@ -87,7 +87,7 @@ def eject(net: Net, state: State, scratch: Scratch, seed: Seed, steps: int, push
 
 
 @compiled
-def _step(
+def _step(  # numba passes arrays, not objects
     net: Net,
     state: State,
     scratch: Scratch,

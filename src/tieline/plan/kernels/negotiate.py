@@ -76,7 +76,7 @@ def route_topic(net: Net, state: State, scratch: Scratch, topic: int, price: Flo
 
 
 @compiled
-def negotiate(
+def negotiate(  # numba passes arrays, not objects
     net: Net, state: State, scratch: Scratch, order: Ints, topics: Flags, price: Floats, present: float, rise: float
 ) -> int:
     """One round: route the marked topics in an order, mark those on overloaded links, and raise the prices of these.

@@ -35,7 +35,7 @@ def load_on(net: Net, state: State, link: int) -> float:
 
 
 @compiled
-def make_room(
+def make_room(  # numba passes arrays, not objects
     net: Net,
     state: State,
     scratch: Scratch,

@@ -133,7 +133,7 @@ def _set_tolls(
 
 
 @compiled
-def _book(
+def _book(  # numba passes arrays, not objects
     net: Net,
     steiner: SteinerTables,
     shares: Shares,

@@ -89,7 +89,7 @@ def empty_placement(candidates: Candidates) -> Placement:
 
 
 @compiled
-def choose_trees(
+def choose_trees(  # numba passes arrays, not objects
     candidates: Candidates,
     placement: Placement,
     chosen: Ints,
@@ -167,7 +167,7 @@ def _draw(candidates: Candidates, topic: int, seed: Seed) -> int:
 
 
 @compiled
-def _clear(
+def _clear(  # numba passes arrays, not objects
     candidates: Candidates, placement: Placement, chosen: Ints, topic: int, tree: int, count: int, size: int, seed: Seed
 ) -> int:
     """Let topics on full links of a tree join the group, which has ``count`` members and may have ``size``."""

@@ -76,7 +76,7 @@ def find(
 
 
 @compiled
-def _search(
+def _search(  # numba passes arrays, not objects
     net: Net, state: State, scratch: Scratch, request: int, price: Floats, present: float, closed: int, in_hurry: bool
 ) -> tuple[float, float, int]:
     """The cheapest way, or the fastest one."""

@@ -19,6 +19,7 @@ from typing import Any, Final, Literal  # Any: values of JSON
 
 import msgspec
 
+from tieline.instance_document import FORMAT
 from tieline.plan.flaws import Flawed
 from tieline.plan.generate.network import Network
 from tieline.plan.instance import UNLIMITED, Instance, Link, Node
@@ -162,7 +163,7 @@ def _alone(path: Path, links: list[Any], brokers: list[Any] | None = None, **mor
         ends = (link.get(end) for link in links if isinstance(link, dict) for end in ("a", "b"))
         brokers = [{"id": end} for end in dict.fromkeys(end for end in ends if isinstance(end, str))]
     nodes = [{**broker, "roles": ["broker"]} if isinstance(broker, dict) else broker for broker in brokers]
-    raw = {"format": document.FORMAT, "name": path.stem, "nodes": nodes, "links": links, "topics": [], **more}
+    raw = {"format": FORMAT, "name": path.stem, "nodes": nodes, "links": links, "topics": [], **more}
     try:
         return document.understood(raw)
     except Flawed as flaw:

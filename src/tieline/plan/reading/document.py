@@ -1,6 +1,6 @@
 """Instances as JSON documents, format ``tieline-instance-1``: a strict reader and a writer.
 
-The pipeline's ``traffic`` job writes the same documents.  An optional section ``subscriptions`` holds filters with
+:mod:`tieline.instance_document` says what stands in one.  An optional section ``subscriptions`` holds filters with
 wildcards; every topic whose name a filter matches gets one subscriber more.
 """
 
@@ -9,16 +9,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar  # Any: values of JSON
+from typing import Any, Final, TypeVar  # Any: values of JSON
 
 import msgspec
 
 from tieline.conf.filters import flaw
+from tieline.instance_document import (
+    FORMAT,
+    InstanceDocument,
+    LinkDocument,
+    NodeDocument,
+    SubscriptionDocument,
+    TopicDocument,
+    rendered,
+)
 from tieline.match.trees import FilterTree
 from tieline.plan.flaws import Flawed, checked
-from tieline.plan.instance import UNLIMITED, Instance, Link, Node, Role, Topic
+from tieline.plan.instance import UNLIMITED, Instance, Link, Node, Topic
 
-FORMAT: Final = "tieline-instance-1"
 #: What a document calls "none", by field, and what an instance has in its place.
 _LIMITS: Final[dict[str, float | None]] = {
     "capacity": UNLIMITED,
@@ -55,14 +63,7 @@ def _nickname(kind: str, element: object) -> str:
     return f" ({' - '.join(str(element[name]) for name in names if name in element)})"
 
 
-class Subscription(msgspec.Struct, frozen=True, kw_only=True):
-    """A node wants the topics that match a filter."""
-
-    node: str
-    filter: str
-
-
-def expanded(instance: Instance, subscriptions: Sequence[Subscription]) -> Instance:
+def expanded(instance: Instance, subscriptions: Sequence[SubscriptionDocument]) -> Instance:
     """The instance with the subscriptions added to its topics.
 
     A publisher whose own topic matches its filter keeps what it sent: that needs no link.
@@ -89,50 +90,6 @@ def expanded(instance: Instance, subscriptions: Sequence[Subscription]) -> Insta
     return msgspec.structs.replace(instance, topics=tuple(topics))
 
 
-class _Strict(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    pass
-
-
-class _Node(_Strict):
-    id: str
-    roles: tuple[Role, ...]
-    max_connections: int | Literal["none"] = "none"
-    at: tuple[float, float] | None = None
-
-
-class _Link(_Strict):
-    a: str
-    b: str
-    capacity: float | Literal["none"]
-    cost: float
-    latency: float = 0.0
-
-
-class _Topic(_Strict):
-    id: str
-    source: str
-    rate: float
-    subscribers: tuple[str, ...] = ()
-    level: int = msgspec.field(default=0, name="class")
-    max_latency: float | Literal["none"] = "none"
-
-
-class _Subscription(_Strict):
-    node: str
-    filter: str
-
-
-class _Document(_Strict):
-    format: Literal["tieline-instance-1"]
-    name: str
-    nodes: tuple[_Node, ...]
-    links: tuple[_Link, ...]
-    topics: tuple[_Topic, ...]
-    unmet_cost: float | None = None
-    n_max: int | Literal["none"] = "none"
-    subscriptions: tuple[_Subscription, ...] = ()
-
-
 def read(path: Path) -> Instance:
     """The instance in a file."""
     try:
@@ -156,7 +113,7 @@ def parse(text: str | bytes) -> Instance:
 def understood(raw: dict[str, Any]) -> Instance:
     """The same for a document that was taken from JSON, or made."""
     try:
-        document = msgspec.convert(raw, _Document)
+        document = msgspec.convert(raw, InstanceDocument)
     except msgspec.ValidationError as error:
         raise Flawed(explained(str(error), raw)) from error
     instance = Instance(
@@ -167,8 +124,7 @@ def understood(raw: dict[str, Any]) -> Instance:
         unmet_cost=document.unmet_cost,
         n_max=_from_document("n_max", document.n_max),
     )
-    wanted = [Subscription(node=one.node, filter=one.filter) for one in document.subscriptions]
-    return checked(expanded(instance, wanted) if wanted else instance)
+    return checked(expanded(instance, document.subscriptions) if document.subscriptions else instance)
 
 
 def write(instance: Instance, path: Path) -> None:
@@ -178,16 +134,16 @@ def write(instance: Instance, path: Path) -> None:
 
 def render(instance: Instance) -> bytes:
     """The document of an instance; reading it gives an equal instance."""
-    document = _Document(
+    document = InstanceDocument(
         format=FORMAT,
         name=instance.name,
-        nodes=_all_as(_Node, instance.nodes, _to_document),
-        links=_all_as(_Link, instance.links, _to_document),
-        topics=_all_as(_Topic, instance.topics, _to_document),
+        nodes=_all_as(NodeDocument, instance.nodes, _to_document),
+        links=_all_as(LinkDocument, instance.links, _to_document),
+        topics=_all_as(TopicDocument, instance.topics, _to_document),
         unmet_cost=instance.unmet_cost,
         n_max=_to_document("n_max", instance.n_max),
     )
-    return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
+    return rendered(document)
 
 
 def _all_as(kind: type[S], elements: Iterable[msgspec.Struct], translated: Callable[[str, Any], Any]) -> tuple[S, ...]:

@@ -18,10 +18,11 @@ from typing import Final, Literal
 import msgspec
 
 from tieline.core.figures.demand import DemandRow, Subscribed
+from tieline.instance_document import Role, SubscriptionDocument
 from tieline.plan.flaws import Flawed, checked
-from tieline.plan.instance import Instance, Link, Node, Role, Topic
+from tieline.plan.instance import Instance, Link, Node, Topic
 from tieline.plan.reading.backbone import Backbone
-from tieline.plan.reading.document import Subscription, expanded
+from tieline.plan.reading.document import expanded
 
 Unit = Literal["bytes", "messages"]
 Party = Literal["client", "broker"]
@@ -57,7 +58,7 @@ def observed(
     if not topics:
         raise Flawed(f"nothing was published at {', '.join(survey.broker for survey in surveys)} in that time")
     subscriptions = dict.fromkeys(
-        Subscription(node=ids.get((survey.broker, _subscriber(one)), survey.broker), filter=one.filter)
+        SubscriptionDocument(node=ids.get((survey.broker, _subscriber(one)), survey.broker), filter=one.filter)
         for survey in surveys
         for one in survey.subscriptions
     )

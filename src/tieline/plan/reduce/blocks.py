@@ -19,7 +19,8 @@ from functools import cached_property
 import msgspec
 
 from tieline.extras import needs
-from tieline.plan.instance import UNLIMITED, Instance, Link, Node, Role, Topic, dearest_plan, unmet_price, weight
+from tieline.instance_document import Role
+from tieline.plan.instance import UNLIMITED, Instance, Link, Node, Topic, dearest_plan, unmet_price, weight
 from tieline.plan.plan import Plan
 from tieline.plan.routes import Hop, Route
 

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from tieline.plan.instance import UNLIMITED, Instance, Link, Node, Role, Topic, request_price
+from tieline.instance_document import Role
+from tieline.plan.instance import UNLIMITED, Instance, Link, Node, Topic, request_price
 from tieline.plan.reduce.reduction import Reduction, request_weight, unchanged
 from tieline.plan.routes import Hop, Route
 

@@ -74,7 +74,7 @@ class Found:
 class Searcher:
     """One search: the plan that stands, the best one, the bound."""
 
-    def __init__(
+    def __init__(  # where a search begins, how it looks around, and who watches
         self,
         arrays: Arrays,
         run: Run,

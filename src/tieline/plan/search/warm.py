@@ -10,7 +10,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tieline.plan.instance import Instance
+    from tieline.instance_document import Role
+from tieline.plan.instance import Instance
 
 
 @cache
@@ -28,7 +29,7 @@ def warm() -> None:
 
 def few_nodes() -> Instance:
     """A network that is planned in no time, but not proven at once."""
-    from tieline.plan.instance import Instance, Link, Node, Role, Topic
+    from tieline.plan.instance import Instance, Link, Node, Topic
 
     names = ("p", "a", "b", "c", "s", "t")
     roles: dict[str, tuple[Role, ...]] = {"p": ("publisher",), "s": ("subscriber",), "t": ("subscriber",)}
