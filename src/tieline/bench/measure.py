@@ -109,8 +109,8 @@ class Reading:
 class Meter:
     """CPU of the broker, of this process and of the machine, and wall time, since the meter was made."""
 
-    def __init__(self, pid: int) -> None:
-        self._broker = family(pid)
+    def __init__(self, *pids: int) -> None:
+        self._broker = [member for pid in pids for member in family(pid)]
         self._began = self._now()
 
     def read(self) -> Reading:

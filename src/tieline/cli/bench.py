@@ -25,6 +25,8 @@ from tieline.bench.match import cases as match_cases
 from tieline.bench.match import suite as match_suite
 from tieline.bench.match.effort import PARTS as MATCH_PARTS
 from tieline.bench.measure import raise_open_files
+from tieline.bench.overlay import suite as overlay_suite
+from tieline.bench.overlay.suite import PARTS as OVERLAY_PARTS
 from tieline.bench.peers import known_peers
 from tieline.bench.peers.brokers import INSTALLERS
 from tieline.bench.peers.peer import Peer, peers_directory
@@ -123,6 +125,25 @@ def match(
     Writes match.json, match.md and match.png.  Ends within ten minutes, --quick within two.
     """
     _carry_out(match_suite.SUITE, match_cases.make_plan(_chosen(part, MATCH_PARTS), quick=quick), out)
+
+
+@app.command()
+def overlay(
+    *,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer brokers, each goal once: about two minutes.")] = False,
+    part: Annotated[list[str] | None, _part_option(OVERLAY_PARTS)] = None,
+    out: Out = Path("bench-results"),
+    disk: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where stores are made, on a real disk; that of the results.")
+    ] = None,
+) -> None:
+    """Joined brokers: what a hop costs beside mosquitto's bridge, bytes, SUBACK, memory, and a broker that dies.
+
+    Starts all brokers itself on free loopback ports; every message must arrive, or its row fails.  Writes overlay.json,
+    overlay.md and overlay.png.  Ends within fifteen minutes, --quick within three.
+    """
+    plan = overlay_suite.make_plan(_chosen(part, OVERLAY_PARTS), quick=quick, disk=_disk(disk, out))
+    _carry_out(overlay_suite.SUITE, plan, out)
 
 
 @app.command()

@@ -11,7 +11,7 @@ import math
 import multiprocessing
 import signal
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Protocol, Self
@@ -52,6 +52,20 @@ class Endpoint:
     ca_file: str | None = None
     #: What the broker keeps its messages on, when it keeps them.
     disk: Disk | None = None
+    #: Where publishers connect, if that is another broker than the subscribers'.
+    inlet: int | None = None
+    #: The processes of all further brokers that messages pass: what they cost counts, too.
+    others: tuple[int, ...] = ()
+
+    @property
+    def entrance(self) -> Endpoint:
+        """The same as publishers see it."""
+        return self if self.inlet is None else replace(self, port=self.inlet)
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The processes whose CPU the work costs."""
+        return (self.pid, *self.others)
 
 
 #: Numbers by name; the names are explained in ``tieline.bench.metrics``.

@@ -34,12 +34,12 @@ class PingPong:
         size = stream.layout.packet
         took: list[int] = []
         clock = time.perf_counter_ns
-        with clients(at, ["ping-sub", "ping-pub"]) as (receiver, sender):
+        with clients(at, ["ping-sub"]) as (receiver,), clients(at.entrance, ["ping-pub"]) as (sender,):
             subscribe(receiver, ["ping"])
             for sock in (receiver, sender):
                 sock.settimeout(PATIENCE_S)
             latest = clock() + int(self.at_most_s * 1e9)
-            meter = Meter(at.pid)
+            meter = Meter(*at.pids)
             try:
                 for number in range(stream.count):
                     sent = bytes(stream.data[number * size : (number + 1) * size])
@@ -83,12 +83,12 @@ class Assure:
         took: list[int] = []
         clock = time.perf_counter_ns
         forget(at, [_RECEIVER])
-        with clients(at, [_RECEIVER], clean=False) as (receiver,), clients(at, [_SENDER]) as (sender,):
+        with clients(at, [_RECEIVER], clean=False) as (receiver,), clients(at.entrance, [_SENDER]) as (sender,):
             subscribe(receiver, [_TOPIC], qos=1)
             for sock in (receiver, sender):
                 sock.settimeout(PATIENCE_S)
             latest = clock() + int(self.at_most_s * 1e9)
-            meter = Meter(at.pid)
+            meter = Meter(*at.pids)
             try:
                 for number in range(stream.count):
                     sent = bytes(stream.data[number * size : (number + 1) * size])

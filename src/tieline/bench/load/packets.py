@@ -50,6 +50,11 @@ def subscribe(packet_id: int, filters: Sequence[str], *, qos: int, version: int)
     return framed(0x82, packet_id.to_bytes(2, "big") + properties + body)
 
 
+def publish(topic: str, payload: bytes) -> bytes:
+    """PUBLISH with QoS 0 in 3.1.1."""
+    return framed(PUBLISH, text(topic) + payload)
+
+
 def length_of(data: bytes) -> int:
     """Size of the packet at the start of ``data``, 0 while its header is incomplete."""
     size = shift = 0

@@ -61,12 +61,12 @@ class Saturate:
     def run(self, at: Endpoint) -> Metrics:
         """Warm up and compare contents, then measure."""
         with self.flow(at) as flow:
-            meter = Meter(at.pid)
+            meter = Meter(*at.pids)
             volume = flow.spell(_WARM_UP_S, rounds=1 if self.topics.each > 1 else 0, at_most_s=_WARM_UP_AT_MOST_S)
             cold_us = meter.read().broker_s * 1e6 / max(1, volume.delivered)
             checked = flow.check()
             before = at.disk.flushes() if at.disk else None
-            meter = Meter(at.pid)
+            meter = Meter(*at.pids)
             volume = flow.spell(self.seconds)
             reading = meter.read()
             after = at.disk.flushes() if at.disk else None
@@ -93,7 +93,7 @@ class Saturate:
             forget(at, receivers)
         with (
             clients(at, receivers, version=self.version, clean=not self.keeps_sessions) as subscribing,
-            clients(at, senders, version=self.version) as publishing,
+            clients(at.entrance, senders, version=self.version) as publishing,
         ):
             for sock, topic_filter in zip(subscribing, self.filters, strict=True):
                 subscribe(sock, [topic_filter], qos=self.qos, version=self.version)
@@ -146,7 +146,7 @@ class FirstMessages:
         with self._load(f"first/{since:08x}").flow(at) as flow:
             rounds = []
             for _ in range(2):
-                meter = Meter(at.pid)
+                meter = Meter(*at.pids)
                 volume = flow.spell(0.0, rounds=1, at_most_s=_AT_MOST_S)
                 rounds.append((meter.read(), volume.published))
             checked = flow.check()

@@ -1,0 +1,184 @@
+"""The benchmark of joined brokers: its parts as cases, what its numbers mean, the goals they are held against."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tieline.bench.machine import disk_of
+from tieline.bench.metrics import METRICS as LOAD_METRICS
+from tieline.bench.metrics import Metric
+from tieline.bench.overlay import parts
+from tieline.bench.overlay.parts import FULL, QUICK, OverlayEffort
+from tieline.bench.peers import BASELINE, SUBJECT, known_peers
+from tieline.bench.suite.declaration import Case, Goal, Schedule, Suite, Table, ratio_goal, value_goal
+from tieline.bench.suite.picture import GREEN, RUST, Picture, bars, group_panel, labels
+from tieline.bench.suite.record import Record, rows_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: The parts of the benchmark, in the order in which they are measured.
+PARTS: Final = {
+    "hop": "two brokers beside one, and beside a bridge of mosquitto's: throughput, CPU, latency",
+    "wire": "bytes that a message takes between two brokers",
+    "growth": "how long a SUBACK takes when other brokers have to know",
+    "memory": "many brokers, each knowing what all want",
+    "death": "a broker on the way is killed: how long until messages cross again",
+}
+_PAIR: Final = (SUBJECT, BASELINE)
+
+METRICS: Final = {
+    **LOAD_METRICS,
+    "single_rate": Metric("the same on one broker", "/s", more_is_better=True),
+    "single_p50_us": Metric("the same on one broker, median", "µs"),
+    "cpu_ratio": Metric("CPU of both brokers together for a message : that of one broker alone", "x"),
+    "added_p50_us": Metric("what the hop adds to the median time from send to receive", "µs"),
+    "packet_bytes": Metric("bytes of the packet as its publisher sends it, 64 B of which are payload", "B"),
+    "bytes_alone": Metric("bytes on the link in both directions, for a message that travels alone", "B"),
+    "bytes_together": Metric("the same for each of fifty messages that are sent at once", "B"),
+    "suback_p50_ms": Metric("median time from SUBSCRIBE to SUBACK, for a filter that is new to all brokers", "ms"),
+    "suback_max_ms": Metric("the longest of them", "ms"),
+    "broker_bytes": Metric("memory of one broker", "B"),
+    "bytes_interest": Metric("memory of each broker for each subscription anywhere", "B"),
+    "recovery_s": Metric("from the broker's death, or its restart, until a message crosses", "s", shows_worst=True),
+}
+TABLES: Final = {
+    "hop": Table(
+        title="Over one hop",
+        columns={
+            "rate": "throughput", "single_rate": "one broker", "cpu_us_delivered": "CPU per message, both",
+            "cpu_ratio": "times one broker's", "p50_us": "p50", "p99_us": "p99", "added_p50_us": "the hop adds",
+        },
+    ),
+    "wire": Table(
+        title="Bytes between two brokers for a message with 64 B of payload",
+        columns={"packet_bytes": "as published", "bytes_alone": "alone", "bytes_together": "fifty at once, each"},
+    ),
+    "growth": Table(
+        title="SUBSCRIBE to SUBACK, a filter that is new to all brokers of a mesh",
+        columns={"suback_p50_ms": "p50", "suback_max_ms": "longest"},
+    ),
+    "memory": Table(
+        title="Memory", columns={"broker_bytes": "each broker", "bytes_interest": "each subscription, at each broker"}
+    ),
+    "death": Table(title="A broker is killed with SIGKILL", columns={"recovery_s": "until messages cross"}),
+}  # fmt: skip
+
+
+def _goals() -> Iterator[Goal]:
+    for qos in (0, 1):
+        name = f"hop-qos{qos}"
+        yield ratio_goal(
+            f"QoS {qos} over one hop: throughput, times that of mosquitto's bridge", 3.0, name, "rate", _PAIR,
+            at_least=True,
+        )  # fmt: skip
+        yield value_goal(
+            f"QoS {qos} over one hop: CPU of both brokers, times that of one", 2.2, "x", (name, SUBJECT), "cpu_ratio"
+        )
+    yield ratio_goal(
+        "one hop: what it adds to the median latency, times what mosquitto's bridge adds", 1.5, "hop-latency",
+        "added_p50_us", _PAIR,
+    )  # fmt: skip
+    yield value_goal("the middle of a line dies and restarts: until messages cross", 5.0, "s", ("death-line", SUBJECT),
+                     "recovery_s")  # fmt: skip
+    yield value_goal("a broker of a cycle dies: until messages cross", 2.0, "s", ("death-cycle", SUBJECT), "recovery_s")
+
+
+def _hops(axis: Axes, record: Record) -> None:
+    names = {"hop-qos0": "QoS 0", "hop-qos1": "QoS 1", "hop-durable": "QoS 1, durable"}
+    series = {peer: [record.value(name, peer, "rate") or 0.0 for name in names] for peer in _PAIR}
+    bars(axis, series, list(names.values()), {SUBJECT: GREEN, BASELINE: RUST})
+    labels(axis, y="messages per second over one hop")
+
+
+def _growth(axis: Axes, record: Record) -> None:
+    rows = [row for row in record.rows if row.group == "growth" and row.metrics]
+    series = {
+        "p50": [row.metrics["suback_p50_ms"] for row in rows],
+        "longest": [row.metrics["suback_max_ms"] for row in rows],
+    }
+    bars(axis, series, [row.title for row in rows], {"p50": GREEN, "longest": RUST})
+    labels(axis, y="ms from SUBSCRIBE to SUBACK")
+
+
+SUITE: Final = Suite(
+    name="overlay",
+    metrics=METRICS,
+    tables=TABLES,
+    goals=tuple(_goals()),
+    picture=Picture(
+        panels=(group_panel("hop", "One hop", _hops), group_panel("growth", "A new filter in a mesh", _growth)),
+    ),
+    headings=("case", "broker"),
+)
+
+
+def make_plan(chosen: Collection[str], *, quick: bool, disk: Path) -> Schedule:
+    """The chosen parts, in order."""
+    effort = QUICK if quick else FULL
+    makers = {"hop": _hop, "wire": _wire, "growth": _grow, "memory": _memory, "death": _death}
+    known = known_peers()
+    return Schedule(
+        cases=[case for part in PARTS if part in chosen for case in makers[part](effort, disk)],
+        quick=quick,
+        versions={name: known[name].version() or "unknown" for name in _PAIR},
+        absent={name: known[name].install for name in _PAIR if known[name].version() is None},
+        budget_s=effort.budget_s,
+    )
+
+
+def _hop(effort: OverlayEffort, disk: Path) -> Iterator[Case]:
+    kinds = (
+        ("hop-qos0", "QoS 0, 64 B", parts.throughput(0), 0, None),
+        ("hop-qos1", "QoS 1, 64 B", parts.throughput(1), 1, None),
+        ("hop-durable", "QoS 1, 64 B, sessions stay, on disk", parts.throughput(1, keeps_sessions=True), 1, disk),
+        ("hop-latency", "one at a time", parts.latency, 0, None),
+    )
+    for name, title, job, qos, place in kinds:
+        volatile = place is not None and disk_of(place).is_volatile
+        yield Case(
+            rows=rows_of(name, title, "hop", _PAIR),
+            measure=partial(parts.measure_hop, job, qos, effort, place),
+            steps=2 * effort.repetitions,
+            seconds=2 * effort.repetitions * (2 * effort.seconds + 4.0),
+            obstacle=f"{disk} keeps nothing: give --disk a disk" if volatile else "",
+        )
+
+
+def _wire(effort: OverlayEffort, _disk: Path) -> Iterator[Case]:
+    rows = rows_of("wire", "64 B of payload", "wire", _PAIR)
+    yield Case(rows=rows, measure=partial(parts.measure_wire, effort), steps=2, seconds=12.0)
+
+
+def _grow(effort: OverlayEffort, _disk: Path) -> Iterator[Case]:
+    rows = [rows_of(f"growth-{count}", f"{count} brokers", "growth", [SUBJECT])[0] for count in effort.brokers]
+    seconds = sum(effort.brokers) * 1.0 + effort.grown * len(rows) * 0.1
+    yield Case(rows=rows, measure=partial(parts.measure_growth, effort), steps=len(rows), seconds=seconds)
+
+
+def _memory(effort: OverlayEffort, _disk: Path) -> Iterator[Case]:
+    brokers = max(effort.brokers)
+    rows = [
+        rows_of(f"memory-{each}", f"{brokers} brokers, {each:,} subscriptions each", "memory", [SUBJECT])[0]
+        for each in effort.subscriptions
+    ]
+    measure = partial(parts.measure_memory, brokers, effort)
+    yield Case(rows=rows, measure=measure, steps=len(rows), seconds=len(rows) * 2.0 * brokers)
+
+
+def _death(effort: OverlayEffort, disk: Path) -> Iterator[Case]:
+    yield Case(
+        rows=rows_of("death-line", "the middle of a line of three, until it is back", "death", [SUBJECT]),
+        measure=partial(parts.measure_line, effort, disk),
+        steps=effort.deaths,
+        seconds=8.0 * effort.deaths,
+    )
+    yield Case(
+        rows=rows_of("death-cycle", "one of a cycle of four, which stays dead", "death", [SUBJECT]),
+        measure=partial(parts.measure_cycle, effort),
+        steps=effort.deaths,
+        seconds=8.0 * effort.deaths,
+    )
