@@ -96,7 +96,7 @@ def test_traffic_and_its_instance(run: Run, events: str, tmp_path: Path) -> None
         "a,relay,grid/trip,desk,alarm,30,3000,3.0,300.0",
     ]
     found = json.loads(out.read_text())
-    assert [(each["id"], each["rate"], each["class"]) for each in found["topics"]] == [
+    assert [(each["id"], each["rate"], each.get("class", 0)) for each in found["topics"]] == [
         ("grid/1", 1200.0, 0),
         ("grid/trip", 300.0, 3),
     ]
