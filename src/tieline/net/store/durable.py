@@ -267,7 +267,7 @@ class Durable:
                     token = _decode(content, type=int)
                 case Kind.PORTION:
                     self.unanswered -= 1
-                    self.on_portion(Portion(*_decode(content)), now)
+                    self.on_portion(_decode(content, type=Portion), now)
                 case Kind.TROUBLE:
                     self.on_trouble(_decode(content, type=str), now)
                 case Kind.REFUSED:
