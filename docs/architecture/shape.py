@@ -128,10 +128,16 @@ def _look_around(shape: Shape, imports: Imports) -> None:
 
 def _windows(text: str) -> Iterator[tuple[tuple[str, ...], int]]:
     """Each run of lines that say something, with the number of its first line; imports are alike by nature."""
+    imported = {
+        number
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
     lines = [
         (stripped, number)
         for number, line in enumerate(text.splitlines(), 1)
-        if len(stripped := line.strip()) > 1 and not stripped.startswith(("import ", "from ", "#", '"""'))
+        if number not in imported and len(stripped := line.strip()) > 1 and not stripped.startswith(("#", '"""'))
     ]
     for begin in range(len(lines) - REPEATED_LINES + 1):
         run = lines[begin : begin + REPEATED_LINES]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from tieline.bench.broker.suite import SUITE
 from tieline.bench.load.job import Metrics
-from tieline.bench.suite.record import Record, Row
+from tieline.bench.suite.results import Results, Row
 
 
 def throughput(rate: float, cpu_us: float) -> Metrics:
     return {"rate": rate, "cpu_us_delivered": cpu_us, "generator_cores": 0.3, "broker_cores": 1.0}
 
 
-def made_up() -> Record:
-    record = Record(
+def made_up() -> Results:
+    record = Results(
         form="broker-2",
         quick=True,
         started="2025-01-01T00:00:00+00:00",

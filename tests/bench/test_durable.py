@@ -24,8 +24,8 @@ from tieline.bench.load.saturate import Saturate, Topics
 from tieline.bench.machine import Disk, disk_of
 from tieline.bench.peers import known_peers
 from tieline.bench.peers.peer import Instance
-from tieline.bench.suite.record import Row
 from tieline.bench.suite.report import markdown
+from tieline.bench.suite.results import Row
 from tieline.bench.suite.runner import run
 
 MOUNTS = """\

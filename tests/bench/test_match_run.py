@@ -20,7 +20,7 @@ from tieline.bench.match.suite import METRICS, SUITE, compared
 from tieline.bench.peers.brokers import Tieline
 from tieline.bench.peers.peer import Instance
 from tieline.bench.suite import report, runner
-from tieline.bench.suite.record import Record, Row, Verdict
+from tieline.bench.suite.results import Results, Row, Verdict
 from tieline.cli.bench import app
 from tieline.cli.trouble import Trouble
 
@@ -91,13 +91,13 @@ def test_a_broker_that_fails_becomes_rows_that_say_so(monkeypatch: pytest.Monkey
     assert len(list(SUITE.faults(record))) == len(record.rows)
 
 
-def judge(record: Record) -> list[Verdict]:
+def judge(record: Results) -> list[Verdict]:
     return [goal.judge(record) for goal in SUITE.goals]
 
 
-def made_up() -> Record:
+def made_up() -> Results:
     """Round numbers for every goal."""
-    record = Record(
+    record = Results(
         form="match-2",
         quick=True,
         started="2026-01-01T00:00:00+00:00",

@@ -23,7 +23,7 @@ from tieline.bench.pipeline.kills_proof import Finding, compared, debris
 from tieline.bench.pipeline.publishers import Publisher
 from tieline.bench.pipeline.readings import EVENT_TYPE, METERS, log_table, payloads, portions, readings
 from tieline.bench.pipeline.suite import SUITE
-from tieline.bench.suite.record import Record, Row, Verdict
+from tieline.bench.suite.results import Results, Row, Verdict
 from tieline.cli.bench import app
 from tieline.cli.trouble import Trouble
 from tieline.conf.load import loads
@@ -146,8 +146,8 @@ def test_debris_is_what_is_no_table(tmp_path: Path) -> None:
     assert set(debris(tmp_path)) == {empty, strange, tmp_path / "_staging" / "1234"}
 
 
-def record_of(found: dict[tuple[str, str], dict[str, float]]) -> Record:
-    record = Record(form="pipeline-2", quick=True, started="", commit="", machine={}, versions={}, absent={})
+def record_of(found: dict[tuple[str, str], dict[str, float]]) -> Results:
+    record = Results(form="pipeline-2", quick=True, started="", commit="", machine={}, versions={}, absent={})
     record.rows = [
         Row(workload=workload, title=workload, group="crash", peer=peer, repetitions=[metrics])
         for (workload, peer), metrics in found.items()
@@ -155,7 +155,7 @@ def record_of(found: dict[tuple[str, str], dict[str, float]]) -> Record:
     return record
 
 
-def judge(record: Record) -> list[Verdict]:
+def judge(record: Results) -> list[Verdict]:
     return [goal.judge(record) for goal in SUITE.goals]
 
 

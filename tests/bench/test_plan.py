@@ -29,7 +29,7 @@ from tieline.bench.plan.effort import (
 from tieline.bench.plan.measures import Clock
 from tieline.bench.plan.suite import METRICS, SUITE, TABLES
 from tieline.bench.suite import report
-from tieline.bench.suite.record import Record, Row, Verdict
+from tieline.bench.suite.results import Results, Row, Verdict
 from tieline.plan.run import Progress
 
 
@@ -47,7 +47,7 @@ def looked_for(best_wall_s: float, *, is_found: bool = True, unmet: int = 0) -> 
 
 
 @pytest.fixture(name="record")
-def _record() -> Record:
+def _record() -> Results:
     rows = [
         Row(workload=size_name("res0", LOOSE), title="res0", group="sizes", peer=OURS, repetitions=[solved(0.2)]),
         Row(
@@ -89,7 +89,7 @@ def _record() -> Record:
             for name in (*BOUNDS, PAPER)
         ),
     ]  # fmt: skip
-    record = Record(
+    record = Results(
         form="plan-2", quick=True, started="now", commit="abc",
         machine={"processor": "p", "cores": 2, "memory_gb": 1, "kernel": "k"}, versions={"tieline": "0"}, absent={},
         rows=rows,
@@ -98,15 +98,15 @@ def _record() -> Record:
     return record
 
 
-def judge(record: Record) -> list[Verdict]:
+def judge(record: Results) -> list[Verdict]:
     return [goal.judge(record) for goal in SUITE.goals]
 
 
-def verdicts(record: Record) -> dict[str, tuple[float | None, str]]:
+def verdicts(record: Results) -> dict[str, tuple[float | None, str]]:
     return {goal.text: (goal.measured, goal.verdict) for goal in record.goals}
 
 
-def test_goals_are_about_the_worst_instance(record: Record) -> None:
+def test_goals_are_about_the_worst_instance(record: Results) -> None:
     found = verdicts(record)
     assert found["tiny to res0, every tightness: proven optimal, the slowest"] == (0.2, "met")
     # the instance in which requests stay unmet has no part in this one
@@ -123,7 +123,7 @@ def test_goals_are_about_the_worst_instance(record: Record) -> None:
     assert ratio == pytest.approx(3.0) and verdict == "not met"
 
 
-def test_the_papers_bound_does_not_count_against_ours(record: Record) -> None:
+def test_the_papers_bound_does_not_count_against_ours(record: Results) -> None:
     assert verdicts(record)["50 small instances: bounds above the optimum"] == (0.0, "met")
     row = record.row("bounds", BOUNDS[1])
     assert row is not None
@@ -133,7 +133,7 @@ def test_the_papers_bound_does_not_count_against_ours(record: Record) -> None:
     ] == "not met"
 
 
-def test_what_is_not_proven_is_not_fast(record: Record) -> None:
+def test_what_is_not_proven_is_not_fast(record: Results) -> None:
     row = record.row(size_name("res0", LOOSE), OURS)
     assert row is not None
     row.repetitions.append(solved(0.01, is_proven=False))
@@ -141,7 +141,7 @@ def test_what_is_not_proven_is_not_fast(record: Record) -> None:
     assert goal.measured == math.inf and goal.verdict == "not met"
 
 
-def test_a_plan_that_was_never_found_is_not_fast(record: Record) -> None:
+def test_a_plan_that_was_never_found_is_not_fast(record: Results) -> None:
     row = record.row(found_name("res5", LOOSE), OURS)
     assert row is not None
     row.repetitions.append(looked_for(0.3, is_found=False))
@@ -150,7 +150,7 @@ def test_a_plan_that_was_never_found_is_not_fast(record: Record) -> None:
     assert "3 of 4" in report.markdown(SUITE, record)
 
 
-def test_the_report_says_what_is_at_least(record: Record, tmp_path: Path) -> None:
+def test_the_report_says_what_is_at_least(record: Results, tmp_path: Path) -> None:
     page = report.markdown(SUITE, record)
     assert "ended by its time limit 1 times" in page
     assert "| res5 | naive F1 | 12.0 s / 16.0 s |" in page
@@ -162,7 +162,7 @@ def test_the_report_says_what_is_at_least(record: Record, tmp_path: Path) -> Non
     assert SUITE.picture.draw(record, tmp_path / "plan.png")
 
 
-def test_every_number_has_a_meaning(record: Record) -> None:
+def test_every_number_has_a_meaning(record: Results) -> None:
     for table in TABLES.values():
         assert table.columns.keys() <= METRICS.keys()
     for row in record.rows:

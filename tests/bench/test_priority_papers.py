@@ -9,12 +9,12 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.bench.watching import Quiet
-from tieline.bench.papers import feedback, groups, heat, reproduction
+from tieline.bench.papers import feedback, groups, reproduction, wanted_topics
 from tieline.bench.papers import priority as papers_run
 from tieline.bench.papers import priority_figures as figures
 from tieline.bench.papers.feedback import Figures345
-from tieline.bench.papers.heat import Figure2
 from tieline.bench.papers.priority import PriorityReproduction, hold
+from tieline.bench.papers.wanted_topics import Figure2
 from tieline.cli.reproduce import app
 
 
@@ -105,8 +105,8 @@ def test_every_policy_gets_every_burst_through_the_port(
     need: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     need("mosquitto")
-    monkeypatch.setattr(heat, "COUNTS", (16,))
-    found = heat.run(repetitions=1, has_mosquitto=True)
+    monkeypatch.setattr(wanted_topics, "COUNTS", (16,))
+    found = wanted_topics.run(repetitions=1, has_mosquitto=True)
     assert {name: len(values) for name, values in found.delays_ms.items()} == {
         "mosquitto": 1,
         "fifo": 1,
@@ -137,7 +137,7 @@ def test_an_experiment_that_fails_does_not_end_the_others(monkeypatch: pytest.Mo
     def fail(*_: object, **__: object) -> None:
         raise OSError("no such luck")
 
-    for module in (heat, feedback, groups):
+    for module in (wanted_topics, feedback, groups):
         monkeypatch.setattr(module, "run", fail)
     quiet = Quiet()
     found = papers_run.run(quick=True, watcher=quiet)

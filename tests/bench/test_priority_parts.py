@@ -17,7 +17,7 @@ from tieline.bench.priority.link import Bound
 from tieline.bench.priority.packets import MARK, Tally
 from tieline.bench.priority.suite import SUITE, TABLES
 from tieline.bench.suite import report
-from tieline.bench.suite.record import Record, Row
+from tieline.bench.suite.results import Results, Row
 
 THIN: Metrics = {
     "urgent_p50_ms": 200.0,
@@ -33,11 +33,11 @@ THIN: Metrics = {
 }
 
 
-def made_up() -> Record:
+def made_up() -> Results:
     def row(workload: str, group: str, peer: str, **metrics: float) -> Row:
         return Row(workload=workload, title=workload, group=group, peer=peer, repetitions=[dict(metrics)])
 
-    record = Record(
+    record = Results(
         form="priority-2",
         quick=True,
         started="2025-01-01T00:00:00+00:00",

@@ -10,11 +10,11 @@ from rich.console import Console
 
 from tests.bench.records import made_up
 from tieline.bench.broker.suite import PICTURE, SUITE
-from tieline.bench.suite.record import Record
 from tieline.bench.suite.report import markdown, show
+from tieline.bench.suite.results import Results
 
 
-def printed(record: Record) -> str:
+def printed(record: Results) -> str:
     out = io.StringIO()
     show(SUITE, record, Console(file=out, width=140))
     return out.getvalue()

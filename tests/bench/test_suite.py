@@ -15,8 +15,8 @@ from tests.bench.watching import Quiet
 from tieline.bench.load.job import Refused
 from tieline.bench.metrics import Metric
 from tieline.bench.suite import report, runner
-from tieline.bench.suite.declaration import Case, Goal, Running, Schedule, Suite, Table, value_goal
-from tieline.bench.suite.record import Record, Row, rows_of
+from tieline.bench.suite.declaration import Case, Goal, GroupTable, Running, Schedule, Suite, value_goal
+from tieline.bench.suite.results import Results, Row, rows_of
 from tieline.bench.suite.runner import Steps
 
 SPEED = Metric("how fast it is", "/s", more_is_better=True)
@@ -24,7 +24,7 @@ OURS, THEIRS = ("walk", "ours"), ("walk", "theirs")
 SUITE = Suite(
     name="toy",
     metrics={"speed": SPEED, "is_sure": Metric("whether it is sure", "yes")},
-    tables={"walks": Table(title="Walks", columns={"speed": "speed", "is_sure": "sure"})},
+    tables={"walks": GroupTable(title="Walks", columns={"speed": "speed", "is_sure": "sure"})},
     goals=(
         value_goal("walking", 10.0, "/s", OURS, "speed", at_least=True),
         Goal(
@@ -82,7 +82,7 @@ def planned(
     )
 
 
-def verdicts(record: Record) -> dict[str, tuple[str, str]]:
+def verdicts(record: Results) -> dict[str, tuple[str, str]]:
     return {goal.text: (goal.verdict, goal.why) for goal in record.goals}
 
 

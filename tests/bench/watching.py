@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tieline.bench.suite.record import Row
+from tieline.bench.suite.results import Row
 
 
 class Quiet:

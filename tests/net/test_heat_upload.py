@@ -15,7 +15,7 @@ from tests.kits.patience import until
 from tests.net.test_manage import _Channel
 from tieline.conf.paths import management_socket
 from tieline.core.broker import Broker
-from tieline.core.routing.heat import HeatError
+from tieline.core.routing.heat_table import HeatError
 from tieline.net.heat_upload import MOST_PIECE, HeatUpload, period_of, pieces
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.packets import Publish

@@ -17,7 +17,7 @@ from tieline import Limits, Listener, Settings
 from tieline.conf.urls import parse
 from tieline.net import link as links
 from tieline.net import listener as listeners
-from tieline.net.link import Link
+from tieline.net.link import SocketLink
 from tieline.net.listener import ListenError
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.encode import encode
@@ -171,7 +171,7 @@ def test_a_connection_that_is_over_leaves_nothing_behind() -> None:
         until(lambda: broker.ask(lambda core: not core.connections), "all are gone")
         gc.collect()
         core = broker._server.core
-        assert not [thing for thing in gc.get_objects() if type(thing) is Link and thing._loop.broker is core]
+        assert not [thing for thing in gc.get_objects() if type(thing) is SocketLink and thing._loop.broker is core]
 
 
 def test_a_client_that_never_hangs_up_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:

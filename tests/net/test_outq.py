@@ -14,7 +14,7 @@ from tests.kits.dial import Dial
 from tests.kits.patience import until
 from tieline import Settings
 from tieline.conf.schema import Class, Limits
-from tieline.net.link import Link
+from tieline.net.link import SocketLink
 from tieline.net.outq import SocketBuffer
 from tieline.pytest_plugin import BrokerThread
 from tieline.sched.congestion import MOST_S
@@ -149,6 +149,6 @@ def test_large_messages_to_a_reader_that_keeps_up_are_not_held_up(certificates: 
             writer.send(Publish(topic="large", payload=bytes(250_000)))
             assert len(reader.expect(Publish).payload) == 250_000
         (link,) = broker.ask(lambda core: [conn.link for conn in core.connections if conn.client_id == "reader"])
-        assert isinstance(link, Link)
+        assert isinstance(link, SocketLink)
         assert link._outq.allowance >= FAST
         assert not link._outq.is_slow

@@ -22,7 +22,7 @@ from tieline import Settings
 from tieline.core.broker import Broker as Core
 from tieline.core.client import Connection
 from tieline.net import server as servers
-from tieline.net.link import Link
+from tieline.net.link import SocketLink
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.encode import encode
 from tieline.wire.packets import Connack, Connect, Disconnect, Pingreq, Pingresp, Puback, Publish, Will
@@ -206,7 +206,7 @@ def test_sockets_that_wait_for_their_peers_are_closed_with_the_rest(
     monkeypatch.setattr(servers, "_STOP_S", 0.1)
     with dial(broker.urls[0], "slow") as slow:
         (link,) = broker.ask(lambda core: [conn.link for conn in core.connections])
-        assert isinstance(link, Link)
+        assert isinstance(link, SocketLink)
         slow.send(b"\x00\x00")
         until(lambda: not broker.ask(lambda core: core.connections), "it is over for the core")
         assert link.fd >= 0

@@ -15,7 +15,7 @@ from tieline.core.broker import Broker
 from tieline.core.client import Connection
 from tieline.native import is_compiled
 from tieline.net import urgent
-from tieline.net.link import Link
+from tieline.net.link import SocketLink
 from tieline.net.loop import Loop
 from tieline.net.turns import Watched
 from tieline.net.urgent import BUDGET, SMALL_BUDGET
@@ -34,7 +34,7 @@ class Peer:
         near.setblocking(False)
         self.sock.setblocking(False)
         self.conn: Connection = bench.broker.open(monotonic(), listener="pair", peer=client_id)
-        self.link = Link(bench.loop, near, self.conn, None, lambda: None)
+        self.link = SocketLink(bench.loop, near, self.conn, None, lambda: None)
         self.conn.link = self.link
         bench.loop.watch(self.link)
         self._framer = Framer(1 << 20, 5)
@@ -76,7 +76,7 @@ class Bench:
         return self._story
 
     def _spy(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        receive, flush, look = self.broker.receive, Link.flush, self.loop._urgent.look
+        receive, flush, look = self.broker.receive, SocketLink.flush, self.loop._urgent.look
 
         def spy_receive(conn: Connection, data: bytes, now: float) -> None:
             if self.before is not None:
@@ -84,7 +84,7 @@ class Bench:
             self._story.append(("read", conn.peer, len(data)))
             receive(conn, data, now)
 
-        def spy_flush(link: Link, now: float) -> None:
+        def spy_flush(link: SocketLink, now: float) -> None:
             self._story.append(("write", link.conn.peer, 0))
             flush(link, now)
 
@@ -93,7 +93,7 @@ class Bench:
             look(now)
 
         monkeypatch.setattr(self.broker, "receive", spy_receive)
-        monkeypatch.setattr(Link, "flush", spy_flush)
+        monkeypatch.setattr(SocketLink, "flush", spy_flush)
         monkeypatch.setattr(self.loop._urgent, "look", spy_look)
 
     def _fault(self, watched: Watched | None, error: Exception) -> None:

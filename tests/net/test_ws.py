@@ -19,7 +19,7 @@ from tests.kits.websocket import WebSocketDial
 from tieline import Limits, Settings
 from tieline.conf.schema import bound
 from tieline.core.broker import Broker as Core
-from tieline.net.link import Link
+from tieline.net.link import SocketLink
 from tieline.net.ws import FRAMES, WORK_PER_FRAME, WebSocket
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.encode import encode
@@ -372,7 +372,7 @@ def test_one_that_pings_and_does_not_read_is_not_read_either(make: _Maker, broke
     def held(core: Core) -> int:
         (conn,) = core.connections
         link = conn.link
-        assert isinstance(link, Link) and link._layer is not None
+        assert isinstance(link, SocketLink) and link._layer is not None
         return link.unsent + link._layer.waiting + len(link._put_off)
 
     assert broker.ask(held) < 1_000_000

@@ -9,19 +9,19 @@ from tieline.core.broker import Broker
 from tieline.sim.client import Client
 from tieline.sim.clock import Clock
 from tieline.sim.link import Way
-from tieline.sim.node import Node
+from tieline.sim.node import VirtualBroker
 from tieline.wire.packets import Disconnect, Pingresp, Publish
 from tieline.wire.reason import Reason
 
 
 @pytest.fixture
-def node() -> Node:
-    return Node(Clock(), Broker(configured(receive_maximum=3, topic_alias_maximum=5), now=GENESIS))
+def node() -> VirtualBroker:
+    return VirtualBroker(Clock(), Broker(configured(receive_maximum=3, topic_alias_maximum=5), now=GENESIS))
 
 
 @pytest.mark.parametrize("version", [4, 5])
 @pytest.mark.parametrize("qos", [0, 1, 2])
-def test_a_conversation(node: Node, version: int, qos: int) -> None:
+def test_a_conversation(node: VirtualBroker, version: int, qos: int) -> None:
     clock = node.clock
     client = Client(clock, "c", version=version)
     answered: list[bytes] = []
@@ -54,7 +54,7 @@ def test_a_conversation(node: Node, version: int, qos: int) -> None:
     assert node.broker.account.closed == {"disconnect": 1}
 
 
-def test_it_stays_within_the_broker_s_receive_maximum(node: Node) -> None:
+def test_it_stays_within_the_broker_s_receive_maximum(node: VirtualBroker) -> None:
     client = Client(node.clock, "c")
     client.connect(node.dial(Way(delay_s=0.5), Way(delay_s=0.5)))
     node.clock.run_for(2)
@@ -68,7 +68,7 @@ def test_it_stays_within_the_broker_s_receive_maximum(node: Node) -> None:
     assert not node.broker.account.closed
 
 
-def test_aliases_of_the_broker_are_understood(node: Node) -> None:
+def test_aliases_of_the_broker_are_understood(node: VirtualBroker) -> None:
     subscriber, publisher = Client(node.clock, "s"), Client(node.clock, "p")
     subscriber.connect(node.dial(), topic_alias_maximum=5)
     publisher.connect(node.dial())
@@ -83,7 +83,7 @@ def test_aliases_of_the_broker_are_understood(node: Node) -> None:
     assert any("topic_alias" in properties for properties in raw)
 
 
-def test_it_pings_and_notices_when_no_answer_comes(node: Node) -> None:
+def test_it_pings_and_notices_when_no_answer_comes(node: VirtualBroker) -> None:
     clock = node.clock
     client = Client(clock, "c")
     ended: list[float] = []
@@ -98,7 +98,7 @@ def test_it_pings_and_notices_when_no_answer_comes(node: Node) -> None:
     assert node.broker.account.closed == {"connection_lost": 1}
 
 
-def test_a_broker_that_is_written_to_over_a_full_line_gets_everything(node: Node) -> None:
+def test_a_broker_that_is_written_to_over_a_full_line_gets_everything(node: VirtualBroker) -> None:
     clock = node.clock
     subscriber, publisher = Client(clock, "s"), Client(clock, "p")
     subscriber.connect(node.dial())
@@ -113,14 +113,14 @@ def test_a_broker_that_is_written_to_over_a_full_line_gets_everything(node: Node
     assert publisher.is_idle
 
 
-def test_one_connection_at_a_time(node: Node) -> None:
+def test_one_connection_at_a_time(node: VirtualBroker) -> None:
     client = Client(node.clock, "c")
     client.connect(node.dial())
     with pytest.raises(RuntimeError, match="has a connection"):
         client.connect(node.dial())
 
 
-def test_a_client_that_is_away_forgets_qos_0_and_keeps_the_rest(node: Node) -> None:
+def test_a_client_that_is_away_forgets_qos_0_and_keeps_the_rest(node: VirtualBroker) -> None:
     subscriber, publisher = Client(node.clock, "s"), Client(node.clock, "p")
     subscriber.connect(node.dial())
     subscriber.subscribe("#", qos=2)
@@ -133,7 +133,7 @@ def test_a_client_that_is_away_forgets_qos_0_and_keeps_the_rest(node: Node) -> N
 
 
 @pytest.mark.parametrize("qos", [1, 2])
-def test_what_was_not_acknowledged_is_sent_again_and_says_so(node: Node, qos: int) -> None:
+def test_what_was_not_acknowledged_is_sent_again_and_says_so(node: VirtualBroker, qos: int) -> None:
     clock = node.clock
     subscriber, publisher = Client(clock, "s"), Client(clock, "p")
     subscriber.connect(node.dial())
@@ -155,7 +155,7 @@ def test_what_was_not_acknowledged_is_sent_again_and_says_so(node: Node, qos: in
     assert len(subscriber.messages) == (2 if qos == 1 else 1)
 
 
-def test_take_over_ends_the_older_connection(node: Node) -> None:
+def test_take_over_ends_the_older_connection(node: VirtualBroker) -> None:
     older, newer = Client(node.clock, "c"), Client(node.clock, "c")
     older.connect(node.dial())
     node.clock.run_for(1)

@@ -7,7 +7,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from tieline.sim.clock import GENESIS, Clock
-from tieline.sim.link import Link, Way
+from tieline.sim.link import VirtualLink, Way
 
 _ways = st.builds(
     Way,
@@ -29,10 +29,10 @@ _deeds = st.one_of(
 )
 
 
-def linked(clock: Clock, there: Way, back: Way, seed: int | None = None) -> tuple[Link, Link]:
+def linked(clock: Clock, there: Way, back: Way, seed: int | None = None) -> tuple[VirtualLink, VirtualLink]:
     random = Random(seed)
     split = None if seed is None else lambda most: random.randint(1, most)
-    out, into = Link(clock, there, split=split), Link(clock, back, split=split)
+    out, into = VirtualLink(clock, there, split=split), VirtualLink(clock, back, split=split)
     out.back, into.back = into, out
     return out, into
 

@@ -19,14 +19,14 @@ from tests.kits.world import GENESIS, configured
 from tieline.conf.schema import Class
 from tieline.core.broker import Broker
 from tieline.net import loop as loops
-from tieline.net.link import Link
+from tieline.net.link import SocketLink
 from tieline.net.loop import Loop
 from tieline.net.turns import Watched
 from tieline.sim.client import Client
 from tieline.sim.clock import Clock
 from tieline.sim.endpoint import Endpoint, pair
 from tieline.sim.link import Way
-from tieline.sim.node import Node
+from tieline.sim.node import VirtualBroker
 from tieline.sim.port import LINGER_S, Port
 from tieline.wire.packets import Disconnect, Puback
 from tieline.wire.reason import Reason
@@ -72,7 +72,7 @@ def told_over_sockets(steps: list[Step]) -> Outcome:
                 stack.callback(one.close)
                 one.setblocking(False)
             conn = broker.open(GENESIS, peer=f"{number}")
-            conn.link = link = Link(loop, ours, conn, None, lambda: None)
+            conn.link = link = SocketLink(loop, ours, conn, None, lambda: None)
             loop.watch(link)
             clients.append(theirs)
 
@@ -109,7 +109,7 @@ def told_over_sockets(steps: list[Step]) -> Outcome:
 def told_in_virtual_time(steps: list[Step]) -> Outcome:
     """The same over links."""
     clock = Clock(GENESIS)
-    node = Node(clock, quiet(topic_alias_maximum=2))
+    node = VirtualBroker(clock, quiet(topic_alias_maximum=2))
     sent = [b""] * _CLIENTS
     clients: list[Endpoint | None] = []
     for number in range(_CLIENTS):
@@ -145,7 +145,7 @@ def test_it_tells_the_same_as_on_sockets(steps: list[Step]) -> None:
     assert told_in_virtual_time(steps) == real
 
 
-def connected(node: Node, name: str, *filters: str, version: int = 5, **fields: Any) -> Client:
+def connected(node: VirtualBroker, name: str, *filters: str, version: int = 5, **fields: Any) -> Client:
     """A client over an ideal connection, with subscriptions."""
     client = Client(node.clock, name, version=version)
     client.connect(node.dial(), **fields)
@@ -157,7 +157,7 @@ def connected(node: Node, name: str, *filters: str, version: int = 5, **fields: 
 
 
 def test_a_message_that_arrives_alone_is_passed_on_and_others_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    node = Node(Clock(), quiet())
+    node = VirtualBroker(Clock(), quiet())
     subscriber = connected(node, "s", "#")
     one, other = connected(node, "a"), connected(node, "b")
     passed: list[str] = []
@@ -182,7 +182,7 @@ def test_a_message_that_arrives_alone_is_passed_on_and_others_are_not(monkeypatc
 
 def test_higher_nodes_are_served_first() -> None:
     clock = Clock()
-    node = Node(clock, quiet())
+    node = VirtualBroker(clock, quiet())
     subscriber = connected(node, "s", "#")
     clients = []
     for level in (0, 3, 1):
@@ -200,7 +200,7 @@ def test_higher_nodes_are_served_first() -> None:
 
 def test_nothing_is_passed_on_past_bytes_that_a_connection_has_not_taken() -> None:
     clock = Clock()
-    node = Node(clock, quiet())
+    node = VirtualBroker(clock, quiet())
     subscriber, publisher = Client(clock, "s"), connected(node, "p")
     subscriber.connect(node.dial(back=Way(rate=1_000, buffer=300)))
     subscriber.subscribe("#")
@@ -215,7 +215,7 @@ def test_nothing_is_passed_on_past_bytes_that_a_connection_has_not_taken() -> No
 def test_a_publisher_is_held_while_a_queue_is_full_and_nothing_is_lost() -> None:
     """MQTT 3.1.1 cannot refuse: the publisher's own buffer fills, and goes on when the subscriber reads again."""
     clock = Clock()
-    node = Node(clock, quiet(queue_messages=10, inflight=5))
+    node = VirtualBroker(clock, quiet(queue_messages=10, inflight=5))
     subscriber = Client(clock, "s", version=4)
     subscriber.connect(node.dial(back=Way(buffer=2_000, window=2_000)))
     subscriber.subscribe("#", qos=1)
@@ -241,7 +241,7 @@ def test_a_publisher_is_held_while_a_queue_is_full_and_nothing_is_lost() -> None
 
 def test_a_client_that_is_shown_out_hears_why_and_one_that_does_not_hang_up_is_hung_up_on() -> None:
     clock = Clock()
-    node = Node(clock, quiet())
+    node = VirtualBroker(clock, quiet())
     polite = connected(node, "polite")
     stubborn, ours = pair(clock, Way(delay_s=0.5), Way(delay_s=0.5))
     conn = node.accept(ours)
@@ -265,7 +265,7 @@ def test_a_client_that_is_shown_out_hears_why_and_one_that_does_not_hang_up_is_h
 
 def test_goodbyes_are_said_in_the_order_of_connection() -> None:
     clock = Clock()
-    node = Node(clock, quiet())
+    node = VirtualBroker(clock, quiet())
     clients = [connected(node, f"{number}") for number in range(50)]
     order: list[str] = []
     for client in clients:
@@ -285,13 +285,13 @@ class Disk:
         self.model = Model()
         self.store = LateStore()
 
-    def broker(self, **options: Any) -> Node:
+    def broker(self, **options: Any) -> VirtualBroker:
         broker = Broker(configured(**options), store=self.store, now=self.clock.now)
-        node = Node(self.clock, broker)
+        node = VirtualBroker(self.clock, broker)
         self.clock.after(self.delay_s, lambda now: self._commit(node))
         return node
 
-    def _commit(self, node: Node) -> None:
+    def _commit(self, node: VirtualBroker) -> None:
         if not node.is_alive:
             return
         before = self.store.committed
@@ -304,7 +304,7 @@ class Disk:
         node.poke()
         self.clock.after(self.delay_s, lambda now: self._commit(node))
 
-    def restart(self) -> Node:
+    def restart(self) -> VirtualBroker:
         state = self.model.state
         state.starts = 2
         self.store = LateStore()
@@ -350,7 +350,7 @@ def test_a_store_answers_in_virtual_time_and_a_crash_keeps_what_it_has_committed
 
 def test_a_dead_broker_does_nothing_more() -> None:
     clock = Clock()
-    node = Node(clock, quiet())
+    node = VirtualBroker(clock, quiet())
     client = connected(node, "c", keep_alive=10)
     client.publish("t")
     node.kill()
@@ -367,7 +367,7 @@ def test_a_priority_rule_holds_from_the_first_byte() -> None:
     settings = msgspec.structs.replace(configured(), class_=(Class(name="alarm", filter="alarm", level=3),))
     counts = []
     for broker in (quiet(), Broker(settings, now=GENESIS)):
-        node = Node(clock, broker)
+        node = VirtualBroker(clock, broker)
         subscriber = Client(clock, "s")
         subscriber.connect(node.dial(back=Way(rate=16_000)))
         subscriber.subscribe("#")

@@ -21,7 +21,7 @@ from tieline.sim.client import Client
 from tieline.sim.clock import GENESIS, Clock
 from tieline.sim.endpoint import Endpoint
 from tieline.sim.link import Split, Way
-from tieline.sim.node import Node
+from tieline.sim.node import VirtualBroker
 from tieline.wire.packets import Disconnect, Publish, Will
 from tieline.wire.reason import Reason
 
@@ -43,7 +43,7 @@ class Scene:
 
     def __init__(self, **options: Any) -> None:
         self.clock = Clock()
-        self.node = Node(self.clock, Broker(configured(**options), now=self.clock.now))
+        self.node = VirtualBroker(self.clock, Broker(configured(**options), now=self.clock.now))
         #: Who got which bytes when.
         self.story: list[tuple[str, float, bytes]] = []
 

@@ -38,7 +38,7 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class Section:
     """One table of settings: the top level has an empty name."""
 
     name: str
@@ -51,19 +51,19 @@ class Table:
 
 
 @cache
-def tables() -> tuple[Table, ...]:
+def tables() -> tuple[Section, ...]:
     """Every table of the schema, the top level first, then in the order of the schema."""
     top: list[Key] = []
-    inner: list[Table] = []
+    inner: list[Section] = []
     for field in _fields(Settings):
         tables = list(_tables(field, "", ""))
         inner += tables
         if not tables:
             top.append(_key(field))
-    return (Table(name="", heading="", description=_docstring(Settings), is_repeated=False, keys=tuple(top)), *inner)
+    return (Section(name="", heading="", description=_docstring(Settings), is_repeated=False, keys=tuple(top)), *inner)
 
 
-def entries() -> Iterator[tuple[Table, Key]]:
+def entries() -> Iterator[tuple[Section, Key]]:
     """Every key together with its table."""
     for table in tables():
         for key in table.keys:
@@ -98,7 +98,7 @@ def dotted(path: tuple[str | int, ...]) -> str:
     return text
 
 
-def _tables(field: inspect.Field, above: str, heading_above: str) -> Iterator[Table]:
+def _tables(field: inspect.Field, above: str, heading_above: str) -> Iterator[Section]:
     """The table that a field is, and those inside it; nothing if the field is a key."""
     name = above + field.encode_name
     heading = heading_above + field.encode_name
@@ -114,11 +114,11 @@ def _tables(field: inspect.Field, above: str, heading_above: str) -> Iterator[Ta
 
 def _with_inner(
     name: str, heading: str, prefix: str, kind: inspect.StructType, description: str, *, repeated: bool
-) -> Iterator[Table]:
+) -> Iterator[Section]:
     inner = {field.name: list(_tables(field, f"{name}.", f"{prefix}.")) for field in kind.fields}
     rows = tuple(_key(field) for field in kind.fields if not inner[field.name])
     said = description or _docstring(kind.cls)
-    yield Table(name=name, heading=heading, description=said, is_repeated=repeated, keys=rows)
+    yield Section(name=name, heading=heading, description=said, is_repeated=repeated, keys=rows)
     for tables in inner.values():
         yield from tables
 

@@ -8,7 +8,7 @@ from typing import Any  # Any: settings have values of every type
 
 import msgspec
 
-from tieline.conf.describe import Key, Table, tables
+from tieline.conf.describe import Key, Section, tables
 from tieline.conf.schema import EXAMPLES, Settings
 
 _HEADER = """\
@@ -87,14 +87,14 @@ def toml_value(value: Any) -> str:
     return str(value)
 
 
-def _example(table: Table, key: Key) -> str:
+def _example(table: Section, key: Key) -> str:
     example = getattr(EXAMPLES.get(table.name), key.name, None)
     if example is not None and (key.is_required or key.default is None):
         return toml_value(example)
     return '""' if key.default is None else toml_value(key.default)
 
 
-def _default(table: Table, key: Key) -> str:
+def _default(table: Section, key: Key) -> str:
     if key.is_required and table.name != "listener":
         return f"required, for example `{_example(table, key)}`"
     if key.is_required:

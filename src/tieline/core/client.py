@@ -159,9 +159,8 @@ class Connection:
         self.hold: Hold | None = None
         self.hold_timer: Timer | None = None
         self.waits_for: Receiver | None = None
-        #: A packet that is handled in portions, while others have their turn; it goes on before anything behind it.
+        #: A packet handled in portions, while others have their turn, before anything behind it; what its parts take.
         self.unfinished: Portions | None = None
-        #: What its parts take until it is done, about.
         self.unfinished_bytes = 0
         #: Whose conditions the message meets that is parsed next, where to find out was handled in portions.
         self.foreseen: list[ActiveSubscription] | None = None
@@ -180,9 +179,8 @@ class Connection:
         self.resend: deque[int] = deque()
         #: Packet ids of QoS 2 messages that the store has, in the order in which they go out for the first time.
         self.departing: deque[int] = deque()
-        #: Unacknowledged messages the client takes at once, and how many of those are free now.
+        #: Unacknowledged messages the client takes at once, how many of those are free now, and the largest packet.
         self.window = self.quota = 0
-        #: Largest packet the client takes.
         self.max_packet = UNLIMITED
         #: The node's own level, for messages that nothing else gives one; and the highest its listener lets it claim.
         self.level, self.max_level = 1, 3

@@ -8,9 +8,7 @@ Access and Store answer at once or later.  A pending verdict stops the parsing o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-
-# Any: what a fact holds depends on its kind
-from typing import Any, Final, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Final, Literal, NamedTuple, Protocol, runtime_checkable  # Any: a fact's parts differ by kind
 
 from msgspec import Struct
 

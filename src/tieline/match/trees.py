@@ -21,14 +21,14 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Node(Generic[T]):
+class TreeNode(Generic[T]):
     """One level of names, with what stands there and the levels below."""
 
     __slots__ = ("children", "value")
 
     def __init__(self) -> None:
         #: None instead of an empty dictionary: most nodes are leaves, and there may be a million of them.
-        self.children: dict[str, Node[T]] | None = None
+        self.children: dict[str, TreeNode[T]] | None = None
         self.value: T | None = None
 
 
@@ -38,7 +38,7 @@ class LevelTree(Generic[T]):
     __slots__ = ("_root", "_size")
 
     def __init__(self) -> None:
-        self._root: Node[T] = Node()
+        self._root: TreeNode[T] = TreeNode()
         #: The number of strings that hold a value.
         self._size = 0
 
@@ -63,7 +63,7 @@ class LevelTree(Generic[T]):
                 node.children = {}
             child = node.children.get(level)
             if child is None:
-                child = node.children[level] = Node()
+                child = node.children[level] = TreeNode()
             node = child
         if node.value is None:
             self._size += 1
@@ -113,7 +113,7 @@ class FilterTree(LevelTree[T]):
         wild = not topic.startswith("$")
         self.visited = 1
         for level in levels:
-            deeper: list[Node[T]] = []
+            deeper: list[TreeNode[T]] = []
             for node in nodes:
                 children = node.children
                 if children is None:
@@ -160,7 +160,7 @@ class NameTree(LevelTree[T]):
     __slots__ = ()
 
     def clear(self) -> None:
-        self._root = Node()
+        self._root = TreeNode()
         self._size = 0
 
     def match(self, filter_: str) -> Iterator[T | None]:
@@ -173,7 +173,7 @@ class NameTree(LevelTree[T]):
         levels = filter_.split("/")
         last = len(levels)
         visited = 0
-        stack: list[tuple[Iterator[Node[T]], int]] = [(iter((self._root,)), 0)]
+        stack: list[tuple[Iterator[TreeNode[T]], int]] = [(iter((self._root,)), 0)]
         while stack:
             nodes, depth = stack[-1]
             node = next(nodes, None)
@@ -196,7 +196,7 @@ class NameTree(LevelTree[T]):
                 if child is not None:
                     stack.append((iter((child,)), depth + 1))
 
-    def _below(self, node: Node[T]) -> list[Node[T]]:
+    def _below(self, node: TreeNode[T]) -> list[TreeNode[T]]:
         """The children that a wildcard sees: [MQTT-4.7.2-1] a leading one does not see names that start with $."""
         children = node.children or {}
         if node is self._root:

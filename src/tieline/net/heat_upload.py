@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from tieline.conf.schema import Duration, seconds
-from tieline.core.routing.heat import MOST_SHOWN, PERIOD_S, HeatError, HeatTable, check_period
+from tieline.core.routing.heat_table import MOST_SHOWN, PERIOD_S, HeatError, HeatTable, check_period
 
 if TYPE_CHECKING:
     from tieline.core.broker import Broker

@@ -36,7 +36,7 @@ _IN = select.EPOLLIN
 _OUT = select.EPOLLOUT
 
 
-class Link:
+class SocketLink:
     """A socket, the layers on it, and the bytes the kernel has not taken yet."""
 
     __slots__ = (

@@ -15,7 +15,7 @@ from tieline.conf.schema import bound
 from tieline.core.account import Event
 from tieline.net.address import bind, server_context
 from tieline.net.layer import Layer, Stack
-from tieline.net.link import Link
+from tieline.net.link import SocketLink
 from tieline.net.tls import Tls
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class ListeningSocket:
         source = self._conf.user_from
         if tls is not None and source is not None:
             conn.identify = partial(tls.user, source)
-        link = Link(self._loop, sock, conn, self._layers(tls), self._closed)
+        link = SocketLink(self._loop, sock, conn, self._layers(tls), self._closed)
         conn.link = link
         self._open += 1
         self._loop.watch(link)

@@ -12,7 +12,7 @@ import select
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from tieline.net.link import Link
+from tieline.net.link import SocketLink
 from tieline.net.turns import Turns, Watched
 from tieline.net.urgent import BUDGET, Urgent
 from tieline.sched.levels import LEVELS
@@ -41,7 +41,7 @@ class Loop(Turns):
         self._epoll = select.epoll()
         self._watched: dict[int, Watched] = {}
         #: Links whose socket failed while it was written.
-        self._gone: list[Link] = []
+        self._gone: list[SocketLink] = []
         self._on_fault = on_fault
         #: Urgent connections stand in a set of their own, which is looked at after every chunk.
         self._urgent = Urgent(self)
@@ -92,7 +92,7 @@ class Loop(Turns):
 
     def gone(self, link: Watched) -> None:
         """A write found that the peer is gone: closed after this turn."""
-        if isinstance(link, Link):
+        if isinstance(link, SocketLink):
             self._gone.append(link)
 
     @property
@@ -170,7 +170,7 @@ class Loop(Turns):
 
     def _serve_again(self, link: Watched, now: float) -> None:
         """While connections are read in small pieces, a higher node gets more of them in its turn."""
-        if not isinstance(link, Link):
+        if not isinstance(link, SocketLink):
             return
         conn = link.conn
         for _ in range((1 << conn.level) - 1):
@@ -184,7 +184,7 @@ class Loop(Turns):
         link = self._watched.get(ready[0])
         if link is self._urgent:
             return (-LEVELS, 0)
-        return (-link.conn.level, link.conn.serial) if isinstance(link, Link) else (0, 0)
+        return (-link.conn.level, link.conn.serial) if isinstance(link, SocketLink) else (0, 0)
 
     def flush(self, now: float) -> None:
         """Write to every changed connection, once, and hand over to the store what has changed.
@@ -197,7 +197,7 @@ class Loop(Turns):
             dirty.sort(key=_node_order)
         for conn in dirty:
             conn.is_dirty = False
-            link: Link | None = conn.link  # type: ignore[assignment]  # the only outlet here
+            link: SocketLink | None = conn.link  # type: ignore[assignment]  # the only outlet here
             if link is not None:
                 try:
                     link.flush(now)

@@ -21,7 +21,7 @@ from tieline.conf.paths import management_socket, prepare_directory
 from tieline.core.answers.why import standing
 from tieline.core.figures.demand import DemandError
 from tieline.core.figures.traffic import hottest, report
-from tieline.core.routing.heat import HeatError
+from tieline.core.routing.heat_table import HeatError
 from tieline.net import heat_upload, inquiry
 from tieline.net.inquiry import KNOWN as INQUIRIES
 from tieline.net.reload import ReloadError, reload

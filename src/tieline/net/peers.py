@@ -205,7 +205,7 @@ class PeerListener:
         self._peers.add(sock, f"{address[0]}:{address[1]}", None, now)
 
     def close(self) -> None:
-        """Stop accepting."""
+        """Accept nobody any more; peers that are connected stay."""
         if self.fd >= 0:
             self._peers.loop.forget(self)
             self._sock.close()

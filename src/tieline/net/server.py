@@ -25,7 +25,7 @@ from tieline.core.broker import Broker as Core
 from tieline.net import log as logs
 from tieline.net.auth.door import Door, warn_of_doors
 from tieline.net.auth.passwords import PasswordFileError
-from tieline.net.link import LINGER_S, Link
+from tieline.net.link import LINGER_S, SocketLink
 from tieline.net.listener import ListenError, ListeningSocket
 from tieline.net.log import log
 from tieline.net.loop import Loop
@@ -276,7 +276,7 @@ class Server:
         if self._loop is not None:
             for watched in self._loop.watched:
                 # also those that are over for the core and only wait for their peers to close
-                if isinstance(watched, Link):
+                if isinstance(watched, SocketLink):
                     watched.abort(monotonic())
             if self._keeper is not None:
                 self._keeper.detach()
@@ -370,7 +370,7 @@ class Server:
     def _on_fault(self, watched: Watched | None, error: Exception) -> None:
         """A bug of ours met one connection or timer: that one is over, the rest goes on."""
         log.error("internal error, please report it: %r", watched or "a timer", exc_info=error)
-        if isinstance(watched, Link):
+        if isinstance(watched, SocketLink):
             self.core.account.closed["internal_error"] += 1
             watched.abort(monotonic())
 

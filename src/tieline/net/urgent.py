@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import select
 
-from tieline.net.link import Link
+from tieline.net.link import SocketLink
 from tieline.net.turns import Turns, Watched
 from tieline.sched.levels import URGENT
 
@@ -30,7 +30,7 @@ class Urgent:
         self._loop = loop
         self._epoll = select.epoll()
         self.fd = self._epoll.fileno()
-        self.links: dict[int, Link] = {}
+        self.links: dict[int, SocketLink] = {}
         self._is_watched = False
         #: A timer will look for those that are not urgent any more.
         self._is_reviewed = False
@@ -52,7 +52,7 @@ class Urgent:
 
     def consider(self, watched: Watched, now: float) -> None:
         """Let a connection in that has become urgent, and out again when it no longer is."""
-        if not isinstance(watched, Link) or watched.fd < 0:
+        if not isinstance(watched, SocketLink) or watched.fd < 0:
             return
         link, conn = watched, watched.conn
         is_urgent = conn.level == URGENT or now - conn.urgent_at < PERIOD_S

@@ -78,7 +78,7 @@ class Destination:
         """Nothing need be kept free: what is owed is bounded by number."""
 
     def redeem(self, size: int) -> None:
-        """As with promises."""
+        """Nothing was kept free, so nothing is given back."""
 
     def ready_outlet(self, version: int, size: int, grant: Grant) -> Outlet | None:
         """Never past the node, which numbers what it carries."""

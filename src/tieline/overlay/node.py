@@ -43,7 +43,7 @@ GRANT_S, ASK_S = 5.0, 1.0
 class Node:
     """Membership, interests and the carrier of one broker, and the links to its peers."""
 
-    def __init__(
+    def __init__(  # one for each thing that tests and simulations replace
         self,
         broker: int,
         ends: Ends,

@@ -23,7 +23,7 @@ class BrokerError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Broker:
+class BrokerAddress:
     """Where a broker is, and who we are to it."""
 
     url: str
@@ -37,7 +37,7 @@ class Broker:
 
     def __repr__(self) -> str:
         """Without the password: plans and errors are printed."""
-        return f"Broker({self.url})"
+        return f"BrokerAddress({self.url})"
 
     def client(self, client_id: str, *, is_version_5: bool = True, is_clean: bool = True) -> paho.Client:
         """A client that is not connected yet; ``is_clean`` matters to versions before 5, which say it here."""
@@ -60,7 +60,7 @@ class Broker:
             raise BrokerError(f"the certificates of the option ca cannot be used: {problem}") from None
 
 
-def read_broker(given: Given) -> Broker:
+def read_broker(given: Given) -> BrokerAddress:
     """The broker that options name; raises :class:`OptionError`."""
     url = given.text("broker")
     if url is None:
@@ -72,7 +72,7 @@ def read_broker(given: Given) -> Broker:
         port = -1
     if parts.scheme not in _PORTS or not parts.hostname or parts.path.strip("/") or "@" in parts.netloc or port == -1:
         raise OptionError(f'broker = "{url}" is refused: it is mqtt://HOST:PORT or mqtts://HOST:PORT')
-    return Broker(
+    return BrokerAddress(
         url=url.rstrip("/"),
         host=parts.hostname,
         port=port or _PORTS[parts.scheme],

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tieline.sim.clock import Clock
-from tieline.sim.link import IDEAL, Link, Split, Way
+from tieline.sim.link import IDEAL, Split, VirtualLink, Way
 
 
 class Endpoint:
     """Writes into one link and reads from the other."""
 
-    def __init__(self, out: Link, into: Link) -> None:
+    def __init__(self, out: VirtualLink, into: VirtualLink) -> None:
         self.out = out
         self.into = into
 
@@ -84,6 +84,6 @@ def pair(
     clock: Clock, there: Way = IDEAL, back: Way = IDEAL, *, split: Split | None = None
 ) -> tuple[Endpoint, Endpoint]:
     """Both ends of a new connection, which is there at once; ``there`` leads from the first end to the second."""
-    out, into = Link(clock, there, split=split), Link(clock, back, split=split)
+    out, into = VirtualLink(clock, there, split=split), VirtualLink(clock, back, split=split)
     out.back, into.back = into, out
     return Endpoint(out, into), Endpoint(into, out)

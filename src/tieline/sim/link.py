@@ -60,7 +60,7 @@ class _News:
     limit: int
 
 
-class Link:
+class VirtualLink:
     """Bytes on their way from one end to the other."""
 
     def __init__(self, clock: Clock, way: Way = IDEAL, *, split: Split | None = None) -> None:
@@ -69,7 +69,7 @@ class Link:
         self.way = way
         self._split = split
         #: The other direction, by which news come back; without one they take as long as the bytes.
-        self.back: Link | None = None
+        self.back: VirtualLink | None = None
         #: Called when there is something to read, or the end has come.
         self.on_readable: Callable[[], None] | None = None
         #: Called when there is room again for a sender whose last write was not taken whole.
@@ -105,7 +105,7 @@ class Link:
 
     def __repr__(self) -> str:
         state = "over" if self.is_over else "silent" if self.is_silent else "open"
-        return f"<Link {state}, {self.unsent} unsent, {self.flying} flying, {len(self.unread)} unread>"
+        return f"<VirtualLink {state}, {self.unsent} unsent, {self.flying} flying, {len(self.unread)} unread>"
 
     # -- the sender's end
 

@@ -19,7 +19,7 @@ from tieline.sim.port import Port
 FLUSH_AFTER = 65_536
 
 
-class Node:
+class VirtualBroker:
     """Drives one broker, one turn at a time.
 
     The broker is the caller's own, with its settings, its store and its access; it begins at ``clock.now``.  Whoever

@@ -62,7 +62,7 @@ class Crowd(Protocol):
         """Whether there is room only for what takes no right."""
 
 
-class Broker(Heater, Counter, Protocol):
+class AnsweringBroker(Heater, Counter, Protocol):
     """The broker as this thread sees it; every answer comes from the broker's own."""
 
     async def admit(
@@ -77,7 +77,7 @@ class Broker(Heater, Counter, Protocol):
         """What it shows now; raises TimeoutError when it does not answer."""
 
 
-def application(broker: Broker, places: Crowd) -> Routes[Right]:
+def application(broker: AnsweringBroker, places: Crowd) -> Routes[Right]:
     """The whole application; ``places`` says whether there is room for more than the simplest question."""
     pages, heat, demand = _Pages(broker), HeatPage(broker), DemandPage(broker)
     routes = Routes(_Guard(broker, places).admit, _say, otherwise=SEE)
@@ -98,7 +98,7 @@ def _say(status: int, text: str, headers: Mapping[str, str] | None = None) -> Re
 class _Guard:
     """Paces requests, and asks the broker about the right that a route takes."""
 
-    def __init__(self, broker: Broker, places: Crowd) -> None:
+    def __init__(self, broker: AnsweringBroker, places: Crowd) -> None:
         self._broker = broker
         self._places = places
         self._next = 0.0
@@ -134,7 +134,7 @@ _WORDS: Final = {401: "who are you?", 403: "not for you", 429: "too many failure
 class _Pages:
     """What is on the pages."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: AnsweringBroker) -> None:
         self._broker = broker
         self._figures: Figures | None = None
         self._taken = 0.0

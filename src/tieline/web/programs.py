@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from tieline.core.figures.demand import DemandError
-from tieline.core.routing.heat import PERIOD_S, HeatError, HeatTable
+from tieline.core.routing.heat_table import PERIOD_S, HeatError, HeatTable
 from tieline.net.heat_upload import HeatUpload, period_of, pieces
 from tieline.net.http.headers import read_body
 

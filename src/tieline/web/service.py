@@ -25,7 +25,7 @@ from tieline.web.figures import Figures, take
 from tieline.wire.reason import Reason
 
 if TYPE_CHECKING:
-    from tieline.core.routing.heat import HeatTable
+    from tieline.core.routing.heat_table import HeatTable
     from tieline.net.services import Running
 
 T = TypeVar("T")

@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tieline.cli.demo.checks import (
-    Held,
+    TableContents,
     check_acknowledged,
     check_overtaking,
     check_report,
     check_tables,
     check_zones,
-    read_held,
+    read_contents,
 )
 from tieline.cli.demo.ledger import FILTERS, Ledger, Said, overtaken, waits, zone_of
 from tieline.match.where import parse, split
@@ -94,14 +94,14 @@ def test_everything_must_be_acknowledged(ledger: Ledger) -> None:
 
 def test_the_tables_must_hold_each_once(ledger: Ledger) -> None:
     whole = Counter(ledger.acknowledged_)
-    assert check_tables(ledger, Held(whole, 5, 0, 0)).is_good
+    assert check_tables(ledger, TableContents(whole, 5, 0, 0)).is_good
     one = next(iter(whole))
     wrong = {
-        "1 missing": Held(whole - Counter([one]), 4, 0, 0),
-        "1 repeated": Held(whole + Counter([one]), 6, 0, 0),
-        "1 never sent": Held(whole + Counter([("meter", "other/1")]), 6, 0, 0),
-        "2 in quarantine": Held(whole, 5, 2, 0),
-        "3 set aside": Held(whole, 5, 0, 3),
+        "1 missing": TableContents(whole - Counter([one]), 4, 0, 0),
+        "1 repeated": TableContents(whole + Counter([one]), 6, 0, 0),
+        "1 never sent": TableContents(whole + Counter([("meter", "other/1")]), 6, 0, 0),
+        "2 in quarantine": TableContents(whole, 5, 2, 0),
+        "3 set aside": TableContents(whole, 5, 0, 3),
     }
     for words, held in wrong.items():
         check = check_tables(ledger, held)
@@ -117,7 +117,7 @@ def test_tables_are_read_as_anybody_would(tmp_path: Path) -> None:
     aside = tmp_path / "quarantine" / "batch=1" / "day=2026-03-01"
     aside.mkdir(parents=True)
     pq.write_table(pa.table({"offset": [1, 2], "shard": ["demo", "history"]}), aside / "part-0.parquet")
-    assert read_held(tmp_path, "demo") == Held(Counter({("a", "r/1"): 2}), 4, 1, 0)
+    assert read_contents(tmp_path, "demo") == TableContents(Counter({("a", "r/1"): 2}), 4, 1, 0)
 
 
 def _story(rows: list[tuple[float, int, float | None]]) -> tuple[Ledger, dict[Said, float]]:

@@ -18,7 +18,7 @@ from tieline.bench.pipeline.cases import Workplace, cases_of
 from tieline.bench.pipeline.effort import QUICK
 from tieline.bench.pipeline.suite import METRICS, SUITE
 from tieline.bench.suite import report
-from tieline.bench.suite.record import Record, Row
+from tieline.bench.suite.results import Results, Row
 from tieline.bench.suite.runner import Run
 
 
@@ -78,7 +78,7 @@ def test_growth_and_the_report(spark: SparkSession, tmp_path: Path) -> None:
     rows = growth.rows(sizes)
     growth.measure(spark, tmp_path, rows, sizes=sizes, repetitions=1, step=quiet)
     assert set(by_peer(rows)) == {*map(growth.peer, sizes), growth.FIT}
-    record = Record(
+    record = Results(
         form="pipeline-2", quick=True, started="", commit="", versions={}, absent={}, rows=rows,
         machine={"processor": "Abacus", "cores": 2, "memory_gb": 1.0, "kernel": "6"},
     )  # fmt: skip
@@ -103,7 +103,7 @@ def test_a_part_that_fails_becomes_rows_that_say_so(
     place = Workplace()
     place.spark, place.folder = spark, tmp_path
     (case,) = cases_of(["pruning"], QUICK, place, seed=1)
-    record = Record(form="pipeline-2", quick=True, started="", commit="", machine={}, versions={}, absent={})
+    record = Results(form="pipeline-2", quick=True, started="", commit="", machine={}, versions={}, absent={})
     Run(SUITE, record, Quiet()).measure(case)
     assert list(SUITE.faults(record)) == [f"three ranges: {peer}: the broker died" for peer in pruning.PEERS]
     assert not (tmp_path / "pruning").exists()

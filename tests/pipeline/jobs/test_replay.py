@@ -20,7 +20,7 @@ from tests.pipeline.jobs.scenes import START, at, frame, rows
 from tieline.conf.schema import Attribute, Content, Event
 from tieline.match.events.event_type import declared_type
 from tieline.match.events.sparkplug import Births
-from tieline.pipeline.broker import Broker, BrokerError
+from tieline.pipeline.broker import BrokerAddress, BrokerError
 from tieline.pipeline.jobs.players import NoSpeed, Pace, Player, play, speed_of
 from tieline.pipeline.jobs.replay import COLUMNS, NoFilter, Unrepeatable, from_table, in_order, of_topics, pattern
 from tieline.pytest_plugin import BrokerThread
@@ -63,8 +63,8 @@ def message(number: int, publisher: str = "meter", **more: Any) -> dict[str, Any
     }  # fmt: skip
 
 
-def to(broker: BrokerThread) -> Broker:
-    return Broker(
+def to(broker: BrokerThread) -> BrokerAddress:
+    return BrokerAddress(
         url=f"mqtt://127.0.0.1:{broker.port}", host="127.0.0.1", port=broker.port, is_tls=False, user=None,
         password=None, ca=None,
     )  # fmt: skip
@@ -145,7 +145,7 @@ def test_it_stops_when_asked_and_waits_for_what_is_under_way(broker: BrokerThrea
 
 
 def test_a_broker_that_is_not_there() -> None:
-    nowhere = Broker(
+    nowhere = BrokerAddress(
         url="mqtt://127.0.0.1:1", host="127.0.0.1", port=1, is_tls=False, user=None, password=None, ca=None
     )
     with pytest.raises(BrokerError, match=r"127\.0\.0\.1:1 cannot be reached"), Player(nowhere, "a"):

@@ -7,10 +7,10 @@ import pytest
 
 from tests.plan.worlds import optimum, small
 from tieline.plan.arrays import arrays
-from tieline.plan.distributed import broker as broker_module
-from tieline.plan.distributed.broker import Broker
+from tieline.plan.distributed import planning_node
 from tieline.plan.distributed.exchange import Exchange
 from tieline.plan.distributed.planning import distributed
+from tieline.plan.distributed.planning_node import PlanningNode
 from tieline.plan.distributed.protocol import (
     Accepted,
     Agreement,
@@ -70,16 +70,16 @@ def test_loss_costs_messages() -> None:
 
 def test_a_broker_is_given_its_own_links_and_nothing_else() -> None:
     """The parameters of a broker are all it can know; its module does not even import the instance."""
-    assert set(inspect.signature(Broker.__init__).parameters) == {
+    assert set(inspect.signature(PlanningNode.__init__).parameters) == {
         "self", "number", "ports", "is_broker", "publishes", "wants", "max_connections", "agreement", "chance",
     }  # fmt: skip
-    source = inspect.getsource(broker_module)
+    source = inspect.getsource(planning_node)
     assert "instance" not in source
     assert "Arrays" not in source
 
 
-def node(number: int, neighbours: dict[int, Port], *, wants: set[int] | None = None) -> Broker:
-    return Broker(
+def node(number: int, neighbours: dict[int, Port], *, wants: set[int] | None = None) -> PlanningNode:
+    return PlanningNode(
         number,
         neighbours,
         is_broker=True,

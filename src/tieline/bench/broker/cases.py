@@ -21,7 +21,7 @@ from tieline.bench.machine import disk_of
 from tieline.bench.peers import BASELINE, SUBJECT
 from tieline.bench.peers.peer import Certificate, Instance, Peer, executable, make_certificate
 from tieline.bench.suite.declaration import Case, Running, Schedule
-from tieline.bench.suite.record import Row, rows_of
+from tieline.bench.suite.results import Row, rows_of
 
 
 def make_plan(

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 from tieline.bench.broker.workload import Workload
 from tieline.bench.metrics import METRICS, three_digits
 from tieline.bench.peers import BASELINE, SUBJECT
-from tieline.bench.suite.declaration import Goal, Suite, Table, ratio_goal, value_goal
+from tieline.bench.suite.declaration import Goal, GroupTable, Suite, ratio_goal, value_goal
 from tieline.bench.suite.picture import GREEN, GREY, MAUVE, OCHRE, SKY, Panel, Picture
-from tieline.bench.suite.record import Record, Row
+from tieline.bench.suite.results import Results, Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +21,7 @@ _VOLUME: Final = {"rate": "delivered", "cpu_us_delivered": "CPU each"}
 _IDLE: Final = ("bytes_connection", "bytes_subscribed")
 
 TABLES: Final = {
-    group: Table(title=title, columns=columns, is_grid=True, ratio=None if group == "filters" else _PAIR,
+    group: GroupTable(title=title, columns=columns, is_grid=True, ratio=None if group == "filters" else _PAIR,
                  instead={"idle": _IDLE, "idle-tls": _IDLE})
     for group, title, columns in (
         ("throughput", "Saturated: messages delivered per second, broker CPU per delivered message", _VOLUME),
@@ -81,9 +81,9 @@ def _cpu(text: str, workload: str, most: float) -> Goal:
     return ratio_goal(f"{text}, times mosquitto's", most, workload, "cpu_us_delivered", _PAIR)
 
 
-def _dearer_publish(record: Record) -> float | None:
+def _dearer_publish(results: Results) -> float | None:
     """The worse of one topic and changing topics."""
-    values = [record.value("filters", SUBJECT, metric) for metric in ("ratio_one_topic", "ratio_many_topics")]
+    values = [results.value("filters", SUBJECT, metric) for metric in ("ratio_one_topic", "ratio_many_topics")]
     return max((value for value in values if value is not None), default=None)
 
 
@@ -132,13 +132,13 @@ def is_quick(workload: Workload) -> bool:
     return workload.name in _JUDGED
 
 
-def _remarks(record: Record) -> Iterator[str]:
+def _remarks(results: Results) -> Iterator[str]:
     """How much the rows rest on: how often a disk was told, and what was delivered."""
-    for row in record.rows:
+    for row in results.rows:
         if row.peer == SUBJECT and "flushes_per_s" in row.metrics:
-            yield f"{row.title}: {_flushed(row, record)}"
+            yield f"{row.title}: {_flushed(row, results)}"
     # what was not delivered would have made its row fail
-    spells = [one for row in record.rows if row.status == "measured" for one in row.repetitions if "delivered" in one]
+    spells = [one for row in results.rows if row.status == "measured" for one in row.repetitions if "delivered" in one]
     if spells:
         count, checked = (sum(one.get(name, 0.0) for one in spells) for name in ("delivered", "checked"))
         yield (
@@ -147,13 +147,13 @@ def _remarks(record: Record) -> Iterator[str]:
         )
 
 
-def _flushed(row: Row, record: Record) -> str:
+def _flushed(row: Row, results: Results) -> str:
     """How often the disk really was told, and how much went into one such commit; the count is the whole machine's."""
     per_s = row.metrics["flushes_per_s"]
-    text = f"{SUBJECT} flushed the disk ({record.machine.get('disk', 'unknown')}) {per_s:,.0f} times a second"
+    text = f"{SUBJECT} flushed the disk ({results.machine.get('disk', 'unknown')}) {per_s:,.0f} times a second"
     if per_s >= 1:
         text += f", with {row.metrics['inbound_rate'] / per_s:,.1f} published messages in each"
-    others = record.value(row.workload, BASELINE, "flushes_per_s")
+    others = results.value(row.workload, BASELINE, "flushes_per_s")
     return text if others is None else f"{text}; {others:,.0f} times while {BASELINE} worked"
 
 
@@ -173,12 +173,12 @@ class _Bar:
     place: float
 
 
-def _bars(record: Record, metric: str, groups: tuple[str, ...]) -> list[_Bar]:
+def _bars(results: Results, metric: str, groups: tuple[str, ...]) -> list[_Bar]:
     """A bar for every broker that can be held against the baseline, workload by workload from top to bottom."""
     found: list[_Bar] = []
     place = 0.0
-    for row in record.rows:
-        ratio = record.ratio(row.workload, metric, row.peer, BASELINE)
+    for row in results.rows:
+        ratio = results.ratio(row.workload, metric, row.peer, BASELINE)
         if row.group not in groups or row.peer == BASELINE or ratio is None:
             continue
         if found:
@@ -190,9 +190,9 @@ def _bars(record: Record, metric: str, groups: tuple[str, ...]) -> list[_Bar]:
 def _ratio_panel(title: str, metric: str, groups: tuple[str, ...]) -> Panel:
     return Panel(
         title=title,
-        draw=lambda axis, record: _draw_ratios(axis, _bars(record, metric, groups)),
-        shows=lambda record: bool(_bars(record, metric, groups)),
-        height=lambda record: 0.8 + 0.17 * (_bars(record, metric, groups)[-1].place + _GAP),
+        draw=lambda axis, results: _draw_ratios(axis, _bars(results, metric, groups)),
+        shows=lambda results: bool(_bars(results, metric, groups)),
+        height=lambda results: 0.8 + 0.17 * (_bars(results, metric, groups)[-1].place + _GAP),
     )
 
 

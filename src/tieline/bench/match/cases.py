@@ -19,7 +19,7 @@ from tieline.bench.match.workload import Configuration, counted
 from tieline.bench.peers.brokers import Tieline
 from tieline.bench.peers.peer import Instance
 from tieline.bench.suite.declaration import Case, Running, Schedule
-from tieline.bench.suite.record import Row, rows_of
+from tieline.bench.suite.results import Row, rows_of
 
 _BUDGET_S: Final = 1_200.0
 #: About how long an engine takes for a million boxes beside what is measured, and a broker to load 100k conditions.

@@ -12,7 +12,7 @@ from tieline.bench.match.engines import ENGINES
 from tieline.bench.match.shapes import SPREADS
 from tieline.bench.metrics import METRICS as LOAD_METRICS
 from tieline.bench.metrics import Metric
-from tieline.bench.suite.declaration import Goal, Suite, Table, value_goal
+from tieline.bench.suite.declaration import Goal, GroupTable, Suite, value_goal
 from tieline.bench.suite.picture import (
     BLUE,
     GREEN,
@@ -28,7 +28,7 @@ from tieline.bench.suite.picture import (
     limit,
     points,
 )
-from tieline.bench.suite.record import Record
+from tieline.bench.suite.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,7 +65,7 @@ METRICS: Final = {
 }
 
 TABLES: Final = {
-    "engine": Table(
+    "engine": GroupTable(
         title="The index: time for one event p50, p99 and p50 of the first pass; events per second of CPU, in batches",
         columns={
             "match_p50_us": "p50", "match_p99_us": "p99", "first_p50_us": "p50 of the first pass",
@@ -73,7 +73,7 @@ TABLES: Final = {
         },
         is_grid=True,
     ),
-    "update": Table(
+    "update": GroupTable(
         title="Changes: one subscription, all of them, memory",
         columns={
             "insert_p50_us": "insert p50", "insert_p99_us": "p99", "delete_p50_us": "delete p50",
@@ -81,7 +81,7 @@ TABLES: Final = {
             "bytes_resident": "process, each",
         },
     ),
-    "end": Table(
+    "end": GroupTable(
         title="Brokers: the same events to the same subscribers, by conditions and by plain topics",
         columns={
             "rate": "throughput", "cpu_us_delivered": "CPU per message", "rate_ratio": "throughput : plain",
@@ -107,7 +107,7 @@ def _goals() -> Iterator[Goal]:
         text="3k subscriptions, every configuration: p50 of an event, numba or known cells",
         limit=SMALL_US,
         unit="µs",
-        value=lambda record: _slowest(record, few),
+        value=lambda results: _slowest(results, few),
         rows=tuple((name, engine) for name in few for engine in ("numba", "small")),
     )
     for spread in SPREADS:
@@ -118,11 +118,11 @@ def _goals() -> Iterator[Goal]:
     yield _beside("beside_many", "1,000 topics")
 
 
-def _slowest(record: Record, names: list[str]) -> float | None:
+def _slowest(results: Results, names: list[str]) -> float | None:
     """The slowest of these configurations, each in its faster engine."""
     slowest: float | None = None
     for name in names:
-        some = [record.value(name, engine, "match_p50_us") for engine in ("numba", "small")]
+        some = [results.value(name, engine, "match_p50_us") for engine in ("numba", "small")]
         best = min((value for value in some if value is not None), default=None)
         if best is not None:
             slowest = max(slowest or 0.0, best)
@@ -132,8 +132,8 @@ def _slowest(record: Record, names: list[str]) -> float | None:
 def _beside(metric: str, title: str) -> Goal:
     keys = tuple((end_name(spread, MANY), peer) for spread in SPREADS for peer in (WITH_NUMBA, WITHOUT_NUMBA))
 
-    def middle(record: Record) -> float | None:
-        values = [value for key in keys if (value := record.value(*key, metric)) is not None]
+    def middle(results: Results) -> float | None:
+        values = [value for key in keys if (value := results.value(*key, metric)) is not None]
         return median(values) if values else None
 
     return Goal(
@@ -146,14 +146,14 @@ def _beside(metric: str, title: str) -> Goal:
     )
 
 
-def compared(record: Record) -> int:
+def compared(results: Results) -> int:
     """How many answers and messages were compared with the right ones."""
-    return sum(int(one.get("compared", 0)) for row in record.rows for one in row.repetitions[:1])
+    return sum(int(one.get("compared", 0)) for row in results.rows for one in row.repetitions[:1])
 
 
-def _words(record: Record) -> Iterator[str]:
-    failed = len(record.failures)
-    yield f"{compared(record):,} answers and deliveries compared with the right ones; {failed} rows failed"
+def _words(results: Results) -> Iterator[str]:
+    failed = len(results.failures)
+    yield f"{compared(results):,} answers and deliveries compared with the right ones; {failed} rows failed"
 
 
 _COLOURS = {
@@ -163,13 +163,13 @@ _COLOURS = {
 _GROWING = tuple((number, HEADLINE.with_subscriptions(number).name) for number in (SMALL, MANY, LARGE))
 
 
-def _growth(axis: Axes, record: Record, metric: str) -> None:
+def _growth(axis: Axes, results: Results, metric: str) -> None:
     """A line per engine over the number of subscriptions."""
     series = {
         engine: [
             (float(number), value)
             for number, name in _GROWING
-            if (value := record.value(name, engine, metric)) is not None
+            if (value := results.value(name, engine, metric)) is not None
         ]
         for engine in ENGINES
     }
@@ -177,24 +177,24 @@ def _growth(axis: Axes, record: Record, metric: str) -> None:
     axis.set_xscale("log")
 
 
-def _latency(axis: Axes, record: Record) -> None:
-    _growth(axis, record, "match_p50_us")
+def _latency(axis: Axes, results: Results) -> None:
+    _growth(axis, results, "match_p50_us")
     labels(axis, x="subscriptions", y="µs")
 
 
-def _batches(axis: Axes, record: Record) -> None:
-    _growth(axis, record, "batch_rate")
+def _batches(axis: Axes, results: Results) -> None:
+    _growth(axis, results, "batch_rate")
     labels(axis, x="subscriptions", y="events/s of CPU time")
 
 
-def _columns(axis: Axes, record: Record) -> None:
+def _columns(axis: Axes, results: Results) -> None:
     """All configurations with the most subscriptions."""
-    places = [column for column in COLUMNS if any(row.workload == column.name for row in record.rows)]
+    places = [column for column in COLUMNS if any(row.workload == column.name for row in results.rows)]
     series = {
         engine: [
             (float(at), value)
             for at, place in enumerate(places)
-            if (value := record.value(place.name, engine, "match_p50_us")) is not None
+            if (value := results.value(place.name, engine, "match_p50_us")) is not None
         ]
         for engine in ENGINES
     }
@@ -204,23 +204,23 @@ def _columns(axis: Axes, record: Record) -> None:
     labels(axis, y="µs")
 
 
-def _brokers(axis: Axes, record: Record) -> None:
+def _brokers(axis: Axes, results: Results) -> None:
     """Throughput with conditions against that with plain topics."""
-    cases = list(dict.fromkeys((row.workload, row.title) for row in record.rows if row.group == "end"))
-    peers = [peer for peer in (WITH_NUMBA, WITHOUT_NUMBA) if any(row.peer == peer for row in record.rows)]
-    series = {peer: [record.value(name, peer, "rate_ratio") or 0.0 for name, _ in cases] for peer in peers}
+    cases = list(dict.fromkeys((row.workload, row.title) for row in results.rows if row.group == "end"))
+    peers = [peer for peer in (WITH_NUMBA, WITHOUT_NUMBA) if any(row.peer == peer for row in results.rows)]
+    series = {peer: [results.value(name, peer, "rate_ratio") or 0.0 for name, _ in cases] for peer in peers}
     bars(axis, series, [title.replace(", ", "\n") for _, title in cases], _COLOURS)
     limit(axis, KEPT_WITH_CONDITIONS)
 
 
-def _has_growth(record: Record) -> bool:
+def _has_growth(results: Results) -> bool:
     names = {name for _, name in _GROWING}
-    return any(row.workload in names and row.metrics for row in record.rows)
+    return any(row.workload in names and row.metrics for row in results.rows)
 
 
-def _has_columns(record: Record) -> bool:
+def _has_columns(results: Results) -> bool:
     names = {column.name for column in COLUMNS}
-    return any(row.workload in names and row.metrics for row in record.rows)
+    return any(row.workload in names and row.metrics for row in results.rows)
 
 
 PICTURE: Final = Picture(
@@ -238,6 +238,6 @@ SUITE: Final = Suite(
     goals=tuple(_goals()),
     picture=PICTURE,
     words=_words,
-    totals=lambda record: {"compared": float(compared(record))},
-    faults=lambda record: record.failures,
+    totals=lambda results: {"compared": float(compared(results))},
+    faults=lambda results: results.failures,
 )

@@ -17,7 +17,7 @@ from tieline.bench.measure import family, memory_bytes
 from tieline.bench.overlay.network import BridgedMosquitto, Joinable, JoinedTieline, Network, cycle, line, mesh
 from tieline.bench.peers.peer import Instance
 from tieline.bench.suite.declaration import Running
-from tieline.bench.suite.record import Row
+from tieline.bench.suite.results import Row
 
 PAYLOAD: Final = 64
 

@@ -13,9 +13,9 @@ from tieline.bench.metrics import Metric
 from tieline.bench.overlay import parts
 from tieline.bench.overlay.parts import FULL, QUICK, OverlayEffort
 from tieline.bench.peers import BASELINE, SUBJECT, known_peers
-from tieline.bench.suite.declaration import Case, Goal, Schedule, Suite, Table, ratio_goal, value_goal
+from tieline.bench.suite.declaration import Case, Goal, GroupTable, Schedule, Suite, ratio_goal, value_goal
 from tieline.bench.suite.picture import GREEN, RUST, Picture, bars, group_panel, labels
-from tieline.bench.suite.record import Record, rows_of
+from tieline.bench.suite.results import Results, rows_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,25 +46,25 @@ METRICS: Final = {
     "recovery_s": Metric("from the broker's death, or its restart, until a message crosses", "s", shows_worst=True),
 }
 TABLES: Final = {
-    "hop": Table(
+    "hop": GroupTable(
         title="Over one hop",
         columns={
             "rate": "throughput", "single_rate": "one broker", "cpu_us_delivered": "CPU per message, both",
             "cpu_ratio": "times one broker's", "p50_us": "p50", "p99_us": "p99", "added_p50_us": "the hop adds",
         },
     ),
-    "wire": Table(
+    "wire": GroupTable(
         title="Bytes between two brokers for a message with 64 B of payload",
         columns={"packet_bytes": "as published", "bytes_alone": "alone", "bytes_together": "fifty at once, each"},
     ),
-    "growth": Table(
+    "growth": GroupTable(
         title="SUBSCRIBE to SUBACK, a filter that is new to all brokers of a mesh",
         columns={"suback_p50_ms": "p50", "suback_max_ms": "longest"},
     ),
-    "memory": Table(
+    "memory": GroupTable(
         title="Memory", columns={"broker_bytes": "each broker", "bytes_interest": "each subscription, at each broker"}
     ),
-    "death": Table(title="A broker is killed with SIGKILL", columns={"recovery_s": "until messages cross"}),
+    "death": GroupTable(title="A broker is killed with SIGKILL", columns={"recovery_s": "until messages cross"}),
 }  # fmt: skip
 
 
@@ -87,15 +87,15 @@ def _goals() -> Iterator[Goal]:
     yield value_goal("a broker of a cycle dies: until messages cross", 2.0, "s", ("death-cycle", SUBJECT), "recovery_s")
 
 
-def _hops(axis: Axes, record: Record) -> None:
+def _hops(axis: Axes, results: Results) -> None:
     names = {"hop-qos0": "QoS 0", "hop-qos1": "QoS 1", "hop-durable": "QoS 1, durable"}
-    series = {peer: [record.value(name, peer, "rate") or 0.0 for name in names] for peer in _PAIR}
+    series = {peer: [results.value(name, peer, "rate") or 0.0 for name in names] for peer in _PAIR}
     bars(axis, series, list(names.values()), {SUBJECT: GREEN, BASELINE: RUST})
     labels(axis, y="messages per second over one hop")
 
 
-def _growth(axis: Axes, record: Record) -> None:
-    rows = [row for row in record.rows if row.group == "growth" and row.metrics]
+def _growth(axis: Axes, results: Results) -> None:
+    rows = [row for row in results.rows if row.group == "growth" and row.metrics]
     series = {
         "p50": [row.metrics["suback_p50_ms"] for row in rows],
         "longest": [row.metrics["suback_max_ms"] for row in rows],

@@ -18,7 +18,7 @@ import socket
 import statistics
 from dataclasses import dataclass, field
 
-from tieline.bench.papers.heat import BYTES_PER_S, open_port
+from tieline.bench.papers.wanted_topics import BYTES_PER_S, open_port
 from tieline.bench.peers.brokers import Tieline
 from tieline.bench.peers.peer import Instance
 from tieline.bench.priority.nodes import Timetable, Writer, clock, hang_up, open_node

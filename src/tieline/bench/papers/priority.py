@@ -15,10 +15,10 @@ from typing import ClassVar
 
 from tieline.bench.load.job import Failure
 from tieline.bench.metrics import three_digits
-from tieline.bench.papers import feedback, groups, heat
+from tieline.bench.papers import feedback, groups, wanted_topics
 from tieline.bench.papers.feedback import FREQUENCIES, LATE_S, SEVERAL, Figures345
-from tieline.bench.papers.heat import Figure2
 from tieline.bench.papers.reproduction import Claim, Reproduction, here_and_now
+from tieline.bench.papers.wanted_topics import Figure2
 from tieline.bench.peers import BASELINE, SUBJECT, known_peers
 from tieline.bench.suite.runner import Watcher
 
@@ -64,7 +64,7 @@ def run(*, quick: bool, watcher: Watcher) -> PriorityReproduction:
     watcher.planned(2 + 2 * len(cases))
     watcher.step("Figure 2: heat, taxonomy, FIFO")
     with _noting(found, "Figure 2"):
-        found.heat = heat.run(repetitions=effort.bursts, has_mosquitto=BASELINE in found.versions)
+        found.heat = wanted_topics.run(repetitions=effort.bursts, has_mosquitto=BASELINE in found.versions)
     watcher.step("Figures 3, 4, 5: time period and distribution frequency")
     with _noting(found, "Figures 3, 4, 5"):
         found.feedback = feedback.run(repetitions=effort.episodes)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from tieline.bench.metrics import three_digits
 from tieline.bench.papers.feedback import SEVERAL, Figures345
-from tieline.bench.papers.heat import Figure2
 from tieline.bench.papers.priority import PriorityReproduction
+from tieline.bench.papers.wanted_topics import Figure2
 from tieline.bench.suite.picture import GREEN, OCHRE, RUST, SKY, bars, draw_panels, labels, limit
 
 if TYPE_CHECKING:

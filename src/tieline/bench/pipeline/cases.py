@@ -17,7 +17,7 @@ from tieline.bench.machine import versions
 from tieline.bench.pipeline import growth, ingest, kills, pruning, ranges
 from tieline.bench.pipeline.effort import FULL, PARTS, QUICK, PipelineEffort
 from tieline.bench.suite.declaration import Case, Running, Schedule
-from tieline.bench.suite.record import Row
+from tieline.bench.suite.results import Row
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,7 +12,7 @@ import numpy as np
 from tieline.bench.load.job import Failure
 from tieline.bench.measure import Spent, least, spent
 from tieline.bench.pipeline.readings import EVENT_TYPE, write_history
-from tieline.bench.suite.record import Row
+from tieline.bench.suite.results import Row
 from tieline.conf.load import loads
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from tieline.bench.load.job import Failure
 from tieline.bench.pipeline.readings import EVENT_TYPE, write_history
-from tieline.bench.suite.record import Row
+from tieline.bench.suite.results import Row
 from tieline.conf.load import loads
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Final
 
 from tieline.bench.metrics import Metric
 from tieline.bench.pipeline import growth, ingest, kills, pruning, ranges
-from tieline.bench.suite.declaration import Suite, Table, value_goal
-from tieline.bench.suite.record import Record
+from tieline.bench.suite.declaration import GroupTable, Suite, value_goal
+from tieline.bench.suite.results import Results
 
 METRICS: Final = {
     "rate": Metric("rows per second", "/s", more_is_better=True),
@@ -44,11 +44,11 @@ METRICS: Final = {
 }
 
 TABLES: Final = {
-    "ingest": Table(
+    "ingest": GroupTable(
         title="From a broker's log: every record read, and every record in tables",
         columns={"rate": "rows", "cpu_us_row": "CPU per row", "wall_s": "time", "times_tuples": "times tuples"},
     ),
-    "match": Table(
+    "match": GroupTable(
         title="Range match: the same pairs, counted and summed, in all ways",
         columns={
             "events": "events", "pairs": "pairs", "wall_s": "time", "cpu_s": "CPU",
@@ -56,21 +56,21 @@ TABLES: Final = {
             "times_alone": "ours : one process",
         },
     ),
-    "pruning": Table(
+    "pruning": GroupTable(
         title="Three ranges: what is read of two tables with the same rows",
         columns={
             "bytes_table": "table", "bytes_footer": "needed, by footers", "bytes_read": "read by pyarrow",
             "rows_answer": "rows", "fewer_footer": "fewer, by footers", "fewer_read": "fewer, read",
         },
     ),
-    "growth": Table(
+    "growth": GroupTable(
         title="History to tables: time = a + b · rows",
         columns={
             "wall_s": "time", "rate": "rows", "cpu_us_row": "CPU per row", "start_s": "a", "slope_us": "b",
             "bend": "b large : small",
         },
     ),
-    "crash": Table(
+    "crash": GroupTable(
         title="Random kills: what the tables hold, in Spark and in DuckDB",
         columns={
             "kills": "kills", "acknowledged": "acknowledged", "lost": "lost", "twice": "twice", "unknown": "unknown",
@@ -90,8 +90,8 @@ _ARROW, _JOB = (ingest.WORKLOAD, ingest.ARROW), (ranges.WORKLOAD, ranges.JOB)
 _CURVE, _KILLS = (pruning.WORKLOAD, pruning.BY_CURVE), (kills.WORKLOAD, kills.PEER)
 
 
-def _kills_made(record: Record) -> str:
-    count = record.value(kills.WORKLOAD, kills.PEER, "kills")
+def _kills_made(results: Results) -> str:
+    count = results.value(kills.WORKLOAD, kills.PEER, "kills")
     return "" if count is None else f" {count:.0f}"
 
 
@@ -126,10 +126,10 @@ GOALS: Final = (
 )  # fmt: skip
 
 
-def _faults(record: Record) -> Iterator[str]:
+def _faults(results: Results) -> Iterator[str]:
     """Rows that failed, and tables that do not hold what they should, in words."""
-    yield from record.failures
-    for row in record.rows:
+    yield from results.failures
+    for row in results.rows:
         metrics = row.metrics
         for name in FAULTS:
             if metrics.get(name):

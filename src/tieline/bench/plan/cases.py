@@ -26,7 +26,7 @@ from tieline.bench.plan.effort import (
     size_name,
 )
 from tieline.bench.suite.declaration import Case, Running, Schedule
-from tieline.bench.suite.record import Row, rows_of
+from tieline.bench.suite.results import Row, rows_of
 from tieline.plan.instance import Instance
 from tieline.plan.plan import Plan as Solution
 
@@ -63,7 +63,7 @@ def make_plan(parts: Sequence[str] = tuple(PARTS), *, quick: bool) -> Schedule:
 
 def _warm_up(run: Running, _rows: list[Row]) -> None:
     run.step("compiling and warming up")
-    run.record.totals["compile_s"] = measures.warm_up()
+    run.results.totals["compile_s"] = measures.warm_up()
 
 
 def _case(step: str, row: Row, measure: Callable[[], list[Metrics]], *, seconds: float) -> Case:

@@ -8,7 +8,7 @@ from tieline.bench.metrics import three_digits
 from tieline.bench.plan.bounds import PAPER
 from tieline.bench.plan.effort import GAP_PERCENT, MIDDLE, NAIVE, OURS, replan_name
 from tieline.bench.suite.picture import GREEN, OCHRE, RUST, Picture, bars, group_panel, labels, limit, points
-from tieline.bench.suite.record import Record
+from tieline.bench.suite.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 _COLOURS = {OURS: GREEN, NAIVE: RUST}
 
 
-def _sizes(axis: Axes, record: Record) -> None:
+def _sizes(axis: Axes, results: Results) -> None:
     """A point per instance: hollow if its optimality was not proven in the time."""
-    names = list(dict.fromkeys(row.workload for row in record.rows if row.group == "sizes"))
+    names = list(dict.fromkeys(row.workload for row in results.rows if row.group == "sizes"))
     for peer, shift in ((OURS, -0.14), (NAIVE, 0.14)):
         for proven in (True, False):
             places = [
                 (at + shift, one["cpu_s"])
                 for at, name in enumerate(names)
-                for one in record.each(name, peer)
+                for one in results.each(name, peer)
                 if bool(one["is_proven"]) == proven
             ]
             label = peer if proven else f"{peer}, ended by its limit"
@@ -41,9 +41,9 @@ def _sizes(axis: Axes, record: Record) -> None:
     labels(axis, x="capacity factor, size", y="CPU seconds")
 
 
-def _gaps(axis: Axes, record: Record) -> None:
+def _gaps(axis: Axes, results: Results) -> None:
     """Points: a mesh that cannot serve everybody has a hundred times the gap of the others."""
-    rows = [row for row in record.rows if row.group == "networks" and row.metrics]
+    rows = [row for row in results.rows if row.group == "networks" and row.metrics]
     worst = [100 * max(one["gap"] for one in row.repetitions) for row in rows]
     points(axis, {OURS: list(enumerate(worst))}, _COLOURS)
     for at, value in enumerate(worst):
@@ -57,9 +57,9 @@ def _gaps(axis: Axes, record: Record) -> None:
     labels(axis, y="percent of the objective")
 
 
-def _failures(axis: Axes, record: Record) -> None:
+def _failures(axis: Axes, results: Results) -> None:
     """What each failure took, warm and cold."""
-    rows = list(record.each(replan_name(MIDDLE), OURS))
+    rows = list(results.each(replan_name(MIDDLE), OURS))
     kinds = {"re-planning": "warm_s", "cold, as good": "as_good_s", "cold, gap of 1 %": "cold_s"}
     series = {label: [(float(at), one[metric]) for at, one in enumerate(rows)] for label, metric in kinds.items()}
     points(axis, series, dict(zip(kinds, (GREEN, OCHRE, RUST), strict=True)))
@@ -72,8 +72,8 @@ def _failures(axis: Axes, record: Record) -> None:
     labels(axis, x=f"a failure each: flows moved, of {flows:.0f}", y="seconds")
 
 
-def _bounds(axis: Axes, record: Record) -> None:
-    rows = [row for row in record.rows if row.group == "bounds" and row.metrics]
+def _bounds(axis: Axes, results: Results) -> None:
+    rows = [row for row in results.rows if row.group == "bounds" and row.metrics]
     shares = [100 * row.metrics["above"] / max(1.0, row.metrics["instances"]) for row in rows]
     bars(axis, {"": shares}, [row.peer.replace(", ", ",\n") for row in rows], {"": GREEN}, " %")
     for bar, row in zip(axis.patches, rows, strict=True):

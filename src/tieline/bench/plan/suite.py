@@ -27,8 +27,8 @@ from tieline.bench.plan.effort import (
     size_name,
 )
 from tieline.bench.plan.picture import PICTURE
-from tieline.bench.suite.declaration import Goal, Suite, Table, value_goal
-from tieline.bench.suite.record import Record
+from tieline.bench.suite.declaration import Goal, GroupTable, Suite, value_goal
+from tieline.bench.suite.results import Results
 from tieline.plan.proof import Refuted
 
 METRICS: Final = {
@@ -66,32 +66,32 @@ METRICS: Final = {
 }
 
 TABLES: Final = {
-    "sizes": Table(
+    "sizes": GroupTable(
         title="The paper's sizes: CPU seconds, median and worst over the seeds",
         columns={
             "cpu_s": "until the end", "found_s": "best plan found", "is_proven": "proven", "gap": "gap",
             "unmet": "unmet",
         },
     ),
-    "found": Table(
+    "found": GroupTable(
         title="Other instances of the two largest sizes: when the best plan that is known was there, by the clock",
         columns={
             "best_wall_s": "best plan found", "is_found": "found", "soon": "after 1 s, above it",
             "is_proven": "known to be optimal", "unmet": "unmet",
         },
     ),
-    "networks": Table(
+    "networks": GroupTable(
         title="Larger meshes: what is proven after the time given",
         columns={
             "gap": "gap", "unmet": "unmet", "first_s": "first plan", "done_s": "gap of 1 %", "cpu_s": "CPU",
             "wall_s": "clock",
         },
     ),
-    "first": Table(
+    "first": GroupTable(
         title="Very large: the first plan that keeps every limit",
         columns={"first_s": "first plan, CPU", "first_wall_s": "by the clock", "unmet": "unmet", "gap": "gap"},
     ),
-    "replan": Table(
+    "replan": GroupTable(
         title="A link fails: planning again, beside a cold start; seconds by the clock",
         columns={
             "warm_s": "again", "read_s": "read first", "proven_s": "with proof", "cold_s": "cold, to a gap of 1 %",
@@ -99,11 +99,11 @@ TABLES: Final = {
             "gap": "gap",
         },
     ),
-    "bounds": Table(
+    "bounds": GroupTable(
         title="Bounds against the optimum",
         columns={"instances": "instances", "above": "above the optimum", "closeness": "bound : optimum"},
     ),
-    "distributed": Table(
+    "distributed": GroupTable(
         title="Brokers among themselves, beside the central plan",
         columns={
             "behind": "dearer per served request", "more_unmet": "more unmet", "messages": "messages",
@@ -129,7 +129,7 @@ def _goals() -> Iterator[Goal]:
         text="tiny to res0, every tightness: proven optimal, the slowest",
         limit=SMALL_S,
         unit="s",
-        value=lambda record: _slowest_proof(record, names),
+        value=lambda results: _slowest_proof(results, names),
         rows=tuple((name, OURS) for name in names),
     )
     for size in LARGE:
@@ -148,17 +148,17 @@ def _goals() -> Iterator[Goal]:
         text="{} small instances: bounds above the optimum",
         limit=0.0,
         unit="",
-        value=lambda record: _sum(record.value("bounds", name, "above") for name in BOUNDS),
+        value=lambda results: _sum(results.value("bounds", name, "above") for name in BOUNDS),
         rows=tuple(("bounds", name) for name in BOUNDS),
-        detail=lambda record: f"{record.value('bounds', BOUNDS[0], 'instances') or 0:,.0f}",
+        detail=lambda results: f"{results.value('bounds', BOUNDS[0], 'instances') or 0:,.0f}",
     )
     keys = tuple((distributed_name(size, tightness), OURS) for size, tightness in TALKATIVE)
     yield Goal(
         text="brokers among themselves: cost per served request above the central plan's, the most",
         limit=BEHIND_PERCENT,
         unit="%",
-        value=lambda record: _worst(
-            100 * one["behind"] for key in keys for one in record.each(*key) if one["more_unmet"] <= 0
+        value=lambda results: _worst(
+            100 * one["behind"] for key in keys for one in results.each(*key) if one["more_unmet"] <= 0
         ),
         rows=keys,
     )
@@ -168,31 +168,31 @@ def _large(size: str) -> Iterator[Goal]:
     found = tuple((found_name(size, tightness), OURS) for tightness in TIGHTNESS)
     loose = size_name(size, LOOSE)
 
-    def fitting(record: Record) -> list[float]:
+    def fitting(results: Results) -> list[float]:
         return [
             one["best_wall_s"] if one["is_found"] else inf
             for key in found
-            for one in record.each(*key)
+            for one in results.each(*key)
             if one["unmet"] == 0
         ]
 
-    def times_naive(record: Record) -> float | None:
-        theirs, mine = (sum(one["cpu_s"] for one in record.each(loose, peer)) for peer in (NAIVE, OURS))
+    def times_naive(results: Results) -> float | None:
+        theirs, mine = (sum(one["cpu_s"] for one in results.each(loose, peer)) for peer in (NAIVE, OURS))
         return theirs / mine if theirs and mine else None
 
     yield Goal(
         text=f"{size}, requests fit{{}}: the best known plan found, the slowest",
         limit=FOUND_S,
         unit="s",
-        value=lambda record: _worst(fitting(record)),
+        value=lambda results: _worst(fitting(results)),
         rows=found,
-        detail=lambda record: f", {len(fitting(record))} instances",
+        detail=lambda results: f", {len(fitting(results))} instances",
     )
     yield Goal(
         text=f"{size}, loose: proven optimal, the slowest",
         limit=PROVEN_S,
         unit="s",
-        value=lambda record: _slowest_proof(record, [loose]),
+        value=lambda results: _slowest_proof(results, [loose]),
         rows=((loose, OURS),),
     )
     yield Goal(
@@ -211,8 +211,8 @@ def _gap(mesh: Mesh) -> Goal:
         text=f"{mesh.nodes:,} nodes, {mesh.requests:,} requests, all fit: gap after {mesh.seconds:.0f} s, the largest",
         limit=GAP_PERCENT,
         unit="%",
-        value=lambda record: _worst(
-            100 * one["gap"] if one["unmet"] == 0 else inf for one in record.each(mesh.name, OURS)
+        value=lambda results: _worst(
+            100 * one["gap"] if one["unmet"] == 0 else inf for one in results.each(mesh.name, OURS)
         ),
         rows=((mesh.name, OURS),),
     )
@@ -224,15 +224,15 @@ def _times_cold(mesh: Mesh, metric: str, until: str) -> Goal:
         text=f"{mesh.nodes:,} nodes, a link fails: a cold start's time {until}, times re-planning's, the least",
         limit=TIMES_COLD,
         unit="x",
-        value=lambda record: min((one[metric] / max(one["warm_s"], 1e-9) for one in record.each(*key)), default=None),
+        value=lambda results: min((one[metric] / max(one["warm_s"], 1e-9) for one in results.each(*key)), default=None),
         rows=(key,),
         at_least=True,
     )
 
 
-def _slowest_proof(record: Record, names: list[str]) -> float | None:
+def _slowest_proof(results: Results, names: list[str]) -> float | None:
     """The longest time to a proof; forever where there was none."""
-    return _worst(one["cpu_s"] if one["is_proven"] else inf for name in names for one in record.each(name, OURS))
+    return _worst(one["cpu_s"] if one["is_proven"] else inf for name in names for one in results.each(name, OURS))
 
 
 def _worst(values: Iterable[float]) -> float | None:
@@ -244,9 +244,9 @@ def _sum(values: Iterable[float | None]) -> float | None:
     return sum(counted) if counted else None
 
 
-def _words(record: Record) -> Iterator[str]:
-    yield f"compiling and warming up took {record.totals.get('compile_s', 0.0):.1f} s, which are in no number below"
-    limited = sum(not one["is_proven"] for row in record.rows if row.peer == NAIVE for one in row.repetitions)
+def _words(results: Results) -> Iterator[str]:
+    yield f"compiling and warming up took {results.totals.get('compile_s', 0.0):.1f} s, which are in no number below"
+    limited = sum(not one["is_proven"] for row in results.rows if row.peer == NAIVE for one in row.repetitions)
     if limited:
         yield f"the naive model was ended by its time limit {limited} times: its times are at least what is shown"
 
@@ -258,6 +258,6 @@ SUITE: Final = Suite(
     goals=tuple(_goals()),
     picture=PICTURE,
     words=_words,
-    faults=lambda record: record.failures,
+    faults=lambda results: results.failures,
     failures=(Refuted,),
 )

@@ -16,7 +16,7 @@ from tieline.bench.peers import BASELINE, SUBJECT, known_peers
 from tieline.bench.peers.peer import executable
 from tieline.bench.priority import busy, cost, link, slow, thin
 from tieline.bench.suite.declaration import Case, Running, Schedule
-from tieline.bench.suite.record import Row, rows_of
+from tieline.bench.suite.results import Row, rows_of
 
 PARTS: Final = {
     "thin": "a subscriber behind 128 kbit/s: urgent, bulk and low flows (needs root)",
@@ -122,7 +122,7 @@ def _measure_thin(seconds: float, watch: slow.Watch | None, run: Running, rows: 
     with run.failing(rows):
         for row, result in zip(rows, thin.run(lanes, seconds=seconds), strict=True):
             row.repetitions.append(result.metrics)
-            run.record.timelines[f"{row.workload} {row.peer}"] = result.urgent
+            run.results.timelines[f"{row.workload} {row.peer}"] = result.urgent
 
 
 def _slow(watch: slow.Watch, run: Running, rows: list[Row]) -> None:

@@ -9,9 +9,9 @@ from tieline.bench.metrics import METRICS as LOAD_METRICS
 from tieline.bench.metrics import Metric
 from tieline.bench.peers import BASELINE, SUBJECT
 from tieline.bench.priority import cost, slow, thin
-from tieline.bench.suite.declaration import Goal, Suite, Table, ratio_goal, value_goal
+from tieline.bench.suite.declaration import Goal, GroupTable, Suite, ratio_goal, value_goal
 from tieline.bench.suite.picture import GREEN, OCHRE, RUST, SKY, Picture, bars, group_panel, labels, limit
-from tieline.bench.suite.record import Record
+from tieline.bench.suite.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,7 +52,7 @@ METRICS: Final = {
 }
 
 TABLES: Final = {
-    "thin": Table(
+    "thin": GroupTable(
         title="Thin link, 128 kbit/s: time from send to receive",
         columns={
             "urgent_p50_ms": "urgent p50", "urgent_p99_ms": "p99", "urgent_max_ms": "longest", "bound_ms": "bound",
@@ -60,14 +60,14 @@ TABLES: Final = {
             "drops_named": "drops, named", "unaccounted": "unaccounted", "disordered": "disordered",
         },
     ),
-    "busy": Table(
+    "busy": GroupTable(
         title="Busy broker, 50 publishers at full speed: time of an urgent message",
         columns={
             "urgent_p50_ms": "urgent p50", "urgent_p99_ms": "p99", "urgent_max_ms": "longest",
             "flood_rate": "flood delivered", "longest_turn_ms": "longest turn",
         },
     ),
-    "slow": Table(
+    "slow": GroupTable(
         title="Slow reader, 1 kB/s: bytes it took before an urgent message; a prompt reader of the same topics",
         columns={
             "ahead_p50_bytes": "ahead p50", "ahead_max_bytes": "most", "ahead_bound_bytes": "bound",
@@ -75,14 +75,14 @@ TABLES: Final = {
             "prompt_p99_ms": "prompt p99",
         },
     ),
-    "strangers": Table(
+    "strangers": GroupTable(
         title="Slow reader: what other clients notice",
         columns={
             "rate": "throughput", "p50_us": "p50", "p99_us": "p99", "rate_ratio": "throughput ratio",
             "p50_ratio": "p50 ratio", "p99_ratio": "p99 ratio",
         },
     ),
-    "cost": Table(
+    "cost": GroupTable(
         title="Cost of classes without congestion, QoS 0",
         columns={
             "rate": "throughput", "cpu_us_delivered": "CPU per message", "rate_ratio": "throughput ratio",
@@ -132,8 +132,8 @@ def _thin_goals(case: thin.Case) -> Iterator[Goal]:
     theirs = (f"thin-{case.where}", BASELINE)
     where = f"thin link, {case.title}"
 
-    def times(record: Record) -> float | None:
-        mine, other = (record.value(*each, "urgent_p99_ms") for each in (key, theirs))
+    def times(results: Results) -> float | None:
+        mine, other = (results.value(*each, "urgent_p99_ms") for each in (key, theirs))
         return other / mine if mine and other is not None else None
 
     yield Goal(
@@ -159,8 +159,8 @@ _COLOURS: Final = {SUBJECT: GREEN, BASELINE: RUST}
 _MARKERS: Final = {"thin-broker": "o", "thin-router": "^", "thin-property": "s", "thin-tls": "D"}
 
 
-def _thin(axis: Axes, record: Record) -> None:
-    for name, places in record.timelines.items():
+def _thin(axis: Axes, results: Results) -> None:
+    for name, places in results.timelines.items():
         workload, peer = name.split()
         axis.scatter(
             [sent for sent, _ in places],
@@ -171,38 +171,38 @@ def _thin(axis: Axes, record: Record) -> None:
             alpha=0.7,
             label=f"{peer}, {workload.removeprefix('thin-')}",
         )
-    bound = next((row.metrics["bound_ms"] / 1e3 for row in record.rows if "bound_ms" in row.metrics), None)
+    bound = next((row.metrics["bound_ms"] / 1e3 for row in results.rows if "bound_ms" in row.metrics), None)
     limit(axis, bound, "stated bound")
     axis.set_yscale("log")
     labels(axis, x="second of sending", y="seconds to arrive (missing: the whole run)")
 
 
-def _busy(axis: Axes, record: Record) -> None:
-    _peers(axis, record, "busy", {"urgent_p50_ms": "p50", "urgent_p99_ms": "p99", "urgent_max_ms": "longest"})
+def _busy(axis: Axes, results: Results) -> None:
+    _peers(axis, results, "busy", {"urgent_p50_ms": "p50", "urgent_p99_ms": "p99", "urgent_max_ms": "longest"})
     labels(axis, y="ms")
 
 
-def _slow(axis: Axes, record: Record) -> None:
-    _peers(axis, record, "slow", {"ahead_p50_bytes": "p50", "ahead_max_bytes": "most"})
-    limit(axis, record.value("slow", SUBJECT, "ahead_bound_bytes"))
+def _slow(axis: Axes, results: Results) -> None:
+    _peers(axis, results, "slow", {"ahead_p50_bytes": "p50", "ahead_max_bytes": "most"})
+    limit(axis, results.value("slow", SUBJECT, "ahead_bound_bytes"))
     labels(axis, y="bytes taken before an urgent message")
 
 
-def _peers(axis: Axes, record: Record, workload: str, metrics: dict[str, str]) -> None:
+def _peers(axis: Axes, results: Results, workload: str, metrics: dict[str, str]) -> None:
     """Some numbers of a workload, the brokers side by side."""
     series = {
-        peer: [record.value(workload, peer, metric) or 0.0 for metric in metrics]
+        peer: [results.value(workload, peer, metric) or 0.0 for metric in metrics]
         for peer in (SUBJECT, BASELINE)
-        if record.value(workload, peer, next(iter(metrics))) is not None
+        if results.value(workload, peer, next(iter(metrics))) is not None
     }
     bars(axis, series, list(metrics.values()), _COLOURS)
 
 
-def _cost(axis: Axes, record: Record) -> None:
-    cases = [case for case in cost.CASES if record.value(case.name, cost.HAVING, "rate_ratio") is not None]
+def _cost(axis: Axes, results: Results) -> None:
+    cases = [case for case in cost.CASES if results.value(case.name, cost.HAVING, "rate_ratio") is not None]
     kinds = {"throughput": "rate_ratio", "CPU per message": "cpu_ratio"}
     series = {
-        label: [record.value(case.name, cost.HAVING, metric) or 0.0 for case in cases]
+        label: [results.value(case.name, cost.HAVING, metric) or 0.0 for case in cases]
         for label, metric in kinds.items()
     }
     bars(axis, series, [case.title.replace(", ", ",\n") for case in cases], dict(zip(kinds, (SKY, OCHRE), strict=True)))

@@ -9,14 +9,14 @@ from typing import Protocol
 
 from tieline.bench.metrics import Metric
 from tieline.bench.suite.picture import Picture
-from tieline.bench.suite.record import Key, Record, Row, Verdict
+from tieline.bench.suite.results import Key, Results, Row, Verdict
 
 #: Why a goal has no number when the caller asked for other parts.
 NOT_ASKED = "not asked for"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class GroupTable:
     """How the rows of one group are shown."""
 
     title: str
@@ -39,28 +39,28 @@ class Goal:
     limit: float
     unit: str
     #: Computes the number from the rows; None if they were not measured.
-    value: Callable[[Record], float | None]
+    value: Callable[[Results], float | None]
     #: The rows that the number is about: one is enough, and if one failed, the goal is not met.
     rows: tuple[Key, ...]
     #: The rows that it is held against; one of them is enough.
     against: tuple[Key, ...] = ()
     at_least: bool = False
     #: How much the number rests on, in words that are part of the text.
-    detail: Callable[[Record], str] | None = None
+    detail: Callable[[Results], str] | None = None
 
-    def judge(self, record: Record) -> Verdict:
+    def judge(self, results: Results) -> Verdict:
         """Hold the measured number against the limit."""
-        measured = self.value(record)
-        failed = any(map(record.failed, self.rows))
-        reasons = {(row.workload, row.peer): "" if row.metrics else row.note for row in record.rows}
+        measured = self.value(results)
+        failed = any(map(results.failed, self.rows))
+        reasons = {(row.workload, row.peer): "" if row.metrics else row.note for row in results.rows}
         return Verdict(
-            text=self.text.format(self.detail(record) if self.detail else ""),
+            text=self.text.format(self.detail(results) if self.detail else ""),
             limit=self.limit,
             unit=self.unit,
             at_least=self.at_least,
             measured=measured,
             failed=failed,
-            why=self.objection(reasons, record.absent) if measured is None else "",
+            why=self.objection(reasons, results.absent) if measured is None else "",
         )
 
     def objection(self, reasons: Mapping[Key, str], absent: Mapping[str, str]) -> str:
@@ -85,14 +85,14 @@ def value_goal(
     metric: str,
     *,
     at_least: bool = False,
-    detail: Callable[[Record], str] | None = None,
+    detail: Callable[[Results], str] | None = None,
 ) -> Goal:
     """A goal about one number of one row."""
     return Goal(
         text=text,
         limit=limit,
         unit=unit,
-        value=lambda record: record.value(*key, metric),
+        value=lambda results: results.value(*key, metric),
         rows=(key,),
         at_least=at_least,
         detail=detail,
@@ -108,7 +108,7 @@ def ratio_goal(
         text=text,
         limit=limit,
         unit="x",
-        value=lambda record: record.ratio(workload, metric, subject, baseline),
+        value=lambda results: results.ratio(workload, metric, subject, baseline),
         rows=((workload, subject),),
         against=((workload, baseline),),
         at_least=at_least,
@@ -118,7 +118,7 @@ def ratio_goal(
 class Running(Protocol):
     """What a case is given while it is measured."""
 
-    record: Record
+    results: Results
 
     def step(self, text: str) -> None:
         """Say what is being done now."""
@@ -173,11 +173,11 @@ class Schedule:
         return found
 
 
-def _nothing(_record: Record) -> Iterable[str]:
+def _nothing(_results: Results) -> Iterable[str]:
     return ()
 
 
-def _none(_record: Record) -> Mapping[str, float]:
+def _none(_results: Results) -> Mapping[str, float]:
     return {}
 
 
@@ -189,18 +189,18 @@ class Suite:
     name: str
     metrics: Mapping[str, Metric]
     #: By the group of their rows, in the order in which they are shown.
-    tables: Mapping[str, Table]
+    tables: Mapping[str, GroupTable]
     goals: Sequence[Goal]
     picture: Picture | None = None
     #: The headings of a row's title and of who was measured.
     headings: tuple[str, str] = ("case", "with")
     #: What a reader should know before the tables, and after them.
-    words: Callable[[Record], Iterable[str]] = _nothing
-    remarks: Callable[[Record], Iterable[str]] = _nothing
+    words: Callable[[Results], Iterable[str]] = _nothing
+    remarks: Callable[[Results], Iterable[str]] = _nothing
     #: Numbers of the run as a whole, computed from its rows.
-    totals: Callable[[Record], Mapping[str, float]] = _none
+    totals: Callable[[Results], Mapping[str, float]] = _none
     #: Why the results may not be used, in words: the command fails then.
-    faults: Callable[[Record], Iterable[str]] = _nothing
+    faults: Callable[[Results], Iterable[str]] = _nothing
     #: What may be raised beside failures of the brokers, and becomes a row's last word.
     failures: tuple[type[Exception], ...] = ()
 

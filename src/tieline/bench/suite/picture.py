@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tieline.bench.metrics import three_digits
-from tieline.bench.suite.record import Record
+from tieline.bench.suite.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,19 +28,19 @@ class Panel:
     """One drawing of a picture."""
 
     title: str
-    draw: Callable[[Axes, Record], None]
-    #: Whether the record has what is drawn.
-    shows: Callable[[Record], bool]
+    draw: Callable[[Axes, Results], None]
+    #: Whether the results have what is drawn.
+    shows: Callable[[Results], bool]
     #: How high it is beside the others, where panels stand one below the other.
-    height: Callable[[Record], float] | None = None
+    height: Callable[[Results], float] | None = None
 
 
-def group_panel(group: str, title: str, draw: Callable[[Axes, Record], None]) -> Panel:
+def group_panel(group: str, title: str, draw: Callable[[Axes, Results], None]) -> Panel:
     """A panel that is there if a row of this group was measured."""
     return Panel(
         title=title,
         draw=draw,
-        shows=lambda record: any(row.group == group and row.metrics for row in record.rows),
+        shows=lambda results: any(row.group == group and row.metrics for row in results.rows),
     )
 
 
@@ -54,20 +54,20 @@ class Picture:
     width: float = 6.5
     height: float = 4.1
 
-    def draw(self, record: Record, path: Path) -> bool:
+    def draw(self, results: Results, path: Path) -> bool:
         """Write the picture; false when there is nothing to show or matplotlib is not installed."""
-        shown = [panel for panel in self.panels if panel.shows(record)]
-        machine = record.machine
-        versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
+        shown = [panel for panel in self.panels if panel.shows(results)]
+        machine = results.machine
+        versions = ", ".join(f"{name} {version}" for name, version in results.versions.items())
         title = f"{versions}; {machine.get('processor')}, {machine.get('cores')} cores"
-        heights = [panel.height(record) for panel in shown if panel.height is not None]
-        drawings = {panel.title: _drawing(panel, record) for panel in shown}
+        heights = [panel.height(results) for panel in shown if panel.height is not None]
+        drawings = {panel.title: _drawing(panel, results) for panel in shown}
         return draw_panels(drawings, path, columns=self.columns, size=(self.width, self.height), heights=heights,
                            title=title)  # fmt: skip
 
 
-def _drawing(panel: Panel, record: Record) -> Callable[[Axes], None]:
-    return lambda axis: panel.draw(axis, record)
+def _drawing(panel: Panel, results: Results) -> Callable[[Axes], None]:
+    return lambda axis: panel.draw(axis, results)
 
 
 def draw_panels(

@@ -11,8 +11,8 @@ from rich.markup import escape
 from rich.table import Table as Drawn
 
 from tieline.bench.metrics import Metric, amount, three_digits
-from tieline.bench.suite.declaration import NOT_ASKED, Suite, Table
-from tieline.bench.suite.record import Record, Row, Verdict
+from tieline.bench.suite.declaration import NOT_ASKED, GroupTable, Suite
+from tieline.bench.suite.results import Results, Row, Verdict
 
 #: More rows than these are counted instead of named.
 _LISTED = 12
@@ -28,13 +28,13 @@ class _Sheet(NamedTuple):
     words: int = 1
 
 
-def show(suite: Suite, record: Record, console: Console) -> None:
+def show(suite: Suite, results: Results, console: Console) -> None:
     """Print everything a reader needs to judge the numbers; goals that nobody asked about are left out."""
-    _print(console, [*preamble(record), *suite.words(record)])
-    for sheet in _sheets(suite, record, separator="\n"):
+    _print(console, [*preamble(results), *suite.words(results)])
+    for sheet in _sheets(suite, results, separator="\n"):
         console.print(drawn(sheet.title, sheet.headings, sheet.lines, words=sheet.words))
-    _print(console, [*remarks(record), *suite.remarks(record)])
-    asked = [goal for goal in record.goals if goal.why != NOT_ASKED]
+    _print(console, [*remarks(results), *suite.remarks(results)])
+    asked = [goal for goal in results.goals if goal.why != NOT_ASKED]
     if asked:
         table = Drawn(title="Goals", title_justify="left")
         for heading in ("goal", "limit", "measured", ""):
@@ -44,13 +44,13 @@ def show(suite: Suite, record: Record, console: Console) -> None:
         console.print(table)
 
 
-def markdown(suite: Suite, record: Record) -> str:
+def markdown(suite: Suite, results: Results) -> str:
     """The same as a page, with every goal."""
-    lines = [f"- {text}" for text in (*preamble(record), *suite.words(record))]
-    for sheet in _sheets(suite, record, separator=", "):
+    lines = [f"- {text}" for text in (*preamble(results), *suite.words(results))]
+    for sheet in _sheets(suite, results, separator=", "):
         lines += ["", f"### {sheet.title}", "", *page_table(sheet.headings, sheet.lines, words=sheet.words)]
-    lines += ["", *(f"- {text}" for text in (*remarks(record), *suite.remarks(record))), "", "### Goals", ""]
-    goals = [[goal.text, _limit(goal), _measured(goal), _verdict(goal)] for goal in record.goals]
+    lines += ["", *(f"- {text}" for text in (*remarks(results), *suite.remarks(results))), "", "### Goals", ""]
+    goals = [[goal.text, _limit(goal), _measured(goal), _verdict(goal)] for goal in results.goals]
     lines += ["| goal | limit | measured | |", "|---|--:|--:|---|", *(f"| {' | '.join(cells)} |" for cells in goals)]
     return "\n".join(lines) + "\n"
 
@@ -68,23 +68,24 @@ def line(suite: Suite, row: Row) -> str:
     return f"{row.title}: {row.peer}: {numbers}"
 
 
-def preamble(record: Record) -> Iterator[str]:
+def preamble(results: Results) -> Iterator[str]:
     """Machine, commit, versions, and what is not installed."""
-    machine = record.machine
+    machine = results.machine
     yield (
         f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gb']} GB, Linux {machine['kernel']}; "
-        f"commit {record.commit}; {'quick ' if record.quick else ''}run of {record.seconds:.0f} s at {record.started}"
+        f"commit {results.commit}; "
+        f"{'quick ' if results.quick else ''}run of {results.seconds:.0f} s at {results.started}"
     )
-    yield "  ".join(f"{name} {version}" for name, version in record.versions.items())
-    for name, install in record.absent.items():
+    yield "  ".join(f"{name} {version}" for name, version in results.versions.items())
+    for name, install in results.absent.items():
         yield f"absent: {name} (to install it: {install})"
 
 
-def remarks(record: Record) -> Iterator[str]:
+def remarks(results: Results) -> Iterator[str]:
     """Rows without numbers, and rows to be read with care."""
     ended: dict[str, list[Row]] = {}
     flagged: dict[str, list[Row]] = {}
-    for row in record.rows:
+    for row in results.rows:
         if row.status != "measured":
             ended.setdefault(f"{row.status}: {row.note}", []).append(row)
         for flag in row.flags:
@@ -94,7 +95,7 @@ def remarks(record: Record) -> Iterator[str]:
             yield f"{rows[0].title}: {rows[0].peer}: {how}"
         else:
             yield f"{how}: {_named(rows, f'{len(rows)} rows')}"
-    measured = sum(row.status == "measured" for row in record.rows)
+    measured = sum(row.status == "measured" for row in results.rows)
     for flag, rows in flagged.items():
         yield f"* {flag}: {_named(rows, f'{len(rows)} of {measured} rows, marked *')}"
 
@@ -122,15 +123,15 @@ def page_table(headings: Sequence[str], lines: Iterable[Sequence[str]], *, words
     ]
 
 
-def _sheets(suite: Suite, record: Record, *, separator: str) -> Iterator[_Sheet]:
+def _sheets(suite: Suite, results: Results, *, separator: str) -> Iterator[_Sheet]:
     """The tables that have rows; several numbers of a cell stand with this between them."""
     for group, table in suite.tables.items():
-        rows = [row for row in record.rows if row.group == group]
+        rows = [row for row in results.rows if row.group == group]
         if rows:
-            yield _grid(suite, table, record, rows, separator) if table.is_grid else _list(suite, table, rows)
+            yield _grid(suite, table, results, rows, separator) if table.is_grid else _list(suite, table, rows)
 
 
-def _list(suite: Suite, table: Table, rows: Sequence[Row]) -> _Sheet:
+def _list(suite: Suite, table: GroupTable, rows: Sequence[Row]) -> _Sheet:
     lines = []
     for row in rows:
         if row.status == "measured":
@@ -141,15 +142,15 @@ def _list(suite: Suite, table: Table, rows: Sequence[Row]) -> _Sheet:
     return _Sheet(table.title, [*suite.headings, *table.columns.values()], lines, words=2)
 
 
-def _grid(suite: Suite, table: Table, record: Record, rows: Sequence[Row], separator: str) -> _Sheet:
+def _grid(suite: Suite, table: GroupTable, results: Results, rows: Sequence[Row], separator: str) -> _Sheet:
     peers = list(dict.fromkeys(row.peer for row in rows))
     lines = []
     for workload, title in dict.fromkeys((row.workload, row.title) for row in rows):
         shown = table.instead.get(workload, tuple(table.columns))
-        cells = [_stack(suite, record.row(workload, peer), shown, separator) for peer in peers]
+        cells = [_stack(suite, results.row(workload, peer), shown, separator) for peer in peers]
         if table.ratio is not None:
             subject, baseline = table.ratio
-            ratios = [record.ratio(workload, name, subject, baseline) for name in shown]
+            ratios = [results.ratio(workload, name, subject, baseline) for name in shown]
             cells.append(separator.join("-" if ratio is None else f"{three_digits(ratio)}x" for ratio in ratios))
         lines.append([title, *cells])
     last = [] if table.ratio is None else [" : ".join(table.ratio)]

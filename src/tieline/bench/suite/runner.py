@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from tieline.bench.load.job import Failure
 from tieline.bench.machine import describe_commit, describe_machine
 from tieline.bench.suite.declaration import Case, Schedule, Suite
-from tieline.bench.suite.record import Record, Row
+from tieline.bench.suite.results import Results, Row
 
 #: The version of the form in which all records are written.
 VERSION = 2
@@ -40,16 +40,16 @@ class Watcher(Protocol):
         """Hear that these rows are complete."""
 
 
-def run(suite: Suite, plan: Schedule, watcher: Watcher) -> Record:
+def run(suite: Suite, plan: Schedule, watcher: Watcher) -> Results:
     """Measure everything planned; on Ctrl-C what was started is ended and the interruption passes on."""
     began = time.monotonic()
-    record = begun(suite, plan)
+    results = begun(suite, plan)
     for why, goals in suite.forecast(plan).items():
         watcher.say(f"will not be measured, because {why}:")
         for text in goals:
             watcher.say(f"  {text}")
     watcher.planned(plan.steps)
-    running = Run(suite, record, watcher)
+    running = Run(suite, results, watcher)
     with contextlib.ExitStack() as stack:
         if any(not case.obstacle for case in plan.cases):
             for resource in plan.resources:
@@ -57,15 +57,15 @@ def run(suite: Suite, plan: Schedule, watcher: Watcher) -> Record:
         for case in plan.cases:
             is_late = time.monotonic() - began > plan.budget_s
             running.measure(case, case.obstacle or (f"{plan.budget_s:,.0f} s were over" if is_late else ""))
-    record.seconds = round(time.monotonic() - began, 1)
-    record.totals |= suite.totals(record)
-    record.goals = [goal.judge(record) for goal in suite.goals]
-    return record
+    results.seconds = round(time.monotonic() - began, 1)
+    results.totals |= suite.totals(results)
+    results.goals = [goal.judge(results) for goal in suite.goals]
+    return results
 
 
-def begun(suite: Suite, plan: Schedule) -> Record:
-    """A record without rows: where, when and with what the run takes place."""
-    return Record(
+def begun(suite: Suite, plan: Schedule) -> Results:
+    """Results without rows: where, when and with what the run takes place."""
+    return Results(
         form=f"{suite.name}-{VERSION}",
         quick=plan.quick,
         started=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
@@ -79,8 +79,8 @@ def begun(suite: Suite, plan: Schedule) -> Record:
 class Run:
     """A run under way, as its cases see it."""
 
-    def __init__(self, suite: Suite, record: Record, watcher: Watcher) -> None:
-        self.record = record
+    def __init__(self, suite: Suite, results: Results, watcher: Watcher) -> None:
+        self.results = results
         self._watcher = watcher
         self._failures: tuple[type[Exception], ...] = (Failure, OSError, MemoryError, *suite.failures)
 
@@ -92,7 +92,7 @@ class Run:
         else:
             with self.failing(case.rows):
                 case.measure(self, case.rows)
-        self.record.rows += case.rows
+        self.results.rows += case.rows
         self._watcher.found(case.rows)
 
     def step(self, text: str) -> None:

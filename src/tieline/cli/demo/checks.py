@@ -13,7 +13,7 @@ from typing import NamedTuple
 from tieline.cli.demo.ledger import URGENT, Ledger, Said, overtaken, waits
 
 
-class Held(NamedTuple):
+class TableContents(NamedTuple):
     """The rows of one broker in all tables of events."""
 
     #: How often each numbered message is there, by publisher and ``seq``.
@@ -24,7 +24,7 @@ class Held(NamedTuple):
     duplicates: int
 
 
-def read_held(lake: Path, shard: str) -> Held:
+def read_contents(lake: Path, shard: str) -> TableContents:
     """Look into every file below the lake's tables."""
     numbered: Counter[tuple[str, str]] = Counter()
     rows = 0
@@ -36,7 +36,7 @@ def read_held(lake: Path, shard: str) -> Held:
         sum(len(found["offset"]) for found in _columns(lake / name, ["offset"], ("shard", shard)))
         for name in ("quarantine", "duplicates")
     )
-    return Held(numbered, rows, *aside)
+    return TableContents(numbered, rows, *aside)
 
 
 def _columns(folder: Path, names: list[str], only: tuple[str, str]) -> list[dict[str, list[str | None]]]:
@@ -92,7 +92,7 @@ def check_acknowledged(ledger: Ledger, refused: int) -> Check:
     return Check("Acknowledged", f"{count:,} of {total:,} messages with QoS 1", count == total > 0 and not refused)
 
 
-def check_tables(ledger: Ledger, held: Held) -> Check:
+def check_tables(ledger: Ledger, held: TableContents) -> Check:
     """Every acknowledged message is in the tables, once."""
     missing = sum(each not in held.numbered for each in ledger.acknowledged_)
     repeated = sum(count > 1 for count in held.numbered.values())

@@ -20,7 +20,7 @@ from tieline.cli.demo.checks import (
     check_report,
     check_tables,
     check_zones,
-    read_held,
+    read_contents,
 )
 from tieline.cli.demo.children import Child, Children, wait_for
 from tieline.cli.demo.ledger import URGENT
@@ -105,7 +105,7 @@ class Play:
         if ingest is not None and history is not None:
             self._follow(ingest, log_url)
             self._backfill(history)
-            checks.append(check_tables(self._show.ledger, read_held(self._lake, _BROKER)))
+            checks.append(check_tables(self._show.ledger, read_contents(self._lake, _BROKER)))
             checks.append(check_report(self._report()))
         return checks
 

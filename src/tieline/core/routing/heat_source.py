@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tieline.core.account import Account, Event
-from tieline.core.routing.heat import HeatError, HeatTable, check_period
+from tieline.core.routing.heat_table import HeatError, HeatTable, check_period
 from tieline.core.routing.priorities import Priorities
 from tieline.core.routing.routes import Routes
 from tieline.core.timers import Timer, Timers

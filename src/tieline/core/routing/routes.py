@@ -23,7 +23,7 @@ from tieline.core.receiver import ActiveSubscription, Receiver
 from tieline.core.routing.classes import NO_RULE, Classes
 from tieline.core.routing.conditional import ConditionalSubscriptions, MessageRoutes
 from tieline.core.routing.groups import Group
-from tieline.core.routing.heat import HeatTable
+from tieline.core.routing.heat_table import HeatTable
 from tieline.core.routing.route import ConditionalSubscription, Route, RouteConditions, folded, grant_for, weight_of
 from tieline.core.work import Work
 from tieline.match.events import Events, EventType

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, TypeVar
 
-from tieline.match.trees import LevelTree, Node
+from tieline.match.trees import LevelTree, TreeNode
 
 #: Filters whose shortest name is longer than the levels in front of their ``#``, and what says so.
 _LONGER: Final = {"#": "+/#", "/#": "/+/#"}
@@ -95,7 +95,7 @@ class CoverTree(LevelTree[T]):
         # [MQTT-4.7.2-1] a filter that starts with a wildcard does not match a topic that starts with $
         is_wild = not filter.startswith("$")
         for level in canonical(filter).split("/"):
-            deeper: list[Node[T]] = []
+            deeper: list[TreeNode[T]] = []
             coverers = (level, "+") if is_wild and level != "+" else (level,)
             for node in nodes:
                 children = node.children or {}
@@ -122,7 +122,7 @@ class CoverTree(LevelTree[T]):
         for node in nodes:
             yield from _value(node)
 
-    def _below(self, node: Node[T], level: str) -> list[Node[T]]:
+    def _below(self, node: TreeNode[T], level: str) -> list[TreeNode[T]]:
         """The children of a node that one level covers."""
         children = node.children or {}
         if level != "+":
@@ -132,12 +132,12 @@ class CoverTree(LevelTree[T]):
         return [child for name, child in children.items() if name != "#"]
 
 
-def _value(node: Node[T]) -> Iterator[T]:
+def _value(node: TreeNode[T]) -> Iterator[T]:
     if node.value is not None:
         yield node.value
 
 
-def _values(node: Node[T]) -> Iterator[T]:
+def _values(node: TreeNode[T]) -> Iterator[T]:
     """All values at a node and below it."""
     stack = [node]
     while stack:

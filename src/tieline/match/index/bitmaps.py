@@ -12,7 +12,7 @@ import numpy as np
 from tieline.match.box import Box
 from tieline.match.index.build import build
 from tieline.match.index.protocol import NO_BOXES, Boxes, check_box
-from tieline.match.index.table import NONE, Counts, Floats
+from tieline.match.index.slot_table import NONE, Counts, Floats
 
 #: Points that are answered together.
 PORTION: Final = 256

@@ -24,7 +24,7 @@ from tieline.match.box import MISSING
 from tieline.match.curve.arrays import keys
 from tieline.match.index.buckets import BOUNDARIES, BUCKETS, boundaries
 from tieline.match.index.protocol import MAX_ID, Boxes
-from tieline.match.index.table import CHUNK, CHUNK_WORDS, NONE, Floats, Table, Words
+from tieline.match.index.slot_table import CHUNK, CHUNK_WORDS, NONE, Floats, SlotTable, Words
 
 #: Attributes that the curve runs through, in twice as many dimensions.
 _MOST: Final = 3
@@ -45,7 +45,7 @@ _SAMPLE: Final = 8192
 Buckets = NDArray[np.uint8]
 
 
-def build(boxes: Boxes, dimensions: int) -> Table:
+def build(boxes: Boxes, dimensions: int) -> SlotTable:
     """A table that holds these boxes and has room for some more."""
     ids = np.asarray(boxes.ids, np.int64).reshape(-1)
     lo = np.asarray(boxes.lo, np.float64).reshape(-1, dimensions)
@@ -58,7 +58,7 @@ def build(boxes: Boxes, dimensions: int) -> Table:
     bounds = _bounds(lo, hi)
     first, last = _buckets(bounds, lo), _buckets(bounds, hi)
     order = curve_order(first, last)
-    table = Table(bounds, chunks=count // CHUNK + 1, ids=int(ids.max()) + 1 if count else 0)
+    table = SlotTable(bounds, chunks=count // CHUNK + 1, ids=int(ids.max()) + 1 if count else 0)
     np.take(lo, order, axis=0, out=table.corners[:count, :dimensions])
     np.negative(hi[order], out=table.corners[:count, dimensions:])
     table.ids[:count] = ids[order]
@@ -88,7 +88,7 @@ def _buckets(bounds: Floats, values: Floats) -> Buckets:
     return found
 
 
-def _link(table: Table) -> None:
+def _link(table: SlotTable) -> None:
     """Chain the slots of every id."""
     ids = table.ids[: table.used]
     slots = np.arange(table.used, dtype=np.int32)
@@ -104,7 +104,7 @@ def _link(table: Table) -> None:
     table.heads[grouped[starts]] = order[starts]
 
 
-def _fill(table: Table, first: Buckets, last: Buckets) -> None:
+def _fill(table: SlotTable, first: Buckets, last: Buckets) -> None:
     """Set the bits of all boxes, a chunk at a time."""
     buckets = np.arange(BUCKETS, dtype=np.uint8)[:, None]
     for chunk in range(table.chunks):

@@ -18,7 +18,7 @@ from tieline.match.box import everything
 from tieline.match.index.bitmaps import PORTION, BitmapIndex
 from tieline.match.index.buckets import BUCKETS
 from tieline.match.index.protocol import NO_BOXES, Boxes
-from tieline.match.index.table import CHUNK, CHUNK_WORDS, NONE, WORD, Counts, Floats, Places, Words
+from tieline.match.index.slot_table import CHUNK, CHUNK_WORDS, NONE, WORD, Counts, Floats, Places, Words
 
 F = TypeVar("F", bound=Callable[..., Any])
 

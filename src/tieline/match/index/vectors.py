@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tieline.match.index.bitmaps import BitmapIndex
 from tieline.match.index.buckets import BUCKETS
-from tieline.match.index.table import CHUNK, CHUNK_WORDS, WORD, Counts, Floats, Places, Words
+from tieline.match.index.slot_table import CHUNK, CHUNK_WORDS, WORD, Counts, Floats, Places, Words
 
 Integers = NDArray[np.intp]
 

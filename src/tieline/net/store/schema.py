@@ -143,7 +143,7 @@ CREATE INDEX queue_spilled ON queue (session, lane) WHERE lane > 0;
 STEPS: Final[Sequence[str]] = (_FIRST, _SECOND, _THIRD, _FOURTH)
 
 
-class Table(NamedTuple):
+class StoreTable(NamedTuple):
     """What those who look after a file have to know of a table."""
 
     #: Columns by which it is read in both directions.
@@ -156,19 +156,19 @@ class Table(NamedTuple):
 
 #: Every table whose rows are a broker's own; ``stream`` and ``counter`` hold one number for each name.
 TABLES: Final = {
-    "journal": Table("sequence", checksum=(1, 2)),
-    "session": Table("number"),
-    "subscription": Table("session, filter"),
-    "message": Table("number", checksum=(1, 2)),
-    "retained": Table("topic"),
-    "queue": Table("position"),
-    "inflight": Table("session, packet_id"),
-    "inbound": Table("session, packet_id"),
-    "unrouted": Table("message", since=2),
-    "producer": Table("name", since=2),
-    "log": Table("first_offset", checksum=(4, 5)),
-    "events": Table("first_offset", checksum=(4, 5)),
-    "declared": Table("first_offset", checksum=(1, 2), since=3),
+    "journal": StoreTable("sequence", checksum=(1, 2)),
+    "session": StoreTable("number"),
+    "subscription": StoreTable("session, filter"),
+    "message": StoreTable("number", checksum=(1, 2)),
+    "retained": StoreTable("topic"),
+    "queue": StoreTable("position"),
+    "inflight": StoreTable("session, packet_id"),
+    "inbound": StoreTable("session, packet_id"),
+    "unrouted": StoreTable("message", since=2),
+    "producer": StoreTable("name", since=2),
+    "log": StoreTable("first_offset", checksum=(4, 5)),
+    "events": StoreTable("first_offset", checksum=(4, 5)),
+    "declared": StoreTable("first_offset", checksum=(1, 2), since=3),
 }
 COUNTERS: Final = {"stream": "next", "counter": "value"}
 STREAMS: Final = ("log", "events")

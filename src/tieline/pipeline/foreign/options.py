@@ -12,7 +12,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from tieline.pipeline.broker import NAMES as BROKER_NAMES
-from tieline.pipeline.broker import Broker, read_broker
+from tieline.pipeline.broker import BrokerAddress, read_broker
 from tieline.pipeline.options import Given, OptionError
 from tieline.wire.errors import Violation
 from tieline.wire.topics import check_filter
@@ -49,7 +49,7 @@ _WEEK_S: Final = 604_800
 class ForeignOptions:
     """What a reader is asked to do."""
 
-    broker: Broker
+    broker: BrokerAddress
     topics: tuple[str, ...]
     #: The directory of the spool, which has to survive as long as the query's checkpoint.
     spool: Path

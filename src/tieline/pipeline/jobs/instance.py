@@ -33,7 +33,7 @@ class NetworkLink(LinkDocument, frozen=True, kw_only=True):
     latency: Positive = 0.0
 
 
-class Broker(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class NetworkBroker(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A broker of a network file."""
 
     id: Annotated[str, Meta(min_length=1)]
@@ -50,7 +50,7 @@ class Access(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Network(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A network file: brokers, links between them, and how clients are attached."""
 
-    brokers: Annotated[tuple[Broker, ...], Meta(min_length=1)]
+    brokers: Annotated[tuple[NetworkBroker, ...], Meta(min_length=1)]
     links: tuple[NetworkLink, ...] = ()
     access: Access = Access()
     #: At which broker a client is, where that differs from what the events say.
@@ -72,7 +72,7 @@ class Network(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     @classmethod
     def of(cls, shards: Iterable[str]) -> Network:
         """Nothing but these brokers; several of them have no links that anybody knows of."""
-        return cls(brokers=tuple(Broker(id=each) for each in sorted(set(shards))))
+        return cls(brokers=tuple(NetworkBroker(id=each) for each in sorted(set(shards))))
 
     def check(self) -> None:
         """Refuse names that are used twice or lead nowhere."""

@@ -18,7 +18,7 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
-from tieline.pipeline.broker import Broker, BrokerError, why
+from tieline.pipeline.broker import BrokerAddress, BrokerError, why
 
 _SPEED: Final = re.compile(r"(\d+(?:\.\d+)?)x?")
 #: A message that goes out later than this was late; less is the noise of any clock and scheduler.
@@ -93,7 +93,7 @@ class Played:
 class Player:
     """One connection to a broker, over which recorded messages are published."""
 
-    def __init__(self, broker: Broker, client_id: str) -> None:
+    def __init__(self, broker: BrokerAddress, client_id: str) -> None:
         self._broker = broker
         self._news = threading.Condition()
         self._under_way = 0

@@ -10,7 +10,7 @@ from typing import Final
 from pyspark.sql.types import BinaryType, BooleanType, DataType, IntegralType, StringType, StructType
 
 from tieline.pipeline.broker import NAMES as BROKER_NAMES
-from tieline.pipeline.broker import Broker, read_broker
+from tieline.pipeline.broker import BrokerAddress, read_broker
 from tieline.pipeline.options import Given, OptionError
 from tieline.pipeline.sink.publisher import WINDOW
 
@@ -33,7 +33,7 @@ _COLUMNS: Final[dict[str, tuple[type[DataType], ...]]] = {
 class SinkOptions:
     """What a writer is asked to do."""
 
-    broker: Broker
+    broker: BrokerAddress
     #: The name under which a batch write numbers its messages; None for one that was never used before.
     producer: str | None
     window: int

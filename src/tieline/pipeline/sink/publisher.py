@@ -18,7 +18,7 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
-from tieline.pipeline.broker import Broker, BrokerError, leave, why
+from tieline.pipeline.broker import BrokerAddress, BrokerError, leave, why
 from tieline.pipeline.sink.rows import Message
 
 #: Messages under way at a time, where the broker does not ask for fewer.
@@ -40,7 +40,7 @@ class Outgoing(NamedTuple):
 class Publisher:
     """A connection to publish over: ``with Publisher(broker, "id") as publisher: publisher.publish(messages)``."""
 
-    def __init__(self, broker: Broker, client_id: str, *, patience_s: float, window: int = WINDOW) -> None:
+    def __init__(self, broker: BrokerAddress, client_id: str, *, patience_s: float, window: int = WINDOW) -> None:
         self._broker = broker
         self._patience_s = patience_s
         self._most = window

@@ -10,7 +10,7 @@ import heapq
 import random
 from collections.abc import Mapping
 
-from tieline.plan.distributed.broker import Broker, Sent
+from tieline.plan.distributed.planning_node import PlanningNode, Sent
 from tieline.plan.distributed.protocol import Message, size
 from tieline.plan.run import Stop
 
@@ -25,7 +25,7 @@ _ASK = 256
 class Exchange:
     """Brokers and the messages under way."""
 
-    def __init__(self, brokers: Mapping[int, Broker], *, seed: int, loss: float = 0.0) -> None:
+    def __init__(self, brokers: Mapping[int, PlanningNode], *, seed: int, loss: float = 0.0) -> None:
         if not 0.0 <= loss < 1.0:
             raise ValueError(f"loss is {loss}; it must be at least 0 and below 1")
         self.brokers = brokers

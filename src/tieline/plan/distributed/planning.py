@@ -8,8 +8,8 @@ import numpy as np
 
 from tieline.plan.arrays import Arrays
 from tieline.plan.certify import certified, shortest_paths_bound
-from tieline.plan.distributed.broker import Broker
 from tieline.plan.distributed.exchange import Exchange
+from tieline.plan.distributed.planning_node import PlanningNode
 from tieline.plan.distributed.protocol import Agreement, Port, TopicFacts
 from tieline.plan.greedy import repaired
 from tieline.plan.plan import Plan
@@ -49,7 +49,7 @@ def distributed(arrays: Arrays, run: Run, *, loss: float = 0.0, bound: float | N
     return run.told(plan)
 
 
-def _brokers(arrays: Arrays, seed: int) -> dict[int, Broker]:
+def _brokers(arrays: Arrays, seed: int) -> dict[int, PlanningNode]:
     """Every node with what it may know: its own links, what it publishes, what it wants."""
     scale = float(arrays.cost.mean() / max(1e-9, float(arrays.rate.mean()))) if arrays.links and arrays.topics else 1.0
     agreement = Agreement(scale=scale, hard_after=_SOFT, n_max=arrays.instance.n_max)
@@ -76,7 +76,7 @@ def _brokers(arrays: Arrays, seed: int) -> dict[int, Broker]:
         wants[node].add(topic)
     chances = random.Random(seed)  # noqa: S311 - a simulation, which must be repeatable
     return {
-        node: Broker(
+        node: PlanningNode(
             node,
             ports[node],
             is_broker=bool(arrays.is_broker[node]),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from tieline.plan.arrays import Arrays, Flags, Floats, Ints
-from tieline.plan.models.formulation import Formulation, node_rows, own_pairs, request_of
+from tieline.plan.models.formulation import Formulation, node_rows, own_pairs
 from tieline.plan.models.highs import Program
 
 #: The M of the naive variant.
@@ -52,6 +52,11 @@ def flow_balance(formulation: Formulation) -> None:
 
     Σ_j x_ji - Σ_j x_ij (+ u = 1 at a subscriber, = 0 at any other node but the source).
     """
+    balance(formulation, np.ones(len(formulation.arrays.source)))
+
+
+def balance(formulation: Formulation, unit: Floats) -> None:
+    """What enters a node leaves it, except so much of its topic, ``unit``, at a subscriber that is served."""
     arrays = formulation.arrays
     inner = formulation.tail != arrays.source[formulation.topic]
     topics, nodes, place = node_rows(
@@ -59,15 +64,14 @@ def flow_balance(formulation: Formulation) -> None:
         np.concatenate([formulation.topic, formulation.topic[inner], arrays.request_topic]),
         np.concatenate([formulation.head, formulation.tail[inner], arrays.request_node]),
     )
-    count = len(topics)
-    entering, leaving = len(formulation.arc), int(inner.sum())
-    wanted = request_of(arrays)
-    demand = np.array([(int(k), int(v)) in wanted for k, v in zip(topics, nodes, strict=True)], np.float64)
+    first, last = len(formulation.arc), len(formulation.arc) + int(inner.sum())
+    wanted = np.isin(topics * arrays.nodes + nodes, arrays.request_topic * arrays.nodes + arrays.request_node)
+    demand = np.where(wanted, unit[topics], 0.0)
     formulation.program.add_rows(
-        count,
-        (place[:entering], formulation.flow, 1.0),
-        (place[entering : entering + leaving], formulation.flow[inner], -1.0),
-        (place[entering + leaving :], formulation.unmet, 1.0),
+        len(topics),
+        (place[:first], formulation.flow, 1.0),
+        (place[first:last], formulation.flow[inner], -1.0),
+        (place[last:], formulation.unmet, unit[arrays.request_topic]),
         lower=demand,
         upper=demand,
     )

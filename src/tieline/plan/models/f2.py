@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from tieline.plan.arrays import Arrays, Floats
-from tieline.plan.models.f1 import shared_capacity
+from tieline.plan.models.f1 import balance, shared_capacity
 from tieline.plan.models.formulation import Formulation, node_rows, own_pairs
 from tieline.plan.models.highs import Program
 
@@ -62,25 +62,7 @@ def subscribers_are_entered_once(formulation: Formulation) -> None:
 
 def bandwidth_balance(formulation: Formulation) -> None:
     """(26) and (27): a^k arrives at a served subscriber, and every relay passes on what it gets."""
-    arrays = formulation.arrays
-    inner = formulation.tail != arrays.source[formulation.topic]
-    topics, nodes, place = node_rows(
-        arrays,
-        np.concatenate([formulation.topic, formulation.topic[inner], arrays.request_topic]),
-        np.concatenate([formulation.head, formulation.tail[inner], arrays.request_node]),
-    )
-    first, last = len(formulation.arc), len(formulation.arc) + int(inner.sum())
-    unit = _bandwidth(arrays)
-    wanted = np.isin(topics * arrays.nodes + nodes, arrays.request_topic * arrays.nodes + arrays.request_node)
-    demand = np.where(wanted, unit[topics], 0.0)
-    formulation.program.add_rows(
-        len(topics),
-        (place[:first], formulation.flow, 1.0),
-        (place[first:last], formulation.flow[inner], -1.0),
-        (place[last:], formulation.unmet, unit[arrays.request_topic]),
-        lower=demand,
-        upper=demand,
-    )
+    balance(formulation, _bandwidth(formulation.arrays))
 
 
 def flow_and_use_agree(formulation: Formulation) -> None:

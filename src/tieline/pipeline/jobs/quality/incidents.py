@@ -28,7 +28,7 @@ class Band(NamedTuple):
     high: float
 
 
-class Table(NamedTuple):
+class IncidentTable(NamedTuple):
     """One kind of incident: its residual voltages in percent of the nominal one, and its durations in seconds."""
 
     kind: str
@@ -38,7 +38,7 @@ class Table(NamedTuple):
 
 #: Tables of 4.3.1 and 4.3.2. Depths hold their lower end, durations their upper one (and 10 ms itself).
 TABLES: Final = (
-    Table(
+    IncidentTable(
         "dip",
         (
             Band("90 > u ≥ 80", 80, 90),
@@ -55,12 +55,12 @@ TABLES: Final = (
             Band("5 – 60 s", 5, 60),
         ),
     ),
-    Table(
+    IncidentTable(
         "swell",
         (Band("u ≥ 120", 120, _ANY), Band("120 > u > 110", 110, 120)),
         (Band("10 – 500 ms", 0.01, 0.5), Band("0.5 – 5 s", 0.5, 5), Band("5 – 60 s", 5, 60)),
     ),
-    Table(
+    IncidentTable(
         "interruption",
         (Band("5 > u", _NONE, 5),),
         (Band("short, up to 3 min", 0, 180), Band("long, over 3 min", 180, _ANY)),
@@ -100,7 +100,7 @@ def table(incidents: DataFrame, limits: Limits) -> DataFrame:
     )
 
 
-def _depth(table: Table, percent: Column) -> Column:
+def _depth(table: IncidentTable, percent: Column) -> Column:
     found = sql.lit(OUTSIDE)
     for band in table.depths:
         # A swell begins above 110 %, and its lower row does not hold that value; all other rows hold their lower end.
@@ -109,7 +109,7 @@ def _depth(table: Table, percent: Column) -> Column:
     return sql.coalesce(found, sql.lit(OUTSIDE))
 
 
-def _lasting(table: Table) -> Column:
+def _lasting(table: IncidentTable) -> Column:
     duration = sql.col("duration")
     found = sql.lit(OUTSIDE)
     for number, band in enumerate(table.durations):

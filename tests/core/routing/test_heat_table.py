@@ -15,8 +15,8 @@ from tests.kits.world import Client, World, topics
 from tieline.conf.schema import Priority, Settings
 from tieline.core.figures.traffic import hottest
 from tieline.core.message import Bundle
-from tieline.core.routing import heat as heat_module
-from tieline.core.routing.heat import MOST_PERIOD_S, HeatError, HeatTable
+from tieline.core.routing import heat_table as heat_module
+from tieline.core.routing.heat_table import MOST_PERIOD_S, HeatError, HeatTable
 from tieline.wire.topics import matches
 
 LEVELS = 20

@@ -40,7 +40,7 @@ CHUNK: Final = WORD * CHUNK_WORDS
 NONE: Final = -1
 
 
-class Table:
+class SlotTable:
     """Boxes in slots, and the bitmap over them."""
 
     def __init__(self, bounds: Floats, chunks: int, ids: int) -> None:

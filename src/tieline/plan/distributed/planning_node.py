@@ -48,7 +48,7 @@ _RELENT = 0.15
 _MOVES = 6
 
 
-class Broker:
+class PlanningNode:
     """A node, its links, and its part of every topic's tree."""
 
     def __init__(  # all that a node knows at first

@@ -87,7 +87,7 @@ class Verdict:
 
 
 @dataclass(slots=True, kw_only=True)
-class Record:
+class Results:
     """Everything one run found out."""
 
     #: The name of the benchmark and the version of its form.
@@ -155,5 +155,5 @@ class Record:
         }
 
     def write(self, path: Path) -> None:
-        """Write the record as JSON."""
+        """Write the results as JSON."""
         path.write_text(json.dumps(self.data(), indent=1, ensure_ascii=False) + "\n")

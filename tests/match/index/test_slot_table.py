@@ -15,11 +15,11 @@ from tieline.match.box import Box, everything
 from tieline.match.index.bitmaps import BitmapIndex
 from tieline.match.index.build import build, curve_order
 from tieline.match.index.protocol import MAX_ID, NO_BOXES, Boxes
-from tieline.match.index.table import CHUNK, NONE, Table
+from tieline.match.index.slot_table import CHUNK, NONE, SlotTable
 from tieline.match.index.vectors import VectorIndex
 
 
-def check(table: Table) -> None:
+def check(table: SlotTable) -> None:
     """Every bit, summary and link is what the boxes say."""
     owned: dict[int, set[int]] = {}
     empty = set()

@@ -14,7 +14,7 @@ from tieline.bench.broker.suite import GOALS, SUITE, is_quick
 from tieline.bench.broker.workloads import WORKLOADS
 from tieline.bench.metrics import METRICS, readable
 from tieline.bench.peers.brokers import Mosquitto, Tieline
-from tieline.bench.suite.record import Row
+from tieline.bench.suite.results import Row
 
 
 def test_a_row_shows_the_median_of_its_repetitions() -> None:
