@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXTRAS := bench connect delta java log numba payloads pipeline plan sim web
 LOCKS := $(foreach set,base $(EXTRAS) test,requirements/$(set).txt)
-COMPILED_TESTS := $(addprefix tests/,clause core interop match net robust sched wire test_native.py) $(wildcard tests/sim/test_*.py)
+COMPILED_TESTS := $(addprefix tests/,clause core interop match net overlay robust sched wire test_native.py) $(wildcard tests/sim/test_*.py)
 # The tests start hundreds of Pythons, each of which would compile the same modules again if none might keep them.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses=2
 SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))

@@ -13,7 +13,7 @@ from tieline.native import is_compiled
 
 _FIXED: Final = "methods of compiled classes cannot be replaced"
 
-#: For a test that puts a method of its own in the place of one of the broker's.
+#: For a test that puts a method, a constant or a class of its own in the place of one of the broker's.
 replaces_methods = pytest.mark.skipif(is_compiled(), reason=_FIXED)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.kits.interpreted import replaces_methods
 from tieline.overlay import entries
 from tieline.overlay.entries import Entry, Form, Said, Terms, entry_of, put_entry, put_said, read_entry, read_said
 from tieline.overlay.frame import BadFrame, Reader, put, put_bytes
@@ -63,6 +64,7 @@ def test_bodies_that_nobody_can_have_made_are_refused() -> None:
             read_said(body)
 
 
+@replaces_methods
 def test_more_than_a_broker_may_want_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     body = put_said(Said(1, Form.WHOLE, 1, 0, {Entry(f"t/{number}"): Terms(1) for number in range(20)}))
     assert len(read_said(body).added) == 20

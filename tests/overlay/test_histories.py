@@ -8,6 +8,7 @@ from functools import partial
 import pytest
 
 from tests.kits.check_overlay import Kind, Verdict, check_overlay, run_history
+from tests.kits.interpreted import replaces_methods
 from tests.kits.overlay_world import Make
 from tieline.core.timers import Timers
 from tieline.overlay.carrier import Carrier, Deliver
@@ -98,17 +99,20 @@ def _verdicts(carrier: type[Carrier], kind: Kind, count: int) -> list[Verdict]:
     return [run_history(make, kind, seed) for seed in range(count)]
 
 
+@replaces_methods
 def test_the_kit_notices_a_carrier_without_numbers() -> None:
     verdicts = _verdicts(Unnumbered, Kind.LINKS, 8)
     assert any(verdict.doubled for verdict in verdicts)
     assert any(verdict.misordered for verdict in verdicts)
 
 
+@replaces_methods
 def test_the_kit_notices_a_carrier_without_ends() -> None:
     verdicts = _verdicts(Endless, Kind.CRASHES, 12)
     assert any(verdict.lost for verdict in verdicts)
 
 
+@replaces_methods
 def test_the_kit_notices_links_that_forget_what_was_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
     def forgets_what_was_under_way(link: Link, received: int) -> None:
         link._custody.clear()
@@ -120,6 +124,7 @@ def test_the_kit_notices_links_that_forget_what_was_under_way(monkeypatch: pytes
     assert any(verdict.lost for verdict in verdicts)
 
 
+@replaces_methods
 def test_the_kit_notices_a_strategy_that_ignores_the_path() -> None:
     def astray(number: int, ends: Ends, deliver: Deliver, timers: Timers) -> Node:
         return Node(number, ends, deliver, timers, patience=PATIENCE, strategy=Astray)
@@ -127,6 +132,7 @@ def test_the_kit_notices_a_strategy_that_ignores_the_path() -> None:
     assert run_history(astray, Kind.CALM, 1).loops
 
 
+@replaces_methods
 def test_a_wrong_history_tells_its_story() -> None:
     wrong = next(verdict for verdict in _verdicts(Unnumbered, Kind.LINKS, 8) if verdict.doubled)
     story = str(wrong)

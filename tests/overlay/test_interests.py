@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.kits.interpreted import replaces_methods
 from tieline.overlay import entries
 from tieline.overlay.entries import Entries, Entry, Form, Known, Said, Terms, read_said
 from tieline.overlay.frame import BadFrame, Inbox
@@ -64,6 +65,7 @@ def test_whoever_watches_hears_what_was_known_and_what_changes() -> None:
     ]
 
 
+@replaces_methods
 def test_steps_do_not_add_up_to_more_than_a_broker_may_want(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entries, "MOST_ENTRIES", 2)
     interests = Interests(1, 1, {})

@@ -189,10 +189,10 @@ def measure_line(effort: OverlayEffort, disk: Path, run: Running, rows: list[Row
 
 
 def measure_cycle(effort: OverlayEffort, run: Running, rows: list[Row]) -> None:
-    """A broker on the way is killed in a cycle of four, and stays dead: how long until messages cross."""
+    """A broker on the shorter way is killed in a cycle of five, and stays dead: how long until messages cross."""
     for death in range(effort.deaths):
         run.step(f"one of a cycle dies ({death + 1})")
-        with Network(JoinedTieline(), 4, cycle(4)) as network:
+        with Network(JoinedTieline(), 5, cycle(5)) as network:
             network.instances[1].kill()
             rows[0].repetitions.append({"recovery_s": _crossed(network, 2, 0)})
 

@@ -177,7 +177,7 @@ def _death(effort: OverlayEffort, disk: Path) -> Iterator[Case]:
         seconds=8.0 * effort.deaths,
     )
     yield Case(
-        rows=rows_of("death-cycle", "one of a cycle of four, which stays dead", "death", [SUBJECT]),
+        rows=rows_of("death-cycle", "one of a cycle of five on the shorter way, which stays dead", "death", [SUBJECT]),
         measure=partial(parts.measure_cycle, effort),
         steps=effort.deaths,
         seconds=8.0 * effort.deaths,
