@@ -28,6 +28,7 @@ from tieline.wire.packets import (
     Unsuback,
     Unsubscribe,
 )
+from tieline.wire.properties import Properties
 from tieline.wire.reason import Reason
 
 #: No single packet, filter or topic of these tests is more work than this.
@@ -223,6 +224,23 @@ def test_long_packets_of_several_are_decoded_in_turns_of_their_own() -> None:
     assert max(turns.work) < WORK_PER_TURN + LONGEST
     for client in clients:
         assert client.expect(Suback).reasons == (0,) * 5_000
+
+
+def test_messages_with_very_many_properties_are_decoded_in_turns_of_their_own() -> None:
+    world = World()
+    reader = world.client("reader")
+    reader.subscribe("t")
+    clients = [world.client(f"c{number}") for number in range(8)]
+    wordy = Publish(topic="t", payload=b"", properties=Properties(user_property=[("name", "value")] * 4_096))
+    turns = Turns(world)
+    for client in clients:
+        turns.give(client, wordy)
+        assert client.connection.hold is Hold.TURN
+    assert max(turns.work) == 0
+    turns.finish(*clients)
+    assert max(turns.work) < WORK_PER_TURN + LONGEST
+    for _ in clients:
+        assert len(reader.expect(Publish).properties["user_property"]) == 4_096
 
 
 def test_one_that_leaves_in_the_middle_leaves_nothing_to_do() -> None:

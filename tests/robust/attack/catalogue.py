@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Final
 
-from tests.robust.attack.kinds import arrivals, floods, subscriptions, websocket
+from tests.robust.attack.kinds import arrivals, conditions, endings, fanout, floods, packets, subscriptions, websocket
 from tests.robust.attack.site import Doors
 
 #: Attacks the broker at these doors with so many connections until a time of the monotonic clock.
@@ -20,6 +20,14 @@ KINDS: Final[dict[str, Kind]] = {
         subscriptions.filters_times_rules,
         subscriptions.sleepers_and_new_topics,
         subscriptions.conditions_before_the_first_message,
+        endings.sessions_with_many_filters_end,
+        endings.full_queues_are_given_up,
+        packets.wordy_messages,
+        packets.wordy_strangers,
+        packets.shortest_filters,
+        fanout.one_topic_for_very_many_filters,
+        conditions.wills_for_conditions,
+        conditions.kept_messages_for_conditions,
         floods.pubacks,
         floods.answers_with_a_reason,
         floods.pings,

@@ -37,8 +37,10 @@ from tieline.core.routing.routes import Routes
 from tieline.core.work import WORK_PER_TURN, Work
 from tieline.sched.levels import URGENT
 from tieline.wire.decode import decode
-from tieline.wire.errors import Violation
+from tieline.wire.errors import ProtocolError, Violation
+from tieline.wire.fields import decode_varint
 from tieline.wire.frames import level_of, measure, publish_head
+from tieline.wire.packet_type import PacketType
 from tieline.wire.packets import (
     Auth,
     Connect,
@@ -475,16 +477,15 @@ class Chunks:
             return pos
         start, end = found
         first = data[pos]
-        effort = WORK_PER_PACKET + (end - start) // BYTES_PER_WORK
-        if first in _FILTER_PACKETS:
-            if end - start > MAX_FILTER_BYTES:
-                text = f"a SUBSCRIBE or UNSUBSCRIBE of {end - start} bytes; {MAX_FILTER_BYTES} are allowed"
-                raise Violation(text, "4.13", Reason.QUOTA_EXCEEDED)
-            if end - start > LONG_PACKET and not self._work.is_going_on:
-                # to decode it takes milliseconds: one in a turn, not one of each connection
-                self._holds.postpone(conn)
-                return pos
-            effort += end - start
+        slow = _slow_bytes(first, data, start + extra, end + extra, conn.version)
+        if first in _FILTER_PACKETS and end - start > MAX_FILTER_BYTES:
+            text = f"a SUBSCRIBE or UNSUBSCRIBE of {end - start} bytes; {MAX_FILTER_BYTES} are allowed"
+            raise Violation(text, "4.13", Reason.QUOTA_EXCEEDED)
+        if slow > LONG_PACKET and not self._work.is_going_on:
+            # to decode it takes milliseconds: one in a turn, not one of each connection
+            self._holds.postpone(conn)
+            return pos
+        effort = WORK_PER_PACKET + (end - start) // BYTES_PER_WORK + slow
         packet = decode(first, data[start + extra : end + extra], conn.version)
         self._work.did(effort)
         if self._pending:
@@ -537,6 +538,19 @@ def _needed(conn: Connection, data: bytes, pos: int) -> int:
     # a CONNECT without the extra byte must be recognised, too
     extra = conn.has_header and conn.state is CONNECTED
     return (0 if found is None else found[1] - pos) + extra
+
+
+def _slow_bytes(first: int, data: bytes, start: int, end: int, version: int) -> int:
+    """How many bytes of a packet are read one by one: filters and properties, but no payload."""
+    if first >> 4 != PacketType.PUBLISH:
+        return end - start
+    if version != 5 or start + 2 > end:
+        return 0
+    pos = start + 2 + (data[start] << 8 | data[start + 1]) + (2 if first & 0x06 else 0)
+    try:
+        return decode_varint(data, pos, end)[0]
+    except ProtocolError:
+        return 0  # it is refused when it is decoded
 
 
 def _urgency(dispatched: tuple[Burst, Route]) -> int:
