@@ -28,7 +28,7 @@ from tieline.overlay.links import Link
 from tieline.overlay.membership import Membership
 from tieline.overlay.strategies.path import Path
 from tieline.overlay.strategies.strategy import Strategy
-from tieline.overlay.streams import Incoming, Outgoing, batches
+from tieline.overlay.streams import WINDOW, Incoming, Outgoing, batches
 
 #: Called with the origin, the lane and messages whose turn it is; how many of them were taken.  Assured ones for which
 #: there is no room now are offered again; with QoS 0 it is the last time.  What became of assured messages is committed
@@ -38,6 +38,8 @@ Deliver = Callable[[int, int, Sequence[bytes]], int]
 LONGEST: Final = LARGEST // 2
 #: Copies of copies kept thin links full for 40 s and more when a flood was repeated as soon as a single copy is.
 _COPIES_PACE: Final = 4
+#: How far a stream comes before its origin hears of it at once.
+_TELL_AFTER: Final = WINDOW // 4
 #: Holes that one acknowledgement names, for each stream.
 _HOLES: Final = 8
 
@@ -408,9 +410,14 @@ class Carrier:
             self._journal.note_all(facts, partial(self._committed, moved))
 
     def _committed(self, moved: list[tuple[tuple[int, int], Incoming, int]], now: float) -> None:
+        is_far = False
         for key, stream, position in moved:
             stream.committed = position
             self._acknowledge_soon(key, now)
+            is_far = is_far or position - stream.told >= _TELL_AFTER
+        if is_far:
+            # an origin that waited for the timer would stand still at the end of its window
+            self._acknowledge(now)
 
     def _watch_hole(self, key: tuple[int, int], stream: Incoming, now: float) -> None:
         """Have a look again when a hole has been there for long enough."""
@@ -446,6 +453,7 @@ class Carrier:
             for lane in sorted(self._acks.pop(origin)):
                 stream = self.incoming[origin, lane]
                 holes = stream.holes(_HOLES) if stream.hole_since is not None else []
+                stream.told = stream.committed
                 body += put(lane, stream.committed, stream.is_stalled, len(holes))
                 body += put(*(value for hole in holes for value in hole))
             self.pass_notice(Notice(Topic.END_ACK, self._broker, origin, bytes(body)), now)

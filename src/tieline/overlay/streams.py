@@ -97,7 +97,7 @@ class Incoming:
     It waits as well while there is no room for what is next (``is_stalled``).
     """
 
-    __slots__ = ("_counts", "_held_bytes", "committed", "held", "hole_since", "is_stalled", "life", "position")
+    __slots__ = ("_counts", "_held_bytes", "committed", "held", "hole_since", "is_stalled", "life", "position", "told")
 
     def __init__(self, position: int, counts: Counts) -> None:
         self._counts = counts
@@ -105,6 +105,8 @@ class Incoming:
         self.position = position
         #: Up to here it is safe.
         self.committed = position
+        #: Up to here its origin has been told so.
+        self.told = position
         #: By number; None stands for a void.
         self.held: dict[int, bytes | None] = {}
         self._held_bytes = 0
