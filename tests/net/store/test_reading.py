@@ -197,4 +197,8 @@ def test_a_reader_holds_retention_up_to_a_hard_bound(tmp_path: Path) -> None:
         with Log(stage.data) as log, Log(stage.data, stream="events") as events:
             assert log.earliest() > 10
             assert log.bytes() <= 50_000
-            assert [one.kind for one in events.read(0)] == ["alarm"] * events.latest()
+            for _ in range(400):
+                if events.latest():
+                    break
+                stage.step(store, 0.05)
+            assert {one.kind for one in events.read(0)} == {"alarm"}
