@@ -20,6 +20,8 @@ from tieline.conf.urls import DEFAULT_PORTS, ListenerUrl, UrlError, parse
         ("tcp://[::1]:0", "tcp", "::1", 0),
         ("tcp://[fe80::1%eth0]:7", "tcp", "fe80::1%eth0", 7),
         ("ws://host:80/", "ws", "host", 80),
+        ("peer://127.0.0.1", "peer", "127.0.0.1", 7883),
+        ("peer+tls://broker.example", "peer+tls", "broker.example", 7884),
     ],
 )
 def test_an_address_is_taken_apart(text: str, scheme: str, host: str, port: int) -> None:
@@ -37,7 +39,7 @@ def test_an_address_is_taken_apart(text: str, scheme: str, host: str, port: int)
         ("ssl://h", "write tls://h"),
         ("https://h", "write wss://h"),
         ("TCP://h", "write tcp://h"),
-        ("quic://h", "known are tcp, tls, ws, wss and peer"),
+        ("quic://h", "known are tcp, tls, ws, wss, peer, peer+tls and peer+unix"),
         ("tcp://", "names no host"),
         ("tcp://:1883", "0.0.0.0"),
         ("tcp://*:1883", "0.0.0.0"),
@@ -101,4 +103,12 @@ def test_what_a_scheme_implies() -> None:
         (False, True),
         (True, True),
         (False, False),
+        (True, False),
     ]
+
+
+def test_a_socket_in_the_file_system_is_on_this_machine() -> None:
+    url = parse("peer+unix:///run/tieline/peers")
+    assert (url.path, url.host, url.port) == ("/run/tieline/peers", "", 0)
+    assert url.is_peer and url.is_loopback() and not url.is_tls
+    assert str(url) == "peer+unix:///run/tieline/peers"

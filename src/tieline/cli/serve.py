@@ -26,8 +26,11 @@ Format = Literal["human", "json"]
 app = new_app()
 
 
-_LISTEN = "tcp://, tls://, ws://, wss:// or peer:// and host:port; replaces the file's listeners. Repeatable."
-_JOIN = "peer:// and host:port of a broker to be joined with; adds to the file's peers. Repeatable."
+_LISTEN = (
+    "tcp://, tls://, ws://, wss://, peer:// or peer+tls:// and host:port, or peer+unix:// and a path; replaces the "
+    "file's listeners. Repeatable."
+)
+_JOIN = "peer://, peer+tls:// or peer+unix:// and where a broker is to be joined; adds to the file's peers. Repeatable."
 
 
 @app.command()
@@ -139,7 +142,7 @@ def _listener(text: str, certificate: Path | None, key: Path | None) -> Listener
         url = urls.parse(text)
     except urls.UrlError as problem:
         raise Trouble(str(problem), code=MISUSED) from None
-    if not url.is_tls:
+    if not url.is_tls or url.is_peer:
         return Listener(url=str(url))
     if certificate is None or key is None:
         raise Trouble(f"{url} encrypts: give --certificate and --key, or a [[listener]] in --config.", code=MISUSED)

@@ -181,7 +181,13 @@ def _anchored(settings: Settings, directory: Path) -> Settings:
     http = msgspec.structs.replace(
         settings.http, certificate=anchor(settings.http.certificate), key=anchor(settings.http.key)
     )
-    overlay = msgspec.structs.replace(settings.overlay, key_file=anchor(settings.overlay.key_file))
+    overlay = msgspec.structs.replace(
+        settings.overlay,
+        key_file=anchor(settings.overlay.key_file),
+        certificate=anchor(settings.overlay.certificate),
+        key=anchor(settings.overlay.key),
+        ca=anchor(settings.overlay.ca),
+    )
     return msgspec.structs.replace(
         settings, data=anchor(settings.data), listener=listeners, auth=auth, http=http, overlay=overlay
     )

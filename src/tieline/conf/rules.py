@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from tieline.conf import access_rules, events, urls
+from tieline.conf import access_rules, events, peers, urls
 from tieline.conf.describe import Finding, KeyPath
 from tieline.conf.filters import flaw
 from tieline.conf.schema import Class, Http, Listener, Settings, bound, seconds
@@ -46,7 +46,7 @@ def broken(settings: Settings) -> Iterator[Finding]:
     seen: set[tuple[str, int]] = set()
     for number, listener in enumerate(settings.listener):
         yield from _broken_listener(listener, ("listener", number), seen)
-    yield from _broken_peers(settings)
+    yield from peers.broken(settings)
     yield from access_rules.broken(settings)
 
 
@@ -74,9 +74,10 @@ def _broken_listener(listener: Listener, path: KeyPath, seen: set[tuple[str, int
     except urls.UrlError as problem:
         yield (*path, "url"), str(problem)
         return
-    if (url.host, url.port) in seen and url.port:
+    place = (url.path or url.host, url.port)
+    if place in seen and (url.port or url.path):
         yield (*path, "url"), f"{url} is at an address that another listener already has."
-    seen.add((url.host, url.port))
+    seen.add(place)
     if listener.origins and not url.is_websocket:
         yield (
             (*path, "origins"),
@@ -86,6 +87,8 @@ def _broken_listener(listener: Listener, path: KeyPath, seen: set[tuple[str, int
         if origin != "*" and not _ORIGIN.fullmatch(origin):
             yield (*path, "origins"), f'"{origin}" is no origin: write https://host, https://host:port, or "*".'
     given = {"certificate": listener.certificate, "key": listener.key, "client_ca": listener.client_ca}
+    if url.is_tls and url.is_peer:
+        return
     if url.is_tls:
         for name in ("certificate", "key"):
             if not given[name]:
@@ -100,28 +103,6 @@ def _broken_listener(listener: Listener, path: KeyPath, seen: set[tuple[str, int
                 (*path, name),
                 f"{url} does not encrypt, so its {name} would never be used: write {secure}:// instead.",
             )
-
-
-def _broken_peers(settings: Settings) -> Iterator[Finding]:
-    """Each broken rule about other brokers: without a key they are on this machine."""
-    addresses: list[tuple[KeyPath, str]] = [
-        (("listener", number, "url"), each.url)
-        for number, each in enumerate(settings.listener)
-        if each.url.startswith("peer://")
-    ]
-    for number, peer in enumerate(settings.peer):
-        if not peer.url.startswith("peer://"):
-            yield ("peer", number, "url"), f'"{peer.url}" is no address of a broker: write peer://host:port.'
-        else:
-            addresses.append((("peer", number, "url"), peer.url))
-    for path, text in addresses:
-        try:
-            url = urls.parse(text)
-        except urls.UrlError as problem:
-            yield path, str(problem)
-            continue
-        if settings.overlay.key_file is None and not url.is_loopback():
-            yield path, f"{url} is not on this machine alone: give all brokers the same overlay.key_file."
 
 
 def _broken_http(http: Http) -> Iterator[Finding]:

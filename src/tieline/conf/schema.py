@@ -50,7 +50,10 @@ class Listener(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     url: Annotated[
         str,
-        Meta(description="tcp://, tls://, ws://, wss:// or, for brokers, peer://, then host:port; port 0 is any."),
+        Meta(
+            description="tcp://, tls://, ws:// or wss://, then host:port; port 0 is any. For other brokers peer:// and "
+            "peer+tls:// with host:port, or peer+unix:// with the path of a socket."
+        ),
     ]
     certificate: Annotated[str | None, Meta(description="PEM file with the certificate chain (tls, wss).")] = None
     key: Annotated[str | None, Meta(description="PEM file with the private key (tls, wss).")] = None
@@ -494,9 +497,18 @@ class Log(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Peer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Another broker that this one is joined with; it is dialled until it is there, and again when it is gone."""
+    """Another broker that this one is joined with: where it is dialled, until it is there and when it is gone."""
 
-    url: Annotated[str, Meta(description="peer:// followed by host:port.")]
+    url: Annotated[
+        str | None,
+        Meta(
+            description="peer:// or peer+tls:// followed by host:port, or peer+unix:// and the path of a socket. "
+            "Without one it is not dialled, and what is said here holds when it comes itself."
+        ),
+    ] = None
+    name: Annotated[
+        str | None, Meta(description="The broker that is meant; where another one answers, it is refused.")
+    ] = None
 
 
 class Overlay(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -510,8 +522,19 @@ class Overlay(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         str | None,
         Meta(
             description="File with a secret of at least 16 bytes, which every broker proves to have. Without one, "
-            "peers are on this machine only."
+            "peer:// is on this machine only."
         ),
+    ] = None
+    certificate: Annotated[
+        str | None,
+        Meta(
+            description="PEM file with the certificate chain that this broker shows other brokers (peer+tls), whether "
+            "it dials or listens. It has the broker's name, and that of the host where it listens."
+        ),
+    ] = None
+    key: Annotated[str | None, Meta(description="PEM file with the private key of that.")] = None
+    ca: Annotated[
+        str | None, Meta(description="PEM file with the authorities that certificates of other brokers come from.")
     ] = None
     strategy: Annotated[
         Literal["path", "flood"],

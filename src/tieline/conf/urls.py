@@ -6,13 +6,22 @@ import ipaddress
 from dataclasses import dataclass
 from typing import Literal, cast
 
-Scheme = Literal["tcp", "tls", "ws", "wss", "peer"]
+Scheme = Literal["tcp", "tls", "ws", "wss", "peer", "peer+tls", "peer+unix"]
 
 #: Ports that clients try first: IANA's for MQTT, mosquitto's documentation's for WebSocket.
-DEFAULT_PORTS: dict[str, int] = {"tcp": 1883, "tls": 8883, "ws": 8080, "wss": 8443, "peer": 7883}
+DEFAULT_PORTS: dict[str, int] = {
+    "tcp": 1883,
+    "tls": 8883,
+    "ws": 8080,
+    "wss": 8443,
+    "peer": 7883,
+    "peer+tls": 7884,
+}
 
 #: What other programs call the same thing.
-_ALIASES = {"mqtt": "tcp", "mqtts": "tls", "ssl": "tls", "http": "ws", "https": "wss"}
+_ALIASES = {"mqtt": "tcp", "mqtts": "tls", "ssl": "tls", "http": "ws", "https": "wss", "peers": "peer+tls"}
+#: What sockaddr_un can hold on Linux, without the closing zero byte.
+_LONGEST_PATH = 107
 
 
 #: Says that every packet on a listener carries the extra byte of the priority header.
@@ -30,23 +39,32 @@ class ListenerUrl:
     """One listener's address.  Port 0 asks the system for a free port."""
 
     scheme: Scheme
+    #: Empty for a socket in the file system, as the port is 0.
     host: str
     port: int
     #: Every packet carries the extra byte of the priority header.
     has_header: bool = False
+    #: Of a socket in the file system; empty for all others.
+    path: str = ""
 
     def __str__(self) -> str:
+        if self.path:
+            return f"{self.scheme}://{self.path}"
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.scheme}://{host}:{self.port}{HEADER if self.has_header else ''}"
 
     @property
     def is_tls(self) -> bool:
-        return self.scheme in {"tls", "wss"}
+        return self.scheme in {"tls", "wss", "peer+tls"}
 
     @property
     def is_peer(self) -> bool:
         """Whether other brokers connect there, and no clients."""
-        return self.scheme == "peer"
+        return self.scheme.startswith("peer")
+
+    @property
+    def is_unix(self) -> bool:
+        return self.scheme == "peer+unix"
 
     @property
     def is_websocket(self) -> bool:
@@ -54,7 +72,7 @@ class ListenerUrl:
 
     def is_loopback(self) -> bool:
         """True when only programs on this machine can reach the address; a name is trusted only if it is localhost."""
-        return is_loopback(self.host)
+        return self.is_unix or is_loopback(self.host)
 
 
 def is_loopback(host: str) -> bool:
@@ -72,9 +90,11 @@ def parse(text: str) -> ListenerUrl:
     scheme, separator, rest = text.partition("://")
     if not separator:
         raise UrlError(f'"{text}" has no scheme: write tcp://{text or "127.0.0.1:1883"}, or tls://, ws://, wss://.')
+    if scheme == "peer+unix":
+        return ListenerUrl(scheme="peer+unix", host="", port=0, path=_path(text, rest))
     if scheme not in DEFAULT_PORTS:
         known = _ALIASES.get(scheme.lower()) or (scheme.lower() if scheme.lower() in DEFAULT_PORTS else None)
-        advice = f"write {known}://{rest}" if known else "known are tcp, tls, ws, wss and peer"
+        advice = f"write {known}://{rest}" if known else "known are tcp, tls, ws, wss, peer, peer+tls and peer+unix"
         raise UrlError(f'"{text}" has the unknown scheme "{scheme}": {advice}.')
     has_header = rest.endswith(HEADER)
     rest = rest.removesuffix(HEADER)
@@ -101,6 +121,14 @@ def parse_http(text: str) -> ListenerUrl:
     if not host.rpartition("]")[2].rpartition(":")[2].isdigit() or ":" not in host.rpartition("]")[2]:
         raise UrlError(f'"{text}" has no port: write {scheme}://{host or "127.0.0.1"}:9883.')
     return parse(f"{_SCHEMES[scheme]}://{rest}")
+
+
+def _path(text: str, path: str) -> str:
+    if not path.startswith("/") or path.endswith("/"):
+        raise UrlError(f'"{text}" names no socket: write peer+unix:///path/to/socket, with three slashes.')
+    if len(path.encode()) > _LONGEST_PATH or "\0" in path:
+        raise UrlError(f'"{text}" is longer than the {_LONGEST_PATH} bytes that the path of a socket may have.')
+    return path
 
 
 def _split(text: str, rest: str) -> tuple[str, str | None]:

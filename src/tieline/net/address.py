@@ -5,8 +5,11 @@ Whatever listens begins here: MQTT, the pages beside the broker, and the log ser
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
 import ssl
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +39,37 @@ def bind(host: str, port: int, *, backlog: int, options: tuple[Option, ...] = ()
     return sock
 
 
+def bind_path(path: str, *, backlog: int) -> socket.socket:
+    """The same in the file system, for this user alone; a socket that nobody serves any more is replaced."""
+    with suppress(FileNotFoundError):
+        if not Path(path).is_socket():
+            if Path(path).exists():
+                raise OSError(errno.EEXIST, "something that is no socket is in the way")
+        elif _is_served(path):
+            raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+        else:
+            Path(path).unlink()
+    sock = socket.socket(socket.AF_UNIX)
+    old = os.umask(0o177)
+    try:
+        sock.setblocking(False)
+        sock.bind(path)
+        sock.listen(backlog)
+    except BaseException:
+        sock.close()
+        raise
+    finally:
+        os.umask(old)
+    return sock
+
+
+def _is_served(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.setblocking(False)
+        # EAGAIN: somebody is there who has no room for us
+        return sock.connect_ex(path) in (0, errno.EAGAIN)
+
+
 def server_context(listener: Listener) -> ssl.SSLContext:
     """What TLS needs on a listener; client certificates are required where an authority is given."""
     if listener.certificate is None or listener.key is None:
@@ -49,14 +83,26 @@ def server_context(listener: Listener) -> ssl.SSLContext:
 
 def secure_context(certificate: str | Path, key: str | Path) -> ssl.SSLContext:
     """TLS 1.2 and later, with forward secrecy and authenticated ciphers only; raises as loading a certificate does."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context = _strict_context(ssl.PROTOCOL_TLS_SERVER, certificate, key)
+    # each ticket costs a write and memory per connection; resumption still works with one
+    context.num_tickets = 1
+    return context
+
+
+def client_context(certificate: str, key: str, authorities: str) -> ssl.SSLContext:
+    """The same for the end that dials: it shows its own certificate, and wants one that is for the name it dialled."""
+    context = _strict_context(ssl.PROTOCOL_TLS_CLIENT, certificate, key)
+    context.load_verify_locations(authorities)
+    return context
+
+
+def _strict_context(side: int, certificate: str | Path, key: str | Path) -> ssl.SSLContext:
+    context = ssl.SSLContext(side)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     # of TLS 1.2; those of 1.3 are all of this kind
     context.set_ciphers("ECDHE+AESGCM:ECDHE+CHACHA20")
     load_certificate(context, certificate, key)
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
-    # each ticket costs a write and memory per connection; resumption still works with one
-    context.num_tickets = 1
     return context
 
 

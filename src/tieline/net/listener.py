@@ -33,7 +33,7 @@ _OPTIONS = ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1), (socket.SOL_SOCKET, soc
 RESERVED_DESCRIPTORS = 160
 #: How long to wait when the process has no descriptors left.
 PAUSE_S = 0.5
-_NO_DESCRIPTORS = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+NO_DESCRIPTORS = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 class ListenError(Exception):
@@ -55,7 +55,7 @@ class ListeningSocket:
         self.url = replace(self._asked, port=port)
         self._name = str(self.url)
         #: Descriptors from this number on are not for clients.
-        self._ceiling = _ceiling()
+        self._ceiling = highest_descriptor()
         #: The number of open connections that came through this listener.
         self._open = 0
         loop.broker.allowances.listeners[self._name] = conf
@@ -76,7 +76,7 @@ class ListeningSocket:
             except BlockingIOError:
                 return
             except OSError as error:
-                if error.errno in _NO_DESCRIPTORS:
+                if error.errno in NO_DESCRIPTORS:
                     self._pause(error, now)
                     return
                 continue  # the peer gave up in the meantime
@@ -156,7 +156,8 @@ def context_of(conf: Listener) -> ssl.SSLContext | None:
         raise ListenError(f"{conf.url}: the certificate or key cannot be used: {error}") from error
 
 
-def _ceiling() -> int:
+def highest_descriptor() -> int:
+    """Descriptors from this number on are not for those who connect."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return most - min(RESERVED_DESCRIPTORS, most // 4)
 

@@ -2,271 +2,44 @@
 
 from __future__ import annotations
 
-import secrets
-import select
 import socket
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from time import monotonic, time
 from typing import TYPE_CHECKING, Final
 
-from tieline.conf import urls
 from tieline.core.account import Event
-from tieline.net.address import bind
+from tieline.net.address import client_context
+from tieline.net.dialler import Dialler
 from tieline.net.listener import ListenError
-from tieline.net.outq import SocketBuffer
-from tieline.overlay.greeting import Greeting, Refusal, Self
+from tieline.net.peer_link import PeerLink
+from tieline.net.tls import Tls
+from tieline.overlay.greeting import Refusal, Self
 from tieline.overlay.joined import Joined, number_of
-from tieline.sched.outflow import FAST, LEAST, Outflow
 
 if TYPE_CHECKING:
-    from tieline.conf.schema import Listener, Settings
+    import ssl
+
+    from tieline.conf.schema import Overlay, Settings
     from tieline.core.broker import Broker
+    from tieline.core.timers import Action, Timers
     from tieline.net.loop import Loop
 
-#: Bytes read from a peer before others get their turn; bytes of one write, and writes in one turn.
-_READ: Final = 262_144
-_WRITE: Final = 131_072
-_WRITES: Final = 4
 #: How long a greeting may take, and how many connections may be in theirs.
 _GREETING_S: Final = 5.0
 _STRANGERS: Final = 64
-#: How long to wait before an address is dialled again: twice as long each time, and up to a quarter more or less.
-_FIRST_S, _LAST_S = 0.2, 5.0
-_IN, _OUT = select.EPOLLIN, select.EPOLLOUT
-
-
-class PeerLink:
-    """One socket to another broker."""
-
-    def __init__(self, peers: Peers, sock: socket.socket, address: str, dialler: Dialler | None) -> None:
-        self._peers = peers
-        self._sock = sock
-        self.fd = sock.fileno()
-        self.handle_number = self.fd
-        #: Where it leads, for the log.
-        self.address = address
-        self.dialler = dialler
-        self.greeting: Greeting | None = Greeting(peers.me, secrets.token_hex(16), has_dialled=dialler is not None)
-        self.peer = ""
-        self._is_connecting = dialler is not None
-        self._unsent: memoryview | bytes = b""
-        self._events = _IN
-        self._outq = Outflow(SocketBuffer(sock), LEAST if peers.core.priorities.always_matter else FAST)
-        self._is_waiting = False
-
-    def __repr__(self) -> str:
-        return f"<PeerLink {self.peer or '?'} {self.address}>"
-
-    def handle(self, events: int, now: float, is_alone: bool) -> None:
-        """The socket can be read or written."""
-        if self._is_connecting:
-            error = self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-            if error:
-                self.close(now, f"it cannot be reached: {_words(error)}")
-                return
-            self._is_connecting = False
-            self._listen()
-            self.write(now)
-        if events & _OUT:
-            self.write(now)
-        if not events & ~_OUT or self.fd < 0:
-            return
-        try:
-            data = self._sock.recv(_READ)
-        except BlockingIOError:
-            return
-        except OSError as error:
-            self.close(now, f"the connection broke: {error.strerror or error}")
-            return
-        if not data:
-            self.close(now, "the other end has closed the connection")
-            return
-        if self.greeting is not None:
-            data = self._greet(self.greeting, data, now)
-        if data and self.fd >= 0:
-            self._peers.joined.receive(self.handle_number, data, now)
-
-    def _greet(self, greeting: Greeting, data: bytes, now: float) -> bytes:
-        try:
-            rest = greeting.take(data)
-            if greeting.is_over:
-                self.peer = greeting.peer
-                self._peers.admit(self, now)
-        except Refusal as refusal:
-            if not refusal.is_theirs:
-                greeting.out += f"no {refusal}\n".encode()
-                self.write(now)
-            self._peers.refused(self, refusal, now)
-            self.close(now, "")
-            return b""
-        self.write(now)
-        if greeting.is_over and not greeting.out:
-            self.greeting = None
-        return rest
-
-    def write(self, now: float) -> None:
-        """Write what is due, as far as the kernel takes it and should."""
-        if self._is_connecting or self.fd < 0:
-            return
-        if self._unsent:
-            self._send(self._unsent, now)
-        greeting = self.greeting
-        if greeting is not None:
-            if greeting.out and not self._unsent:
-                out, greeting.out = greeting.out, b""
-                self._send(out, now)
-            return
-        outq = self._outq
-        node = self._peers.joined.node
-        for _ in range(_WRITES):
-            if self._unsent or self.handle_number not in node.dirty or self.fd < 0:
-                return
-            if outq.is_due and outq.look(now) <= 0:
-                self._look_again(now)
-                return
-            data = node.fill(self.handle_number, min(_WRITE, max(1, outq.room)), now)
-            if not data:
-                return
-            self._send(data, now)
-        # there is more: after the others
-        self._peers.core.timers.soon(self.write)
-
-    def _look_again(self, now: float) -> None:
-        if not self._is_waiting:
-            self._is_waiting = True
-            self._peers.core.timers.at(now + self._outq.drained_in(), self._resume)
-
-    def _resume(self, now: float) -> None:
-        self._is_waiting = False
-        self.write(now)
-
-    def _send(self, data: bytes | memoryview, now: float) -> None:
-        try:
-            sent = self._sock.send(data)
-        except BlockingIOError:
-            sent = 0
-        except OSError as error:
-            self._unsent = b""
-            self._peers.core.timers.soon(partial(self.close, why=f"the connection broke: {error.strerror or error}"))
-            return
-        self._outq.written += sent
-        if self._outq.is_due:
-            self._outq.probe()
-        self._unsent = memoryview(data)[sent:] if sent < len(data) else b""
-        self._listen()
-
-    def _listen(self) -> None:
-        events = (_IN | _OUT) if self._unsent else _IN
-        if events != self._events and self.fd >= 0:
-            self._events = events
-            self._peers.loop.modify(self, events)
-
-    def await_connection(self) -> None:
-        """It is being connected: the socket becomes writable when that is over."""
-        self._events = _OUT
-        self._peers.loop.modify(self, _OUT)
-
-    def close(self, now: float, why: str) -> None:
-        """Let go of the socket; ``why`` is for the log, where it was not said before."""
-        if self.fd < 0:
-            return
-        self._peers.loop.forget(self)
-        self.fd = -1
-        self._sock.close()
-        self._peers.closed(self, why, now)
-
-
-class PeerListener:
-    """An address where other brokers connect."""
-
-    def __init__(self, peers: Peers, conf: Listener) -> None:
-        self._peers = peers
-        asked = urls.parse(conf.url)
-        try:
-            self._sock = bind(asked.host, asked.port, backlog=64, options=_OPTIONS)
-        except OSError as error:
-            raise ListenError(f"cannot listen on {asked}: {error.strerror or error}.") from error
-        self.fd = self._sock.fileno()
-        self.url = replace(asked, port=self._sock.getsockname()[1])
-        peers.loop.watch(self)
-
-    def renew(self, conf: Listener, context: object) -> None:
-        """Nothing of it can change under connected peers."""
-
-    def handle(self, events: int, now: float, is_alone: bool) -> None:
-        """Accept a connection, unless too many strangers are there already."""
-        try:
-            sock, address = self._sock.accept()
-        except OSError:
-            return
-        sock.setblocking(False)
-        self._peers.add(sock, f"{address[0]}:{address[1]}", None, now)
-
-    def close(self) -> None:
-        """Accept nobody any more; peers that are connected stay."""
-        if self.fd >= 0:
-            self._peers.loop.forget(self)
-            self._sock.close()
-            self.fd = -1
-
-
-class Dialler:
-    """One address that is dialled whenever there is no connection to it."""
-
-    def __init__(self, peers: Peers, url: str) -> None:
-        self._peers = peers
-        self.url = urls.parse(url)
-        #: Who was there last.
-        self.peer = ""
-        self._wait_s = _FIRST_S
-        self._told = ""
-
-    def dial(self, now: float) -> None:
-        """Try to connect, unless the broker that was there last is connected in another way."""
-        if self._peers.is_stopped:
-            return
-        if self.peer and self.peer in self._peers.up:
-            self._later(now)
-            return
-        try:
-            places = socket.getaddrinfo(self.url.host, self.url.port, type=socket.SOCK_STREAM)
-            family, kind, protocol, _, place = places[0]
-            sock = socket.socket(family, kind, protocol)
-        except OSError as error:
-            self.failed(f"it cannot be reached: {error.strerror or error}", now)
-            return
-        sock.setblocking(False)
-        for option in _OPTIONS:
-            sock.setsockopt(*option)
-        sock.connect_ex(place)
-        link = self._peers.add(sock, str(self.url), self, now)
-        if link is not None:
-            link.await_connection()
-
-    def failed(self, why: str, now: float) -> None:
-        """There is no connection, or no longer: it is said once for each reason."""
-        if why and why != self._told:
-            self._told = why
-            self._peers.tell("peer_away", self.peer, str(self.url), why, is_trouble=True)
-        self._later(now)
-
-    def succeeded(self, peer: str) -> None:
-        """A broker is there."""
-        self.peer, self._wait_s, self._told = peer, _FIRST_S, ""
-
-    def _later(self, now: float) -> None:
-        wait_s, self._wait_s = self._wait_s, min(_LAST_S, 2 * self._wait_s)
-        self._peers.core.timers.at(now + wait_s * (0.75 + secrets.randbelow(1000) / 2000), self.dial)
 
 
 class Peers:
     """Everything of one broker that touches other brokers."""
 
-    def __init__(self, settings: Settings, core: Broker, loop: Loop) -> None:
+    def __init__(self, settings: Settings, core: Broker, loop: Loop, deliver: Callable[[Action], None]) -> None:
         self.core = core
         self.loop = loop
+        #: Has something done in the broker's next turn; for other threads.
+        self.deliver = deliver
         overlay = settings.overlay
         key = None if overlay.key_file is None else _read_key(overlay.key_file)
         self.me = Self(settings.name, overlay.cluster, key)
@@ -276,30 +49,58 @@ class Peers:
         self.up: dict[str, PeerLink] = {}
         self._links: dict[int, PeerLink] = {}
         self.is_stopped = False
-        self._diallers = [Dialler(self, peer.url) for peer in settings.peer]
+        self.diallers = [Dialler(self, peer) for peer in settings.peer if peer.url is not None]
+        self._context = _client_context(overlay) if any(each.url.is_tls for each in self.diallers) else None
         loop.on_flush = self.flush
 
-    def begin(self) -> None:
+    @property
+    def timers(self) -> Timers:
+        """The broker's."""
+        return self.core.timers
+
+    def begin_all(self) -> None:
         """Dial everything once; from then on each dialler looks after itself."""
-        for dialler in self._diallers:
+        for dialler in self.diallers:
             dialler.dial(monotonic())
 
-    def add(self, sock: socket.socket, address: str, dialler: Dialler | None, now: float) -> PeerLink | None:
-        """A socket to somebody who has not said who it is; None where there are too many of those."""
-        if dialler is None and sum(link.greeting is not None for link in self._links.values()) >= _STRANGERS:
+    @property
+    def is_settled(self) -> bool:
+        """Whether something has come of the first attempt at each address."""
+        return all(dialler.is_tried for dialler in self.diallers)
+
+    def is_up(self, name: str) -> bool:
+        """Whether a broker is connected, whoever has dialled."""
+        return name in self.up
+
+    def begin(self, sock: socket.socket, dialler: Dialler, now: float) -> None:
+        """A socket is being connected."""
+        tls = None
+        if dialler.url.is_tls:
+            assert self._context is not None
+            tls = Tls(self._context, dialler.url.host)
+        self._add(PeerLink(self, sock, str(dialler.url), dialler, tls), now).await_connection()
+
+    def accepted(self, sock: socket.socket, address: str, tls: Tls | None, now: float) -> None:
+        """Somebody has connected; of too many who have not said who they are, one has to go."""
+        strangers = [link for link in self._links.values() if link.greeting is not None and link.dialler is None]
+        if len(strangers) >= _STRANGERS:
+            # the oldest of the machine that has most of them: nobody keeps others out from somewhere else
+            hosts = Counter(link.host for link in strangers)
+            most = max(hosts.values())
+            oldest = next(link for link in strangers if hosts[link.host] == most)
             self.core.account.closed["peer_strangers"] += 1
-            sock.close()
-            return None
-        link = PeerLink(self, sock, address, dialler)
+            oldest.close(now, "")
+        self._add(PeerLink(self, sock, address, None, tls), now).write(now)
+
+    def _add(self, link: PeerLink, now: float) -> PeerLink:
         self._links[link.fd] = link
         self.loop.watch(link)
-        if dialler is None:
-            link.write(now)
         self.core.timers.at(now + _GREETING_S, partial(self._give_up, link))
         return link
 
     def _give_up(self, link: PeerLink, now: float) -> None:
         if link.fd >= 0 and link.greeting is not None:
+            self.core.account.closed["peer_silent"] += 1
             link.close(now, "its greeting took too long")
 
     def admit(self, link: PeerLink, now: float) -> None:
@@ -326,8 +127,13 @@ class Peers:
     def refused(self, link: PeerLink, refusal: Refusal, now: float) -> None:
         """A greeting ended with a refusal: it is counted, and told in the words of whoever refused."""
         self.core.account.closed["peer_refused"] += 1
-        if "connected already" not in str(refusal):
-            self.tell("peer_refused", link.peer, link.address, str(refusal), is_trouble=True)
+        text, dialler = str(refusal), link.dialler
+        if "connected already" in text or (dialler is not None and dialler.trouble == text):
+            return
+        if dialler is not None:
+            # what is dialled for ever is refused for ever: it is said once
+            dialler.trouble = text
+        self.tell("peer_refused", link.peer, link.address, text, is_trouble=True)
 
     def closed(self, link: PeerLink, why: str, now: float) -> None:
         """A socket is gone."""
@@ -361,13 +167,12 @@ class Peers:
     def stop(self, now: float) -> None:
         """Close everything; what was gathered leaves first."""
         self.is_stopped = True
+        for dialler in self.diallers:
+            dialler.stop()
         self.flush(now)
         for link in list(self._links.values()):
             link.close(now, "this broker stops")
         self.loop.on_flush = None
-
-
-_OPTIONS: Final = ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1), (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1))
 
 
 def _read_key(path: str) -> bytes:
@@ -377,7 +182,10 @@ def _read_key(path: str) -> bytes:
     return key
 
 
-def _words(number: int) -> str:
-    from os import strerror
-
-    return strerror(number)
+def _client_context(overlay: Overlay) -> ssl.SSLContext:
+    if overlay.certificate is None or overlay.key is None or overlay.ca is None:
+        raise ListenError("peer+tls:// needs overlay.certificate, overlay.key and overlay.ca.")
+    try:
+        return client_context(overlay.certificate, overlay.key, overlay.ca)
+    except (OSError, ValueError) as error:
+        raise ListenError(f"[overlay]: the certificate, key or ca cannot be used: {error}") from error

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final  # Any: settings of every kind
 import msgspec
 
 from tieline.conf.error import ConfError
+from tieline.conf.peers import with_identity
 from tieline.conf.schema import Listener, Rule, Settings
 from tieline.net.auth.door import read_users, warn_of_doors
 from tieline.net.auth.passwords import PasswordFileError
@@ -139,7 +140,7 @@ async def _reload(server: Running, *, partial: bool, dry: bool) -> dict[str, Any
         wanted = merge(server.settings, new)
         # files may have changed although their names have not
         users = await aside(None, read_users, wanted)
-        contexts = [await aside(None, context_of, conf) for conf in wanted.listener]
+        contexts = [await aside(None, context_of, with_identity(conf, wanted.overlay)) for conf in wanted.listener]
     except (ConfError, PasswordFileError, ListenError, ReloadError) as error:
         raise ReloadError(f"nothing was changed: {error}") from None
     is_applied = not dry and (partial or not refused)

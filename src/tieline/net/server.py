@@ -14,12 +14,14 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Self
 
 import msgspec
 
 from tieline.conf import urls
+from tieline.conf.peers import is_joined, with_identity
 from tieline.conf.schema import Listener, Settings
 from tieline.core.broker import Broker as Core
 from tieline.net import log as logs
@@ -31,7 +33,8 @@ from tieline.net.log import log
 from tieline.net.loop import Loop
 from tieline.net.manage import Management
 from tieline.net.nested import Nested
-from tieline.net.peers import PeerListener, Peers
+from tieline.net.peer_listener import PeerListener
+from tieline.net.peers import Peers
 from tieline.net.pump import PumpedLoop, pump
 from tieline.net.reload import on_hangup
 from tieline.net.services import Inquiries, Service
@@ -48,19 +51,17 @@ if TYPE_CHECKING:
     from tieline.access.users import Authenticator
     from tieline.core.account import Drop
     from tieline.core.ports import Access, Allowed, Refused, Store
+    from tieline.core.timers import Action
     from tieline.net.auth.passwords import Passwords
 
 _DROP_REPORT_S = 1.0
+#: How long the ready line waits for brokers that are to be joined, and how often it looks.
+_SETTLE_S, _SETTLE_STEP_S = 1.0, 0.02
 #: How long a shutdown waits for clients to take what was queued and to close.
 _STOP_S = LINGER_S + 0.5
 #: Buffers up to this size are made of memory that the process has, and so much of it may lie unused.
 _KEPT_BLOCK = 4 << 20
 _KEPT_UNUSED = 16 << 20
-
-
-def is_joined(settings: Settings) -> bool:
-    """Whether a broker listens for others or dials some."""
-    return bool(settings.peer) or any(urls.parse(listener.url).is_peer for listener in settings.listener)
 
 
 def _name_client() -> str:
@@ -202,7 +203,7 @@ class Server:
         self._loop.on_events = lambda: logs.tell_events(self.core.account)
         try:
             if is_joined(self.settings):
-                self._peers = Peers(self.settings, self._core, self._loop)
+                self._peers = Peers(self.settings, self._core, self._loop, self._deliver)
             if self._keeper is not None:
                 self._keeper.begin(self._core, self._loop)
             self._listen(self._core, self._loop)
@@ -224,9 +225,29 @@ class Server:
             if not urls.parse(conf.url).is_peer:
                 self._listeners.append(ListeningSocket(loop, conf))
             elif self._peers is not None:
-                self._listeners.append(PeerListener(self._peers, conf))
+                self._listeners.append(PeerListener(self._peers, with_identity(conf, self.settings.overlay)))
         if self._peers is not None:
-            self._peers.begin()
+            self._peers.begin_all()
+
+    def _deliver(self, action: Action) -> None:
+        """For other threads: have something done in the next turn."""
+        assert self._asyncio is not None
+        self._asyncio.call_soon_threadsafe(self._do_soon, action)
+
+    def _do_soon(self, action: Action) -> None:
+        if self._core is not None:  # it may have ended meanwhile
+            self._core.timers.soon(action)
+            self.poke()
+
+    @property
+    def joined(self) -> list[str]:
+        """The other brokers that are connected, by their names."""
+        return [] if self._peers is None else sorted(self._peers.up)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether something has come of the first attempt to reach each broker that is to be joined."""
+        return self._peers is None or self._peers.is_settled
 
     def attach(self) -> None:
         """Let the running asyncio loop call the turns."""
@@ -408,13 +429,22 @@ def _serve(server: Server, aio: PumpedLoop) -> str:
     aio.run_until_complete(server.prepare())
     aio.add_signal_handler(signal.SIGHUP, on_hangup, server)
     warn_of_doors(server.settings)
-    print(f"tieline {server.settings.name} ready: {' '.join(server.urls)}", flush=True)  # noqa: T201 - the ready line
+    _announce(server, monotonic() + _SETTLE_S, monotonic())
     _tune_garbage_collection()
     keep_memory(_KEPT_BLOCK, _KEPT_UNUSED)
     pump(server.loop, aio, stopping)
     log.info("stopping")
     aio.run_until_complete(server.stop())
     return server.failure
+
+
+def _announce(server: Server, latest: float, now: float) -> None:
+    """Print the ready line, once the peers that are there at all have answered, or after a moment."""
+    if not server.is_settled and now < latest:
+        server.core.timers.at(now + _SETTLE_STEP_S, partial(_announce, server, latest))
+        return
+    joined = f" joined: {' '.join(server.joined)}" if server.joined else ""
+    print(f"tieline {server.settings.name} ready: {' '.join(server.urls)}{joined}", flush=True)  # noqa: T201 - the ready line
 
 
 def _tune_garbage_collection() -> None:

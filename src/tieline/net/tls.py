@@ -20,17 +20,17 @@ TLS_BYTES = 24_000
 
 
 class Tls:
-    """The server's side of one TLS connection."""
+    """One end of one TLS connection: the server's, or with the name of the server that of who dials it."""
 
     __slots__ = ("_incoming", "_object", "_outgoing", "_work", "is_over", "is_ready")
 
     #: Everything that can be decrypted is: a chunk of it is little.
     has_more = False
 
-    def __init__(self, context: ssl.SSLContext) -> None:
+    def __init__(self, context: ssl.SSLContext, server: str | None = None) -> None:
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
-        self._object = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._object = context.wrap_bio(self._incoming, self._outgoing, server is None, server)
         self.is_ready = False
         self.is_over = False
         self._work = 0
@@ -64,6 +64,13 @@ class Tls:
     def user(self, source: Literal["cn", "san"]) -> str:
         """Whom the client's certificate names; empty if nobody."""
         return user_of(self._object.getpeercert(), source)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What the other end's verified certificate is for: its common name and its DNS names."""
+        certificate: dict[str, Any] = self._object.getpeercert() or {}
+        subject = [value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"]
+        return frozenset((*subject, *(name for kind, name in certificate.get("subjectAltName", ()) if kind == "DNS")))
 
     def wrap(self, data: bytes) -> bytes:
         """Encrypt bytes, after whatever the handshake still had to say."""

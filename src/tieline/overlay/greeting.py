@@ -8,6 +8,7 @@ repeated later.  Where no key is set the proof is a dash.  Whoever does not acce
 from __future__ import annotations
 
 import hmac
+from collections.abc import Callable
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -36,6 +37,10 @@ class Self(NamedTuple):
     key: bytes | None
 
 
+def _accept_anybody(name: str) -> None:
+    pass
+
+
 class _Stage(Enum):
     INTRODUCTION = 1
     PROOF = 2
@@ -45,8 +50,12 @@ class _Stage(Enum):
 class Greeting:
     """One end of one greeting."""
 
-    def __init__(self, me: Self, nonce: str, *, has_dialled: bool) -> None:
+    def __init__(
+        self, me: Self, nonce: str, *, has_dialled: bool, check: Callable[[str], None] = _accept_anybody
+    ) -> None:
+        """``check`` refuses a name before it is answered: later, the other end would no longer read a refusal."""
         self._me = me
+        self._check = check
         self._nonce = nonce
         self._has_dialled = has_dialled
         self._stage = _Stage.INTRODUCTION
@@ -94,6 +103,7 @@ class Greeting:
             raise Refusal(f"broker {name} is of the cluster {cluster}, and broker {me.name} of {me.cluster}")
         if name == me.name:
             raise Refusal(f"both brokers are called {name}: give one of them another --name")
+        self._check(name)
         self.peer = name
         mine = (self._nonce, nonce) if self._has_dialled else (nonce, self._nonce)
         self.out += f"{self._proof(me.name, name, mine, is_dialler=self._has_dialled)}\n".encode()

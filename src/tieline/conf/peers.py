@@ -1,0 +1,83 @@
+"""Rules of the settings about other brokers: where they are, and by what they are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from tieline.conf import urls
+from tieline.conf.describe import Finding, KeyPath
+from tieline.conf.schema import Listener, Overlay, Peer, Settings
+
+
+def with_identity(listener: Listener, overlay: Overlay) -> Listener:
+    """A listener as it is served: where other brokers connect with TLS, it has the certificates of the overlay."""
+    if not listener.url.startswith("peer+tls://"):
+        return listener
+    return msgspec.structs.replace(listener, certificate=overlay.certificate, key=overlay.key, client_ca=overlay.ca)
+
+
+def is_joined(settings: Settings) -> bool:
+    """Whether a broker has anything to do with others."""
+    return bool(settings.peer) or any(urls.parse(each.url).is_peer for each in settings.listener)
+
+
+def broken(settings: Settings) -> Iterator[Finding]:
+    """Each broken rule: the path of the key to blame and a sentence."""
+    addresses: list[tuple[KeyPath, str]] = [
+        (("listener", number, "url"), each.url)
+        for number, each in enumerate(settings.listener)
+        if each.url.startswith("peer")
+    ]
+    for number, peer in enumerate(settings.peer):
+        yield from _broken_peer(peer, ("peer", number), settings)
+        if peer.url is not None and peer.url.startswith("peer"):
+            addresses.append((("peer", number, "url"), peer.url))
+    for path, text in addresses:
+        try:
+            url = urls.parse(text)
+        except urls.UrlError as problem:
+            # listeners are looked at elsewhere too
+            if path[0] == "peer":
+                yield path, str(problem)
+            continue
+        yield from _broken_address(url, path, settings.overlay)
+    yield from _broken_identity(settings)
+
+
+def _broken_peer(peer: Peer, path: KeyPath, settings: Settings) -> Iterator[Finding]:
+    if peer.url is None and peer.name is None:
+        yield path, "a peer without url and name can be nobody: give it one of them."
+    elif peer.url is not None and not peer.url.startswith("peer"):
+        yield (*path, "url"), f'"{peer.url}" is no address of a broker: write peer://host:port.'
+    if peer.name == settings.name:
+        yield (*path, "name"), f"the peer {peer.name} has the name of this broker."
+    named = [each.name for each in settings.peer if each.name is not None]
+    if peer.name is not None and named.count(peer.name) > 1:
+        yield (*path, "name"), f"two peers are called {peer.name}."
+
+
+def _broken_address(url: urls.ListenerUrl, path: KeyPath, overlay: Overlay) -> Iterator[Finding]:
+    if path[0] == "peer" and not url.port and not url.is_unix:
+        yield path, f"{url} has no port that could be dialled."
+    if url.is_tls:
+        for name in ("certificate", "key", "ca"):
+            if not getattr(overlay, name):
+                yield path, f"{url} needs overlay.certificate, overlay.key and overlay.ca; overlay.{name} is missing."
+    elif overlay.key_file is None and not url.is_loopback():
+        yield (
+            path,
+            f"{url} is not on this machine alone: write peer+tls://, or give all brokers the same overlay.key_file.",
+        )
+
+
+def _broken_identity(settings: Settings) -> Iterator[Finding]:
+    for number, listener in enumerate(settings.listener):
+        if listener.url.startswith("peer+tls://"):
+            for name in ("certificate", "key", "client_ca"):
+                if getattr(listener, name) is not None:
+                    yield (
+                        ("listener", number, name),
+                        f"{listener.url} shows the certificate of [overlay], and its own {name} would never be used.",
+                    )

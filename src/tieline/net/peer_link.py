@@ -1,0 +1,283 @@
+"""One socket to another broker: the greeting first, then what the node has to say, no faster than it leaves."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import select
+import socket
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol
+
+from tieline.net.layer import LayerError
+from tieline.net.outq import SocketBuffer
+from tieline.overlay.greeting import Greeting, Refusal
+from tieline.sched.outflow import FAST, LEAST, Outflow
+
+if TYPE_CHECKING:
+    from tieline.core.broker import Broker
+    from tieline.net.dialler import Dialler
+    from tieline.net.tls import Tls
+    from tieline.net.turns import Turns
+    from tieline.overlay.greeting import Self
+    from tieline.overlay.joined import Joined
+
+#: Bytes read from a peer before others get their turn; bytes of one write, and writes in one turn.
+_READ: Final = 262_144
+_WRITE: Final = 131_072
+_WRITES: Final = 4
+_IN, _OUT = select.EPOLLIN, select.EPOLLOUT
+
+
+class Household(Protocol):
+    """To whom a link belongs."""
+
+    core: Broker
+    joined: Joined
+    me: Self
+
+    @property
+    def loop(self) -> Turns: ...
+
+    def admit(self, link: PeerLink, now: float) -> None:
+        """Somebody has proven who it is; raises Refusal where it cannot be had."""
+
+    def refused(self, link: PeerLink, refusal: Refusal, now: float) -> None:
+        """A greeting ended with a refusal."""
+
+    def closed(self, link: PeerLink, why: str, now: float) -> None:
+        """A socket is gone."""
+
+
+class PeerLink:
+    """One socket to another broker, and the bytes that the kernel has not taken yet."""
+
+    def __init__(  # who it belongs to, the socket, where it leads, who has dialled, and what lies on it
+        self, household: Household, sock: socket.socket, address: str, dialler: Dialler | None, tls: Tls | None
+    ) -> None:
+        self._household = household
+        self._sock = sock
+        self.fd = sock.fileno()
+        #: By which the node knows it.
+        self.handle_number = self.fd
+        #: Where it leads, for the log; and the machine, as far as it is known.
+        self.address = address
+        self.host = address.rpartition(":")[0]
+        #: None if the other end has dialled.
+        self.dialler = dialler
+        self._tls = tls
+        self.greeting: Greeting | None = Greeting(
+            household.me, secrets.token_hex(16), has_dialled=dialler is not None, check=self._check
+        )
+        #: Who is there; empty until it has proven that.
+        self.peer = ""
+        self._is_connecting = dialler is not None
+        #: What was read and is looked at when others have had their turn.
+        self._put_off = b""
+        self._unsent: memoryview | bytes = b""
+        self._events = _IN
+        self._outq = Outflow(SocketBuffer(sock), LEAST if household.core.priorities.always_matter else FAST)
+        self._is_waiting = False
+        #: Bytes in both directions, as they are on the wire.
+        self.bytes_in = self.bytes_out = 0
+
+    def __repr__(self) -> str:
+        return f"<PeerLink {self.peer or '?'} {self.address}>"
+
+    @property
+    def is_tls(self) -> bool:
+        return self._tls is not None
+
+    @property
+    def round_trip_s(self) -> float:
+        """The smallest that the kernel has seen; 0 where it does not know."""
+        return SocketBuffer(self._sock).round_trip_s() if self.fd >= 0 else 0.0
+
+    @property
+    def unsent(self) -> int:
+        """Bytes that were made, and are not on their way: ours and the kernel's."""
+        return len(self._unsent) + (SocketBuffer(self._sock).count_held() if self.fd >= 0 else 0)
+
+    # -- reading
+
+    def handle(self, events: int, now: float, is_alone: bool) -> None:
+        """The socket can be read or written."""
+        if self._is_connecting:
+            problem = self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if problem:
+                self.close(now, f"it cannot be reached: {os.strerror(problem)}")
+                return
+            self._is_connecting = False
+            self._listen()
+            self._read(b"", now)
+        if events & _OUT:
+            self.write(now)
+        if not events & ~_OUT or self.fd < 0 or self._put_off:
+            return
+        try:
+            data = self._sock.recv(_READ)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self.close(now, f"the connection broke: {error.strerror or error}")
+            return
+        if not data:
+            self.close(now, "the other end has closed the connection")
+            return
+        self.bytes_in += len(data)
+        if self._tls is not None and self._tls.is_costly and not is_alone:
+            # an exchange of keys takes a millisecond: others come first
+            self._put_off = data
+            self._listen()
+            self._household.core.work.later(self._read_on)
+            return
+        self._read(data, now)
+
+    def _read_on(self, now: float) -> None:
+        data, self._put_off = self._put_off, b""
+        if self.fd >= 0:
+            self._listen()
+            self._read(data, now)
+
+    def _read(self, data: bytes, now: float) -> None:
+        tls = self._tls
+        if tls is not None:
+            trouble = ""
+            try:
+                data = tls.received(data)
+            except LayerError as error:
+                self._household.core.account.closed[f"peer_{error.name}"] += 1
+                data, trouble = error.before, f"TLS: {error.text}"
+            self._household.core.work.did(tls.take_work())
+            self._take(data, now)
+            if trouble or tls.is_over:
+                self.write(now)
+                self.close(now, trouble or "the other end has closed the connection")
+                return
+            if not tls.is_ready:
+                self.write(now)
+                return
+        else:
+            self._take(data, now)
+        if self.greeting is not None:
+            self.write(now)
+
+    def _take(self, data: bytes, now: float) -> None:
+        if self.greeting is not None and data:
+            data = self._greet(self.greeting, data, now)
+        if data and self.fd >= 0:
+            self._household.joined.receive(self.handle_number, data, now)
+
+    def _greet(self, greeting: Greeting, data: bytes, now: float) -> bytes:
+        try:
+            rest = greeting.take(data)
+            if greeting.is_over:
+                self.peer = greeting.peer
+                self._household.admit(self, now)
+        except Refusal as refusal:
+            if not refusal.is_theirs:
+                greeting.out += f"no {refusal}\n".encode()
+                self.write(now)
+            self._household.refused(self, refusal, now)
+            self.close(now, "")
+            return b""
+        self.write(now)
+        if greeting.is_over and not greeting.out:
+            self.greeting = None
+        return rest
+
+    def _check(self, name: str) -> None:
+        """Refuse whom the settings or its certificate do not know by that name."""
+        expected = None if self.dialler is None else self.dialler.conf.name
+        if expected is not None and name != expected:
+            raise Refusal(f"broker {name} is where broker {expected} was expected")
+        names = frozenset((name,)) if self._tls is None else self._tls.names
+        if name not in names:
+            known = ", ".join(sorted(names)) or "nobody"
+            raise Refusal(f"broker {name} has a certificate for {known}, and not for {name}")
+
+    # -- writing
+
+    def write(self, now: float) -> None:
+        """Write what is due, as far as the kernel takes it and should."""
+        if self._is_connecting or self.fd < 0:
+            return
+        if self._unsent:
+            self._send(self._unsent, now)
+        tls = self._tls
+        if tls is not None and tls.has_pending and not self._unsent:
+            self._send(tls.pending(), now)
+        greeting = self.greeting
+        if greeting is not None:
+            if greeting.out and not self._unsent and (tls is None or tls.is_ready):
+                out, greeting.out = greeting.out, b""
+                self._wrap(out, now)
+            return
+        self._write_more(now)
+
+    def _write_more(self, now: float) -> None:
+        outq = self._outq
+        node = self._household.joined.node
+        for _ in range(_WRITES):
+            if self._unsent or self.handle_number not in node.dirty or self.fd < 0:
+                return
+            if outq.is_due and outq.look(now) <= 0:
+                self._look_again(now + outq.drained_in())
+                return
+            data = node.fill(self.handle_number, min(_WRITE, max(1, outq.room)), now)
+            if not data:
+                return
+            self._wrap(data, now)
+        # there is more: after the others
+        self._household.core.timers.soon(self.write)
+
+    def _look_again(self, when: float) -> None:
+        if not self._is_waiting:
+            self._is_waiting = True
+            self._household.core.timers.at(when, self._resume)
+
+    def _resume(self, now: float) -> None:
+        self._is_waiting = False
+        self.write(now)
+
+    def _wrap(self, data: bytes, now: float) -> None:
+        self._send(data if self._tls is None else self._tls.wrap(data), now)
+
+    def _send(self, data: bytes | memoryview, now: float) -> None:
+        try:
+            sent = self._sock.send(data)
+        except BlockingIOError:
+            sent = 0
+        except OSError as error:
+            self._unsent = b""
+            why = f"the connection broke: {error.strerror or error}"
+            self._household.core.timers.soon(partial(self.close, why=why))
+            return
+        self.bytes_out += sent
+        self._outq.written += sent
+        if self._outq.is_due:
+            self._outq.probe()
+        self._unsent = memoryview(data)[sent:] if sent < len(data) else b""
+        self._listen()
+
+    def _listen(self) -> None:
+        events = (0 if self._put_off else _IN) | (_OUT if self._unsent else 0)
+        if events != self._events and self.fd >= 0:
+            self._events = events
+            self._household.loop.modify(self, events)
+
+    def await_connection(self) -> None:
+        """It is being connected: the socket becomes writable when that is over."""
+        self._events = _OUT
+        self._household.loop.modify(self, _OUT)
+
+    def close(self, now: float, why: str) -> None:
+        """Let go of the socket; ``why`` is for the log, where it was not said before."""
+        if self.fd < 0:
+            return
+        if self._tls is not None and self._tls.is_ready and not self._unsent:
+            self._send(self._tls.farewell(), now)
+        self._household.loop.forget(self)
+        self.fd = -1
+        self._sock.close()
+        self._household.closed(self, why, now)
