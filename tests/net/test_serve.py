@@ -79,6 +79,13 @@ def serve(tmp_path: Path) -> Iterator[_Serve]:
     starter.close()
 
 
+def test_the_ready_line_names_the_brokers_that_are_there(serve: _Serve, tmp_path: Path) -> None:
+    first = serve("--name", "one", "--listen", "peer://127.0.0.1:0")
+    joins = ("--join", first.url, "--join", "peer://127.0.0.1:1")
+    second = serve("--data", str(tmp_path / "two"), "--name", "two", "--listen", _FREE, *joins)
+    assert re.fullmatch(r"tieline two ready: tcp://127\.0\.0\.1:\d+ joined: one", second.ready)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_one_ready_line_then_a_clean_end(serve: _Serve, number: int) -> None:
     process = serve("--listen", _FREE, "--listen", _FREE, "--name", "first", "--log-level", "warning")
