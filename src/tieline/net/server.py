@@ -33,8 +33,6 @@ from tieline.net.log import log
 from tieline.net.loop import Loop
 from tieline.net.manage import Management
 from tieline.net.nested import Nested
-from tieline.net.peer_listener import PeerListener
-from tieline.net.peers import Peers
 from tieline.net.pump import PumpedLoop, pump
 from tieline.net.reload import on_hangup
 from tieline.net.services import Inquiries, Service
@@ -53,6 +51,8 @@ if TYPE_CHECKING:
     from tieline.core.ports import Access, Allowed, Refused, Store
     from tieline.core.timers import Action
     from tieline.net.auth.passwords import Passwords
+    from tieline.net.peer_listener import PeerListener
+    from tieline.net.peers import Peers
 
 _DROP_REPORT_S = 1.0
 #: How long the ready line waits for brokers that are to be joined, and how often it looks.
@@ -203,6 +203,9 @@ class Server:
         self._loop.on_events = lambda: logs.tell_events(self.core.account)
         try:
             if is_joined(self.settings):
+                # twenty modules that a broker alone has no use for
+                from tieline.net.peers import Peers
+
                 self._peers = Peers(self.settings, self._core, self._loop, self._deliver)
             if self._keeper is not None:
                 self._keeper.begin(self._core, self._loop)
@@ -225,6 +228,8 @@ class Server:
             if not urls.parse(conf.url).is_peer:
                 self._listeners.append(ListeningSocket(loop, conf))
             elif self._peers is not None:
+                from tieline.net.peer_listener import PeerListener
+
                 self._listeners.append(PeerListener(self._peers, with_identity(conf, self.settings.overlay)))
         if self._peers is not None:
             self._peers.begin_all()
