@@ -15,9 +15,6 @@ class Collector(Protocol):
     def collect(self, item: Queued, number: int, now: float) -> None:
         """One more broker wants an item."""
 
-    def is_full(self, number: int, level: int) -> bool:
-        """Whether so much is owed to a broker that nothing more should be accepted for it."""
-
     def turn_away(self, name: str, item: Item, why: Drop, now: float) -> None:
         """Name what a broker should have got and does not get."""
 
@@ -32,6 +29,8 @@ class Destination:
         self.name = name
         self._collector = collector
         self.is_awaited = False
+        #: So much is owed to it that nothing more should be accepted for it; who collects says so.
+        self.is_full = False
         self.is_over = False
 
     def __repr__(self) -> str:
@@ -63,7 +62,7 @@ class Destination:
 
     def lacks_room(self, item: Item) -> bool:
         """Whether too much is owed to it already."""
-        return not item.origin.broker and self._collector.is_full(self.number, item.level)
+        return self.is_full and not item.origin.broker
 
     def turn_away(self, item: Item, why: Drop, now: float) -> None:
         """Name a message that it does not get."""

@@ -67,6 +67,10 @@ def lane_of(level: int, assured: bool, spread: int) -> int:
     return level << 4 | (_ASSURED if assured else 0) | spread % SPREAD
 
 
+#: Those of messages with QoS 1 and 2.
+ASSURED_LANES: Final = tuple(lane_of(level, True, spread) for level in range(LEVELS) for spread in range(SPREAD))
+
+
 def is_assured(lane: int) -> bool:
     """Whether messages of a lane are kept until their destination has committed them."""
     return bool(lane & _ASSURED)

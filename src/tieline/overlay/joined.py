@@ -19,18 +19,18 @@ import msgspec
 
 from tieline.core.account import Drop, Event
 from tieline.core.broker import Broker
-from tieline.core.message import Item, Origin, Queued
+from tieline.core.message import Item, Message, Origin, Queued
 from tieline.core.receiver import ActiveSubscription
 from tieline.core.routing.route import ConditionalSubscription
 from tieline.match.where import Asked, ExpressionError, Predicate, parse, spell
-from tieline.overlay.carrier import Limits
+from tieline.overlay.carrier import LONGEST, Limits
 from tieline.overlay.destination import Destination
 from tieline.overlay.durable import Ends
 from tieline.overlay.entries import Entries, Entry, entry_of
-from tieline.overlay.frame import BadFrame, is_assured, lane_of
+from tieline.overlay.frame import ASSURED_LANES, BadFrame, lane_of
 from tieline.overlay.links import Patience
 from tieline.overlay.node import Node
-from tieline.overlay.parcel import Run, read_parcel, write_parcel
+from tieline.overlay.parcel import Run, Writing, read_parcel, write_run
 from tieline.overlay.strategies import STRATEGIES
 from tieline.wire.packets import Subscription
 
@@ -86,11 +86,17 @@ class Joined:
         #: The item whose destinations are gathered, and those.
         self._item: Queued | None = None
         self._wanted: list[int] = []
-        #: Parcels for the same destinations in the same lane, which leave together.
+        #: The publisher of the last item, and the lanes into which its messages go.
+        self._publisher: Origin | None = None
+        self._spread = 0
+        #: Parcels for the same destinations in the same lane, which leave together; the last one may still grow.
         self._lane = 0
-        self._to: frozenset[int] = frozenset()
+        self._to: list[int] = []
         self._parcels: list[bytes] = []
+        self._growing: Writing | None = None
         self._items: list[Queued] = []
+        #: Brokers to which more is owed since the last turn.
+        self._charged: set[int] = set()
         core.routes.neighbours = self
         self.node.interests.watch(self._learned)
 
@@ -201,20 +207,39 @@ class Joined:
         if item is None:
             return
         self._item = None
-        lane = lane_of(item.level, item.qos > 0, crc32(item.origin.client.encode()))
-        to = frozenset(self._wanted)
-        if lane != self._lane or to != self._to:
+        if item.origin is not self._publisher:
+            self._publisher, self._spread = item.origin, crc32(item.origin.client.encode())
+        lane = lane_of(item.level, item.qos > 0, self._spread)
+        if lane != self._lane or self._wanted != self._to:
             self._send(now)
-            self._lane, self._to = lane, to
-        self._parcels.append(write_parcel(item, now))
+            self._lane, self._to = lane, self._wanted
+        if not isinstance(item, Message):
+            self._close_parcel()
+            self._parcels.append(write_run(item))
+        else:
+            if item.size > LONGEST:
+                self._send(now)  # the others shall not be refused with it
+            growing = self._growing
+            if growing is None or not growing.takes(item):
+                self._close_parcel()
+                growing = self._growing = Writing(item)
+            growing.add(item, now)
         self._items.append(item)
 
+    def _close_parcel(self) -> None:
+        growing = self._growing
+        if growing is not None:
+            self._growing = None
+            self._parcels.append(growing.done())
+
     def _send(self, now: float) -> None:
+        self._close_parcel()
         if not self._parcels:
             return
         parcels, items = tuple(self._parcels), self._items
         self._parcels, self._items = [], []
-        if not self.node.carrier.publish(self._lane, parcels, self._to, now):
+        self._charged.update(self._to)
+        if not self.node.carrier.publish(self._lane, parcels, frozenset(self._to), now):
             for item in items:
                 why, names = Drop.QUEUE_FULL, [self.destinations[number].client_id for number in self._to]
                 topic = getattr(item, "topic", b"")
@@ -227,8 +252,11 @@ class Joined:
         self._close_item(now)
         self._send(now)
         self._settle(now)
-        for destination in self.destinations.values():
-            if destination.is_awaited and not self.is_full(destination.number, 0):
+        charged, self._charged = self._charged, set()
+        for number, destination in self.destinations.items():
+            if destination.is_full or number in charged:
+                destination.is_full = self._owes_much(number)
+            if destination.is_awaited and not destination.is_full:
                 self._core.holds.release_publishers(destination, now)
 
     def _settle(self, now: float) -> None:
@@ -236,16 +264,13 @@ class Joined:
             self.node.committed(sealed[0], now)
         self._take_grants()
 
-    def is_full(self, number: int, level: int) -> bool:
+    def _owes_much(self, number: int) -> bool:
         """Whether half of what may be owed to a broker that can be reached is owed to it in some lane."""
         if number not in self.node.membership.reachable:
             return False
-        half = self._limits.owed // 2
-        return any(
-            len(stream.owing.unsettled) >= half
-            for (broker, lane), stream in self.node.carrier.outgoing.items()
-            if broker == number and is_assured(lane)
-        )
+        half, outgoing = self._limits.owed // 2, self.node.carrier.outgoing
+        streams = [outgoing.get((number, lane)) for lane in ASSURED_LANES]
+        return any(stream is not None and len(stream.owing.unsettled) >= half for stream in streams)
 
     def turn_away(self, name: str, item: Item, why: Drop, now: float) -> None:
         """Name what a broker should have got and does not get."""
@@ -268,10 +293,12 @@ class Joined:
                 self._refuse(origin, str(error))
                 continue
             if isinstance(item, Run):
-                is_taken = inlet.run(item.packets, item.version, item.origin, item.level, now)
+                refused = not inlet.run(item.packets, item.version, item.origin, item.level, now)
             else:
-                is_taken = inlet.message(item, now)
-            if not is_taken:
+                refused = False
+                for message in item:
+                    refused |= not inlet.message(message, now)
+            if refused:
                 self._refuse(origin, "a message that no client could have sent")
         return len(parcels)
 

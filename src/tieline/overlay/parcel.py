@@ -1,22 +1,26 @@
-"""What one number of a stream carries: one item of the core as bytes.
+"""What one number of a stream carries: items of the core as bytes.
 
 ::
 
-    0, flags, level, taxon, [milliseconds until it expires], publisher, topic, properties, payload
+    0, level, publisher, messages: flags, taxon, [topic], [milliseconds until it expires], [properties], payload
     1, version, level, publisher, QoS 0 packets as they came, back to back
 
-Flags are the QoS, 4 for retain and 8 for an expiry.  Levels are those that the accepting broker gave.
+Flags are the QoS, 4 for retain, 8 for an expiry, 16 for properties and 32 for the topic of the message before.  Levels
+are those that the accepting broker gave.  Messages of one publisher that leave together are one parcel: who they are
+from is said once, and the ends keep one number for all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from tieline.core.message import Message, Origin, Queued
+from tieline.core.message import Bundle, Burst, Message, Origin
 from tieline.overlay.frame import LEVELS, BadFrame, Reader, put, put_bytes
 
-_RETAIN, _EXPIRES = 4, 8
+_RETAIN, _EXPIRES, _PROPERTIES, _SAME_TOPIC, _FLAGS = 4, 8, 16, 32, 63
+#: A parcel of several messages is no longer than this: what is sent again is not much more than what was missing.
+_ENOUGH: Final = 8_192
 
 
 class Run(NamedTuple):
@@ -28,21 +32,57 @@ class Run(NamedTuple):
     level: int
 
 
-def write_parcel(item: Queued, now: float) -> bytes:
-    """An item as bytes."""
+class Writing:
+    """A parcel of messages of one publisher and one level, as it grows."""
+
+    __slots__ = ("_level", "_origin", "_parts", "_size", "_topic")
+
+    def __init__(self, first: Message) -> None:
+        self._origin = first.origin
+        self._level = first.level
+        self._parts = [put(0, first.level), put_bytes(first.origin.client.encode())]
+        self._size = 0
+        self._topic: bytes | None = None
+
+    def takes(self, message: Message) -> bool:
+        """Whether a message fits behind the others."""
+        is_alike = message.origin is self._origin and message.level == self._level
+        return is_alike and self._size + len(message.payload) <= _ENOUGH
+
+    def add(self, message: Message, now: float) -> None:
+        """Write a message behind the others."""
+        topic, payload, parts = message.topic, message.payload, self._parts
+        flags = message.qos | (_RETAIN if message.retain else 0)
+        if topic == self._topic and not message.properties and message.expires is None:
+            parts.append(put(flags | _SAME_TOPIC, message.taxon, len(payload)))
+        else:
+            is_same = topic == self._topic
+            self._topic = topic
+            expires = message.expires
+            flags |= (_SAME_TOPIC if is_same else 0) | (_PROPERTIES if message.properties else 0)
+            parts.append(put(flags | (0 if expires is None else _EXPIRES), message.taxon))
+            if not is_same:
+                parts.append(put_bytes(topic))
+            if expires is not None:
+                parts.append(put(max(0, int((expires - now) * 1000))))
+            if message.properties:
+                parts.append(put_bytes(message.properties))
+            parts.append(put(len(payload)))
+        parts.append(payload)
+        self._size += len(payload) + len(topic) + len(message.properties)
+
+    def done(self) -> bytes:
+        """The parcel."""
+        return b"".join(self._parts)
+
+
+def write_run(item: Burst | Bundle) -> bytes:
+    """QoS 0 packets as bytes."""
     publisher = put_bytes(item.origin.client.encode())
-    if not isinstance(item, Message):
-        return b"".join((put(1, item.version, item.level), publisher, item.packets))
-    flags = item.qos | (_RETAIN if item.retain else 0)
-    expiry = b""
-    if item.expires is not None:
-        flags |= _EXPIRES
-        expiry = put(max(0, int((item.expires - now) * 1000)))
-    head = put(0, flags, item.level, item.taxon)
-    return b"".join((head, expiry, publisher, put_bytes(item.topic), put_bytes(item.properties), item.payload))
+    return b"".join((put(1, item.version, item.level), publisher, item.packets))
 
 
-def read_parcel(parcel: bytes, origin_of: Callable[[str], Origin], now: float) -> Message | Run:
+def read_parcel(parcel: bytes, origin_of: Callable[[str], Origin], now: float) -> list[Message] | Run:
     """What a parcel holds; raises BadFrame.  ``origin_of`` knows publishers by their client ids."""
     reader = Reader(parcel)
     kind = reader.integer()
@@ -53,21 +93,20 @@ def read_parcel(parcel: bytes, origin_of: Callable[[str], Origin], now: float) -
         return Run(reader.rest(), version, origin, level)
     if kind:
         raise BadFrame(f"a parcel of kind {kind}")
-    flags, level, taxon = reader.integer(), reader.integer(), reader.integer()
-    if flags > 15 or flags & 3 == 3 or level >= LEVELS or taxon >= LEVELS:
-        raise BadFrame(f"a message with flags {flags}, level {level} and taxon {taxon}")
-    expires = now + reader.integer() / 1000 if flags & _EXPIRES else None
-    origin = origin_of(reader.text())
-    topic, properties, payload = reader.raw(), reader.raw(), reader.rest()
-    return Message(
-        topic,
-        payload,
-        flags & 3,
-        retain=bool(flags & _RETAIN),
-        properties=properties,
-        expires=expires,
-        origin=origin,
-        level=level,
-        at=now,
-        taxon=taxon,
-    )
+    level, origin = reader.integer(), origin_of(reader.text())
+    topic: bytes | None = None
+    messages = []
+    while not reader.is_over:
+        flags, taxon = reader.integer(), reader.integer()
+        if flags > _FLAGS or flags & 3 == 3 or level >= LEVELS or taxon >= LEVELS:
+            raise BadFrame(f"a message with flags {flags}, level {level} and taxon {taxon}")
+        if not flags & _SAME_TOPIC:
+            topic = reader.raw()
+        elif topic is None:
+            raise BadFrame("a first message with the topic of the one before")
+        expires = now + reader.integer() / 1000 if flags & _EXPIRES else None
+        properties = reader.raw() if flags & _PROPERTIES else b""
+        retain = bool(flags & _RETAIN)
+        payload = reader.raw()
+        messages.append(Message(topic, payload, flags & 3, retain, properties, expires, origin, level, now, 0, taxon))
+    return messages
