@@ -7,14 +7,14 @@ accepted, wanted and committed: nothing lost, doubled or out of order, no broker
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import combinations
 from random import Random
 from typing import Final, ParamSpec
 
-from tests.kits.overlay_world import Cable, Grants, Make, Message, World
+from tests.kits.overlay_world import Cable, Choice, Grants, Make, Message, World
 from tieline.overlay.entries import entry_of
 from tieline.wire.topics import matches
 
@@ -68,23 +68,29 @@ class Verdict:
         return "\n".join([f"{self.kind.value} history {self.seed}:", *self.story, *complaints])
 
 
-def check_overlay(make: Make, kind: Kind, seeds: Iterable[int]) -> int:
-    """Run histories and fail at the first that is wrong, with its story; the number of deliveries judged."""
+def check_overlay(make: Make, kind: Kind, seeds: Iterable[int], *, switching: Sequence[Choice] = ()) -> int:
+    """Run histories and fail at the first that is wrong, with its story; the number of deliveries judged.
+
+    Brokers change to one of the strategies in ``switching`` now and then, each when it likes.
+    """
     deliveries = 0
     for seed in seeds:
-        verdict = run_history(make, kind, seed)
+        verdict = run_history(make, kind, seed, switching=switching)
         assert not verdict.is_wrong, str(verdict)
         deliveries += verdict.deliveries
     return deliveries
 
 
-def run_history(make: Make, kind: Kind, seed: int) -> Verdict:
+def run_history(make: Make, kind: Kind, seed: int, *, switching: Sequence[Choice] = ()) -> Verdict:
     """One history from its beginning to its verdict."""
     random = Random(f"{kind.value} {seed}")
     world = World(random, make)
     _build(world)
     _plan_clients(world)
     _plan_faults(world, kind)
+    for _ in range(3 * len(world.brokers) if switching else 0):
+        number = random.choice(sorted(world.brokers))
+        _later(world, random.uniform(0.3, FAULTS_S), world.use, number, random.choice(switching))
     world.clock.run_for(FAULTS_S)
     verdict = Verdict(seed, kind)
     _run_empty(world, verdict)

@@ -14,15 +14,20 @@ from typing import Final
 
 from tieline.core.timers import Timer, Timers
 from tieline.overlay.carrier import Deliver
+from tieline.overlay.counts import Counts
 from tieline.overlay.durable import Ends, Fact
 from tieline.overlay.entries import entry_of
 from tieline.overlay.frame import Inbox, Kind, is_assured, read_numbered
 from tieline.overlay.interests import Granted
+from tieline.overlay.membership import Membership
 from tieline.overlay.node import Node
+from tieline.overlay.strategies.strategy import Strategy
 from tieline.sim.clock import Clock
 
 #: How a broker is made: its number, its store, whom to give messages to, and its timers.
 Make = Callable[[int, Ends, Deliver, Timers], Node]
+#: How a strategy is made.
+Choice = Callable[[Membership, Counts], Strategy]
 #: By filter, when it was granted and who had echoed it; None while it waits.
 Grants = dict[str, tuple[float, Granted] | None]
 #: Bytes that may wait in the kernel of a sender.
@@ -191,6 +196,14 @@ class World:
             taken = self.random.randint(0, taken)
         broker.taken += payloads[:taken]
         return taken
+
+    def use(self, number: int, strategy: Choice) -> None:
+        """A broker chooses links in another way, until it is started again."""
+        broker = self.brokers[number]
+        if broker.node is not None:
+            self.tell(f"{number} changes its strategy")
+            broker.node.use(strategy, self.clock.now)
+            self.serve(broker)
 
     def crash(self, number: int, back_after_s: float, why: str = "") -> None:
         broker = self.brokers[number]

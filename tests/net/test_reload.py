@@ -18,7 +18,7 @@ from tests.kits.dial import Dial, dial
 from tests.kits.patience import PATIENCE_S, until
 from tests.net.auth.users import write_users
 from tieline.conf.load import loads
-from tieline.conf.schema import Class, Limits, Listener, Mqtt, Rule, Settings
+from tieline.conf.schema import Class, Limits, Listener, Mqtt, Overlay, Rule, Settings
 from tieline.net.reload import LIVE, compare, merge
 from tieline.wire.packets import Disconnect, Pingreq, Pingresp, Puback, Publish
 from tieline.wire.reason import Reason
@@ -257,3 +257,13 @@ def test_a_new_certificate_is_used_without_dropping_anybody(tmp_path: Path) -> N
                 pass
     finally:
         served.close()
+
+
+def test_the_strategy_between_brokers_changes_live_and_the_rest_of_the_overlay_does_not() -> None:
+    old = Settings()
+    new = msgspec.structs.replace(old, overlay=Overlay(strategy="tree", cluster="another"))
+    assert {change.key: change.is_live for change in compare(old, new)} == {
+        "overlay.strategy": True,
+        "overlay.cluster": False,
+    }
+    assert merge(old, new).overlay == Overlay(strategy="tree", cluster=old.overlay.cluster)

@@ -16,7 +16,7 @@ from tieline.overlay.durable import Ends
 from tieline.overlay.frame import Data, is_assured
 from tieline.overlay.links import Connection, Link, Patience
 from tieline.overlay.node import Node
-from tieline.overlay.strategies import STRATEGIES
+from tieline.overlay.strategies import BASELINES, STRATEGIES
 from tieline.overlay.strategies.path import Path
 from tieline.overlay.streams import Incoming
 
@@ -42,6 +42,22 @@ def test_nothing_is_lost_doubled_or_out_of_order_on_shortest_paths(kind: Kind) -
 @pytest.mark.parametrize("kind", Kind)
 def test_nor_by_flooding(kind: Kind) -> None:
     assert check_overlay(_make("flood"), kind, range(5)) > 400
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_nor_along_an_elected_tree(kind: Kind) -> None:
+    assert check_overlay(_make("tree"), kind, range(5)) > 400
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_nor_when_strategies_change_in_the_middle_of_it(kind: Kind) -> None:
+    assert check_overlay(_make("path"), kind, range(5), switching=tuple(STRATEGIES.values())) > 400
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", FAULTY)
+def test_a_thousand_histories_with_changing_strategies(kind: Kind) -> None:
+    check_overlay(_make("path"), kind, range(1_000), switching=tuple(STRATEGIES.values()))
 
 
 @pytest.mark.slow
@@ -130,6 +146,15 @@ def test_the_kit_notices_a_strategy_that_ignores_the_path() -> None:
         return Node(number, ends, deliver, timers, patience=PATIENCE, strategy=Astray)
 
     assert run_history(astray, Kind.CALM, 1).loops
+
+
+@replaces_methods
+def test_the_papers_broadcast_loses_where_brokers_believe_in_different_trees() -> None:
+    def literal(number: int, ends: Ends, deliver: Deliver, timers: Timers) -> Node:
+        return Node(number, ends, deliver, timers, patience=PATIENCE, strategy=BASELINES["broadcast"], carrier=Endless)
+
+    assert any(run_history(literal, Kind.LINKS, seed).lost for seed in range(8))
+    assert not set(BASELINES) & set(STRATEGIES)
 
 
 @replaces_methods

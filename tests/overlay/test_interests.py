@@ -6,7 +6,7 @@ import pytest
 
 from tests.kits.interpreted import replaces_methods
 from tieline.overlay import entries
-from tieline.overlay.entries import Entries, Entry, Form, Known, Said, Terms, read_said
+from tieline.overlay.entries import MOST_BYTES, Entries, Entry, Form, Known, Said, Terms, entry_of, read_said
 from tieline.overlay.frame import BadFrame, Inbox
 from tieline.overlay.interests import GATHER_S, SHRINK_S, Interests
 
@@ -134,3 +134,18 @@ def test_what_ends_before_it_was_said_is_granted_all_the_same() -> None:
     interests.echoed(2, said.version)
     granted, late = interests.grant(frozenset({2}), 10.1)
     assert ([one.number for one in granted], late) == ([1, 2], 0)
+
+
+def test_a_broker_that_says_much_in_many_steps_is_still_refused_at_its_bound() -> None:
+    interests = Interests(1, 1, {})
+    long = "x" * 60_000
+    steps = MOST_BYTES // len(long) + 2
+    with pytest.raises(BadFrame, match="bytes"):
+        for step in range(1, steps):
+            entry = entry_of(f"{long}/{step}")
+            assert interests.learn(Said(2, Form.DELTA, step, step - 1, {entry: Terms(1)}))
+    known = interests.known[2].version
+    gone = frozenset(interests.known[2].entries)
+    assert interests.learn(Said(2, Form.DELTA, known + 1, known, {}, gone))
+    entry = entry_of(long)
+    assert interests.learn(Said(2, Form.DELTA, known + 2, known + 1, {entry: Terms(1)}))

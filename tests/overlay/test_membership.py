@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tieline.overlay.counts import Counts
 from tieline.overlay.membership import LinkState, Membership
 from tieline.overlay.strategies.flood import Flood
 from tieline.overlay.strategies.path import Path
@@ -35,7 +36,7 @@ def test_a_link_counts_once_both_ends_name_it() -> None:
 
 def test_the_shortest_path_avoids_the_path_so_far_and_links_that_are_down() -> None:
     membership = _square()
-    path = Path(membership)
+    path = Path(membership, Counts())
     assert path.next_brokers(3, b"") == (2,)
     assert path.next_brokers(3, b"\x02") == (4,)
     assert path.next_brokers(3, b"\x02\x04") == ()
@@ -45,4 +46,4 @@ def test_the_shortest_path_avoids_the_path_so_far_and_links_that_are_down() -> N
 
 
 def test_a_flood_goes_everywhere_but_back() -> None:
-    assert Flood(_square()).next_brokers(3, b"\x02") == [4]
+    assert Flood(_square(), Counts()).next_brokers(3, b"\x02") == [4]

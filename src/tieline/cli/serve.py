@@ -110,7 +110,7 @@ def combine(  # one for each option of the command line that a file may hold
     data: Path | None = None,
     name: str | None = None,
     join: Sequence[str] = (),
-    overlay: Literal["path", "flood"] | None = None,
+    overlay: Literal["path", "flood", "tree"] | None = None,
 ) -> Settings:
     """The file's settings with the command line's on top, checked as a whole."""
     try:

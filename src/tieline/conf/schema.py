@@ -537,8 +537,11 @@ class Overlay(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         str | None, Meta(description="PEM file with the authorities that certificates of other brokers come from.")
     ] = None
     strategy: Annotated[
-        Literal["path", "flood"],
-        Meta(description="path takes the shortest way to each broker; flood sends a copy over every link."),
+        Literal["path", "flood", "tree"],
+        Meta(
+            description="path takes the shortest way to each broker; tree the one on a tree that all brokers elect; "
+            "flood sends a copy over every link."
+        ),
     ] = "path"
 
 

@@ -58,6 +58,7 @@ LIVE: Final[dict[str, frozenset[str] | None]] = {
             "user_retained_bytes",
         }
     ),
+    "overlay": frozenset({"strategy"}),
     "mqtt": frozenset({"absent", "pause_max_s", "session_expiry_max_s", "keep_alive_max_s"}),
 }
 #: Of a listener everything but where it is.

@@ -344,6 +344,8 @@ class Server:
         for listener, conf, context in zip(self._listeners, settings.listener, contexts, strict=True):
             listener.renew(conf, context)
         core.renew(settings)
+        if self._peers is not None:
+            self._peers.joined.use(settings.overlay.strategy, now)
         gone = 0
         for conn in [*core.connections]:
             why = stays(conn.login) if stays is not None and conn.session is not None and conn.login else None

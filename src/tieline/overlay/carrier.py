@@ -93,15 +93,13 @@ class Carrier:
         self._membership = membership
         self.strategy = strategy
         #: Notices take the shortest path, whatever carries the messages.
-        self._shortest = Path(membership)
+        self._shortest = Path(membership, counts)
         self._timers = timers
         self._journal = journal
         self._counts = counts
         self._deliver = deliver
         self._send = send
         self._limits = limits
-        #: How much longer an origin waits before it repeats something that would be copied over every link.
-        self._pace = 1 if strategy.is_single else _COPIES_PACE
         self.outgoing = {key: Outgoing(owing.copy()) for key, owing in ends.owing.items()}
         self.incoming = {key: Incoming(position, counts) for key, position in ends.positions.items()}
         #: By destination and lane, the last number that was given to a message with QoS 0 in this life.
@@ -118,6 +116,16 @@ class Carrier:
         #: Streams without room, with the time at which their origin was last told.
         self._stalled: dict[tuple[int, int], float] = {}
         self._room_timer: Timer | None = None
+
+    @property
+    def _pace(self) -> int:
+        """How much longer an origin waits before it repeats something that would be copied over every link."""
+        return 1 if self.strategy.is_single else _COPIES_PACE
+
+    def use(self, strategy: Strategy, now: float) -> None:
+        """Choose links in another way from now on; what is under way goes on by it from wherever it is."""
+        self.strategy = strategy
+        self.view_changed(now)
 
     # -- the origin
 
@@ -296,7 +304,7 @@ class Carrier:
         self._parked_timer = None
         parked, self._parked = self._parked, []
         for data in parked:
-            data.attempt += 1
+            # under its old attempt: a flooding hop that has seen it would otherwise copy it again, for ever
             self.forward(data, now)
 
     def link_lost(self, link: Link, now: float) -> None:

@@ -37,6 +37,8 @@ class Counts:
     blind_copies: int = 0
     #: Parked frames that had to make room; their origin sends them again.
     parked_full: int = 0
+    #: Copies that left the elected tree, because their hop and an earlier one believe in different trees.
+    detours: int = 0
     #: Copies that went another way because a link was lost.
     rerouted: int = 0
     #: Frames that were sent a second time on the same link, after a reconnection.

@@ -186,7 +186,12 @@ def _read_all(reader: Reader) -> dict[Entry, Terms]:
 
 def check_bounds(entries: Entries) -> None:
     """Refuse more than one broker may want."""
-    if len(entries) > MOST_ENTRIES:
-        raise BadFrame(f"an interest of {len(entries)} entries")
-    if sum(map(size_of, entries)) > MOST_BYTES:
+    check_size(len(entries), sum(map(size_of, entries)))
+
+
+def check_size(count: int, size: int) -> None:
+    """Refuse as many entries, or as many bytes of them, as one broker may not want."""
+    if count > MOST_ENTRIES:
+        raise BadFrame(f"an interest of {count} entries")
+    if size > MOST_BYTES:
         raise BadFrame(f"an interest of more than {MOST_BYTES} bytes")

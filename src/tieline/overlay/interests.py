@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from tieline.match.trees import FilterTree
-from tieline.overlay.entries import Entries, Entry, Form, Known, Said, check_bounds, put_said
+from tieline.overlay.entries import Entries, Entry, Form, Known, Said, check_size, put_said, size_of
 from tieline.overlay.frame import Kind, frame
 from tieline.overlay.needs import Needs
 
@@ -76,6 +76,8 @@ class Interests:
         self._shrink_at: float | None = None
         #: By broker, as committed or about to be.
         self.known: dict[int, Known] = {}
+        #: By broker, about as many bytes as its entries take.
+        self._sizes: dict[int, int] = {}
         self._watcher: Watcher = _nobody
         #: By filter, the brokers that want it and with how many entries.
         self._tree: FilterTree[dict[int, int]] = FilterTree()
@@ -94,7 +96,7 @@ class Interests:
         """Tell somebody what every other broker wants, now and whenever it changes."""
         self._watcher = watcher
         for broker, known in self.known.items():
-            watcher(broker, known.entries, frozenset())
+            watcher(broker, {**known.entries}, frozenset())
 
     def learn(self, said: Said) -> News | None:
         """Take in what was said of another broker; what is news of it.  None if nothing is, or if it does not fit.
@@ -109,12 +111,16 @@ class Interests:
         else:
             removed = frozenset(entry for entry in said.removed if entry in entries and entry not in said.added)
         added = {entry: terms for entry, terms in said.added.items() if entries.get(entry) != terms}
-        after = {**entries, **added}
+        new = [entry for entry in added if entry not in entries]
+        # a step costs as much as it changes, not as much as is known: whoever wants much says so in many steps
+        size = self._sizes.get(said.broker, 0) + sum(map(size_of, new)) - sum(map(size_of, removed))
+        check_size(len(entries) + len(new) - len(removed), size)
+        self._sizes[said.broker] = size
+        entries |= added
         for entry in removed:
-            del after[entry]
-        check_bounds(after)
-        self.known[said.broker] = Known(said.version, after)
-        self._enter(said.broker, [entry for entry in added if entry not in entries], removed)
+            del entries[entry]
+        self.known[said.broker] = Known(said.version, entries)
+        self._enter(said.broker, new, removed)
         self._watcher(said.broker, added, removed)
         return News(said.broker, said.version, added, removed)
 

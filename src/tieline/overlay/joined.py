@@ -100,6 +100,11 @@ class Joined:
         core.routes.neighbours = self
         self.node.interests.watch(self._learned)
 
+    def use(self, strategy: str, now: float) -> None:
+        """Choose links by another strategy from now on; nothing that is under way is lost."""
+        if strategy != self.node.carrier.strategy.name:
+            self.node.use(STRATEGIES[strategy], now)
+
     # -- what clients of this broker want
 
     def began(self, filter_: str, condition: str | None) -> None:
@@ -132,13 +137,10 @@ class Joined:
     def _tell(self, now: float) -> set[int]:
         """Let the node know what has changed; the numbers of what is not granted yet."""
         changes, self._changes = self._changes, []
-        numbers = set()
-        for entry, is_new in changes:
-            if is_new:
-                numbers.add(self.node.subscribe(entry, _QOS, now))
-            else:
-                self.node.unsubscribe(entry, _QOS, now)
-        return numbers - self._take_grants()
+        if not changes:
+            return set()
+        numbers = self.node.change([(entry, _QOS, is_new) for entry, is_new in changes], now)
+        return set(numbers) - self._take_grants()
 
     def _take_grants(self) -> set[int]:
         granted = {grant.number for grant in self.node.granted}

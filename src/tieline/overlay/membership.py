@@ -6,6 +6,7 @@ Brokers may disagree for a while about which links are up; nothing depends on th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from heapq import heappop, heappush
 from math import inf
 from typing import NamedTuple
@@ -39,7 +40,9 @@ class Membership:
     """The newest link state of each broker, and distances over the links that both ends name."""
 
     def __init__(self, broker: int, life: int) -> None:
-        self._broker = broker
+        self.broker = self._broker = broker
+        #: Changes whenever something was learned.
+        self.view = 0
         self._own = LinkState(broker, life, 0, {})
         #: By broker; at most 255.
         self.states: dict[int, LinkState] = {broker: self._own}
@@ -69,6 +72,7 @@ class Membership:
 
     def _learn(self, state: LinkState) -> None:
         self.states[state.broker] = state
+        self.view += 1
         self._distances.clear()
         self._reachable = None
 
@@ -105,6 +109,13 @@ class Membership:
                     if other not in known:
                         heappush(front, (distance + cost, other))
         return known
+
+    def links(self) -> Iterator[tuple[int, int, int]]:
+        """Every link that both ends name: the larger of its two costs, and its ends in ascending order."""
+        for broker in self.states:
+            for other, cost in self._links_of(broker).items():
+                if broker < other:
+                    yield max(cost, self.states[other].neighbours[broker]), broker, other
 
     def _links_of(self, broker: int) -> dict[int, int]:
         state = self.states.get(broker)

@@ -8,7 +8,7 @@ ended), and commits what :meth:`Node.seal` gives.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from tieline.core.timers import Timer, Timers
@@ -52,7 +52,7 @@ class Node:
         *,
         patience: Patience | None = None,
         limits: Limits | None = None,
-        strategy: Callable[[Membership], Strategy] = Path,
+        strategy: Callable[[Membership, Counts], Strategy] = Path,
         carrier: type[Carrier] = Carrier,
     ) -> None:
         self.broker = broker
@@ -79,7 +79,7 @@ class Node:
             ends,
             links=self.links,
             membership=self.membership,
-            strategy=strategy(self.membership),
+            strategy=strategy(self.membership, self.counts),
             timers=self._timers,
             journal=self._journal,
             counts=self.counts,
@@ -112,12 +112,28 @@ class Node:
         """There may be room for messages that were not taken."""
         self.carrier.offer_again(now)
 
+    def use(self, strategy: Callable[[Membership, Counts], Strategy], now: float) -> None:
+        """Choose links in another way from now on; other brokers need not do the same, nor at the same time."""
+        self.carrier.use(strategy(self.membership, self.counts), now)
+
     def subscribe(self, entry: Entry, qos: int, now: float) -> int:
         """Want something here; the number under which it will appear in ``granted``."""
-        number = self.interests.need(entry, qos, now, now + GRANT_S)
+        return self.change([(entry, qos, True)], now)[0]
+
+    def change(self, changes: Iterable[tuple[Entry, int, bool]], now: float) -> list[int]:
+        """Want some things (True) and others no longer, in one go; the numbers of the former, as of :meth:`subscribe`.
+
+        What waits is looked through once for all of them, and not once for each.
+        """
+        numbers = []
+        for entry, qos, is_new in changes:
+            if is_new:
+                numbers.append(self.interests.need(entry, qos, now, now + GRANT_S))
+            else:
+                self.interests.release(entry, qos, now)
         self._interest_changed()
         self._grant(now)
-        return number
+        return numbers
 
     def unsubscribe(self, entry: Entry, qos: int, now: float) -> None:
         """Want it no longer; others hear of it after a while."""

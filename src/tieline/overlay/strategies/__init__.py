@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from tieline.overlay.counts import Counts
 from tieline.overlay.membership import Membership
+from tieline.overlay.strategies.broadcast import Broadcast
 from tieline.overlay.strategies.flood import Flood
 from tieline.overlay.strategies.path import Path
 from tieline.overlay.strategies.strategy import Strategy
+from tieline.overlay.strategies.tree import Tree
 
-STRATEGIES: Final[Mapping[str, Callable[[Membership], Strategy]]] = {Path.name: Path, Flood.name: Flood}
+Make = Callable[[Membership, Counts], Strategy]
+#: Those that keep every promise, and can be configured.
+STRATEGIES: Final[Mapping[str, Make]] = {Path.name: Path, Flood.name: Flood, Tree.name: Tree}
+#: Those that only serve to compare with.
+BASELINES: Final[Mapping[str, Make]] = {Broadcast.name: Broadcast}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
+from tieline.overlay.counts import Counts
 from tieline.overlay.frame import Data
 from tieline.overlay.membership import Membership
 
@@ -18,7 +19,7 @@ class Flood:
     name: ClassVar[str] = "flood"
     is_single: ClassVar[bool] = False
 
-    def __init__(self, membership: Membership) -> None:
+    def __init__(self, membership: Membership, counts: Counts) -> None:
         self._membership = membership
         self._seen: dict[tuple[int, ...], None] = {}
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import inf
 from typing import ClassVar
 
+from tieline.overlay.counts import Counts
 from tieline.overlay.frame import Data
 from tieline.overlay.membership import Membership
 
@@ -16,7 +17,7 @@ class Path:
     name: ClassVar[str] = "path"
     is_single: ClassVar[bool] = True
 
-    def __init__(self, membership: Membership) -> None:
+    def __init__(self, membership: Membership, counts: Counts) -> None:
         self._membership = membership
 
     def next_brokers(self, destination: int, path: bytes) -> Sequence[int]:

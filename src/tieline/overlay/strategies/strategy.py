@@ -14,7 +14,7 @@ from tieline.overlay.frame import Data
 
 
 class Strategy(Protocol):
-    """Chooses links; it is made with the membership whose links it chooses among."""
+    """Chooses links; it is made with the membership whose links it chooses among, and with what counts detours."""
 
     name: ClassVar[str]
     #: Whether a destination is in one copy only, so that a copy whose path ends blind has to be kept.
