@@ -14,7 +14,7 @@ from itertools import combinations
 from random import Random
 from typing import Final, ParamSpec
 
-from tests.kits.overlay_world import Cable, Choice, Grants, Make, Message, World
+from tests.kits.overlay_world import Broker, Cable, Choice, Make, Message, World
 from tieline.overlay.entries import entry_of
 from tieline.wire.topics import matches
 
@@ -33,6 +33,7 @@ class Kind(StrEnum):
     LINKS = "links"  # links are cut, flap and fall silent, and the graph stays whole
     PARTITIONS = "partitions"  # it does not
     CRASHES = "crashes"  # brokers crash, half of them around a commit, and links are cut
+    VOLATILE = "volatile"  # as before, and some have no store, and clocks are set back
 
 
 @dataclass
@@ -85,7 +86,7 @@ def run_history(make: Make, kind: Kind, seed: int, *, switching: Sequence[Choice
     """One history from its beginning to its verdict."""
     random = Random(f"{kind.value} {seed}")
     world = World(random, make)
-    _build(world)
+    _build(world, kind)
     _plan_clients(world)
     _plan_faults(world, kind)
     for _ in range(3 * len(world.brokers) if switching else 0):
@@ -103,11 +104,15 @@ def run_history(make: Make, kind: Kind, seed: int, *, switching: Sequence[Choice
 # -- how a history is made
 
 
-def _build(world: World) -> None:
+def _build(world: World, kind: Kind) -> None:
     random = world.random
     brokers = list(range(1, random.randint(4, 8) + 1))
     for number in brokers:
+        if kind is Kind.VOLATILE and random.random() < 0.6:
+            world.brokers[number] = Broker(number, is_volatile=True)
         world.start(number)
+    if kind is Kind.VOLATILE:
+        world.tell(f"volatile {[number for number, broker in world.brokers.items() if broker.is_volatile]}")
     pairs = {(random.choice(brokers[:index]), broker) for index, broker in enumerate(brokers) if index}
     others = [pair for pair in combinations(brokers, 2) if pair not in pairs]
     pairs |= set(random.sample(others, min(len(others), random.randint(1, len(brokers) - 1))))
@@ -147,7 +152,11 @@ def _plan_faults(world: World, kind: Kind) -> None:
         for _ in range(random.randint(1, 3)):
             for_s = random.uniform(0.3, 3)
             _later(world, random.uniform(0.5, FAULTS_S - for_s), _partition, world, for_s)
-    if kind is Kind.CRASHES:
+    if kind is Kind.VOLATILE:
+        for _ in range(random.randint(1, 4)):
+            number, off_s = random.choice(sorted(world.brokers)), random.choice((-3_600.0, -2.0, 60.0))
+            _later(world, random.uniform(0, FAULTS_S - 1.5), _set_clock, world, number, off_s)
+    if kind in {Kind.CRASHES, Kind.VOLATILE}:
         for _ in range(random.randint(2, 5)):
             number, how = random.choice(sorted(world.brokers)), random.choice(("", "before", "after"))
             _later(world, random.uniform(0.5, FAULTS_S - 1.5), _crash, world, number, how)
@@ -167,6 +176,11 @@ def _crash(world: World, number: int, how: str) -> None:
         world.brokers[number].crashes_at = how
     else:
         world.crash(number, world.random.uniform(0.1, 1.5))
+
+
+def _set_clock(world: World, number: int, off_s: float) -> None:
+    world.tell(f"the clock of {number} is set by {off_s}")
+    world.brokers[number].clock_s += off_s
 
 
 def _partition(world: World, for_s: float) -> None:
@@ -212,7 +226,7 @@ def _run_empty(world: World, verdict: Verdict) -> None:
         if broker.node is None or broker.node.unfinished:
             left = broker.node and {link.peer: len(link) for link in broker.node.links.values()}
             owed = broker.node and [
-                (key, stream) for key, stream in broker.node.carrier.outgoing.items() if stream.owing.unsettled
+                (key, stream) for key, stream in broker.node.carrier.sender.outgoing.items() if stream.owing.unsettled
             ]
             verdict.other.append(f"{number} has not run empty: custody {left}, owed {owed}")
 
@@ -221,26 +235,32 @@ def _judge(world: World, verdict: Verdict) -> None:
     accepted = [message for message in world.messages if message.is_accepted]
     by_text = {message.text: message for message in world.messages}
     for number, broker in world.brokers.items():
-        node = broker.node
-        if node is not None:
-            node.check()
-        _judge_order(verdict, number, [by_text[text] for text in broker.log])
-        for given in broker.given:
-            _judge_order(verdict, number, [by_text[text] for text in given])
-        committed = set(broker.log)
+        if broker.node is not None:
+            broker.node.check()
+        for got in (*broker.logs, *broker.given):
+            _judge_order(verdict, number, [by_text[text] for text in got])
+        committed = {text for log in broker.logs for text in log}
         given_ever = {text for given in broker.given for text in given}
         for message in accepted:
             is_assured = message.flow[2] > 0
             if number not in message.wanted_by:
                 if message.text in committed or message.text in given_ever:
                     verdict.other.append(f"{number} got {_name(message)}, which it did not want")
-            elif (is_assured or verdict.kind is Kind.CALM) and message.text not in (
-                committed if is_assured else given_ever
-            ):
-                verdict.lost.append(f"{_name(message)} at {number}")
+            elif is_assured or verdict.kind is Kind.CALM:
+                arrived = committed if is_assured else given_ever
+                if message.text not in arrived and not _is_forgotten(world, message, broker):
+                    verdict.lost.append(f"{_name(message)} at {number}")
         verdict.deliveries += len(committed) + len(given_ever)
-        _judge_grants(verdict, number, broker.filters, accepted)
+        _judge_grants(world, verdict, broker, accepted)
     verdict.loops += world.loops
+
+
+def _is_forgotten(world: World, message: Message, receiver: Broker) -> bool:
+    """Whether one of both ends had no store and crashed since: nobody can keep what it knew."""
+    origin = world.brokers[message.origin]
+    if origin.is_volatile and len(origin.began) > message.start:
+        return True
+    return receiver.is_volatile and receiver.began[-1] > message.at
 
 
 def _judge_order(verdict: Verdict, number: int, got: list[Message]) -> None:
@@ -255,17 +275,20 @@ def _judge_order(verdict: Verdict, number: int, got: list[Message]) -> None:
         last[message.flow] = max(message.number, last.get(message.flow, 0))
 
 
-def _judge_grants(verdict: Verdict, number: int, filters: Grants, accepted: list[Message]) -> None:
+def _judge_grants(world: World, verdict: Verdict, broker: Broker, accepted: list[Message]) -> None:
     """A subscription that was acknowledged gets what whoever had echoed it accepts from then on."""
-    for filter, grant in filters.items():
+    number = broker.number
+    for filter, grant in broker.filters.items():
         if grant is None:
             verdict.other.append(f"{number} was never granted {filter}")
             continue
-        at, granted = grant
+        at, echoed = grant
         for message in accepted:
-            is_promised = message.at > at and message.origin in granted.echoed and matches(filter, message.flow[1])
+            is_promised = message.at > at and message.origin in echoed and matches(filter, message.flow[1])
             if is_promised and message.origin != number and number not in message.wanted_by:
-                verdict.lost.append(f"{_name(message)} at {number}, which was granted {filter}")
+                origin = world.brokers[message.origin]
+                if not (origin.is_volatile and origin.began[message.start - 1] > at):
+                    verdict.lost.append(f"{_name(message)} at {number}, which was granted {filter}")
 
 
 def _unsubscribe(world: World, verdict: Verdict) -> None:

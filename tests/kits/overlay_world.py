@@ -1,7 +1,8 @@
 """Brokers joined by virtual cables that are cut, fall silent and heal; brokers that crash around their commits.
 
 Everything that is left to chance comes from one generator, so a seed is a history.  A broker's store is a value: what
-was applied to it survives a crash, whether or not the broker was told; everything else is lost.
+was applied to it survives a crash, whether or not the broker was told; everything else is lost.  A volatile broker has
+no store, and its clock may have been set back when it begins again.
 """
 
 from __future__ import annotations
@@ -13,23 +14,22 @@ from random import Random
 from typing import Final
 
 from tieline.core.timers import Timer, Timers
-from tieline.overlay.carrier import Deliver
 from tieline.overlay.counts import Counts
 from tieline.overlay.durable import Ends, Fact
 from tieline.overlay.entries import entry_of
 from tieline.overlay.frame import Inbox, Kind, is_assured, read_numbered
-from tieline.overlay.interests import Granted
 from tieline.overlay.membership import Membership
 from tieline.overlay.node import Node
 from tieline.overlay.strategies.strategy import Strategy
+from tieline.overlay.taker import Deliver
 from tieline.sim.clock import Clock
 
-#: How a broker is made: its number, its store, whom to give messages to, and its timers.
-Make = Callable[[int, Ends, Deliver, Timers], Node]
+#: How a broker is made: its name, its store, whom to give messages to, its timers, a new incarnation and the clock.
+Make = Callable[[str, Ends, Deliver, Timers, int, int], Node]
 #: How a strategy is made.
 Choice = Callable[[Membership, Counts], Strategy]
 #: By filter, when it was granted and who had echoed it; None while it waits.
-Grants = dict[str, tuple[float, Granted] | None]
+Grants = dict[str, tuple[float, frozenset[int]] | None]
 #: Bytes that may wait in the kernel of a sender.
 _KERNEL: Final = 4_096
 
@@ -44,7 +44,14 @@ class Message:
     number: int
     at: float
     wanted_by: frozenset[int]
+    #: The start of its origin in which it was accepted.
+    start: int
     is_accepted: bool = False
+
+
+def numbers_of(node: Node, brokers: frozenset[int]) -> frozenset[int]:
+    """The world's numbers of brokers, which a node knows by its own."""
+    return frozenset(int(node.directory.names[broker][1:]) for broker in brokers)
 
 
 class Direction:
@@ -117,6 +124,9 @@ class Broker:
     """A place where a broker runs: its store and its clients survive it."""
 
     number: int
+    is_volatile: bool = False
+    #: What its clock is off by.
+    clock_s: float = 0.0
     ends: Ends = field(default_factory=Ends)
     node: Node | None = None
     timers: Timers = field(default_factory=Timers)
@@ -124,8 +134,10 @@ class Broker:
     taken: list[bytes] = field(default_factory=list)
     #: Until when the receivers of each lane have no room.
     full_until: dict[int, float] = field(default_factory=dict)
-    #: Assured messages in the order in which they were committed here.
-    log: list[bytes] = field(default_factory=list)
+    #: Assured messages in the order in which they were committed here; with a volatile broker, since it began.
+    logs: list[list[bytes]] = field(default_factory=list)
+    #: When each life began.
+    began: list[float] = field(default_factory=list)
     #: Messages with QoS 0, for each life.
     given: list[list[bytes]] = field(default_factory=list)
     #: Filters of clients, with the time of the grant and who had echoed it.
@@ -138,6 +150,10 @@ class Broker:
     crashes_at: str = ""
     timer: Timer | None = None
     is_blocked: set[int] = field(default_factory=set)
+
+    @property
+    def name(self) -> str:
+        return f"b{self.number}"
 
 
 class World:
@@ -170,9 +186,18 @@ class World:
         broker = self.brokers.setdefault(number, Broker(number))
         given: list[bytes] = []
         broker.given.append(given)
+        broker.began.append(self.clock.now)
+        if broker.is_volatile or not broker.logs:
+            broker.logs.append([])
+        if broker.is_volatile:
+            broker.ends = Ends()
+            broker.filters = dict.fromkeys(broker.filters)
         broker.timers, broker.taken = Timers(), []
         deliver = partial(self._give, broker, given)
-        node = broker.node = self._make(number, broker.ends, deliver, broker.timers)
+        clock = int((self.clock.now + broker.clock_s) * 100) if broker.is_volatile else 0
+        incarnation = self.random.getrandbits(64)
+        node = self._make(broker.name, broker.ends, deliver, broker.timers, incarnation, clock)
+        broker.node = node
         token, facts = node.seal() or (0, [])
         broker.ends.apply(facts)
         node.committed(token, self.clock.now)
@@ -232,8 +257,9 @@ class World:
         for granted in node.granted:
             filter = broker.requests.pop(granted.number)
             if broker.filters.get(filter) is None:
-                broker.filters[filter] = now, granted
-                self.tell(f"{broker.number} grants {filter}, echoed by {sorted(granted.echoed)}")
+                echoed = numbers_of(node, granted.echoed)
+                broker.filters[filter] = now, echoed
+                self.tell(f"{broker.number} grants {filter}, echoed by {sorted(echoed)}")
         node.granted.clear()
         for handle in sorted(node.dirty - broker.is_blocked):
             self._write(broker, node, handle)
@@ -258,16 +284,18 @@ class World:
             data = node.fill(handle, _KERNEL, self.clock.now)
             if not data:
                 break
-            self._read_paths(broker.number, broker.open[handle].cable.other(broker.number), data)
+            self._read_paths(node, broker.open[handle].cable.other(broker.number), data)
             direction.send(data)
 
-    def _read_paths(self, sender: int, receiver: int, data: bytes) -> None:
+    def _read_paths(self, node: Node, receiver: int, data: bytes) -> None:
         """Listen at the line: a path ends with who sends, and holds neither anybody twice nor who is to receive."""
+        to = node.directory.find(f"b{receiver}")
         for kind, body in Inbox().take(data):
             if kind in {Kind.DATA, Kind.VOID, Kind.NOTICE}:
                 path = read_numbered(kind, body, 0.0)[1].path
-                if path[-1:] != bytes((sender,)) or len({*path, receiver}) <= len(path):
-                    self.loops.append(f"{sender} sends {receiver} a {kind.name} with the path {list(path)}")
+                if path[-1:] != bytes((node.broker,)) or len({*path, to}) <= len(path):
+                    names = [node.directory.names[number] for number in path]
+                    self.loops.append(f"{node.name} sends b{receiver} a {kind.name} with the path {names}")
 
     def _writable(self, broker: Broker, handle: int, now: float) -> None:
         broker.is_blocked.discard(handle)
@@ -302,7 +330,7 @@ class World:
             self.crash(broker.number, self.random.uniform(0.1, 1.5), "before a commit")
             return
         broker.ends.apply(sealed[1])
-        broker.log += taken
+        broker.logs[-1] += taken
         for message in messages:
             message.is_accepted = True
         if broker.crashes_at == "after":
@@ -395,8 +423,8 @@ class World:
         for _ in range(count):
             position = self._numbers[flow] = self._numbers.get(flow, 0) + 1
             text = f"{publisher}|{topic}|{qos}|{position}|".encode() + bytes(self.random.randrange(500))
-            wanted_by = broker.node.interests.wanted_by(topic)
-            messages.append(Message(text, number, flow, position, now, wanted_by))
+            wanted_by = numbers_of(broker.node, broker.node.interests.wanted_by(topic))
+            messages.append(Message(text, number, flow, position, now, wanted_by, len(broker.began)))
         payloads = tuple(message.text for message in messages)
         if broker.node.publish(
             payloads,

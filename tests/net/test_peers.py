@@ -176,6 +176,32 @@ def test_a_stranger_at_the_door_of_brokers_is_told_and_closed() -> None:
         until(lambda: refusals(a) == 2, "both are counted")
 
 
+def test_a_broker_without_a_store_that_comes_back_takes_up_its_streams_anew() -> None:
+    with ExitStack() as stack:
+        first = stack.enter_context(ExitStack())
+        far = first.enter_context(BrokerThread(settings("far")))
+        urls = tuple(far.urls)
+        here = stack.enter_context(BrokerThread(settings("here", urls[1])))
+        source = stack.enter_context(dial(here.urls[0], "source"))
+        until(partial(reaches, here, 1), "both are joined")
+        with dial(urls[0], "before") as client:
+            subscribe(client, "x", 1)
+            for number in range(3):
+                publish(source, "x", b"before %d" % number, 1)
+                client.expect(Publish, payload=b"before %d" % number)
+        first.close()
+        until(partial(reaches, here, 0), "it is missed")
+        again = msgspec.structs.replace(settings("far"), listener=tuple(Listener(url=url) for url in urls))
+        stack.enter_context(BrokerThread(again))
+        until(partial(reaches, here, 1), "it is back")
+        client = stack.enter_context(dial(urls[0], "after"))
+        subscribe(client, "x", 1)
+        # numbers that went on where they were would be waited for in vain
+        for number in range(3):
+            publish(source, "x", b"after %d" % number, 1)
+            client.expect(Publish, payload=b"after %d" % number)
+
+
 def test_a_broker_in_the_middle_that_comes_back_carries_on_what_is_published_then() -> None:
     with ExitStack() as stack:
         first = stack.enter_context(ExitStack())

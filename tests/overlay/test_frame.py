@@ -10,21 +10,27 @@ from tests.kits.examples import examples
 from tieline.overlay.entries import read_said
 from tieline.overlay.frame import (
     LARGEST,
-    VERSION,
+    VERSIONS,
     BadFrame,
     Data,
+    Hello,
     Inbox,
     Kind,
     Notice,
+    Reader,
+    Refused,
     Topic,
     frame,
-    hello,
     is_assured,
     lane_of,
     numbered,
+    place,
     put,
+    put_names,
     read_hello,
+    read_names,
     read_numbered,
+    tag_of,
 )
 from tieline.overlay.membership import LinkState, read_link_state
 
@@ -34,7 +40,7 @@ DATA = st.builds(
     Data,
     lane=st.builds(lane_of, st.integers(0, 3), st.booleans(), st.integers(0, 7)),
     origin=BROKERS,
-    life=NUMBERS,
+    tag=st.integers(0, 65_535),
     destinations=st.dictionaries(BROKERS, NUMBERS, max_size=5),
     payloads=st.lists(st.binary(max_size=50), min_size=1, max_size=5).map(tuple),
     born=st.just(100.0),
@@ -44,7 +50,7 @@ DATA = st.builds(
 
 
 def _fields(data: Data) -> list[object]:
-    return [data.lane, data.origin, data.life, data.destinations, data.payloads, data.path, data.attempt]
+    return [data.lane, data.origin, data.tag, data.destinations, data.payloads, data.path, data.attempt]
 
 
 @given(DATA, NUMBERS)
@@ -56,9 +62,24 @@ def test_data_comes_back_as_it_was_and_older(data: Data, number: int) -> None:
     assert again[1].born == pytest.approx(499.75)
 
 
-def test_one_message_for_one_destination_costs_less_than_twenty_bytes() -> None:
-    data = Data(lane_of(1, True, 3), 7, 2, {9: 1000}, (bytes(94),), born=0.0, path=b"\x07")
-    assert len(numbered(1000, data, 0.05)) - 94 < 20
+@given(DATA, st.binary(min_size=256, max_size=256))
+def test_brokers_are_those_that_the_sender_has_named(data: Data, ours: bytes) -> None:
+    [(kind, body)] = Inbox().take(numbered(1, data, 100.0))
+    named = [data.origin, *data.destinations, *data.path]
+    if not all(ours[number] for number in named):
+        with pytest.raises(BadFrame, match=r"not named|was named"):
+            read_numbered(kind, body, 100.0, ours)
+        return
+    _, again = read_numbered(kind, body, 100.0, ours)
+    assert isinstance(again, Data)
+    assert (again.origin, again.path) == (ours[data.origin], bytes(ours[number] for number in data.path))
+    assert again.destinations == {ours[number]: where for number, where in data.destinations.items()}
+
+
+def test_one_message_for_one_destination_costs_less_than_two_dozen_bytes() -> None:
+    to = {9: place(1000, tag_of(1 << 60))}
+    data = Data(lane_of(1, True, 3), 7, tag_of(1 << 63), to, (bytes(94),), born=0.0, path=b"\x07")
+    assert len(numbered(1000, data, 0.05)) - 94 < 24
 
 
 def test_a_void_has_the_numbers_and_no_payloads() -> None:
@@ -83,19 +104,20 @@ def test_any_body_is_read_or_refused(kind: Kind, body: bytes) -> None:
     for read in (lambda: read_numbered(kind, body, 0.0), lambda: read_hello(body), lambda: read_said(body)):
         try:
             read()
-        except BadFrame:
+        except (BadFrame, Refused):
             continue
 
 
 def test_hello_notice_link_state_and_interest_come_back() -> None:
-    [(_, body)] = Inbox().take(hello(3, 7, {1: 5, 2: 1 << 30}))
-    assert read_hello(body) == (3, 7, {1: 5, 2: 1 << 30})
+    hello = Hello("north", (1 << 64) - 1, 7, 1 << 40, {1: "north", 2: "süd"}, {1: 5, 2: 1 << 30})
+    [(_, body)] = Inbox().take(hello.bytes)
+    assert read_hello(body) == hello
     [(kind, body)] = Inbox().take(numbered(4, Notice(Topic.ECHO, 1, 2, b"xyz", b"\x01"), 0.0))
     number, notice = read_numbered(kind, body, 0.0)
     assert isinstance(notice, Notice)
     assert (number, notice.topic, notice.source, notice.target) == (4, Topic.ECHO, 1, 2)
     assert (notice.body, notice.path) == (b"xyz", b"\x01")
-    state = LinkState(4, 2, 9, {1: 1, 200: 10})
+    state = LinkState(4, 2, 9, 1 << 63, {1: 1, 200: 10})
     [(_, body)] = Inbox().take(state.bytes)
     assert read_link_state(body) == state
 
@@ -105,10 +127,13 @@ def test_what_is_refused() -> None:
         list(Inbox().take(put(Kind.DATA, LARGEST + 1)))
     with pytest.raises(BadFrame, match="99"):
         list(Inbox().take(put(99, 0)))
-    with pytest.raises(BadFrame, match="version"):
-        read_hello(put(VERSION + 1, 1, 1, 0))
+    with pytest.raises(Refused, match="version"):
+        read_hello(put(VERSIONS[1] + 1, VERSIONS[1] + 9))
     with pytest.raises(BadFrame, match="no broker"):
-        read_hello(put(VERSION, 256, 1, 0))
+        read_names(Reader(put(1, 256, 1) + b"a"))
+    for name in ("", "two words", "x" * 256, "\n"):
+        with pytest.raises(BadFrame, match="no name"):
+            read_names(Reader(put_names({1: name})))
     with pytest.raises(BadFrame, match="never given up"):
         read_numbered(Kind.VOID, put(1, lane_of(1, True, 0), 1, 1, 0, 0, 0, 1, 2, 1, 3), 0.0)
     assert frame(Kind.PING) == b"\x03\x00"

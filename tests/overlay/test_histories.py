@@ -9,29 +9,47 @@ import pytest
 
 from tests.kits.check_overlay import Kind, Verdict, check_overlay, run_history
 from tests.kits.interpreted import replaces_methods
-from tests.kits.overlay_world import Make
+from tests.kits.overlay_world import Choice, Make
 from tieline.core.timers import Timers
-from tieline.overlay.carrier import Carrier, Deliver
+from tieline.overlay.carrier import Carrier
 from tieline.overlay.durable import Ends
-from tieline.overlay.frame import Data, is_assured
+from tieline.overlay.frame import TAG_BITS, Data, is_assured
 from tieline.overlay.links import Connection, Link, Patience
 from tieline.overlay.node import Node
 from tieline.overlay.strategies import BASELINES, STRATEGIES
 from tieline.overlay.strategies.path import Path
 from tieline.overlay.streams import Incoming
+from tieline.overlay.taker import Deliver
 
-PATIENCE = Patience(ping_s=0.5, down_s=1.5)
-FAULTY = (Kind.LINKS, Kind.PARTITIONS, Kind.CRASHES)
+PATIENCE = Patience(ping_s=0.5, suspect_s=1.0, down_s=1.5)
+FAULTY = (Kind.LINKS, Kind.PARTITIONS, Kind.CRASHES, Kind.VOLATILE)
 
 
 def _make(name: str) -> Make:
-    return partial(_node, name)
+    return partial(_node, STRATEGIES[name])
 
 
-def _node(
-    name: str, number: int, ends: Ends, deliver: Deliver, timers: Timers, carrier: type[Carrier] = Carrier
+def _node(  # what a broker is made of
+    strategy: Choice,
+    name: str,
+    ends: Ends,
+    deliver: Deliver,
+    timers: Timers,
+    incarnation: int,
+    life: int,
+    carrier: type[Carrier] = Carrier,
 ) -> Node:
-    return Node(number, ends, deliver, timers, patience=PATIENCE, strategy=STRATEGIES[name], carrier=carrier)
+    return Node(
+        name,
+        ends,
+        deliver,
+        timers,
+        incarnation=incarnation,
+        life=life,
+        patience=PATIENCE,
+        strategy=strategy,
+        carrier=carrier,
+    )
 
 
 @pytest.mark.parametrize("kind", Kind)
@@ -78,15 +96,16 @@ def test_a_history_is_its_seed() -> None:
 class Unnumbered(Carrier):
     """Takes whatever comes, as it comes."""
 
-    def _take(self, data: Data, first: int, now: float) -> None:
+    def _take(self, data: Data, where: int, now: float) -> None:
         if not is_assured(data.lane):
-            super()._take(data, first, now)
+            super()._take(data, where, now)
             return
-        key = data.origin, data.lane
-        stream = self.incoming.setdefault(key, Incoming(0, self._counts))
+        first, key = where >> TAG_BITS, (data.origin, data.lane)
+        taker = self.taker
+        stream = taker.incoming.setdefault(key, Incoming(0, self._counts))
         stream.position = max(stream.position, first + data.count - 1)
-        self._deliver(*key, data.payloads)
-        self._moved[key] = stream
+        taker._deliver(*key, data.payloads)
+        taker._moved[data.origin, self.incarnations.last(data.origin), data.lane] = stream
 
 
 class Endless(Carrier):
@@ -95,8 +114,9 @@ class Endless(Carrier):
     def forward(self, data: Data, now: float) -> None:
         super().forward(data, now)
         if data.origin == self._broker and is_assured(data.lane):
-            for destination, first in data.destinations.items():
-                stream = self.outgoing[destination, data.lane]
+            for destination, where in data.destinations.items():
+                stream = self.sender.outgoing[destination, data.lane]
+                first = (where >> TAG_BITS) + stream.owing.base
                 if stream.sent >= first + data.count - 1:
                     stream.owing.settle(first + data.count - 1)
 
@@ -111,7 +131,7 @@ class Astray(Path):
 
 
 def _verdicts(carrier: type[Carrier], kind: Kind, count: int) -> list[Verdict]:
-    make = partial(_node, "path", carrier=carrier)
+    make = partial(_node, Path, carrier=carrier)
     return [run_history(make, kind, seed) for seed in range(count)]
 
 
@@ -142,17 +162,12 @@ def test_the_kit_notices_links_that_forget_what_was_under_way(monkeypatch: pytes
 
 @replaces_methods
 def test_the_kit_notices_a_strategy_that_ignores_the_path() -> None:
-    def astray(number: int, ends: Ends, deliver: Deliver, timers: Timers) -> Node:
-        return Node(number, ends, deliver, timers, patience=PATIENCE, strategy=Astray)
-
-    assert run_history(astray, Kind.CALM, 1).loops
+    assert run_history(partial(_node, Astray), Kind.CALM, 1).loops
 
 
 @replaces_methods
 def test_the_papers_broadcast_loses_where_brokers_believe_in_different_trees() -> None:
-    def literal(number: int, ends: Ends, deliver: Deliver, timers: Timers) -> Node:
-        return Node(number, ends, deliver, timers, patience=PATIENCE, strategy=BASELINES["broadcast"], carrier=Endless)
-
+    literal = partial(_node, BASELINES["broadcast"], carrier=Endless)
     assert any(run_history(literal, Kind.LINKS, seed).lost for seed in range(8))
     assert not set(BASELINES) & set(STRATEGIES)
 
@@ -165,7 +180,7 @@ def test_a_wrong_history_tells_its_story() -> None:
     assert "is cut for" in story
     assert "doubled: " in story
     with pytest.raises(AssertionError, match=f"links history {wrong.seed}:"):
-        check_overlay(partial(_node, "path", carrier=Unnumbered), Kind.LINKS, [wrong.seed])
+        check_overlay(partial(_node, Path, carrier=Unnumbered), Kind.LINKS, [wrong.seed])
 
 
 def test_a_connection_says_what_it_is() -> None:

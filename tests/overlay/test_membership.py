@@ -10,27 +10,40 @@ from tieline.overlay.strategies.path import Path
 
 def _square() -> Membership:
     """1 joined with 2 and 4, both joined with 3; the way by 4 is longer."""
-    membership = Membership(1, 1)
+    membership = Membership(1, 1, 0)
     membership.connect(2, 1)
     membership.connect(4, 1)
-    for state in (LinkState(2, 1, 1, {1: 1, 3: 1}), LinkState(3, 1, 1, {2: 1, 4: 5}), LinkState(4, 1, 1, {1: 1, 3: 5})):
+    for state in (
+        LinkState(2, 1, 1, 0, {1: 1, 3: 1}),
+        LinkState(3, 1, 1, 0, {2: 1, 4: 5}),
+        LinkState(4, 1, 1, 0, {1: 1, 3: 5}),
+    ):
         assert membership.heard(state)
     return membership
 
 
 def test_only_a_newer_state_is_news() -> None:
     membership = _square()
-    assert not membership.heard(LinkState(2, 1, 1, {}))
-    assert not membership.heard(LinkState(1, 9, 9, {}))
-    assert membership.heard(LinkState(2, 2, 0, {}))
+    assert not membership.heard(LinkState(2, 1, 1, 0, {}))
+    assert not membership.heard(LinkState(1, 9, 9, 0, {}))
+    assert membership.heard(LinkState(2, 2, 0, 0, {}))
     assert membership.reachable == {2, 3, 4}
+
+
+def test_whoever_hears_that_it_lived_later_goes_on_behind_that() -> None:
+    membership = _square()
+    assert not membership.is_outlived(LinkState(1, 1, 2, 0, {}))
+    assert membership.is_outlived(LinkState(1, 3, 0, 7, {}))
+    state = membership.outlive(4)
+    assert (state.life, set(state.neighbours)) == (4, {2, 4})
+    assert not membership.is_outlived(LinkState(1, 3, 99, 7, {}))
 
 
 def test_a_link_counts_once_both_ends_name_it() -> None:
     membership = _square()
-    membership.heard(LinkState(3, 1, 2, {2: 1, 4: 5, 5: 1}))
+    membership.heard(LinkState(3, 1, 2, 0, {2: 1, 4: 5, 5: 1}))
     assert membership.reachable == {2, 3, 4}
-    membership.heard(LinkState(5, 1, 1, {3: 1}))
+    membership.heard(LinkState(5, 1, 1, 0, {3: 1}))
     assert membership.reachable == {2, 3, 4, 5}
 
 

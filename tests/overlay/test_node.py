@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,10 +12,20 @@ from tests.kits.examples import examples
 from tieline.core.timers import Timers
 from tieline.overlay.durable import Ends, Taken
 from tieline.overlay.entries import Form, Said, entry_of, read_said
-from tieline.overlay.frame import Data, Inbox, Kind, Notice, Topic, frame, hello, lane_of, numbered, put
+from tieline.overlay.frame import Data, Hello, Inbox, Kind, Notice, Topic, frame, lane_of, numbered, place, put, tag_of
 from tieline.overlay.links import LEGAL, STAGES, Patience, Stage
 from tieline.overlay.membership import LinkState
 from tieline.overlay.node import Node
+
+
+def _hello(name: str = "b2", **changes: Any) -> bytes:  # Any: the fields of a HELLO differ
+    """What broker b2 says first to broker b1, which means both by the same numbers."""
+    hello = Hello("b2", 22, 1, 7, {1: "b1", 2: "b2", 3: "b3", 4: "b4"}, {})
+    return hello._replace(name=name, **changes).bytes
+
+
+def _node(timers: Timers | None = None) -> Node:
+    return Node("b1", Ends(), _take, timers or Timers(), incarnation=11)
 
 
 def _take(origin: int, lane: int, payloads: Sequence[bytes]) -> int:
@@ -30,7 +41,7 @@ class Pair:
         self.room = 1_000_000
         self.timers = {number: Timers() for number in (1, 2)}
         self.nodes = {
-            number: Node(number, Ends(), self._deliver, timers, patience=patience)
+            number: Node(f"b{number}", Ends(), self._deliver, timers, incarnation=number, patience=patience)
             for number, timers in self.timers.items()
         }
         self.handle = 0
@@ -76,7 +87,7 @@ def _joined(patience: Patience | None = None) -> Pair:
     number = pair.nodes[2].subscribe(entry_of("a/+"), 1, pair.now)
     assert pair.nodes[2].granted == []
     pair.run(0.2)
-    assert [(granted.number, granted.echoed) for granted in pair.nodes[2].granted] == [(number, frozenset({1}))]
+    assert [(granted.number, granted.echoed) for granted in pair.nodes[2].granted] == [(number, frozenset({2}))]
     return pair
 
 
@@ -121,13 +132,19 @@ def test_a_connection_that_only_one_end_misses_is_replaced() -> None:
 
 
 def test_bytes_that_are_no_frame_end_the_connection_and_nothing_else() -> None:
-    greeting = hello(2, 1, {})
+    greeting = _hello()
     up = greeting + frame(Kind.RESUME, put(1, 0))
     notice = numbered(5, Notice(Topic.ECHO, 2, 1, put(1), b"\x02"), 0.0)
     stranger = numbered(1, Notice(Topic.ECHO, 2, 1, put(1), b"\x03"), 0.0)
-    cases = (b"\x63\x00", frame(Kind.DATA), greeting + greeting, hello(1, 1, {}), up + frame(Kind.HOP_ACK, put(9)))
+    cases = (
+        b"\x63\x00",
+        frame(Kind.DATA),
+        greeting + greeting,
+        up + frame(Kind.NAMES, put(1, 2, 1) + b"x"),
+        up + frame(Kind.HOP_ACK, put(9)),
+    )
     for case in (*cases, up + notice, up + stranger):
-        node = Node(1, Ends(), _take, Timers())
+        node = _node()
         node.opened(7, 100.0)
         node.receive(7, case, 100.0)
         assert node.doomed == {7}, case
@@ -145,9 +162,9 @@ BODIES = st.one_of(st.binary(max_size=40), st.lists(SMALL, max_size=20).map(lamb
 @given(st.lists(st.tuples(st.sampled_from(list(Kind)), BODIES), max_size=6), st.booleans())
 def test_whatever_a_peer_sends_nothing_is_raised(frames: list[tuple[Kind, bytes]], numbers_fit: bool) -> None:
     timers = Timers()
-    node = Node(1, Ends(), _take, timers)
+    node = _node(timers)
     node.opened(7, 100.0)
-    node.receive(7, hello(2, 1, {}) + frame(Kind.RESUME, put(1, 0)), 100.0)
+    node.receive(7, _hello() + frame(Kind.RESUME, put(1, 0)), 100.0)
     number = 0
     for kind, body in frames:
         if kind in {Kind.DATA, Kind.VOID, Kind.NOTICE} and numbers_fit:
@@ -169,8 +186,10 @@ FRAMES = st.one_of(
         Data,
         lane=LANES,
         origin=BROKERS,
-        life=SMALL,
-        destinations=st.dictionaries(BROKERS, st.integers(0, 700), max_size=3),
+        tag=st.sampled_from([tag_of(22), tag_of(1), 5]),
+        destinations=st.dictionaries(
+            BROKERS, st.builds(place, st.integers(0, 700), st.sampled_from([tag_of(11), 5])), max_size=3
+        ),
         payloads=st.lists(st.binary(max_size=3), min_size=1, max_size=3).map(tuple),
         born=st.just(100.0),
         path=st.sampled_from([b"\x02", b"\x03\x02", b"\x01\x02"]),
@@ -183,10 +202,10 @@ FRAMES = st.one_of(
 @given(st.lists(FRAMES, max_size=8))
 def test_nor_by_frames_that_are_well_formed_and_untrue(items: list[Data | Notice]) -> None:
     timers = Timers()
-    node = Node(1, Ends(), _take, timers)
+    node = _node(timers)
     node.opened(7, 100.0)
-    node.receive(7, hello(2, 1, {}) + frame(Kind.RESUME, put(1, 0)), 100.0)
-    node.receive(7, LinkState(2, 1, 1, {1: 1, 3: 1}).bytes + LinkState(3, 1, 1, {2: 1}).bytes, 100.0)
+    node.receive(7, _hello() + frame(Kind.RESUME, put(1, 0)), 100.0)
+    node.receive(7, LinkState(2, 1, 1, 22, {1: 1, 3: 1}).bytes + LinkState(3, 1, 1, 33, {2: 1}).bytes, 100.0)
     for number, item in enumerate(items, 1):
         node.receive(7, numbered(number, item, 100.0), 100.0)
         while (sealed := node.seal()) is not None:
@@ -241,7 +260,7 @@ def test_a_stream_without_room_waits_and_nothing_else_does() -> None:
         pair.publish(b"later %d" % number)
     pair.run(9)
     assert len(pair.got) == got
-    assert pair.nodes[1].carrier.outgoing[2, 24].is_stalled
+    assert pair.nodes[1].carrier.sender.outgoing[2, 24].is_stalled
     assert pair.nodes[1].counts.resent_by_origin == 0
     assert (pair.nodes[2].counts.stalled, pair.nodes[2].counts.beyond_window) == (1, 0)
     pair.room = 1_000_000
@@ -258,11 +277,11 @@ def test_an_end_acknowledgement_leaves_after_the_commit_of_what_was_made_of_the_
     pair.nodes[2].receive(pair.handle, pair.nodes[1].fill(pair.handle, 1 << 20, pair.now), pair.now)
     assert pair.got == [b"one"]
     sealed = pair.nodes[2].seal()
-    assert sealed is not None and sealed[1] == [Taken(1, 24, 1)]
+    assert sealed is not None and sealed[1] == [Taken(2, 1, 24, 1)]
     pair.now += 1
     for timers in pair.timers.values():
         timers.fire(pair.now)
-    assert pair.nodes[1].unfinished and pair.nodes[2].carrier.incoming[1, 24].committed == 0
+    assert pair.nodes[1].unfinished and pair.nodes[2].carrier.taker.incoming[2, 24].committed == 0
     pair.nodes[2].committed(sealed[0], pair.now)
     pair.run(0.2)
     assert not pair.nodes[1].unfinished
@@ -312,7 +331,7 @@ def test_whoever_missed_a_step_asks_for_the_whole_and_gets_it() -> None:
     pair.run(0.2)
     assert set(pair.nodes[1].interests.known[2].entries) == {entry_of("a/+"), entry_of("b"), entry_of("c")}
     assert pair.nodes[1].counts.interests_requested == 1
-    assert [granted.echoed for granted in pair.nodes[2].granted[-2:]] == [frozenset({1})] * 2
+    assert [granted.echoed for granted in pair.nodes[2].granted[-2:]] == [frozenset({2})] * 2
 
 
 def test_whoever_is_asked_for_an_echo_of_what_it_does_not_know_asks_for_that() -> None:
@@ -324,3 +343,84 @@ def test_whoever_is_asked_for_an_echo_of_what_it_does_not_know_asks_for_that() -
     pair.run(1.5)
     assert entry_of("b") in pair.nodes[1].interests.known[2].entries
     assert (len(pair.nodes[2].granted), pair.nodes[2].counts.not_echoed) == (2, 0)
+
+
+def _restart(pair: Pair, number: int, *, life: int = 0, ends: Ends | None = None) -> None:
+    """Let a node begin again, as nothing but a name or with a store."""
+    for node in pair.nodes.values():
+        node.closed(pair.handle, pair.now)
+    timers = pair.timers[number] = Timers()
+    pair.got.clear()
+    incarnation = 100 + pair.handle
+    pair.nodes[number] = Node(f"b{number}", ends or Ends(), pair._deliver, timers, incarnation=incarnation, life=life)
+    pair.connect()
+
+
+def test_a_destination_that_begins_anew_gets_what_is_not_settled_and_what_follows() -> None:
+    pair = _joined()
+    pair.publish(b"settled")
+    pair.run(0.2)
+    pair.nodes[1].closed(pair.handle, pair.now)
+    pair.publish(b"owed")
+    _restart(pair, 2, life=50)
+    pair.nodes[2].subscribe(entry_of("a/+"), 1, pair.now)
+    pair.run(0.5)
+    pair.publish(b"later")
+    pair.run(0.2)
+    assert pair.got == [b"owed", b"later"]
+    assert [node.unfinished for node in pair.nodes.values()] == [0, 0]
+    assert pair.nodes[1].counts.renumbered == 1
+
+
+def test_an_origin_that_begins_anew_is_heard_from_its_first_message_on() -> None:
+    pair = _joined()
+    pair.publish(b"before")
+    pair.run(0.2)
+    _restart(pair, 1, life=50)
+    pair.run(0.2)
+    assert pair.publish(b"after")
+    pair.run(0.2)
+    assert pair.got == [b"after"]
+    assert [node.unfinished for node in pair.nodes.values()] == [0, 0]
+
+
+def test_whoever_begins_with_a_clock_that_was_set_back_goes_on_behind_its_last_life() -> None:
+    pair = Pair()
+    pair.connect()
+    pair.run(0.1)
+    _restart(pair, 2, life=1_000)
+    pair.run(0.1)
+    _restart(pair, 2, life=5)
+    pair.nodes[2].subscribe(entry_of("a/+"), 1, pair.now)
+    pair.run(0.5)
+    assert (pair.nodes[2].life, pair.nodes[2].counts.outlived) == (1_001, 1)
+    pair.publish(b"one", assured=False)
+    pair.publish(b"two")
+    pair.run(0.2)
+    assert sorted(pair.got) == [b"one", b"two"]
+
+
+def test_two_brokers_of_one_name_are_told_so() -> None:
+    for hello, words in ((_hello(name="b1"), "both brokers are called b1"), (_hello(names={2: "b3"}), "")):
+        node = _node()
+        node.opened(7, 100.0)
+        node.receive(7, hello, 100.0)
+        if words:
+            assert [text for _, _, text in node.refusals] == [
+                "both brokers are called b1: give one of them another name"
+            ]
+            assert words.encode() in node.fill(7, 1_000, 100.0)
+        assert node.doomed == {7}
+    node = _node()
+    for handle, hello in ((7, _hello()), (8, _hello(incarnation=23, start=9))):
+        node.opened(handle, 100.0)
+        node.receive(handle, hello + frame(Kind.RESUME, put(1, 0)), 100.0)
+    assert [(handle, is_theirs) for handle, is_theirs, _ in node.refusals] == [(8, False)]
+    assert "another broker is called b2" in node.refusals[0][2]
+
+
+def test_what_a_peer_says_when_it_refuses_us_is_heard() -> None:
+    node = _node()
+    node.opened(7, 100.0)
+    node.receive(7, frame(Kind.REFUSED, b"no such luck"), 100.0)
+    assert (node.refusals, node.doomed) == ([(7, True, "no such luck")], {7})

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tieline.overlay.counts import Counts
-from tieline.overlay.durable import Begun, Ends, Owed, Owing, Settled, Taken, Wanted
+from tieline.overlay.durable import Begun, Ends, Named, Owed, Owing, Renewed, Settled, Taken, Wanted
 from tieline.overlay.entries import Entry, Known, Terms
 from tieline.overlay.streams import WINDOW, Incoming, Outgoing, batches
 
@@ -48,11 +48,10 @@ def test_a_message_too_far_ahead_is_left_to_its_origin() -> None:
 
 def test_numbers_of_qos_0_begin_anew_with_each_life_of_their_origin() -> None:
     stream = Incoming(0, Counts())
-    assert stream.begin(1, 500)
+    stream.begin(1, 500)
     assert stream.add(500, (b"a",), 0.0) == [b"a"]
-    assert stream.begin(2, 1)
+    stream.begin(2, 1)
     assert stream.add(1, (b"b",), 0.0) == [b"b"]
-    assert not stream.begin(1, 501)
 
 
 def test_an_origin_sends_within_the_window_and_again_after_a_rewind() -> None:
@@ -78,11 +77,42 @@ def test_a_frame_holds_no_more_than_it_should() -> None:
 
 def test_facts_add_up_to_what_the_next_life_begins_with() -> None:
     ends = Ends()
-    ends.apply([Begun(3), Owed(8, (b"a", b"b"), {2: 1, 4: 1}), Owed(8, (b"c",), {2: 3}), Settled(2, 8, 2)])
+    ends.apply(
+        [Begun(3, 77), Named(2, "b"), Owed(8, (b"a", b"b"), {2: 1, 4: 1}), Owed(8, (b"c",), {2: 3}), Settled(2, 8, 2)]
+    )
     one, two, three = Entry("a/#"), Entry("b"), Entry("c")
-    ends.apply([Taken(5, 9, 7), Wanted(4, 12, {one: Terms(1), two: Terms(0)}, frozenset())])
+    ends.apply([Taken(5, 77, 9, 7), Wanted(4, 12, {one: Terms(1), two: Terms(0)}, frozenset())])
     ends.apply([Wanted(4, 13, {two: Terms(2), three: Terms(1)}, frozenset({one}))])
-    assert ends.life == 3
+    assert (ends.life, ends.incarnation, ends.names) == (3, 77, {2: "b"})
     assert (ends.owing[2, 8].unsettled, ends.owing[4, 8].unsettled) == ({3: b"c"}, {1: b"a", 2: b"b"})
-    assert ends.positions == {(5, 9): 7}
+    assert ends.positions == {(5, 77, 9): 7}
     assert ends.interests == {4: Known(13, {two: Terms(2), three: Terms(1)})}
+
+
+def test_streams_with_a_broker_that_has_begun_anew_begin_with_one_and_go_on_with_one_that_has_not() -> None:
+    ends = Ends()
+    ends.apply([Renewed(2, 11, 1), Owed(8, (b"a", b"b", b"c"), {2: 1, 4: 1}), Settled(2, 8, 2), Taken(2, 11, 9, 7)])
+    ends.apply([Renewed(2, 12, 5)])
+    owing = ends.owing[2, 8]
+    assert (owing.base, owing.unsettled, ends.owing[4, 8].base) == (2, {3: b"c"}, 0)
+    assert (ends.incarnations, ends.lives) == ({2: (11, 12)}, {2: 5})
+    ends.apply([Settled(2, 8, 3), Renewed(2, 11, 6)])
+    assert (owing.base, ends.incarnations, ends.positions) == (0, {2: (12, 11)}, {(2, 11, 9): 7})
+    ends.apply([Renewed(2, 100 + number, 7 + number) for number in range(7)])
+    assert ends.positions == {(2, 11, 9): 7}
+    ends.apply([Renewed(2, 200, 20)])
+    assert (ends.positions, len(owing.bases)) == ({}, 8)
+
+
+def test_an_origin_sends_what_is_not_settled_to_a_destination_that_has_begun_anew() -> None:
+    owing = Owing()
+    owing.renew((11,))
+    owing.add((b"a", b"b", b"c"))
+    stream = Outgoing(owing)
+    stream.sent = 3
+    owing.settle(2)
+    owing.add((b"d",))  # not committed yet
+    stream.renew((11, 12))
+    stream.check()
+    assert (stream.sent, stream.committed, owing.last, owing.base) == (2, 3, 4, 2)
+    assert list(stream.unsent()) == [b"c"]

@@ -14,7 +14,7 @@ SQUARE: Links = {(1, 2): 1, (2, 3): 1, (3, 4): 1, (1, 4): 1}
 
 
 def _seen_by(broker: int, links: Links, brokers: int) -> Membership:
-    membership = Membership(broker, 1)
+    membership = Membership(broker, 1, 1)
     for number in range(1, brokers + 1):
         costs = {
             one if other == number else other: cost for (one, other), cost in links.items() if number in (one, other)
@@ -23,7 +23,7 @@ def _seen_by(broker: int, links: Links, brokers: int) -> Membership:
             for peer, cost in costs.items():
                 membership.connect(peer, cost)
         else:
-            membership.heard(LinkState(number, 1, 1, costs))
+            membership.heard(LinkState(number, 1, 1, 1, costs))
     return membership
 
 
@@ -51,6 +51,22 @@ def test_whoever_sees_the_same_links_elects_the_same_tree_and_reaches_everybody_
                     path += bytes((at,))
                     (at,) = strategies[at].next_brokers(destination, path)
         assert not counts.detours
+
+
+def test_the_tree_is_the_same_whatever_numbers_brokers_are_meant_by() -> None:
+    # every broker has number 1 for itself, and the links of the square cost the same
+    trees = set()
+    for shift in range(4):
+        names = {number: "abcd"[(number - 1 + shift) % 4] for number in range(1, 5)}
+        membership = Membership(1, 1, 1, names)
+        for peer in (2, 4):
+            membership.connect(peer, 1)
+        for number in (2, 3, 4):
+            costs = {one if other == number else other: 1 for one, other in SQUARE if number in (one, other)}
+            membership.heard(LinkState(number, 1, 1, 1, costs))
+        tree = spanning_tree(membership)
+        trees.add(frozenset(frozenset((names[one], names[other])) for one in tree for other in tree[one]))
+    assert len(trees) == 1
 
 
 def test_it_is_the_tree_of_least_cost() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import socket
 from collections import Counter
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from tieline.net.listener import ListenError
 from tieline.net.peer_link import PeerLink
 from tieline.net.tls import Tls
 from tieline.overlay.greeting import Refusal, Self
-from tieline.overlay.joined import Joined, number_of
+from tieline.overlay.joined import Joined
 
 if TYPE_CHECKING:
     import ssl
@@ -44,7 +45,12 @@ class Peers:
         key = None if overlay.key_file is None else _read_key(overlay.key_file)
         self.me = Self(settings.name, overlay.cluster, key)
         # a life is larger than those before it, also where nothing is kept
-        self.joined = Joined(core, life=int(time() * 100), strategy=overlay.strategy)
+        self.joined = Joined(
+            core,
+            life=int(time() * 100),
+            incarnation=secrets.randbits(64),
+            strategy=overlay.strategy,
+        )
         #: Connections that are up, by the name of the peer.
         self.up: dict[str, PeerLink] = {}
         self._links: dict[int, PeerLink] = {}
@@ -105,10 +111,7 @@ class Peers:
 
     def admit(self, link: PeerLink, now: float) -> None:
         """Somebody has proven who it is; raises Refusal where it cannot be had."""
-        name, number = link.peer, number_of(link.peer)
-        if self.joined.names.setdefault(number, name) != name:
-            other = self.joined.names[number]
-            raise Refusal(f"broker {name} has the same number {number} as broker {other}: give it another --name")
+        name = link.peer
         old = self.up.get(name)
         if old is not None:
             was_ours, is_ours = old.dialler is not None, link.dialler is not None
@@ -154,6 +157,12 @@ class Peers:
         """A turn is over: what it caused for other brokers leaves."""
         node = self.joined.node
         self.joined.end_turn(now)
+        for handle, _is_theirs, text in node.refusals:
+            link = self._links.get(handle)
+            if link is not None:
+                self.core.account.closed["peer_refused"] += 1
+                self.tell("peer_refused", link.peer, link.address, text, is_trouble=True)
+        node.refusals.clear()
         for handle in list(node.doomed):
             link = self._links.get(handle)
             if link is not None:

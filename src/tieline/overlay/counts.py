@@ -23,8 +23,6 @@ class Counts:
     holes_asked: int = 0
     #: Numbers with QoS 0 that were waited for in vain.
     skipped: int = 0
-    #: Messages with QoS 0 that came after their number was skipped, or from an earlier life of their origin.
-    late: int = 0
     #: Messages with QoS 0 given up because no link leads to a destination.
     no_route: int = 0
     #: Messages with QoS 0 given up because a link had too much to carry, as voids.
@@ -61,6 +59,16 @@ class Counts:
     silences: int = 0
     #: Connections ended because the peer does not read what it is told.
     stuck: int = 0
+    #: Connections refused with a sentence, by us or by the peer.
+    refused_peers: int = 0
+    #: Times at which somebody knew of a later life of this broker than its own.
+    outlived: int = 0
+    #: Messages that came from, or were meant for, an earlier incarnation of a broker.
+    foreign: int = 0
+    #: End acknowledgements of such.
+    foreign_notices: int = 0
+    #: Messages that were numbered anew because their destination had begun anew.
+    renumbered: int = 0
     #: Connections that a newer one of the same peer replaced.
     replaced: int = 0
     #: Parcels that held no message that a client could have sent.

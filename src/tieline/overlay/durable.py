@@ -8,17 +8,39 @@ Brokers between them keep what they carry in memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tieline.overlay.entries import Entries, Entry, Known
 
+#: Incarnations of each broker that are remembered.
+_INCARNATIONS: Final = 8
 #: What is done once a fact is safe.
 Then = Callable[[float], None]
 
 
 class Begun(NamedTuple):
-    """A life of the broker has begun."""
+    """A life of the broker has begun; an incarnation is one as long as the store is."""
 
+    life: int
+    incarnation: int
+
+
+class Named(NamedTuple):
+    """A broker is known by a number from now on."""
+
+    number: int
+    name: str
+
+
+class Renewed(NamedTuple):
+    """A broker has begun anew without what it knew: its streams and those that lead to it begin with 1.
+
+    If that turns out to be wrong, because somebody had told of an earlier incarnation, they go on where they were.
+    """
+
+    broker: int
+    incarnation: int
+    #: In which it was heard of.
     life: int
 
 
@@ -45,6 +67,7 @@ class Taken(NamedTuple):
     """
 
     origin: int
+    incarnation: int
     lane: int
     number: int
 
@@ -58,15 +81,26 @@ class Wanted(NamedTuple):
     removed: frozenset[Entry]
 
 
-Fact = Begun | Owed | Settled | Taken | Wanted
+Fact = Begun | Named | Renewed | Owed | Settled | Taken | Wanted
+
+
+def add_incarnation(before: tuple[int, ...], incarnation: int) -> tuple[int, ...]:
+    """The incarnations of a broker that are remembered; the last is the one that counts."""
+    return (*(other for other in before if other != incarnation), incarnation)[-_INCARNATIONS:]
 
 
 class Owing:
-    """What is owed to one destination in one lane: ``unsettled`` holds the numbers ``settled + 1`` to ``last``."""
+    """What is owed to one destination in one lane: ``unsettled`` holds the numbers ``settled + 1`` to ``last``.
 
-    __slots__ = ("last", "settled", "unsettled")
+    On links these numbers are smaller by ``base``, so that they begin with 1 for each incarnation of the destination.
+    """
+
+    __slots__ = ("base", "bases", "last", "settled", "unsettled")
 
     def __init__(self) -> None:
+        self.base = 0
+        #: By incarnation of the destination.
+        self.bases: dict[int, int] = {}
         self.settled = 0
         self.last = 0
         self.unsettled: dict[int, bytes] = {}
@@ -89,8 +123,14 @@ class Owing:
         self.last = max(self.last, number)
         return True
 
+    def renew(self, incarnations: tuple[int, ...]) -> None:
+        """The last of these incarnations counts: what is unsettled begins with 1 for it, if it is not an old one."""
+        self.bases = {known: base for known, base in self.bases.items() if known in incarnations}
+        self.base = self.bases.setdefault(incarnations[-1], self.settled)
+
     def copy(self) -> Owing:
         twin = Owing()
+        twin.base, twin.bases = self.base, dict(self.bases)
         twin.settled, twin.last, twin.unsettled = self.settled, self.last, dict(self.unsettled)
         return twin
 
@@ -98,14 +138,22 @@ class Owing:
 class Ends:
     """What all facts of a broker add up to: a store keeps it, and the next life begins with it."""
 
-    __slots__ = ("interests", "life", "owing", "positions")
+    __slots__ = ("incarnation", "incarnations", "interests", "life", "lives", "names", "owing", "positions")
 
     def __init__(self) -> None:
         self.life = 0
+        #: 0 before the first life.
+        self.incarnation = 0
+        #: By number, the brokers that are known.
+        self.names: dict[int, str] = {}
+        #: By broker, the incarnations that it has had, the last of which the numbers of its streams belong to.
+        self.incarnations: dict[int, tuple[int, ...]] = {}
+        #: By broker, the life in which the last of those was heard of first.
+        self.lives: dict[int, int] = {}
         #: By destination and lane.
         self.owing: dict[tuple[int, int], Owing] = {}
-        #: By origin and lane, the number of the last message that was taken in.
-        self.positions: dict[tuple[int, int], int] = {}
+        #: By origin, its incarnation and lane, the number of the last message that was taken in.
+        self.positions: dict[tuple[int, int, int], int] = {}
         #: By broker, the version of its interest and its entries.
         self.interests: dict[int, Known] = {}
 
@@ -114,17 +162,40 @@ class Ends:
         for fact in facts:
             if isinstance(fact, Owed):
                 for destination in fact.firsts:
-                    self.owing.setdefault((destination, fact.lane), Owing()).add(fact.payloads)
+                    self._owing(destination, fact.lane).add(fact.payloads)
             elif isinstance(fact, Taken):
-                self.positions[fact.origin, fact.lane] = fact.number
+                self.positions[fact.origin, fact.incarnation, fact.lane] = fact.number
             elif isinstance(fact, Settled):
                 self.owing[fact.destination, fact.lane].settle(fact.number)
             elif isinstance(fact, Wanted):
                 before = self.interests.get(fact.broker, Known(0, {})).entries
                 entries = {entry: terms for entry, terms in before.items() if entry not in fact.removed}
                 self.interests[fact.broker] = Known(fact.version, {**entries, **fact.added})
+            elif isinstance(fact, Named):
+                self.names[fact.number] = fact.name
+            elif isinstance(fact, Renewed):
+                self._renew(fact)
             else:
-                self.life = fact.life
+                self.life, self.incarnation = fact
+
+    def _owing(self, destination: int, lane: int) -> Owing:
+        owing = self.owing.get((destination, lane))
+        if owing is None:
+            owing = self.owing[destination, lane] = Owing()
+            if destination in self.incarnations:
+                owing.renew(self.incarnations[destination])
+        return owing
+
+    def _renew(self, fact: Renewed) -> None:
+        known = self.incarnations[fact.broker] = add_incarnation(
+            self.incarnations.get(fact.broker, ()), fact.incarnation
+        )
+        self.lives[fact.broker] = fact.life
+        for (destination, _lane), owing in self.owing.items():
+            if destination == fact.broker:
+                owing.renew(known)
+        for key in [key for key in self.positions if key[0] == fact.broker and key[1] not in known]:
+            del self.positions[key]
 
 
 class Journal:

@@ -2,31 +2,38 @@
 
 ::
 
-    HELLO       version, broker, life, the version of each broker's interest that is known
-    RESUME      the life of the peer that was heard last, and the last link number of that life
+    HELLO       who is there (:class:`Hello`)
+    REFUSED     a sentence that says why the connection ends
+    NAMES       numbers by which this end means brokers, and their names
+    RESUME      the start of the peer that was heard last, and the last link number of it
     PING        nothing
     HOP_ACK     the last link number received
-    LINK_STATE  broker, life, sequence number, neighbours with their costs
+    LINK_STATE  broker, life, sequence number, incarnation, neighbours with their costs
     INTEREST    broker, form, version; a whole set of entries, a step between versions, or a request for the whole
-    DATA        link number, lane, origin, life, age, attempt, path, destinations with a number each, payloads
+    DATA        link number, lane, origin, tag, age, attempt, path, destinations with a place each, payloads
     VOID        the same with a count instead of payloads: numbers that nobody will ever send
     NOTICE      link number, topic of the notice, source, target, path, body
 
 Integers are little endian in groups of seven bits (LEB128), so that small ones take a byte.  A broker is a number from
-1 to 255 and takes one byte.  Only DATA, VOID and NOTICE have link numbers: the others are said again after a
-reconnection anyway, or are of no use then.
+1 to 255 of whoever sends the frame (:mod:`tieline.overlay.directory`).  Only DATA, VOID and NOTICE have link numbers:
+the others are said again after a reconnection anyway, or are of no use then.
+
+A *tag* is 16 bits of what a stream's numbers belong to: the incarnation of a broker with assured messages, a life of it
+with others.  A *place* is a number in a stream and the tag of the destination, in one integer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
-#: Of the protocol; brokers of different versions refuse each other.
-VERSION: Final = 1
+#: Of the protocol, the lowest and the highest that are spoken here; the highest that both ends speak is used.
+VERSIONS: Final = (2, 2)
 #: Frames beyond this are refused before they are gathered.
 LARGEST: Final = 1 << 24
+#: Characters of a broker's name.
+LONGEST_NAME: Final = 255
 #: Numbers that one frame may take in a stream.
 MOST: Final = 4_096
 #: Levels of urgency; the highest goes first on every link.
@@ -34,10 +41,18 @@ LEVELS: Final = 4
 #: Lanes of one level and assurance: topics are spread over them, and order is kept inside each.
 SPREAD: Final = 8
 _ASSURED: Final = 8
+TAG_BITS: Final = 16
+TAG: Final = (1 << TAG_BITS) - 1
+#: Every number means the same broker at both ends.
+SAME: Final = bytes(range(256))
 
 
 class BadFrame(Exception):
     """Bytes that are no frame of this protocol, or say what it does not allow; the link starts anew."""
+
+
+class Refused(Exception):
+    """A peer cannot be had for a reason that its operator should read; the text is a sentence without its stop."""
 
 
 class Kind(IntEnum):
@@ -52,6 +67,8 @@ class Kind(IntEnum):
     DATA = 7
     VOID = 8
     NOTICE = 9
+    NAMES = 10
+    REFUSED = 11
 
 
 class Topic(IntEnum):
@@ -76,16 +93,26 @@ def is_assured(lane: int) -> bool:
     return bool(lane & _ASSURED)
 
 
+def tag_of(value: int) -> int:
+    """The tag of an incarnation or a life."""
+    return (value * 0x9E3779B97F4A7C15 >> 48) & TAG
+
+
+def place(number: int, tag: int) -> int:
+    """A number in a stream with the tag of its destination."""
+    return number << TAG_BITS | tag
+
+
 class Data:
     """A batch of messages on their way from one origin to a set of destinations; also a void, which has no payloads."""
 
-    __slots__ = ("attempt", "born", "count", "destinations", "lane", "life", "origin", "path", "payloads")
+    __slots__ = ("attempt", "born", "count", "destinations", "lane", "origin", "path", "payloads", "tag")
 
     def __init__(  # the fields of a frame
         self,
         lane: int,
         origin: int,
-        life: int,
+        tag: int,
         destinations: dict[int, int],
         payloads: tuple[bytes, ...],
         *,
@@ -96,8 +123,9 @@ class Data:
     ) -> None:
         self.lane = lane
         self.origin = origin
-        self.life = life
-        #: By destination, the number of the first message in the stream that leads there.
+        #: Of the origin: to what the numbers of its streams belong.
+        self.tag = tag
+        #: By destination, the place of the first message in the stream that leads there.
         self.destinations = destinations
         self.payloads = payloads
         #: When the messages were accepted, by the clock of whoever holds the frame.
@@ -121,12 +149,12 @@ class Data:
     def to(self, destinations: dict[int, int], path: bytes) -> Data:
         """A copy for some of the destinations."""
         void = 0 if self.payloads else self.count
-        head = self.lane, self.origin, self.life, destinations, self.payloads
+        head = self.lane, self.origin, self.tag, destinations, self.payloads
         return Data(*head, born=self.born, path=path, attempt=self.attempt, void=void)
 
     def as_void(self) -> Data:
         """The same numbers without what they stood for."""
-        head = self.lane, self.origin, self.life, self.destinations, ()
+        head = self.lane, self.origin, self.tag, self.destinations, ()
         return Data(*head, born=self.born, path=self.path, attempt=self.attempt, void=self.count)
 
 
@@ -161,12 +189,16 @@ Numbered = Data | Notice
 def put(*values: int) -> bytes:
     """Integers, one behind the other."""
     out = bytearray()
+    _add(out, *values)
+    return bytes(out)
+
+
+def _add(out: bytearray, *values: int) -> None:
     for value in values:
         while value > 0x7F:
             out.append(value & 0x7F | 0x80)
             value >>= 7
         out.append(value)
-    return bytes(out)
 
 
 def put_bytes(data: bytes) -> bytes:
@@ -188,7 +220,11 @@ class Reader:
         return self._pos >= len(self._data)
 
     def integer(self) -> int:
-        data, pos, value, shift = self._data, self._pos, 0, 0
+        data, pos = self._data, self._pos
+        if pos < len(data) and data[pos] < 0x80:
+            self._pos = pos + 1
+            return data[pos]
+        value, shift = 0, 0
         while True:
             if pos >= len(data) or shift > 63:
                 raise BadFrame("an integer has no end")
@@ -205,6 +241,42 @@ class Reader:
         if not 1 <= number <= 255:
             raise BadFrame(f"{number} is the number of no broker")
         return number
+
+    def known(self, ours: bytes) -> int:
+        """A broker, by our number for it."""
+        number = self.integer()
+        if number > 255 or not ours[number]:
+            raise BadFrame(f"{number} is the number of no broker that was named")
+        return ours[number]
+
+    def path(self, ours: bytes) -> bytes:
+        """Brokers in a row, by our numbers for them."""
+        path = self.raw().translate(ours)
+        if 0 in path:
+            raise BadFrame("a path over a broker that was not named")
+        return path
+
+    def payloads(self) -> tuple[bytes, ...]:
+        """As many pieces of bytes as the next integer says."""
+        count, data, pos, found = self.integer(), self._data, self._pos, []
+        end = len(data)
+        if count > end - pos:
+            raise BadFrame(f"{count} messages in {end - pos} bytes")
+        for _ in range(count):
+            size = data[pos] if pos < end else 0x80
+            if size < 0x80:
+                pos += 1
+            else:
+                self._pos = pos
+                size = self.integer()
+                pos = self._pos
+            stop = pos + size
+            if stop > end:
+                raise BadFrame("bytes are missing")
+            found.append(data[pos:stop])
+            pos = stop
+        self._pos = pos
+        return tuple(found)
 
     def raw(self) -> bytes:
         size = self.integer()
@@ -236,70 +308,125 @@ class Reader:
 # -- whole frames
 
 
-def frame(kind: Kind, body: bytes = b"") -> bytes:
+def frame(kind: Kind, body: bytes | bytearray = b"") -> bytes:
     """The bytes of one frame."""
-    return put(kind, len(body)) + body
+    head = bytearray()
+    _add(head, kind, len(body))
+    head += body
+    return bytes(head)
 
 
-def hello(broker: int, life: int, versions: dict[int, int]) -> bytes:
-    """The first frame of both ends of a connection."""
-    pairs = [number for pair in versions.items() for number in pair]
-    return frame(Kind.HELLO, put(VERSION, broker, life, len(versions), *pairs))
+class Hello(NamedTuple):
+    """What both ends of a connection say first."""
+
+    name: str
+    incarnation: int
+    life: int
+    #: Tells one start of a broker from another; link numbers begin anew with each.
+    start: int
+    #: By number as the sender means it, the name of each broker that it knows.
+    names: dict[int, str]
+    #: By number, the version that it knows of each broker's interest.
+    versions: dict[int, int]
+
+    @property
+    def bytes(self) -> bytes:
+        pairs = [number for pair in self.versions.items() for number in pair]
+        numbers = put(self.incarnation, self.life, self.start)
+        tables = put_names(self.names), put(len(self.versions), *pairs)
+        return frame(Kind.HELLO, b"".join((put(*VERSIONS), put_bytes(self.name.encode()), numbers, *tables)))
 
 
-def read_hello(body: bytes) -> tuple[int, int, dict[int, int]]:
-    """The broker, its life, and the versions of interests that it knows."""
+def read_hello(body: bytes) -> Hello:
+    """Who is there; raises :class:`Refused` if it speaks another version, and then reads no further."""
     reader = Reader(body)
-    if (version := reader.integer()) != VERSION:
-        raise BadFrame(f"the peer speaks version {version} of the link protocol, we speak {VERSION}")
-    return reader.broker(), reader.integer(), {reader.broker(): reader.integer() for _ in reader.repeat()}
+    lowest, highest = reader.integer(), reader.integer()
+    if lowest > VERSIONS[1] or highest < VERSIONS[0]:
+        theirs, ours = f"{lowest} to {highest}", f"{VERSIONS[0]} to {VERSIONS[1]}"
+        raise Refused(f"one broker speaks versions {theirs} of the link protocol and the other {ours}")
+    name = reader.text()
+    incarnation, life, start = reader.integer(), reader.integer(), reader.integer()
+    names = read_names(reader)
+    versions = {reader.broker(): reader.integer() for _ in reader.repeat()}
+    return Hello(name, incarnation, life, start, names, versions)
+
+
+def put_names(names: dict[int, str]) -> bytes:
+    """Numbers with the names of the brokers that they mean."""
+    entries = (put(number) + put_bytes(name.encode()) for number, name in names.items())
+    return b"".join((put(len(names)), *entries))
+
+
+def read_names(reader: Reader) -> dict[int, str]:
+    """And back."""
+    names = {reader.broker(): reader.text() for _ in reader.repeat()}
+    for name in names.values():
+        if not 0 < len(name) <= LONGEST_NAME or not name.isprintable() or " " in name:
+            raise BadFrame(f"{name[:LONGEST_NAME]!r} is no name of a broker")
+    return names
 
 
 def numbered(number: int, item: Numbered, now: float) -> bytes:
     """DATA, VOID or NOTICE with its link number; what has grown older since it came here says so."""
+    body = bytearray()
     if isinstance(item, Notice):
-        head = put(number, item.topic, item.source, item.target)
-        return frame(Kind.NOTICE, b"".join((head, put_bytes(item.path), item.body)))
-    age_ms = max(0, int((now - item.born) * 1000))
-    pairs = [value for pair in item.destinations.items() for value in pair]
-    parts = [
-        put(number, item.lane, item.origin, item.life, age_ms, item.attempt),
-        put_bytes(item.path),
-        put(len(item.destinations), *pairs, item.count),
-    ]
+        _add(body, number, item.topic, item.source, item.target, len(item.path))
+        body += item.path
+        body += item.body
+        return frame(Kind.NOTICE, body)
+    age_ms = int((now - item.born) * 1000)
+    destinations = item.destinations
+    _add(body, number, item.lane, item.origin, item.tag, age_ms if age_ms > 0 else 0, item.attempt, len(item.path))
+    body += item.path
+    _add(body, len(destinations))
+    for pair in destinations.items():
+        _add(body, *pair)
+    _add(body, item.count)
     if not item.payloads:
-        return frame(Kind.VOID, b"".join(parts))
+        return frame(Kind.VOID, body)
     for payload in item.payloads:
-        parts += (put(len(payload)), payload)
-    return frame(Kind.DATA, b"".join(parts))
+        size = len(payload)
+        if size < 0x80:
+            body.append(size)
+        else:
+            _add(body, size)
+        body += payload
+    return frame(Kind.DATA, body)
 
 
-def read_numbered(kind: Kind, body: bytes, now: float) -> tuple[int, Numbered]:
-    """The link number and what it stands for."""
+def read_numbered(kind: Kind, body: bytes, now: float, ours: bytes = SAME) -> tuple[int, Numbered]:
+    """The link number and what it stands for; ``ours`` has our number for each of the sender's, or 0."""
     reader = Reader(body)
-    number = reader.integer()
+    integer = reader.integer
+    number = integer()
     if kind is Kind.NOTICE:
         try:
-            topic = Topic(reader.integer())
+            topic = Topic(integer())
         except ValueError as error:
             raise BadFrame(str(error)) from None
-        source, target, path = reader.broker(), reader.broker(), reader.raw()
+        source, target, path = reader.known(ours), reader.known(ours), reader.path(ours)
         return number, Notice(topic, source, target, reader.rest(), path)
-    lane, origin, life = reader.integer(), reader.broker(), reader.integer()
-    age_ms, attempt, path = reader.integer(), reader.integer(), reader.raw()
+    lane, origin, tag = integer(), reader.known(ours), integer()
+    age_ms, attempt, path = integer(), integer(), reader.path(ours)
     if lane >> 4 >= LEVELS:
         raise BadFrame(f"lane {lane} is of no level")
-    destinations = {reader.broker(): reader.integer() for _ in reader.repeat()}
+    destinations = {reader.known(ours): integer() for _ in reader.repeat()}
     born = now - age_ms / 1000
     if kind is Kind.VOID:
-        void = reader.integer()
+        void = integer()
         if not 0 < void <= MOST or is_assured(lane):
             raise BadFrame("a void of nothing, of too much, or of messages that are never given up")
-        return number, Data(lane, origin, life, destinations, (), born=born, path=path, attempt=attempt, void=void)
-    payloads = tuple(reader.raw() for _ in reader.repeat())
+        return number, Data(lane, origin, tag, destinations, (), born=born, path=path, attempt=attempt, void=void)
+    payloads = reader.payloads()
     if not 0 < len(payloads) <= MOST:
         raise BadFrame(f"a frame of {len(payloads)} messages")
-    return number, Data(lane, origin, life, destinations, payloads, born=born, path=path, attempt=attempt)
+    return number, Data(lane, origin, tag, destinations, payloads, born=born, path=path, attempt=attempt)
+
+
+def readdressed(body: bytes, ours: bytes) -> bytes:
+    """A body that begins with a broker, with our number for it."""
+    reader = Reader(body)
+    return put(reader.known(ours)) + reader.rest()
 
 
 class Inbox:

@@ -33,6 +33,11 @@ GATHER_S, SHRINK_S = 0.02, 2.0
 Watcher = Callable[[int, Entries, frozenset[Entry]], None]
 
 
+def life_of(version: int) -> int:
+    """The life of a broker in which it said a version."""
+    return version // _PER_LIFE
+
+
 class News(NamedTuple):
     """What was learned: to be committed, and passed on."""
 
@@ -242,9 +247,19 @@ class Interests:
         whole = self.whole(self._broker)
         return frame(Kind.INTEREST, put_said(whole if is_whole and whole is not None else said))
 
+    def outlive(self, life: int, now: float) -> None:
+        """Go on in a later life: what is needed is said once more, under its versions."""
+        self._version = max(self._version, life * _PER_LIFE)
+        self._shrink_at = now + GATHER_S
+
+    def forgotten(self, broker: int) -> None:
+        """Another broker has begun anew, and knows nothing of what we want."""
+        self._echoed.pop(broker, None)
+
     def echoed(self, broker: int, version: int) -> None:
         """Another broker has committed a version of our interest."""
-        self._echoed[broker] = max(version, self._echoed.get(broker, 0))
+        if version <= self._version:  # else somebody means an earlier life, which had a later clock
+            self._echoed[broker] = max(version, self._echoed.get(broker, 0))
 
     def missing(self, reachable: Iterable[int]) -> set[int]:
         """The brokers whose echo a request waits for."""

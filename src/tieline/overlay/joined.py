@@ -23,11 +23,11 @@ from tieline.core.message import Item, Message, Origin, Queued
 from tieline.core.receiver import ActiveSubscription
 from tieline.core.routing.route import ConditionalSubscription
 from tieline.match.where import Asked, ExpressionError, Predicate, parse, spell
-from tieline.overlay.carrier import LONGEST, Limits
 from tieline.overlay.destination import Destination
 from tieline.overlay.durable import Ends
 from tieline.overlay.entries import Entries, Entry, entry_of
 from tieline.overlay.frame import ASSURED_LANES, BadFrame, lane_of
+from tieline.overlay.limits import LONGEST, Limits
 from tieline.overlay.links import Patience
 from tieline.overlay.node import Node
 from tieline.overlay.parcel import Run, Writing, read_parcel, write_run
@@ -47,25 +47,28 @@ _ACK_S: Final = 0.002
 _QUEUE_BYTES, _CUSTODY_BYTES = 8 << 20, 4 << 20
 
 
-def number_of(name: str) -> int:
-    """The number by which a node knows a broker."""
-    return crc32(name.encode()) % 255 + 1
-
-
 class Joined:
     """The neighbours of one core."""
 
-    def __init__(self, core: Broker, *, life: int, strategy: str = "path", limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        core: Broker,
+        *,
+        life: int,
+        incarnation: int,
+        strategy: str = "path",
+        limits: Limits | None = None,
+    ) -> None:
         self._core = core
         self.name = core.settings.name
         self._limits = limits or Limits(ack_s=_ACK_S)
-        ends = Ends()
-        ends.life = life - 1
         self.node = Node(
-            number_of(self.name),
-            ends,
+            self.name,
+            Ends(),
             self._deliver,
             core.timers,
+            incarnation=incarnation,
+            life=life,
             limits=self._limits,
             patience=Patience(queue_bytes=_QUEUE_BYTES, custody_bytes=_CUSTODY_BYTES),
             strategy=STRATEGIES[strategy],
@@ -74,7 +77,7 @@ class Joined:
         self._fingerprint = crc32(msgspec.json.encode(core.settings.event))
         self._now = 0.0
         #: By number, as far as they are known.
-        self.names: dict[int, str] = {self.node.broker: self.name}
+        self.names = self.node.directory.names
         self.destinations: dict[int, Destination] = {}
         #: By broker, what it wants and how that is subscribed here.
         self._subscribed: dict[int, dict[Entry, tuple[str, ActiveSubscription]]] = {}
@@ -162,7 +165,7 @@ class Joined:
         """A broker wants something else than before: it is on the routes before it is echoed."""
         destination = self.destinations.get(number)
         if destination is None:
-            name = self.names.get(number, f"#{number}")
+            name = self.names[number]
             destination = self.destinations[number] = Destination(number, name, self)
         known = self._subscribed.setdefault(number, {})
         for entry in added:
@@ -241,7 +244,7 @@ class Joined:
         parcels, items = tuple(self._parcels), self._items
         self._parcels, self._items = [], []
         self._charged.update(self._to)
-        if not self.node.carrier.publish(self._lane, parcels, frozenset(self._to), now):
+        if not self.node.carrier.sender.publish(self._lane, parcels, frozenset(self._to), now):
             for item in items:
                 why, names = Drop.QUEUE_FULL, [self.destinations[number].client_id for number in self._to]
                 topic = getattr(item, "topic", b"")
@@ -270,7 +273,7 @@ class Joined:
         """Whether half of what may be owed to a broker that can be reached is owed to it in some lane."""
         if number not in self.node.membership.reachable:
             return False
-        half, outgoing = self._limits.owed // 2, self.node.carrier.outgoing
+        half, outgoing = self._limits.owed // 2, self.node.carrier.sender.outgoing
         streams = [outgoing.get((number, lane)) for lane in ASSURED_LANES]
         return any(stream is not None and len(stream.owing.unsettled) >= half for stream in streams)
 
@@ -306,7 +309,7 @@ class Joined:
 
     def _refuse(self, origin: int, text: str) -> None:
         self.node.counts.bad_parcels += 1
-        name = self.names.get(origin, f"#{origin}")
+        name = self.names[origin]
         self._core.account.tell(Event("parcel_refused", f"broker {name}", "", text, is_trouble=True))
 
     def _origin(self, broker: int, client: str) -> Origin:
@@ -315,6 +318,6 @@ class Joined:
             if len(self._origins) >= _ORIGINS:
                 self._origins.clear()
             owner = self._core.holdings.owner(None)
-            name = self.names.get(broker, f"#{broker}")
+            name = self.names[broker]
             origin = self._origins[broker, client] = Origin(client, 0, owner, name)
         return origin

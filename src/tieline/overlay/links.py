@@ -2,8 +2,9 @@
 
 Theory of operation
 -------------------
-A connection begins with HELLO in both directions, by which each end learns who the other is.  The answer is RESUME: the
-last link number that came from this life of the peer.  Whoever sends it lets go of every older connection of that peer
+A connection begins with HELLO in both directions, by which each end learns who the other is and which brokers it means
+by which numbers.  The answer is REFUSED with a sentence, or RESUME: the last link number that came from this start of
+the peer.  Whoever sends it lets go of every older connection of that peer
 first, so that nothing behind that number can still be accepted on one.  (Accepting frames of an old connection behind
 lost ones lost messages in one history of fifteen, when it was tried.)
 
@@ -21,10 +22,12 @@ from enum import StrEnum
 from typing import Final
 
 from tieline.overlay.counts import Counts
+from tieline.overlay.directory import Translation
 from tieline.overlay.frame import (
     LEVELS,
     BadFrame,
     Data,
+    Hello,
     Inbox,
     Kind,
     Notice,
@@ -42,6 +45,8 @@ class Patience:
 
     #: Silence of ours after which a ping is sent.
     ping_s: float = 1.0
+    #: Silence of the peer after which it may not be there any more; it is then replaced by who has its name.
+    suspect_s: float = 2.5
     #: Silence of the peer after which the connection is given up.
     down_s: float = 4.0
     #: How long a hop acknowledgement may wait for more to acknowledge.
@@ -62,22 +67,25 @@ class Stage(StrEnum):
     GREETING = "greeting"  # only HELLO is legal
     RESUMING = "resuming"  # only RESUME is legal, and what is no data
     UP = "up"  # everything but HELLO and RESUME is legal
+    REFUSED = "refused"  # nothing is read any more; why is still to be said
     OVER = "over"  # nothing is read or written any more
 
 
 #: What may follow what.
 STAGES: Final[Mapping[Stage, frozenset[Stage]]] = {
-    Stage.GREETING: frozenset({Stage.RESUMING, Stage.OVER}),
-    Stage.RESUMING: frozenset({Stage.UP, Stage.OVER}),
-    Stage.UP: frozenset({Stage.OVER}),
+    Stage.GREETING: frozenset({Stage.RESUMING, Stage.REFUSED, Stage.OVER}),
+    Stage.RESUMING: frozenset({Stage.UP, Stage.REFUSED, Stage.OVER}),
+    Stage.UP: frozenset({Stage.REFUSED, Stage.OVER}),
+    Stage.REFUSED: frozenset({Stage.OVER}),
     Stage.OVER: frozenset({Stage.OVER}),
 }
-_ALWAYS: Final = frozenset({Kind.PING, Kind.LINK_STATE, Kind.INTEREST})
+_ALWAYS: Final = frozenset({Kind.PING, Kind.NAMES, Kind.LINK_STATE, Kind.INTEREST, Kind.REFUSED})
 #: Which frames each stage takes.
 LEGAL: Final[Mapping[Stage, frozenset[Kind]]] = {
-    Stage.GREETING: frozenset({Kind.HELLO}),
+    Stage.GREETING: frozenset({Kind.HELLO, Kind.REFUSED}),
     Stage.RESUMING: _ALWAYS | {Kind.RESUME},
     Stage.UP: _ALWAYS | {Kind.HOP_ACK, Kind.DATA, Kind.VOID, Kind.NOTICE},
+    Stage.REFUSED: frozenset(),
     Stage.OVER: frozenset(),
 }
 
@@ -85,10 +93,14 @@ LEGAL: Final[Mapping[Stage, frozenset[Kind]]] = {
 class Connection:
     """What lasts as long as one socket."""
 
-    __slots__ = ("controls", "handle", "heard_at", "inbox", "link", "sent_at", "stage")
+    __slots__ = ("controls", "cost", "handle", "heard_at", "inbox", "link", "sent_at", "stage", "theirs")
 
-    def __init__(self, handle: int, now: float) -> None:
+    def __init__(self, handle: int, now: float, cost: int = 1) -> None:
         self.handle = handle
+        #: What the way over it counts.
+        self.cost = cost
+        #: What the peer means by its numbers.
+        self.theirs = Translation()
         self.stage = Stage.GREETING
         self.inbox = Inbox()
         #: Frames without numbers that go before all others.
@@ -100,6 +112,11 @@ class Connection:
 
     def __repr__(self) -> str:
         return f"<Connection {self.handle} {self.stage.value} to {self.link and self.link.peer}>"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is read or written."""
+        return self.stage is Stage.OVER
 
     def go(self, stage: Stage) -> None:
         if stage not in STAGES[self.stage]:
@@ -137,8 +154,8 @@ class Link:
         self._counts = counts
         #: The one connection that counts; None while there is none.
         self.connection: Connection | None = None
-        #: The life of the peer, and the last number of that life that came.
-        self.life = 0
+        #: What the peer last said of itself, and the last number of that start of it that came.
+        self.incarnation = self.life = self.start = 0
         self.received = 0
         #: Received numbers and bytes that are not acknowledged.
         self._acknowledged = 0
@@ -224,12 +241,13 @@ class Link:
 
     # -- connections
 
-    def greeted(self, connection: Connection, life: int) -> None:
+    def greeted(self, connection: Connection, hello: Hello) -> None:
         """A peer has said who it is on a new connection, and whoever had an older one has let go of it."""
         self.connection = connection
         connection.link = self
-        if life != self.life:
-            self.life, self.received = life, 0
+        if hello.start != self.start:
+            self.start, self.received = hello.start, 0
+        self.incarnation, self.life = hello.incarnation, hello.life
         self._acknowledged, self._unacknowledged_bytes, self.is_ack_due = self.received, 0, False
 
     def resumed(self, received: int) -> None:

@@ -2,16 +2,19 @@
 
 Each broker floods its own link state under a sequence number of its life.  A link counts once both ends name it.
 Brokers may disagree for a while about which links are up; nothing depends on their agreement but the length of the way.
+
+Lives are ordered: who begins with nothing takes its first one from the clock.  Should others know of a later one, it
+hears so, and goes on behind that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from heapq import heappop, heappush
 from math import inf
 from typing import NamedTuple
 
-from tieline.overlay.frame import Kind, Reader, frame, put
+from tieline.overlay.frame import SAME, Kind, Reader, frame, put
 
 
 class LinkState(NamedTuple):
@@ -20,30 +23,41 @@ class LinkState(NamedTuple):
     broker: int
     life: int
     sequence: int
+    #: To what the numbers of its assured streams belong: a store, or a start without one.
+    incarnation: int
     #: By peer, the cost of the link.
     neighbours: dict[int, int]
 
     @property
+    def age(self) -> tuple[int, int, int]:
+        """Of two states of one broker, the larger is the newer."""
+        return self.life, self.incarnation, self.sequence
+
+    @property
     def bytes(self) -> bytes:
         pairs = [number for pair in sorted(self.neighbours.items()) for number in pair]
-        return frame(Kind.LINK_STATE, put(self.broker, self.life, self.sequence, len(self.neighbours), *pairs))
+        head = self.broker, self.life, self.sequence, self.incarnation, len(self.neighbours)
+        return frame(Kind.LINK_STATE, put(*head, *pairs))
 
 
-def read_link_state(body: bytes) -> LinkState:
-    """The link state in the body of a frame."""
+def read_link_state(body: bytes, ours: bytes = SAME) -> LinkState:
+    """The link state in the body of a frame; ``ours`` has our number for each of the sender's."""
     reader = Reader(body)
-    broker, life, sequence = reader.broker(), reader.integer(), reader.integer()
-    return LinkState(broker, life, sequence, {reader.broker(): reader.integer() for _ in reader.repeat()})
+    broker, life, sequence, incarnation = reader.known(ours), reader.integer(), reader.integer(), reader.integer()
+    neighbours = {reader.known(ours): reader.integer() for _ in reader.repeat()}
+    return LinkState(broker, life, sequence, incarnation, neighbours)
 
 
 class Membership:
     """The newest link state of each broker, and distances over the links that both ends name."""
 
-    def __init__(self, broker: int, life: int) -> None:
+    def __init__(self, broker: int, life: int, incarnation: int, names: Mapping[int, str] | None = None) -> None:
         self.broker = self._broker = broker
+        #: By number, as far as they are known: numbers are everybody's own.
+        self._names = {} if names is None else names
         #: Changes whenever something was learned.
         self.view = 0
-        self._own = LinkState(broker, life, 0, {})
+        self._own = LinkState(broker, life, 0, incarnation, {})
         #: By broker; at most 255.
         self.states: dict[int, LinkState] = {broker: self._own}
         self._distances: dict[int, dict[int, float]] = {}
@@ -62,10 +76,19 @@ class Membership:
         self._learn(self._own)
         return self._own
 
+    def outlive(self, life: int) -> LinkState:
+        """Go on in a later life; the state to be flooded."""
+        self._own = self._own._replace(life=life)
+        return self._say(self._own.neighbours)
+
+    def is_outlived(self, state: LinkState) -> bool:
+        """Whether somebody has heard something of us that is newer than what we have said."""
+        return state.broker == self._broker and state.age > self._own.age
+
     def heard(self, state: LinkState) -> bool:
         """Take in what another broker says; whether it is news, which has to be passed on."""
         known = self.states.get(state.broker)
-        if state.broker == self._broker or (known and (known.life, known.sequence) >= (state.life, state.sequence)):
+        if state.broker == self._broker or (known is not None and known.age >= state.age):
             return False
         self._learn(state)
         return True
@@ -110,12 +133,22 @@ class Membership:
                         heappush(front, (distance + cost, other))
         return known
 
-    def links(self) -> Iterator[tuple[int, int, int]]:
-        """Every link that both ends name: the larger of its two costs, and its ends in ascending order."""
-        for broker in self.states:
-            for other, cost in self._links_of(broker).items():
-                if broker < other:
-                    yield max(cost, self.states[other].neighbours[broker]), broker, other
+    def links(self) -> list[tuple[int, int, int]]:
+        """Every link that both ends name, with the larger of its two costs: the cheapest first, then by names.
+
+        Whoever knows of the same links gets them in the same order, whatever numbers it means brokers by.
+        """
+        found = [
+            (max(cost, self.states[other].neighbours[broker]), broker, other)
+            for broker in self.states
+            for other, cost in self._links_of(broker).items()
+            if broker < other
+        ]
+        return sorted(found, key=self._rank)
+
+    def _rank(self, link: tuple[int, int, int]) -> tuple[int, list[tuple[str, int]]]:
+        cost, *ends = link
+        return cost, sorted((self._names.get(end, ""), end) for end in ends)
 
     def _links_of(self, broker: int) -> dict[int, int]:
         state = self.states.get(broker)

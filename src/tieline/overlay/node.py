@@ -10,34 +10,48 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from math import inf
+from typing import Final
 
 from tieline.core.timers import Timer, Timers
-from tieline.overlay.carrier import Carrier, Deliver, Limits
+from tieline.overlay.carrier import Carrier
 from tieline.overlay.counts import Counts
-from tieline.overlay.durable import Begun, Ends, Fact, Journal, Wanted
+from tieline.overlay.directory import Directory
+from tieline.overlay.durable import Begun, Ends, Fact, Journal, Named, Wanted
 from tieline.overlay.entries import Entry, Form, Said, put_said, read_said
 from tieline.overlay.frame import (
     BadFrame,
+    Hello,
     Kind,
     Notice,
     Numbered,
     Reader,
+    Refused,
     Topic,
     frame,
-    hello,
     lane_of,
     put,
+    put_names,
     read_hello,
+    read_names,
     read_numbered,
+    readdressed,
 )
-from tieline.overlay.interests import Granted, Interests
+from tieline.overlay.incarnations import Incarnations
+from tieline.overlay.interests import Granted, Interests, life_of
+from tieline.overlay.limits import Limits
 from tieline.overlay.links import Connection, Link, Patience, Stage
-from tieline.overlay.membership import Membership, read_link_state
+from tieline.overlay.membership import LinkState, Membership, read_link_state
 from tieline.overlay.strategies.path import Path
 from tieline.overlay.strategies.strategy import Strategy
+from tieline.overlay.taker import Deliver
 
 #: How long a subscription waits for echoes, and how often they are asked for.
 GRANT_S, ASK_S = 5.0, 1.0
+#: How often a broker may claim to live later than somebody says.
+OUTLIVE_S: Final = 1.0
+#: Bytes of a sentence that are read.
+MOST_WORDS: Final = 500
 
 
 class Node:
@@ -45,29 +59,45 @@ class Node:
 
     def __init__(  # one for each thing that tests and simulations replace
         self,
-        broker: int,
+        name: str,
         ends: Ends,
         deliver: Deliver,
         timers: Timers,
         *,
+        incarnation: int,
+        life: int = 0,
         patience: Patience | None = None,
         limits: Limits | None = None,
         strategy: Callable[[Membership, Counts], Strategy] = Path,
         carrier: type[Carrier] = Carrier,
     ) -> None:
-        self.broker = broker
+        self.name = name
         #: The shell commits the first seal, which holds the life, before it opens a link.
-        self.life = ends.life + 1
+        self.life = max(ends.life + 1, life)
+        #: That of the store, if it has one; ``incarnation`` is for a new one, and random.
+        self.incarnation = ends.incarnation or incarnation
+        #: Tells this start from every other one.
+        self._start = (self.incarnation + self.life) % (1 << 64)
         self.counts = Counts()
         self._patience = patience or Patience()
         self._timers = timers
         self._journal = Journal()
-        self._journal.note(Begun(self.life))
-        self.membership = Membership(broker, self.life)
-        self.interests = Interests(broker, self.life, ends.interests)
         self._connections: dict[int, Connection] = {}
+        self._journal.note(Begun(self.life, self.incarnation))
+        self.directory = Directory(ends.names)
+        #: The number by which we mean ourselves.
+        self.broker = broker = self.number_of(name)
+        self.membership = Membership(broker, self.life, self.incarnation, self.directory.names)
+        for other, known in ends.incarnations.items():
+            # so that nobody who lived before that is taken for it, and a clock that was set back is noticed
+            self.membership.heard(LinkState(other, ends.lives[other], 0, known[-1], {}))
+        self.interests = Interests(broker, self.life, ends.interests)
         #: By peer.
         self.links: dict[int, Link] = {}
+        #: Sentences about peers that could not be had, since the owner last looked: the connection, whether the peer
+        #: said so, and the text.
+        self.refusals: list[tuple[int, bool, str]] = []
+        self._outlived_at = -inf
         #: Connections with something to write, and connections to be ended.
         self.dirty: set[int] = set()
         self.doomed: set[int] = set()
@@ -75,8 +105,8 @@ class Node:
         self.granted: list[Granted] = []
         self.carrier = carrier(
             broker,
-            self.life,
             ends,
+            incarnations=Incarnations(self.incarnation, self.life, ends),
             links=self.links,
             membership=self.membership,
             strategy=strategy(self.membership, self.counts),
@@ -106,11 +136,11 @@ class Node:
 
         Order is kept between parcels of equal level, assurance and spread.  Assured ones leave after their commit.
         """
-        return self.carrier.publish(lane_of(level, assured, spread), parcels, destinations, now)
+        return self.carrier.sender.publish(lane_of(level, assured, spread), parcels, destinations, now)
 
     def room(self, now: float) -> None:
         """There may be room for messages that were not taken."""
-        self.carrier.offer_again(now)
+        self.carrier.taker.offer_again(now)
 
     def use(self, strategy: Callable[[Membership, Counts], Strategy], now: float) -> None:
         """Choose links in another way from now on; other brokers need not do the same, nor at the same time."""
@@ -177,26 +207,67 @@ class Node:
             self.carrier.pass_notice(Notice(Topic.ASK, self.broker, broker, version), now)
         self._grant(now)
 
+    # -- names
+
+    def number_of(self, name: str) -> int:
+        """The number by which a broker is meant here; one that was not known gets the next, and peers hear of it."""
+        number = self.directory.find(name)
+        if number is None:
+            number = self.directory.add(name)
+            self._journal.note(Named(number, name))
+            named = frame(Kind.NAMES, put_names({number: name}))
+            for connection in self._connections.values():
+                # also behind a HELLO that was not answered yet
+                if connection.stage not in {Stage.REFUSED, Stage.OVER}:
+                    self._control(connection, named)
+        return number
+
+    def _learn_names(self, connection: Connection, names: dict[int, str]) -> None:
+        connection.theirs.learn({theirs: self.number_of(name) for theirs, name in names.items()})
+
+    def _outlive(self, life: int, now: float) -> None:
+        """Somebody knows of a later life of ours than this: that is over, so ours has to be later still."""
+        if now - self._outlived_at < OUTLIVE_S:
+            return  # somebody else seems to have our name
+        self._outlived_at = now
+        self.counts.outlived += 1
+        self.life = life
+        self._journal.note(Begun(life, self.incarnation))
+        self.carrier.incarnations.outlive(life)
+        self.interests.outlive(life, now)
+        self._flood(self.membership.outlive(life).bytes)
+        self._interest_changed()
+
     # -- connections
 
-    def opened(self, handle: int, now: float) -> None:
-        """A connection to some peer is there; who it is, it says itself."""
-        connection = self._connections[handle] = Connection(handle, now)
-        self._control(connection, hello(self.broker, self.life, self.interests.versions))
+    def opened(self, handle: int, now: float, cost: int = 1) -> None:
+        """A connection to some peer is there; who it is, it says itself.  The cost counts for the length of ways."""
+        connection = self._connections[handle] = Connection(handle, now, cost)
+        hello = Hello(
+            self.name,
+            self.incarnation,
+            self.life,
+            self._start,
+            self.directory.names,
+            self.interests.versions,
+        )
+        self._control(connection, hello.bytes)
         self._timers.at(now + self._patience.ping_s, partial(self._look_after, connection))
 
     def receive(self, handle: int, data: bytes, now: float) -> None:
         """Bytes have come; what breaks the protocol ends the connection."""
         connection = self._connections.get(handle)
-        if connection is None or connection.stage is Stage.OVER:
+        if connection is None or connection.stage in {Stage.REFUSED, Stage.OVER}:
             return
         connection.heard_at = now
         try:
             for kind, body in connection.inbox.take(data):
                 connection.admit(kind)
                 self._handle(connection, kind, body, now)
-                if handle in self.doomed:
+                if connection.is_over:
                     break
+        except Refused as refusal:
+            self._refuse(connection, str(refusal), now)
         except BadFrame:
             self.counts.bad_frames += 1
             self._end(connection, now)
@@ -210,6 +281,8 @@ class Node:
         data = connection.fill(room, now)
         if not connection.has_more:
             self.dirty.discard(handle)
+            if connection.stage is Stage.REFUSED:
+                self._end(connection, now)
         return data
 
     def closed(self, handle: int, now: float) -> None:
@@ -220,14 +293,22 @@ class Node:
         if connection is not None and connection.stage is not Stage.OVER:
             self._lose(connection, now)
 
+    def _refuse(self, connection: Connection, text: str, now: float) -> None:
+        """Say why a peer cannot be had, and then nothing more."""
+        self.counts.refused_peers += 1
+        self.refusals.append((connection.handle, False, text))
+        self._lose(connection, now, Stage.REFUSED)
+        connection.controls.clear()
+        self._control(connection, frame(Kind.REFUSED, text.encode()))
+
     def _end(self, connection: Connection, now: float) -> None:
         """Read and write nothing more, and have the shell close it."""
         self.doomed.add(connection.handle)
         self._lose(connection, now)
 
-    def _lose(self, connection: Connection, now: float) -> None:
+    def _lose(self, connection: Connection, now: float, stage: Stage = Stage.OVER) -> None:
         was_up = connection.stage is Stage.UP
-        connection.go(Stage.OVER)
+        connection.go(stage)
         link = connection.link
         if link is None or link.connection is not connection:
             return
@@ -259,7 +340,7 @@ class Node:
 
         What the owner did with messages that it took since the last seal has to be part of the same commit.
         """
-        self.carrier.seal()
+        self.carrier.taker.seal()
         return self._journal.seal()
 
     def committed(self, token: int, now: float) -> None:
@@ -271,14 +352,17 @@ class Node:
     def _handle(self, connection: Connection, kind: Kind, body: bytes, now: float) -> None:
         link = connection.link
         if kind is Kind.HELLO:
-            self._greeted(connection, body, now)
+            self._greeted(connection, read_hello(body), now)
+        elif kind is Kind.REFUSED:
+            self.counts.refused_peers += 1
+            self.refusals.append((connection.handle, True, body[:MOST_WORDS].decode(errors="replace")))
+            self._end(connection, now)
+        elif kind is Kind.NAMES:
+            self._learn_names(connection, read_names(Reader(body)))
         elif kind is Kind.LINK_STATE:
-            state = read_link_state(body)
-            if self.membership.heard(state):
-                self._flood(state.bytes, but=connection)
-                self._view_changed(now)
+            self._learn_state(connection, read_link_state(body, connection.theirs.table), now)
         elif kind is Kind.INTEREST:
-            self._learn_interest(body, now, source=connection)
+            self._learn_interest(readdressed(body, connection.theirs.table), now, source=connection)
         elif link is None or kind is Kind.PING:
             pass
         elif kind is Kind.RESUME:
@@ -288,7 +372,7 @@ class Node:
             if link.has_more:
                 self.dirty.add(connection.handle)
         else:
-            number, item = read_numbered(kind, body, now)
+            number, item = read_numbered(kind, body, now, connection.theirs.table)
             if item.path[-1:] != bytes((link.peer,)):
                 raise BadFrame("a path that does not end with who sends it")
             owed = link.owes_ack
@@ -307,21 +391,38 @@ class Node:
             link.is_ack_due = True
             self.dirty.add(connection.handle)
 
-    def _greeted(self, connection: Connection, body: bytes, now: float) -> None:
-        peer, life, versions = read_hello(body)
-        if peer == self.broker:
-            raise BadFrame("the peer has our own name")
+    def _learn_state(self, connection: Connection, state: LinkState, now: float) -> None:
+        if self.membership.heard(state):
+            self._renewed(state)
+            self._flood(state.bytes, but=connection)
+            self._view_changed(now)
+        elif self.membership.is_outlived(state):
+            self._outlive(state.life + 1, now)
+
+    def _renewed(self, state: LinkState) -> None:
+        if self.carrier.heard(state.broker, state.incarnation, state.life):
+            self.interests.forgotten(state.broker)
+
+    def _greeted(self, connection: Connection, hello: Hello, now: float) -> None:
+        peer = self._admit(hello, now)
         link = self.links.get(peer)
         if link is None:
             link = self.links[peer] = Link(peer, self._patience, self.counts)
-        elif life < link.life:
-            raise BadFrame("an earlier life of the peer")
         connection.go(Stage.RESUMING)
         if link.connection is not None:
             self.counts.replaced += 1
             self._end(link.connection, now)
-        link.greeted(connection, life)
-        self._control(connection, frame(Kind.RESUME, put(link.life, link.received)))
+        self._learn_names(connection, hello.names)
+        link.greeted(connection, hello)
+        state = LinkState(peer, hello.life, 0, hello.incarnation, {})
+        if self.membership.heard(state):
+            self._renewed(state)
+        self._control(connection, frame(Kind.RESUME, put(link.start, link.received)))
+        table = connection.theirs.table
+        versions = {table[theirs]: version for theirs, version in hello.versions.items() if table[theirs]}
+        life = life_of(versions.get(self.broker, 0))
+        if life > self.life:
+            self._outlive(life + 1, now)
         for state in self.membership.states.values():
             self._control(connection, state.bytes)
         self.interests.begin(now)
@@ -329,12 +430,31 @@ class Node:
         for interest in self.interests.newer_than(versions):
             self._control(connection, interest)
 
+    def _admit(self, hello: Hello, now: float) -> int:
+        """The number of a peer; raises :class:`Refused` if it cannot be had, and BadFrame if it is over already."""
+        name = hello.name
+        if name == self.name:
+            raise Refused(f"both brokers are called {name}: give one of them another name")
+        if name not in hello.names.values():
+            raise BadFrame("a broker that has no number for itself")
+        peer = self.number_of(name)
+        link, state = self.links.get(peer), self.membership.states.get(peer)
+        if state is not None and state.incarnation == hello.incarnation and hello.life < state.life:
+            raise BadFrame("an earlier life of the peer")
+        old = None if link is None else link.connection
+        if link is None or old is None or link.incarnation == hello.incarnation:
+            return peer
+        # a broker that was killed is heard no more; two of one name both are
+        if old.stage is Stage.UP and now - old.heard_at < self._patience.suspect_s:
+            raise Refused(f"another broker is called {name} and is connected: give one of them another name")
+        return peer
+
     def _resumed(self, connection: Connection, link: Link, body: bytes, now: float) -> None:
         reader = Reader(body)
-        life, received = reader.integer(), reader.integer()
+        start, received = reader.integer(), reader.integer()
         connection.go(Stage.UP)
-        link.resumed(received if life == self.life else 0)
-        self._flood(self.membership.connect(link.peer, 1).bytes)
+        link.resumed(received if start == self._start else 0)
+        self._flood(self.membership.connect(link.peer, connection.cost).bytes)
         self.dirty.add(connection.handle)
         self._view_changed(now)
 
@@ -375,7 +495,7 @@ class Node:
         if not isinstance(item, Notice) or item.target != self.broker:
             self.carrier.arrived(item, now)
         elif item.topic is Topic.END_ACK:
-            self.carrier.settled(item, now)
+            self.carrier.sender.settled(item, now)
         elif item.topic is Topic.ECHO:
             self.interests.echoed(item.source, Reader(item.body).integer())
             self._grant(now)

@@ -81,6 +81,11 @@ class Outgoing:
         self.is_stalled = False
         self.attempt += 1
 
+    def renew(self, incarnations: tuple[int, ...]) -> None:
+        """The destination has begun anew: everything that is not settled is sent to it."""
+        self.owing.renew(incarnations)
+        self.rewind()
+
     def check(self) -> None:
         """What always holds, for tests."""
         owing = self.owing
@@ -97,7 +102,7 @@ class Incoming:
     It waits as well while there is no room for what is next (``is_stalled``).
     """
 
-    __slots__ = ("_counts", "_held_bytes", "committed", "held", "hole_since", "is_stalled", "life", "position", "told")
+    __slots__ = ("_counts", "_held_bytes", "committed", "held", "hole_since", "is_stalled", "position", "tag", "told")
 
     def __init__(self, position: int, counts: Counts) -> None:
         self._counts = counts
@@ -114,20 +119,15 @@ class Incoming:
         self.is_stalled = False
         #: Since when a number is missing that a later one waits for.
         self.hole_since: float | None = None
-        #: The life of the origin whose numbers these are; used with QoS 0 only.
-        self.life = 0
+        #: Of the life of the origin whose numbers these are; used with QoS 0 only.
+        self.tag: int | None = None
 
-    def begin(self, life: int, first: int) -> bool:
-        """Numbers of QoS 0 are those of a life; False if a frame is of an earlier one."""
-        if life < self.life:
-            return False
-        if life > self.life:
-            self.life = life
+    def begin(self, tag: int, first: int) -> None:
+        """Numbers of QoS 0 are those of a life: they begin anew with the next one."""
+        if tag != self.tag:
+            self.tag = tag
             self.position = 0 if first <= _EARLY else first - 1
-            self.held.clear()
-            self._held_bytes = 0
-            self.hole_since = None
-        return True
+            self.forget_early()
 
     def add(self, first: int, payloads: tuple[bytes | None, ...], now: float) -> list[bytes]:
         """Take in a batch; the messages whose turn it is now, in their order."""
@@ -164,6 +164,13 @@ class Incoming:
                 self._held_bytes -= len(payload)
                 ready.append(payload)
         return ready
+
+    def forget_early(self) -> None:
+        """Give up what waits for its turn: whoever has sent it is no more, or sends it again."""
+        self.held.clear()
+        self._held_bytes = 0
+        self.is_stalled = False
+        self.hole_since = None
 
     def put_back(self, untaken: list[bytes]) -> None:
         """There was no room for the last of what was ready: it stays here until somebody tries again."""

@@ -28,7 +28,7 @@ class Flood:
 
     def admits(self, data: Data) -> bool:
         destination = min(data.destinations)
-        key = data.origin, data.life, data.lane, data.attempt, destination, data.destinations[destination]
+        key = data.origin, data.tag, data.lane, data.attempt, destination, data.destinations[destination]
         if key in self._seen:
             return False
         self._seen[key] = None

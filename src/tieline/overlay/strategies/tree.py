@@ -3,7 +3,7 @@
 Theory of operation
 -------------------
 The covering paper sends messages along a tree of brokers.  Here every broker computes the tree of least cost over the
-links that it knows of; links of equal cost are taken by the numbers of their ends, so that brokers with the same view
+links that it knows of; links of equal cost are taken by the names of their ends, so that brokers with the same view
 elect the same tree.  A link that dies changes the view, and with it the tree: that is the repair.
 
 For a while brokers may believe in different trees.  A hop whose tree leads back to where a frame has been takes the
@@ -83,7 +83,7 @@ def spanning_tree(membership: Membership) -> dict[int, set[int]]:
         return broker
 
     tree: dict[int, set[int]] = {}
-    for _cost, one, other in sorted(membership.links()):
+    for _cost, one, other in membership.links():
         here, there = island_of(one), island_of(other)
         if here != there:
             islands[here] = there

@@ -1,0 +1,35 @@
+"""How long the carrier waits, and how much it keeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from tieline.overlay.frame import LARGEST
+
+#: Bytes of the longest message that is carried, until messages travel in segments.
+LONGEST: Final = LARGEST // 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What may be set for the origin, the destination and the hops between them."""
+
+    #: How long an end acknowledgement may wait for more to acknowledge.
+    ack_s: float = 0.02
+    #: When a destination asks for a number that is missing, and how often.
+    hole_s: float = 0.3
+    #: When a destination gives up a number with QoS 0 that is missing.
+    skip_s: float = 0.25
+    #: When an origin sends again what was not settled.
+    resend_s: float = 4.0
+    #: When messages for which there was no room are offered again.
+    room_s: float = 0.05
+    #: How often an origin is told that there is still no room; well before it would send again.
+    stalled_s: float = 1.0
+    #: When a frame that found no way is tried again.
+    parked_s: float = 0.25
+    #: Frames without a way that are kept in memory.
+    parked: int = 4_096
+    #: Messages that may be owed to one destination in one lane.
+    owed: int = 100_000

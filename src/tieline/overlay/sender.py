@@ -1,0 +1,221 @@
+"""The origin's part of carrying: what is owed is committed and sent, again and again until its destination settles it.
+
+Numbers are those of :class:`~tieline.overlay.durable.Owing`, which only grow; on links they are smaller by the base of
+the destination's incarnation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from tieline.core.timers import Timer, Timers
+from tieline.overlay.counts import Counts
+from tieline.overlay.durable import Ends, Journal, Owed, Owing, Settled
+from tieline.overlay.frame import Data, Notice, Reader, is_assured, place
+from tieline.overlay.incarnations import Incarnations
+from tieline.overlay.limits import LONGEST, Limits
+from tieline.overlay.membership import Membership
+from tieline.overlay.streams import Outgoing, batches
+
+#: Copies of copies kept thin links full for 40 s and more when a flood was repeated as soon as a single copy is.
+COPIES_PACE: Final = 4
+
+
+class Sender:
+    """Everything that one broker owes to others."""
+
+    def __init__(  # what an origin goes by, and what it touches
+        self,
+        broker: int,
+        ends: Ends,
+        *,
+        membership: Membership,
+        incarnations: Incarnations,
+        timers: Timers,
+        journal: Journal,
+        counts: Counts,
+        limits: Limits,
+        forward: Callable[[Data, float], None],
+    ) -> None:
+        self._broker = broker
+        self._membership = membership
+        self._incarnations = incarnations
+        self._timers = timers
+        self._journal = journal
+        self._counts = counts
+        self._limits = limits
+        self._forward = forward
+        #: How much longer to wait before something is repeated that would be copied over every link.
+        self.pace = 1
+        #: By destination and lane.
+        self.outgoing = {key: Outgoing(owing.copy()) for key, owing in ends.owing.items()}
+        #: By destination and lane, the last number that was given to a message with QoS 0 in this life.
+        self._unassured: dict[tuple[int, int], int] = {}
+        self._resend_timer: Timer | None = None
+
+    def publish(self, lane: int, payloads: tuple[bytes, ...], destinations: frozenset[int], now: float) -> bool:
+        """Owe messages to brokers, or send them at once with QoS 0; False if one is too long or too much is owed."""
+        if any(len(payload) > LONGEST for payload in payloads):
+            self._counts.too_long += len(payloads)
+            return False
+        if not is_assured(lane):
+            for batch in batches(payloads):
+                self._publish_unassured(lane, batch, destinations, now)
+            return True
+        streams = {broker: self._stream(broker, lane) for broker in destinations}
+        if any(len(stream.owing.unsettled) >= self._limits.owed for stream in streams.values()):
+            self._counts.refused += len(payloads)
+            return False
+        if streams:
+            for batch in batches(payloads):
+                firsts = {broker: stream.owing.add(batch) for broker, stream in streams.items()}
+                self._journal.note(Owed(lane, batch, firsts), partial(self._owed, lane, batch, firsts, now))
+        return True
+
+    def _stream(self, destination: int, lane: int) -> Outgoing:
+        stream = self.outgoing.get((destination, lane))
+        if stream is None:
+            owing = Owing()
+            if destination in self._incarnations.known:
+                owing.renew(self._incarnations.known[destination])
+            stream = self.outgoing[destination, lane] = Outgoing(owing)
+        return stream
+
+    def _publish_unassured(
+        self, lane: int, payloads: tuple[bytes, ...], destinations: frozenset[int], now: float
+    ) -> None:
+        firsts = {}
+        tags = self._incarnations.tags
+        for broker in destinations:
+            if broker not in self._membership.reachable or broker not in tags:
+                self._counts.no_route += len(payloads)
+                continue
+            number = self._unassured.get((broker, lane), 0)
+            firsts[broker] = place(number + 1, tags[broker])
+            self._unassured[broker, lane] = number + len(payloads)
+        if firsts:
+            self._forward(Data(lane, self._broker, self._incarnations.life_tag, firsts, payloads, born=now), now)
+
+    def _owed(self, lane: int, payloads: tuple[bytes, ...], firsts: dict[int, int], born: float, now: float) -> None:
+        """Messages are safe: the first copies leave together."""
+        together = {}
+        for broker, first in firsts.items():
+            stream = self.outgoing[broker, lane]
+            stream.committed = max(stream.committed, first + len(payloads) - 1)
+            if self._may_reach(broker) and stream.may_send(first, len(payloads)):
+                if not stream.is_underway:
+                    stream.touched_at = now
+                stream.sent = stream.committed
+                together[broker] = place(first - stream.owing.base, self._incarnations.tags[broker])
+            else:
+                self.pump(broker, lane, stream, now)
+        if together:
+            self._forward(Data(lane, self._broker, self._incarnations.tag, together, payloads, born=born), now)
+            self._watch_settling(now)
+
+    def _may_reach(self, broker: int) -> bool:
+        return broker in self._membership.reachable and self._incarnations.is_usable(broker)
+
+    def pump(self, broker: int, lane: int, stream: Outgoing, now: float) -> None:
+        """Send what is safe and not on its way, as far as the window and a way there allow."""
+        if self._may_reach(broker):
+            for batch in batches(stream.unsent()):
+                if not stream.is_underway:
+                    stream.touched_at = now
+                first = stream.sent + 1
+                stream.sent += len(batch)
+                self._send_again(broker, lane, stream, first, batch, now)
+                if stream.sent < first:
+                    break  # no way after all: it was taken back
+        self._watch_settling(now)
+
+    def pump_all(self, now: float, to: int | None = None) -> None:
+        """Send what waits for a way, to one broker or to all."""
+        for (broker, lane), stream in self.outgoing.items():
+            if to in (None, broker) and stream.sent < stream.committed:
+                self.pump(broker, lane, stream, now)
+
+    def _send_again(
+        self, broker: int, lane: int, stream: Outgoing, first: int, payloads: tuple[bytes, ...], now: float
+    ) -> None:
+        where = place(first - stream.owing.base, self._incarnations.tags[broker])
+        head = lane, self._broker, self._incarnations.tag, {broker: where}, payloads
+        self._forward(Data(*head, born=now, attempt=stream.attempt), now)
+
+    def rewind(self, destination: int, lane: int) -> None:
+        """What was just sent has no way after all."""
+        self.outgoing[destination, lane].rewind()
+
+    def _watch_settling(self, now: float) -> None:
+        if self._resend_timer is None and any(stream.is_unsettled for stream in self.outgoing.values()):
+            self._resend_timer = self._timers.at(now + self._limits.resend_s / 4, self._resend)
+
+    def _resend(self, now: float) -> None:
+        """What was not settled for long is sent again."""
+        self._resend_timer = None
+        for (broker, lane), stream in self.outgoing.items():
+            if stream.is_unsettled and now - stream.touched_at >= self._limits.resend_s * self.pace:
+                self._counts.resent_by_origin += stream.sent - stream.owing.settled
+                stream.rewind()
+                self.pump(broker, lane, stream, now)
+        self._watch_settling(now)
+
+    def settled(self, notice: Notice, now: float) -> None:
+        """A destination says how far it has come, and what it misses."""
+        destination, reader = notice.source, Reader(notice.body)
+        theirs, ours = reader.integer(), reader.integer()
+        if ours != self._incarnations.tag or theirs != self._incarnations.tags.get(destination):
+            self._counts.foreign_notices += 1
+            return
+        while not reader.is_over:
+            lane, number, is_stalled = reader.integer(), reader.integer(), reader.integer()
+            holes = [(reader.integer(), reader.integer()) for _ in reader.repeat()]
+            stream = self.outgoing.get((destination, lane))
+            if stream is None:
+                continue
+            base = stream.owing.base
+            if number + base > stream.committed:
+                continue  # nobody can have what was not sent
+            stream.is_stalled = bool(is_stalled)
+            if stream.owing.settle(number + base):
+                self._journal.note(Settled(destination, lane, number + base))
+                stream.sent = max(stream.sent, number + base)
+                stream.touched_at = now
+            elif is_stalled:
+                stream.touched_at = now
+            if holes and now - stream.asked_at >= self._limits.hole_s / 2 * self.pace:
+                stream.asked_at = now
+                stream.attempt += 1
+                self._fill_holes(destination, lane, stream, holes, now)
+            self.pump(destination, lane, stream, now)
+
+    def _fill_holes(self, broker: int, lane: int, stream: Outgoing, holes: list[tuple[int, int]], now: float) -> None:
+        if not self._may_reach(broker):
+            return
+        for hole, count in holes:
+            first, payloads = stream.missing(hole + stream.owing.base, count)
+            for batch in batches(payloads):
+                self._counts.resent_by_origin += len(batch)
+                self._send_again(broker, lane, stream, first, batch, now)
+                first += len(batch)
+
+    def renew(self, broker: int) -> None:
+        """A broker has begun anew: everything that is not settled is sent to it, once that is safe."""
+        for (destination, _lane), stream in self.outgoing.items():
+            if destination == broker:
+                self._counts.renumbered += len(stream.owing.unsettled)
+                stream.renew(self._incarnations.known[broker])
+
+    # -- for those who ask
+
+    @property
+    def unfinished(self) -> int:
+        """Messages that are owed."""
+        return sum(len(stream.owing.unsettled) for stream in self.outgoing.values())
+
+    def check(self) -> None:
+        """What always holds, for tests."""
+        for stream in self.outgoing.values():
+            stream.check()
