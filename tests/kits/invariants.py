@@ -113,7 +113,7 @@ def _check_queue(broker: Broker, session: Session) -> None:
 def _check_promises(broker: Broker) -> None:
     """A queue keeps room for the messages that are on their way to it, and for nothing else."""
     journal = broker.journal
-    waiting = [owed for _, _, several in journal._waiting for owed in several]
+    waiting = [owed for _, _, several, _ in journal._waiting for owed in several]
     promised: Counter[int] = Counter()
     for owed in (*journal._taken_over, *waiting, *journal.routable, *broker.taken_over):
         promised.update({id(receiver): 1 for receiver in owed.receivers})
