@@ -206,8 +206,7 @@ class Server:
                 # twenty modules that a broker alone has no use for
                 from tieline.net.peers import Peers
 
-                notes = [] if self._keeper is None else self._keeper.notes
-                self._peers = Peers(self.settings, self._core, self._loop, self._deliver, notes)
+                self._peers = Peers(self.settings, self._core, self._loop, self._deliver)
             if self._keeper is not None:
                 self._keeper.begin(self._core, self._loop)
             self._listen(self._core, self._loop)

@@ -10,7 +10,7 @@ A shell calls :meth:`Joined.end_turn` when it has handled what was ready, and wr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 from zlib import crc32
@@ -24,12 +24,12 @@ from tieline.core.receiver import ActiveSubscription
 from tieline.core.routing.route import ConditionalSubscription
 from tieline.match.where import Asked, ExpressionError, Predicate, parse, spell
 from tieline.overlay.destination import Destination
+from tieline.overlay.durable import Ends
 from tieline.overlay.entries import Entries, Entry, entry_of
 from tieline.overlay.frame import ASSURED_LANES, BadFrame, lane_of
 from tieline.overlay.limits import LONGEST, Limits
 from tieline.overlay.links import Patience
 from tieline.overlay.node import Node
-from tieline.overlay.notes import Notes
 from tieline.overlay.parcel import Run, Writing, read_parcel, write_run
 from tieline.overlay.strategies import STRATEGIES
 from tieline.wire.packets import Subscription
@@ -58,15 +58,13 @@ class Joined:
         incarnation: int,
         strategy: str = "path",
         limits: Limits | None = None,
-        notes: Iterable[tuple[bytes, bytes]] = (),
     ) -> None:
         self._core = core
-        self._notes = Notes()
         self.name = core.settings.name
         self._limits = limits or Limits(ack_s=_ACK_S)
         self.node = Node(
             self.name,
-            self._notes.restore(notes),
+            Ends(),
             self._deliver,
             core.timers,
             incarnation=incarnation,
@@ -102,8 +100,6 @@ class Joined:
         self._items: list[Queued] = []
         #: Brokers to which more is owed since the last turn.
         self._charged: set[int] = set()
-        if not core.journal.is_volatile:
-            core.journal.before_seal = self._seal
         core.routes.neighbours = self
         self.node.interests.watch(self._learned)
 
@@ -205,8 +201,6 @@ class Joined:
 
     def collect(self, item: Queued, number: int, now: float) -> None:
         """One more broker wants an item."""
-        if item.qos:
-            self._core.journal.expected += 1  # its acknowledgement waits for what is owed
         if item is self._item:
             self._wanted.append(number)
             return
@@ -271,26 +265,9 @@ class Joined:
                 self._core.holds.release_publishers(destination, now)
 
     def _settle(self, now: float) -> None:
-        if self._core.journal.is_volatile:
-            while (sealed := self.node.seal()) is not None:
-                self.node.committed(sealed[0], now)
+        while (sealed := self.node.seal()) is not None:
+            self.node.committed(sealed[0], now)
         self._take_grants()
-
-    def _seal(self) -> None:
-        """A batch is handed to the store: what is owed, and how far streams have come, are part of it."""
-        self._close_item(self._now)
-        self._send(self._now)
-        sealed = self.node.seal()
-        if sealed is None:
-            return
-        token, facts = sealed
-        journal = self._core.journal
-        for key, value in self._notes.write(facts):
-            journal.note(key, value)
-        journal.then(partial(self._committed, token))
-
-    def _committed(self, token: int) -> None:
-        self.node.committed(token, self._now)
 
     def _owes_much(self, number: int) -> bool:
         """Whether half of what may be owed to a broker that can be reached is owed to it in some lane."""
