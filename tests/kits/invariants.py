@@ -13,6 +13,7 @@ from tieline.core.receiver import Entry
 from tieline.core.routing.route import ConditionalSubscription, subscription_bytes
 from tieline.core.states import State
 from tieline.match.trees import tree_bytes
+from tieline.overlay.joined import Joined
 from tieline.sched.queue import RECORD
 
 #: Retained messages and subscriptions above which they are not added up after every step: it would take minutes.
@@ -21,7 +22,7 @@ MOST_COUNTED = 200
 
 def check(broker: Broker) -> None:
     """Every counter is the sum of what it counts, and sessions and connections agree about each other."""
-    sessions = [*broker.sessions.values(), *broker.remains]
+    sessions = broker.sessions.values()
     assert broker.queued_bytes == sum(_queued(session) for session in sessions)
     subscriptions = [held for session in sessions for held in session.subscriptions.values()]
     assert broker.routes.count == len(subscriptions)
@@ -38,7 +39,7 @@ def check(broker: Broker) -> None:
     _check_promises(broker)
     for connection in broker.connections:
         _check_connection(broker, connection)
-    if len(broker.retained) + broker.routes.count < MOST_COUNTED and not list(broker.remains):
+    if len(broker.retained) + broker.routes.count < MOST_COUNTED:
         _check_holdings(broker)
 
 
@@ -85,6 +86,9 @@ def _check_holdings(broker: Broker) -> None:
         if message.origin.owner is not None:
             owner = broker.holdings.owner(message.origin.owner.user)
         add(owner, Kind.RETAINED, message.size + tree_bytes(message.topic.decode()))
+    neighbours = broker.routes.neighbours
+    if isinstance(neighbours, Joined):
+        add(broker.holdings.broker, Kind.OWED, neighbours._accounted)
     total: Counter[Kind] = Counter()
     owners = [owner for _, owner in broker.holdings.owners()]
     for owner in (*owners, broker.holdings.strangers, broker.holdings.broker):
@@ -113,7 +117,7 @@ def _check_queue(broker: Broker, session: Session) -> None:
 def _check_promises(broker: Broker) -> None:
     """A queue keeps room for the messages that are on their way to it, and for nothing else."""
     journal = broker.journal
-    waiting = [owed for _, _, several in journal._waiting for owed in several]
+    waiting = [owed for _, _, several, _ in journal._waiting for owed in several]
     promised: Counter[int] = Counter()
     for owed in (*journal._taken_over, *waiting, *journal.routable, *broker.taken_over):
         promised.update({id(receiver): 1 for receiver in owed.receivers})

@@ -29,6 +29,7 @@ class Model:
         self.unrouted: list[int] = []
         #: Highest number and time, by producer.
         self.producers: dict[str, tuple[int, float]] = {}
+        self.notes: dict[bytes, bytes] = {}
 
     def apply(self, fact: Fact) -> None:
         kind, session = fact[0], fact[1]
@@ -87,6 +88,10 @@ class Model:
                 self.producers[fact[2]] = (fact[3], fact[4])
             case facts.UNPRODUCED:
                 self.producers.pop(fact[2], None)
+            case facts.NOTE if fact[3] is None:
+                self.notes.pop(fact[2], None)
+            case facts.NOTE:
+                self.notes[fact[2]] = fact[3]
 
     def _remove(self, entry: tuple[Any, ...]) -> None:
         """The oldest of equal entries leaves."""
@@ -155,6 +160,7 @@ class Model:
                 (name, number)
                 for name, (number, _) in sorted(self.producers.items(), key=lambda producer: producer[1][1])
             ],
+            "note": sorted(self.notes.items()),
         }
         state.messages = max(self.messages, default=0)
         return state
@@ -178,7 +184,7 @@ def _plain(row: Any) -> Any:
 WORDS = (
     *("session", "forget", "subscribe", "unsubscribe", "retain", "clear", "take", "release"),
     *("queue", "queue", "sent", "sent", "drop", "both", "received", "settled", "settled"),
-    *("unrouted", "routed", "produced", "unproduced"),
+    *("unrouted", "routed", "produced", "unproduced", "note", "note"),
     *("spill", "spill", "gathered", "ended"),
 )
 
@@ -268,6 +274,9 @@ class Life:
                 return [(facts.PRODUCED, 0, random.choice("xyz"), self.messages, float(self.messages))]
             case "unproduced":
                 return [(facts.UNPRODUCED, 0, random.choice("xyz"))]
+            case "note":
+                value = random.choice([None, b"value %d" % random.randrange(9)])
+                return [(facts.NOTE, 0, random.choice([b"a", b"b", b"c"]), value)]
             case "routed" if model.unrouted:
                 number = random.choice(model.unrouted)
                 return [self._queue(session, number), (facts.ROUTED, 0, number)]

@@ -20,6 +20,7 @@ from tieline.overlay.entries import entry_of
 from tieline.overlay.frame import Inbox, Kind, is_assured, read_numbered
 from tieline.overlay.membership import Membership
 from tieline.overlay.node import Node
+from tieline.overlay.notes import Note, Notes
 from tieline.overlay.strategies.strategy import Strategy
 from tieline.overlay.taker import Deliver
 from tieline.sim.clock import Clock
@@ -127,7 +128,10 @@ class Broker:
     is_volatile: bool = False
     #: What its clock is off by.
     clock_s: float = 0.0
+    #: What all committed facts add up to; and the same as notes, from which a life begins.
     ends: Ends = field(default_factory=Ends)
+    store: dict[bytes, bytes] = field(default_factory=dict)
+    notes: Notes = field(default_factory=Notes)
     node: Node | None = None
     timers: Timers = field(default_factory=Timers)
     #: Assured messages that were taken in and are not sealed: what the queues of clients would be.
@@ -190,16 +194,20 @@ class World:
         if broker.is_volatile or not broker.logs:
             broker.logs.append([])
         if broker.is_volatile:
-            broker.ends = Ends()
+            broker.ends, broker.store = Ends(), {}
             broker.filters = dict.fromkeys(broker.filters)
         broker.timers, broker.taken = Timers(), []
         deliver = partial(self._give, broker, given)
         clock = int((self.clock.now + broker.clock_s) * 100) if broker.is_volatile else 0
         incarnation = self.random.getrandbits(64)
-        node = self._make(broker.name, broker.ends, deliver, broker.timers, incarnation, clock)
+        broker.notes = Notes()
+        ends = broker.notes.restore(sorted(broker.store.items()))
+        assert _state(ends) == _state(broker.ends), f"{number} has noted something else than it knew"
+        node = self._make(broker.name, ends, deliver, broker.timers, incarnation, clock)
         broker.node = node
         token, facts = node.seal() or (0, [])
         broker.ends.apply(facts)
+        _keep(broker, list(broker.notes.write(facts)))
         node.committed(token, self.clock.now)
         broker.is_committing, broker.crashes_at = False, ""
         broker.requests.clear()
@@ -312,14 +320,16 @@ class World:
                 message.is_accepted = True
             return
         broker.is_committing = True
+        notes = list(broker.notes.write(sealed[1]))
         takes_s = self.random.uniform(0.001, 0.01)
-        self.clock.after(takes_s, partial(self._apply, broker, node, sealed, messages, taken))
+        self.clock.after(takes_s, partial(self._apply, broker, node, sealed, notes, messages, taken))
 
     def _apply(
         self,
         broker: Broker,
         node: Node,
         sealed: tuple[int, list[Fact]],
+        notes: list[Note],
         messages: list[Message],
         taken: list[bytes],
         now: float,
@@ -330,6 +340,7 @@ class World:
             self.crash(broker.number, self.random.uniform(0.1, 1.5), "before a commit")
             return
         broker.ends.apply(sealed[1])
+        _keep(broker, notes)
         broker.logs[-1] += taken
         for message in messages:
             message.is_accepted = True
@@ -437,3 +448,18 @@ class World:
             self.messages += messages
             broker.unsealed += messages
         self.serve(broker)
+
+
+def _keep(broker: Broker, notes: list[Note]) -> None:
+    for key, value in notes:
+        if value is None:
+            broker.store.pop(key, None)
+        else:
+            broker.store[key] = value
+
+
+def _state(ends: Ends) -> list[object]:
+    """Everything that a life begins with, to be compared."""
+    owing = {key: (each.settled, each.last, each.unsettled, each.base, each.bases) for key, each in ends.owing.items()}
+    plain = ends.life, ends.incarnation, ends.names, ends.incarnations, ends.lives, ends.positions, ends.interests
+    return [*plain, owing]

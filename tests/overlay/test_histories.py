@@ -118,7 +118,7 @@ class Endless(Carrier):
                 stream = self.sender.outgoing[destination, data.lane]
                 first = (where >> TAG_BITS) + stream.owing.base
                 if stream.sent >= first + data.count - 1:
-                    stream.owing.settle(first + data.count - 1)
+                    self.sender.settle(destination, stream, first + data.count - 1)
 
 
 class Astray(Path):

@@ -40,6 +40,7 @@ class Kind(StrEnum):
     """The kinds of things that clients make the broker keep, as they are counted and shown."""
 
     QUEUED = "queued"  # messages that wait or are in flight
+    OWED = "owed"  # messages that other brokers have not committed
     RETAINED = "retained"  # retained messages, and the tree in which they are found
     WILLS = "wills"  # of clients that are connected, and of those whose delay has not passed
     SESSIONS = "sessions"  # sessions themselves, and their packet ids

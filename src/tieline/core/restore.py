@@ -51,6 +51,7 @@ class StoredState:
         #: inbound: session, packet_id.
         #: unrouted: message; oldest first.
         #: producer: producer, number; the one unused longest first.
+        #: note: key, value; in the order of their keys.  Not the core's: whoever has noted them takes them in.
         self.tables: dict[str, list[Row]] = {name: [] for name in facts.STATE}
         #: How often a broker has been started with this store, and the highest number of a message.
         self.starts = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import socket
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from time import monotonic, time
@@ -36,7 +36,15 @@ _STRANGERS: Final = 64
 class Peers:
     """Everything of one broker that touches other brokers."""
 
-    def __init__(self, settings: Settings, core: Broker, loop: Loop, deliver: Callable[[Action], None]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        core: Broker,
+        loop: Loop,
+        deliver: Callable[[Action], None],
+        notes: Sequence[tuple[bytes, bytes]] = (),
+    ) -> None:
+        """``notes`` are what the predecessor has left in the store."""
         self.core = core
         self.loop = loop
         #: Has something done in the broker's next turn; for other threads.
@@ -50,6 +58,7 @@ class Peers:
             life=int(time() * 100),
             incarnation=secrets.randbits(64),
             strategy=overlay.strategy,
+            notes=notes,
         )
         #: Connections that are up, by the name of the peer.
         self.up: dict[str, PeerLink] = {}

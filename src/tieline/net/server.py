@@ -206,7 +206,8 @@ class Server:
                 # twenty modules that a broker alone has no use for
                 from tieline.net.peers import Peers
 
-                self._peers = Peers(self.settings, self._core, self._loop, self._deliver)
+                notes = [] if self._keeper is None else self._keeper.notes
+                self._peers = Peers(self.settings, self._core, self._loop, self._deliver, notes)
             if self._keeper is not None:
                 self._keeper.begin(self._core, self._loop)
             self._listen(self._core, self._loop)

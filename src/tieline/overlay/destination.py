@@ -74,7 +74,7 @@ class Destination:
         return True
 
     def promise(self, size: int) -> None:
-        """Nothing need be kept free: what is owed is bounded by number."""
+        """Nothing need be kept free: what was promised may be owed beyond the bound."""
 
     def redeem(self, size: int) -> None:
         """Nothing was kept free, so nothing is given back."""

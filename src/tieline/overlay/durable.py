@@ -14,6 +14,8 @@ from tieline.overlay.entries import Entries, Entry, Known
 
 #: Incarnations of each broker that are remembered.
 _INCARNATIONS: Final = 8
+#: What a message that is owed takes in memory beside its bytes, about.
+_OWED_BYTES: Final = 150
 #: What is done once a fact is safe.
 Then = Callable[[float], None]
 
@@ -95,7 +97,7 @@ class Owing:
     On links these numbers are smaller by ``base``, so that they begin with 1 for each incarnation of the destination.
     """
 
-    __slots__ = ("base", "bases", "last", "settled", "unsettled")
+    __slots__ = ("base", "bases", "bytes", "last", "settled", "unsettled")
 
     def __init__(self) -> None:
         self.base = 0
@@ -104,6 +106,8 @@ class Owing:
         self.settled = 0
         self.last = 0
         self.unsettled: dict[int, bytes] = {}
+        #: What those take in memory, about.
+        self.bytes = 0
 
     def add(self, payloads: tuple[bytes, ...]) -> int:
         """Bind the next numbers; the first of them."""
@@ -111,14 +115,22 @@ class Owing:
         for payload in payloads:
             self.last += 1
             self.unsettled[self.last] = payload
+            self.bytes += len(payload) + _OWED_BYTES
         return first
+
+    def put_back(self, number: int, payload: bytes) -> None:
+        """A message is still owed since an earlier life."""
+        self.unsettled[number] = payload
+        self.bytes += len(payload) + _OWED_BYTES
 
     def settle(self, number: int) -> bool:
         """Forget what is committed at the other end; whether that was news."""
         if number <= self.settled:
             return False
         for settled in range(self.settled + 1, number + 1):
-            self.unsettled.pop(settled, None)
+            payload = self.unsettled.pop(settled, None)
+            if payload is not None:
+                self.bytes -= len(payload) + _OWED_BYTES
         self.settled = number
         self.last = max(self.last, number)
         return True
@@ -132,6 +144,7 @@ class Owing:
         twin = Owing()
         twin.base, twin.bases = self.base, dict(self.bases)
         twin.settled, twin.last, twin.unsettled = self.settled, self.last, dict(self.unsettled)
+        twin.bytes = self.bytes
         return twin
 
 

@@ -10,7 +10,7 @@ A shell calls :meth:`Joined.end_turn` when it has handled what was ready, and wr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final
 from zlib import crc32
@@ -19,17 +19,18 @@ import msgspec
 
 from tieline.core.account import Drop, Event
 from tieline.core.broker import Broker
+from tieline.core.holdings import Kind as HeldKind
 from tieline.core.message import Item, Message, Origin, Queued
 from tieline.core.receiver import ActiveSubscription
 from tieline.core.routing.route import ConditionalSubscription
 from tieline.match.where import Asked, ExpressionError, Predicate, parse, spell
 from tieline.overlay.destination import Destination
-from tieline.overlay.durable import Ends
 from tieline.overlay.entries import Entries, Entry, entry_of
-from tieline.overlay.frame import ASSURED_LANES, BadFrame, lane_of
+from tieline.overlay.frame import BadFrame, lane_of
 from tieline.overlay.limits import LONGEST, Limits
 from tieline.overlay.links import Patience
 from tieline.overlay.node import Node
+from tieline.overlay.notes import Notes
 from tieline.overlay.parcel import Run, Writing, read_parcel, write_run
 from tieline.overlay.strategies import STRATEGIES
 from tieline.wire.packets import Subscription
@@ -42,6 +43,8 @@ _OWN: Final = "$SYS"
 _ORIGINS: Final = 10_000
 #: What few messages wait for; a stream that comes far is acknowledged at once.
 _ACK_S: Final = 0.002
+#: Bytes that are owed to a broker that keeps up, as with the queue of a client.
+_KEEPS_UP: Final = 65_536
 #: Bytes of each level that wait for a link, as many as for a client; and those that the next hop has not acknowledged,
 #: which are what a busy broker reads of its clients between two looks at the link.
 _QUEUE_BYTES, _CUSTODY_BYTES = 8 << 20, 4 << 20
@@ -58,13 +61,15 @@ class Joined:
         incarnation: int,
         strategy: str = "path",
         limits: Limits | None = None,
+        notes: Iterable[tuple[bytes, bytes]] = (),
     ) -> None:
         self._core = core
+        self._notes = Notes()
         self.name = core.settings.name
         self._limits = limits or Limits(ack_s=_ACK_S)
         self.node = Node(
             self.name,
-            Ends(),
+            self._notes.restore(notes),
             self._deliver,
             core.timers,
             incarnation=incarnation,
@@ -98,8 +103,12 @@ class Joined:
         self._parcels: list[bytes] = []
         self._growing: Writing | None = None
         self._items: list[Queued] = []
+        #: Bytes that are owed, as the account of what is kept has them.
+        self._accounted = 0
         #: Brokers to which more is owed since the last turn.
         self._charged: set[int] = set()
+        if not core.journal.is_volatile:
+            core.journal.before_seal = self._seal
         core.routes.neighbours = self
         self.node.interests.watch(self._learned)
 
@@ -201,6 +210,8 @@ class Joined:
 
     def collect(self, item: Queued, number: int, now: float) -> None:
         """One more broker wants an item."""
+        if item.qos:
+            self._core.journal.expected += 1  # its acknowledgement waits for what is owed
         if item is self._item:
             self._wanted.append(number)
             return
@@ -250,6 +261,10 @@ class Joined:
                 topic = getattr(item, "topic", b"")
                 for name in names:
                     self._core.account.drop(now, why, name, topic, item.messages, level=item.level, since=item.at)
+        sender = self.node.carrier.sender
+        for number in self._to:
+            if sender.owed_bytes.get(number, 0) >= self._limits.owed_bytes:
+                self.destinations[number].is_full = True  # at once, and not at the end of a long turn
 
     def end_turn(self, now: float) -> None:
         """Everything that was ready has been handled: what was gathered leaves, and what is safe goes on."""
@@ -258,24 +273,51 @@ class Joined:
         self._send(now)
         self._settle(now)
         charged, self._charged = self._charged, set()
+        self._account()
         for number, destination in self.destinations.items():
             if destination.is_full or number in charged:
-                destination.is_full = self._owes_much(number)
+                destination.is_full = self._owes_much(destination)
             if destination.is_awaited and not destination.is_full:
                 self._core.holds.release_publishers(destination, now)
 
     def _settle(self, now: float) -> None:
-        while (sealed := self.node.seal()) is not None:
-            self.node.committed(sealed[0], now)
+        if self._core.journal.is_volatile:
+            while (sealed := self.node.seal()) is not None:
+                self.node.committed(sealed[0], now)
         self._take_grants()
 
-    def _owes_much(self, number: int) -> bool:
-        """Whether half of what may be owed to a broker that can be reached is owed to it in some lane."""
-        if number not in self.node.membership.reachable:
-            return False
-        half, outgoing = self._limits.owed // 2, self.node.carrier.sender.outgoing
-        streams = [outgoing.get((number, lane)) for lane in ASSURED_LANES]
-        return any(stream is not None and len(stream.owing.unsettled) >= half for stream in streams)
+    def _seal(self) -> None:
+        """A batch is handed to the store: what is owed, and how far streams have come, are part of it."""
+        self._close_item(self._now)
+        self._send(self._now)
+        sealed = self.node.seal()
+        if sealed is None:
+            return
+        token, facts = sealed
+        journal = self._core.journal
+        for key, value in self._notes.write(facts):
+            journal.note(key, value)
+        journal.then(partial(self._committed, token))
+
+    def _committed(self, token: int) -> None:
+        self.node.committed(token, self._now)
+
+    def _owes_much(self, destination: Destination) -> bool:
+        """Whether so much is owed to a broker that nothing more should be accepted for it, reachable or not.
+
+        Once that is so, half of it has to be settled first.  Where all memory is taken, whoever does not keep up is
+        full, as with the queues of clients.
+        """
+        sender, number = self.node.carrier.sender, destination.number
+        if sender.owes_much(number, 0.5 if destination.is_full else 1.0):
+            return True
+        return sender.owed_bytes.get(number, 0) > _KEEPS_UP and self._core.holdings.refusal(0) is not None
+
+    def _account(self) -> None:
+        owed = sum(self.node.carrier.sender.owed_bytes.values())
+        if owed != self._accounted:
+            self._core.holdings.broker.take(HeldKind.OWED, owed - self._accounted)
+            self._accounted = owed
 
     def turn_away(self, name: str, item: Item, why: Drop, now: float) -> None:
         """Name what a broker should have got and does not get."""

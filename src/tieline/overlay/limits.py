@@ -31,5 +31,7 @@ class Limits:
     parked_s: float = 0.25
     #: Frames without a way that are kept in memory.
     parked: int = 4_096
-    #: Messages that may be owed to one destination in one lane.
+    #: Parcels that may be owed to one destination in one lane, and bytes in all of them.  From then on nothing more
+    #: should be accepted for it; only what was accepted before that is still owed, up to twice as much.
     owed: int = 100_000
+    owed_bytes: int = 128 << 20

@@ -13,7 +13,7 @@ from typing import Final
 from tieline.core.timers import Timer, Timers
 from tieline.overlay.counts import Counts
 from tieline.overlay.durable import Ends, Journal, Owed, Owing, Settled
-from tieline.overlay.frame import Data, Notice, Reader, is_assured, place
+from tieline.overlay.frame import ASSURED_LANES, Data, Notice, Reader, is_assured, place
 from tieline.overlay.incarnations import Incarnations
 from tieline.overlay.limits import LONGEST, Limits
 from tieline.overlay.membership import Membership
@@ -51,6 +51,10 @@ class Sender:
         self.pace = 1
         #: By destination and lane.
         self.outgoing = {key: Outgoing(owing.copy()) for key, owing in ends.owing.items()}
+        #: By destination, bytes that are owed to it.
+        self.owed_bytes: dict[int, int] = {}
+        for (destination, _lane), stream in self.outgoing.items():
+            self._charge(destination, stream.owing.bytes)
         #: By destination and lane, the last number that was given to a message with QoS 0 in this life.
         self._unassured: dict[tuple[int, int], int] = {}
         self._resend_timer: Timer | None = None
@@ -65,14 +69,44 @@ class Sender:
                 self._publish_unassured(lane, batch, destinations, now)
             return True
         streams = {broker: self._stream(broker, lane) for broker in destinations}
-        if any(len(stream.owing.unsettled) >= self._limits.owed for stream in streams.values()):
+        if any(
+            len(stream.owing.unsettled) >= 2 * self._limits.owed
+            or self.owed_bytes.get(broker, 0) >= 2 * self._limits.owed_bytes
+            for broker, stream in streams.items()
+        ):
             self._counts.refused += len(payloads)
             return False
         if streams:
             for batch in batches(payloads):
-                firsts = {broker: stream.owing.add(batch) for broker, stream in streams.items()}
+                firsts = {broker: self._owe(broker, stream, batch) for broker, stream in streams.items()}
                 self._journal.note(Owed(lane, batch, firsts), partial(self._owed, lane, batch, firsts, now))
         return True
+
+    def _owe(self, broker: int, stream: Outgoing, payloads: tuple[bytes, ...]) -> int:
+        """The number of the first of some messages that are owed from now on."""
+        owing = stream.owing
+        before = owing.bytes
+        first = owing.add(payloads)
+        self._charge(broker, owing.bytes - before)
+        return first
+
+    def settle(self, broker: int, stream: Outgoing, number: int) -> bool:
+        """Owe nothing up to a number any more; whether that was news."""
+        before = stream.owing.bytes
+        is_news = stream.owing.settle(number)
+        self._charge(broker, stream.owing.bytes - before)
+        return is_news
+
+    def _charge(self, broker: int, size: int) -> None:
+        self.owed_bytes[broker] = self.owed_bytes.get(broker, 0) + size
+
+    def owes_much(self, broker: int, share: float = 1.0) -> bool:
+        """Whether this share of what may be owed to a broker is owed to it."""
+        if self.owed_bytes.get(broker, 0) >= share * self._limits.owed_bytes:
+            return True
+        streams = (self.outgoing.get((broker, lane)) for lane in ASSURED_LANES)
+        most = share * self._limits.owed
+        return any(stream is not None and len(stream.owing.unsettled) >= most for stream in streams)
 
     def _stream(self, destination: int, lane: int) -> Outgoing:
         stream = self.outgoing.get((destination, lane))
@@ -179,7 +213,7 @@ class Sender:
             if number + base > stream.committed:
                 continue  # nobody can have what was not sent
             stream.is_stalled = bool(is_stalled)
-            if stream.owing.settle(number + base):
+            if self.settle(destination, stream, number + base):
                 self._journal.note(Settled(destination, lane, number + base))
                 stream.sent = max(stream.sent, number + base)
                 stream.touched_at = now
@@ -219,3 +253,7 @@ class Sender:
         """What always holds, for tests."""
         for stream in self.outgoing.values():
             stream.check()
+        owed: dict[int, int] = {}
+        for (destination, _lane), stream in self.outgoing.items():
+            owed[destination] = owed.get(destination, 0) + stream.owing.bytes
+        assert owed == {broker: size for broker, size in self.owed_bytes.items() if broker in owed}

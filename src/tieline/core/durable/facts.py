@@ -60,6 +60,8 @@ GATHERED: Final = 20
 #: A session ended, and everything of it but what waits: client_id, user, left.  That is dropped entry by entry, or
 #: handed on, and then the session is forgotten.
 ENDED: Final = 21
+#: Something that the core keeps for others without knowing what it means: key, value; None if nothing any more.
+NOTE: Final = 22
 
 NAMES: Final = {
     SESSION: "session",
@@ -83,6 +85,7 @@ NAMES: Final = {
     SPILL: "spill",
     GATHERED: "gathered",
     ENDED: "ended",
+    NOTE: "note",
 }
 
 #: What facts add up to, by name and in the order in which a new broker takes it in; a store has a table for each,
@@ -98,6 +101,7 @@ STATE: Final = (
     "inbound",
     "unrouted",
     "producer",
+    "note",
 )
 
 #: The expiry of a session that has ended and left something behind.

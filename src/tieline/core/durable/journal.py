@@ -9,7 +9,7 @@ one that leaves gets its packet id, that is made permanent, then it *departs*.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tieline.core.client import Connection, Session
@@ -28,8 +28,6 @@ class Owed(NamedTuple):
 
     message: Message
     receivers: Sequence[Receiver]
-    #: Whose conditions it meets, where that was asked when it came.
-    foreseen: list[ActiveSubscription] | None = None
 
 
 class Journal:
@@ -46,9 +44,12 @@ class Journal:
         "_released",
         "_store",
         "_taken_over",
+        "_thens",
         "_waiting",
+        "before_seal",
         "commits",
         "epoch_s",
+        "expected",
         "is_volatile",
         "messages",
         "routable",
@@ -78,8 +79,15 @@ class Journal:
         self._released: list[tuple[Connection, Release, bool]] = []
         #: What they take over: messages that will be routed.
         self._taken_over: list[Owed] = []
+        #: What else is done after it.
+        self._thens: list[Callable[[], None]] = []
         #: The same of earlier chunks, oldest first, with the token they wait for.
-        self._waiting: deque[tuple[int, list[tuple[Connection, Release, bool]], list[Owed]]] = deque()
+        self._waiting: deque[
+            tuple[int, list[tuple[Connection, Release, bool]], list[Owed], list[Callable[[], None]]]
+        ] = deque()
+        #: Called before a batch is handed over, by whoever gathers what belongs into it; and how much is gathered.
+        self.before_seal: Callable[[], None] | None = None
+        self.expected = 0
         #: Messages that may be routed now.
         self.routable: list[Owed] = []
         #: How many acknowledgements and departures wait.
@@ -197,6 +205,10 @@ class Journal:
         """A producer is forgotten for want of room: a number that comes again is taken for a new one."""
         self._facts.append((facts.UNPRODUCED, 0, producer))
 
+    def note(self, key: bytes, value: bytes | None) -> None:
+        """Something is kept for others under a key, or nothing any more."""
+        self._facts.append((facts.NOTE, 0, key, value))
+
     def logged(self, record: tuple[object, ...]) -> None:
         """A captured message, as the fields of a :class:`tieline.log.record.Record`."""
         self._log.append(record)
@@ -231,7 +243,7 @@ class Journal:
     @property
     def noted(self) -> int:
         """How much was noted in the current chunk that an acknowledgement may have to wait for."""
-        return len(self._facts) + len(self._log)
+        return len(self._facts) + len(self._log) + self.expected
 
     def next_session(self) -> int:
         """A number for a new session."""
@@ -263,6 +275,10 @@ class Journal:
         """Let a message go out when everything noted so far, its packet id included, is permanent."""
         self._released.append((conn, packet_id, False))
 
+    def then(self, do: Callable[[], None]) -> None:
+        """Have something done when everything noted so far is permanent."""
+        self._thens.append(do)
+
     @property
     def is_behind(self) -> bool:
         """The store has more to do than it should: nothing more should be read from clients."""
@@ -270,6 +286,9 @@ class Journal:
 
     def seal(self) -> list[Connection]:
         """Hand the batch over; the connections whose acknowledgements may leave."""
+        if self.before_seal is not None:
+            self.before_seal()
+            self.expected = 0
         if self._facts or self._log or self._events:
             self._last = self._store.submit(self._facts, self._log, self._events)
             self._facts, self._log, self._events = [], [], []
@@ -277,10 +296,10 @@ class Journal:
             reads, self._reads = self._reads, []
             for question in reads:
                 self._reader.read(*question)
-        if self._released or self._taken_over:
-            self._waiting.append((self._last, self._released, self._taken_over))
+        if self._released or self._taken_over or self._thens:
+            self._waiting.append((self._last, self._released, self._taken_over, self._thens))
             self.waiting += len(self._released)
-            self._released, self._taken_over = [], []
+            self._released, self._taken_over, self._thens = [], [], []
         return self.committed(self._store.committed) if self._waiting else []
 
     def committed(self, token: int) -> list[Connection]:
@@ -292,7 +311,9 @@ class Journal:
         last: Connection | None = None
         waiting = self._waiting
         while waiting and waiting[0][0] <= token:
-            _, released, taken_over = waiting.popleft()
+            _, released, taken_over, thens = waiting.popleft()
+            for then in thens:
+                then()
             self.waiting -= len(released)
             self.routable += taken_over
             for conn, what, counts in released:

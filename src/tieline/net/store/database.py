@@ -187,6 +187,11 @@ def rows(db: sqlite3.Connection, table: str, path: Path) -> Iterator[tuple[Any, 
             yield from db.execute("SELECT message FROM unrouted ORDER BY message")
         case "producer":
             yield from db.execute("SELECT name, number FROM producer ORDER BY at")
+        case "note":
+            for key, crc, value in db.execute("SELECT key, crc, blob FROM note ORDER BY key"):
+                if crc32(value) != crc:
+                    raise Unusable(damaged(path, f"the note {key!r}"))
+                yield key, value
         case _:
             yield from db.execute("SELECT session, packet_id FROM inbound")
 

@@ -85,6 +85,8 @@ class Fold:
         self._routed: list[int] = []
         #: Producers as they are now; None for those that are forgotten.
         self._producers: dict[str, Fact | None] = {}
+        #: Notes as they are now; None for those that are gone.
+        self._notes: dict[bytes, bytes | None] = {}
 
     @property
     def rows(self) -> int:
@@ -98,6 +100,7 @@ class Fold:
             + len(self._unrouted)
             + len(self._routed)
             + len(self._producers)
+            + len(self._notes)
             + len(self._retained)
             + len(self._sessions)
             + len(self._subscriptions)
@@ -230,6 +233,9 @@ class Fold:
     def _unproduce(self, fact: Fact) -> None:
         self._producers[fact[2]] = None
 
+    def _note(self, fact: Fact) -> None:
+        self._notes[fact[2]] = fact[3]
+
     _apply: Final = {
         facts.SESSION: _session,
         facts.FORGET: _forget,
@@ -252,6 +258,7 @@ class Fold:
         facts.SPILL: _spill,
         facts.GATHERED: _gather,
         facts.ENDED: _end,
+        facts.NOTE: _note,
     }
 
     def _refer(self, number: int) -> None:
@@ -290,6 +297,7 @@ class Fold:
             self._write_retained(db)
             self._write_unrouted(db)
             self._write_producers(db)
+            self._write_notes(db)
             self._write_messages(db)
             db.execute("DELETE FROM journal WHERE sequence <= ?", (journal,))
             db.execute("COMMIT")
@@ -385,6 +393,15 @@ class Fold:
                 db.execute("DELETE FROM producer WHERE name = ?", (name,))
             else:
                 db.execute("INSERT OR REPLACE INTO producer VALUES (?, ?, ?)", fact[2:])
+
+    def _write_notes(self, db: sqlite3.Connection) -> None:
+        db.executemany(
+            "DELETE FROM note WHERE key = ?", [(key,) for key, value in self._notes.items() if value is None]
+        )
+        db.executemany(
+            "INSERT OR REPLACE INTO note VALUES (?, ?, ?)",
+            [(key, crc32(value), value) for key, value in self._notes.items() if value is not None],
+        )
 
     def _write_messages(self, db: sqlite3.Connection) -> None:
         """Last: by now it is known who refers to what."""

@@ -56,6 +56,11 @@ class Keeper:
         self._caught_up = asyncio.Event()
         self._state = self.store.open()
 
+    @property
+    def notes(self) -> list[tuple[bytes, bytes]]:
+        """What the predecessor has noted for others than the core, before :meth:`begin`."""
+        return [(key, value) for key, value in self._state.tables["note"]]
+
     def begin(self, core: Broker, loop: Loop) -> None:
         """Give the broker what its predecessor left, and take over what it must not lose."""
         self._core, self._loop = core, loop

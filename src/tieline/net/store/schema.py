@@ -139,8 +139,17 @@ ALTER TABLE queue ADD COLUMN size INTEGER NOT NULL DEFAULT 0;   -- as the broker
 CREATE INDEX queue_spilled ON queue (session, lane) WHERE lane > 0;
 """
 
+#: Since then the store keeps what the broker notes for others, such as what is owed to other brokers.
+_FIFTH: Final = """
+CREATE TABLE note (
+    key BLOB PRIMARY KEY,
+    crc INTEGER NOT NULL,
+    blob BLOB NOT NULL                      -- the value, whatever it means
+);
+"""
+
 #: What makes a file of version n into one of version n + 1.
-STEPS: Final[Sequence[str]] = (_FIRST, _SECOND, _THIRD, _FOURTH)
+STEPS: Final[Sequence[str]] = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH)
 
 
 class StoreTable(NamedTuple):
@@ -166,6 +175,7 @@ TABLES: Final = {
     "inbound": StoreTable("session, packet_id"),
     "unrouted": StoreTable("message", since=2),
     "producer": StoreTable("name", since=2),
+    "note": StoreTable("key", checksum=(1, 2), since=5),
     "log": StoreTable("first_offset", checksum=(4, 5)),
     "events": StoreTable("first_offset", checksum=(4, 5)),
     "declared": StoreTable("first_offset", checksum=(1, 2), since=3),
