@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tieline.bench.load import packets
 from tieline.bench.load.job import Garbled
-from tieline.bench.load.stream import Stream, encode
+from tieline.bench.load.packets import Stream, encode
 
 
 def publishes(count: int, qos: int) -> Stream:

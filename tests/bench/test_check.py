@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tieline.bench.load.job import Garbled
-from tieline.bench.load.stream import Stream, check_deliveries, encode
+from tieline.bench.load.packets import Stream, check_deliveries, encode
 
 
 def streams() -> list[Stream]:

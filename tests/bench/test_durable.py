@@ -16,14 +16,14 @@ from tieline.bench import machine as disk_module
 from tieline.bench.broker.cases import Fleet, make_plan
 from tieline.bench.broker.suite import SUITE, is_quick
 from tieline.bench.broker.workloads import WORKLOADS
+from tieline.bench.brokers import known_peers
 from tieline.bench.load.clients import clients
 from tieline.bench.load.job import Job
-from tieline.bench.load.one_at_a_time import Assure
+from tieline.bench.load.latency import Assure
 from tieline.bench.load.packets import connect
 from tieline.bench.load.saturate import Saturate, Topics
 from tieline.bench.machine import Disk, disk_of
-from tieline.bench.peers import known_peers
-from tieline.bench.peers.peer import Instance
+from tieline.bench.peer import Instance
 from tieline.bench.suite.report import markdown
 from tieline.bench.suite.results import Row
 from tieline.bench.suite.runner import run

@@ -12,7 +12,7 @@ import pytest
 from tieline.bench.load import flow as flow_module
 from tieline.bench.load.flow import LoadFlow, Volume
 from tieline.bench.load.job import Failure, Garbled, Lost, Refused
-from tieline.bench.load.stream import encode
+from tieline.bench.load.packets import encode
 
 Forward = Callable[[bytes], bytes | None]
 

@@ -10,23 +10,23 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.bench.watching import Quiet
+from tieline.bench.brokers import Tieline
 from tieline.bench.load.job import Failure, Generator
-from tieline.bench.match import effort
+from tieline.bench.match import cases
 from tieline.bench.match.broker import PLAIN, WITH_NUMBA, WITHOUT_NUMBA, check_numba, connected
 from tieline.bench.match.cases import make_plan
 from tieline.bench.match.engines import Numba, present_engines
 from tieline.bench.match.shapes import EVENT_TYPE, SPREADS, Shape
 from tieline.bench.match.suite import METRICS, SUITE, compared
-from tieline.bench.peers.brokers import Tieline
-from tieline.bench.peers.peer import Instance
+from tieline.bench.peer import Instance
 from tieline.bench.suite import report, runner
 from tieline.bench.suite.results import Results, Row, Verdict
 from tieline.cli.bench import app
 from tieline.cli.trouble import Trouble
 
 TINY = replace(
-    effort.QUICK,
-    configurations=(effort.HEADLINE.with_subscriptions(200),),
+    cases.QUICK,
+    configurations=(cases.HEADLINE.with_subscriptions(200),),
     passes=2,
     search_s=0.02,
     update_sizes=(200,),
@@ -42,7 +42,7 @@ TINY = replace(
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(effort, "QUICK", TINY)
+    monkeypatch.setattr(cases, "QUICK", TINY)
 
 
 @pytest.mark.usefixtures("tiny")
@@ -106,7 +106,7 @@ def made_up() -> Results:
         versions={"tieline": "1"},
         absent={"rtree": "pip install 'tieline[bench]'"},
     )
-    for configuration in effort.CONFIGURATIONS:
+    for configuration in cases.CONFIGURATIONS:
         for engine, p50_us in (("small", 9.0), ("numpy", 400.0), ("numba", 4.0)):
             metrics = {"match_p50_us": p50_us, "match_p99_us": 12.0, "first_p50_us": 11.0, "batch_rate": 1e6}
             record.rows.append(
@@ -125,7 +125,7 @@ def made_up() -> Results:
                 metrics |= {"rate_ratio": ratio, "beside_one": 1.0, "beside_many": 0.9}
             record.rows.append(
                 Row(
-                    workload=effort.end_name(spread, effort.MANY),
+                    workload=cases.end_name(spread, cases.MANY),
                     title=f"100k, {spread}",
                     group="end",
                     peer=peer,
@@ -156,7 +156,7 @@ def test_goals_are_judged_by_the_rows() -> None:
 
 def test_the_slowest_configuration_of_few_subscriptions_counts_in_its_faster_engine() -> None:
     record = made_up()
-    row = record.row(effort.COLUMNS[8].with_subscriptions(effort.SMALL).name, "numba")
+    row = record.row(cases.COLUMNS[8].with_subscriptions(cases.SMALL).name, "numba")
     assert row is not None
     row.repetitions[0]["match_p50_us"] = 30.0
     assert judge(record)[2].measured == 9.0  # the small index, where numba is slow
@@ -173,7 +173,7 @@ def test_reports_hold_every_engine_and_what_is_absent(tmp_path: Path) -> None:
     record.write(tmp_path / "match.json")
     data = json.loads((tmp_path / "match.json").read_text())
     assert data["format"] == "tieline-bench-match-2"
-    assert data["compared"] == 50 * 3 * len(effort.CONFIGURATIONS)
+    assert data["compared"] == 50 * 3 * len(cases.CONFIGURATIONS)
     assert [goal["verdict"] for goal in data["goals"]] == [goal.verdict for goal in record.goals]
 
 

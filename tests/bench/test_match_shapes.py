@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from tieline.bench.load.job import Garbled
-from tieline.bench.load.stream import Stream
+from tieline.bench.load.packets import Stream
 from tieline.bench.match.broker import unpacked
 from tieline.bench.match.deliveries import CountedFlow, compare_round, lone_p50_us, rotated
 from tieline.bench.match.shapes import SPREADS, Shape, Spread

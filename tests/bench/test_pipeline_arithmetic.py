@@ -15,14 +15,13 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from tieline.bench.load.job import Failure
-from tieline.bench.pipeline import growth, pruning, ranges
-from tieline.bench.pipeline.cases import make_plan
-from tieline.bench.pipeline.effort import FULL, PARTS
-from tieline.bench.pipeline.growth import bend, line
+from tieline.bench.pipeline import PARTS, ranges, tables
+from tieline.bench.pipeline.cases import FULL, make_plan
 from tieline.bench.pipeline.kills_proof import Finding, compared, debris
 from tieline.bench.pipeline.publishers import Publisher
 from tieline.bench.pipeline.readings import EVENT_TYPE, METERS, log_table, payloads, portions, readings
 from tieline.bench.pipeline.suite import SUITE
+from tieline.bench.pipeline.tables import bend, line
 from tieline.bench.suite.results import Results, Row, Verdict
 from tieline.cli.bench import app
 from tieline.cli.trouble import Trouble
@@ -105,12 +104,12 @@ def test_the_made_up_log_can_be_decoded_and_all_numbers_differ() -> None:
 
 def test_bytes_are_those_of_the_groups_that_may_hold_a_row(tmp_path: Path) -> None:
     random = np.random.default_rng(5)
-    columns = {name: random.uniform(size=1_000) for name in pruning.ATTRIBUTES}
+    columns = {name: random.uniform(size=1_000) for name in tables.ATTRIBUTES}
     columns["voltage"].sort()
     table = pa.table({**columns, "other": random.uniform(size=1_000)})
     path = tmp_path / "a.parquet"
     pq.write_table(table, path, row_group_size=100)
-    for query in pruning.random_queries(table, 20):
+    for query in tables.random_queries(table, 20):
         expected = 0
         for number in range(10):
             group = table.slice(100 * number, 100)
@@ -118,7 +117,7 @@ def test_bytes_are_those_of_the_groups_that_may_hold_a_row(tmp_path: Path) -> No
                    for name, (low, high) in query.items()):  # fmt: skip
                 found = pq.read_metadata(path).row_group(number)
                 expected += sum(found.column(place).total_compressed_size for place in range(4))
-        assert pruning.bytes_needed([path], query) == expected > 0
+        assert tables.bytes_needed([path], query) == expected > 0
         for name, (low, high) in query.items():
             values = table[name].to_numpy()
             assert ((values >= low) & (values <= high)).mean() == pytest.approx(0.1, abs=0.02)
@@ -161,7 +160,7 @@ def judge(record: Results) -> list[Verdict]:
 
 def test_goals_are_about_the_rows() -> None:
     assert {goal.verdict for goal in judge(record_of({}))} == {"not measured"}
-    found = judge(record_of({(growth.WORKLOAD, growth.FIT): {"bend": 1.2}, ("crash", "log to tables"): {"lost": 1.0}}))
+    found = judge(record_of({(tables.GROWTH, tables.FIT): {"bend": 1.2}, ("crash", "log to tables"): {"lost": 1.0}}))
     met = [goal.text for goal in found if goal.verdict == "met"]
     missed = [goal.text for goal in found if goal.verdict == "not met"]
     assert len(met) == len(missed) == 1

@@ -14,19 +14,8 @@ from tieline.bench.papers.psp import counterexample, hold
 from tieline.bench.papers.psp_record import NOTE, Measured, Outcome, PlanReproduction
 from tieline.bench.papers.reproduction import markdown as reproduction_page
 from tieline.bench.plan.bounds import BOUNDS, PAPER, Tally, scarce, tallies
-from tieline.bench.plan.cases import make_plan
-from tieline.bench.plan.effort import (
-    FULL,
-    LOOSE,
-    MIDDLE,
-    NAIVE,
-    OURS,
-    TIGHTNESS,
-    found_name,
-    replan_name,
-    size_name,
-)
-from tieline.bench.plan.measures import Clock
+from tieline.bench.plan.cases import FULL, MIDDLE, NAIVE, OURS, TIGHTNESS, found_name, make_plan, replan_name, size_name
+from tieline.bench.plan.measures import LOOSE, Clock
 from tieline.bench.plan.suite import METRICS, SUITE, TABLES
 from tieline.bench.suite import report
 from tieline.bench.suite.results import Results, Row, Verdict

@@ -9,9 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.bench.watching import Quiet
-from tieline.bench.papers import feedback, groups, reproduction, wanted_topics
+from tieline.bench.papers import feedback, figures, groups, reproduction, wanted_topics
 from tieline.bench.papers import priority as papers_run
-from tieline.bench.papers import priority_figures as figures
 from tieline.bench.papers.feedback import Figures345
 from tieline.bench.papers.priority import PriorityReproduction, hold
 from tieline.bench.papers.wanted_topics import Figure2
@@ -83,7 +82,7 @@ def test_the_page_has_claims_failures_and_figures(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="without matplotlib there are no figures to look at")
     found = made_up(is_as_in_the_papers=True)
     found.claims = hold(found)
-    pictures = figures.draw(found, tmp_path)
+    pictures = figures.draw_priority(found, tmp_path)
     assert pictures == sorted(pictures, key=pictures.index)
     assert {"heat-fig2.png", "heat-fig3.png", "heat-fig4-5.png", "groups-fig9.png"} <= set(pictures)
     assert all((tmp_path / name).read_bytes().startswith(b"\x89PNG") for name in pictures)

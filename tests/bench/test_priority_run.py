@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.bench.watching import Quiet
+from tieline.bench.brokers import Mosquitto, Tieline
 from tieline.bench.load.job import Failure, Refused
-from tieline.bench.peers.brokers import Mosquitto, Tieline
-from tieline.bench.peers.peer import Instance
+from tieline.bench.peer import Instance
 from tieline.bench.priority import busy, cases, link, slow
 from tieline.bench.priority.cases import make_plan
 from tieline.bench.priority.nodes import Reader, SlowReader, Timetable, Writer, clock, hang_up, open_node, subscribe

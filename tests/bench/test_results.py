@@ -12,8 +12,8 @@ from tests.bench.records import made_up, throughput
 from tieline.bench.broker.cases import make_plan
 from tieline.bench.broker.suite import GOALS, SUITE, is_quick
 from tieline.bench.broker.workloads import WORKLOADS
+from tieline.bench.brokers import Mosquitto, Tieline
 from tieline.bench.metrics import METRICS, readable
-from tieline.bench.peers.brokers import Mosquitto, Tieline
 from tieline.bench.suite.results import Row
 
 

@@ -11,18 +11,15 @@ from typing import ClassVar
 import pytest
 
 from tests.bench.watching import Quiet
-from tieline.bench.broker.cases import make_plan, repetitions
+from tieline.bench.broker.cases import QUICK, BrokerEffort, Workload, make_plan, repetitions
 from tieline.bench.broker.suite import SUITE
-from tieline.bench.broker.workload import QUICK, BrokerEffort, Workload
 from tieline.bench.broker.workloads import WORKLOADS
+from tieline.bench.brokers import Mosquitto, known_peers
 from tieline.bench.load.connections import ConnectMany, HoldIdle, Visits
 from tieline.bench.load.job import Endpoint, Failure, Job, Metrics
-from tieline.bench.load.one_at_a_time import PingPong
-from tieline.bench.load.pace import Pace
+from tieline.bench.load.latency import Pace, PingPong
 from tieline.bench.load.saturate import FirstMessages, Saturate, Topics
-from tieline.bench.peers import known_peers
-from tieline.bench.peers.brokers import Mosquitto
-from tieline.bench.peers.peer import Instance, Peer, Place, make_certificate
+from tieline.bench.peer import Instance, Peer, Place, make_certificate
 from tieline.bench.suite.runner import run
 
 

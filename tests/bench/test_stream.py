@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tieline.bench.load import packets
-from tieline.bench.load.stream import MARK, encode
+from tieline.bench.load.packets import MARK, encode
 from tieline.wire.frames import Framer
 from tieline.wire.packets import Connect, Packet, Publish, Subscribe
 

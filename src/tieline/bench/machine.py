@@ -44,11 +44,7 @@ def describe_commit() -> str:
 def _git(directory: Path, *arguments: str) -> str:
     try:
         done = subprocess.run(
-            ["git", "-C", str(directory), *arguments],
-            capture_output=True,
-            text=True,
-            timeout=_GIT_S,
-            check=False,
+            ["git", "-C", str(directory), *arguments], capture_output=True, text=True, timeout=_GIT_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""

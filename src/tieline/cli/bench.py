@@ -17,21 +17,20 @@ from typer.models import OptionInfo
 
 from tieline.bench.broker import cases as broker_cases
 from tieline.bench.broker import suite as broker_suite
-from tieline.bench.broker.workload import Workload
+from tieline.bench.broker.cases import Workload
 from tieline.bench.broker.workloads import PARTS as BROKER_PARTS
 from tieline.bench.broker.workloads import WORKLOADS
+from tieline.bench.brokers import INSTALLERS, known_peers
 from tieline.bench.load.job import Failure
 from tieline.bench.match import cases as match_cases
 from tieline.bench.match import suite as match_suite
-from tieline.bench.match.effort import PARTS as MATCH_PARTS
+from tieline.bench.match.cases import PARTS as MATCH_PARTS
 from tieline.bench.measure import raise_open_files
 from tieline.bench.overlay import suite as overlay_suite
 from tieline.bench.overlay.suite import PARTS as OVERLAY_PARTS
-from tieline.bench.peers import known_peers
-from tieline.bench.peers.brokers import INSTALLERS
-from tieline.bench.peers.peer import Peer, peers_directory
-from tieline.bench.pipeline.effort import PARTS as PIPELINE_PARTS
-from tieline.bench.plan.effort import PARTS as PLAN_PARTS
+from tieline.bench.peer import Peer, peers_directory
+from tieline.bench.pipeline import PARTS as PIPELINE_PARTS
+from tieline.bench.plan import PARTS as PLAN_PARTS
 from tieline.bench.priority import cases as priority_cases
 from tieline.bench.priority import suite as priority_suite
 from tieline.bench.priority.cases import PARTS as PRIORITY_PARTS

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tieline.bench.measure import raise_open_files
-from tieline.bench.papers import priority_figures, reproduction
+from tieline.bench.papers import figures, reproduction
 from tieline.bench.papers.priority import run
 from tieline.bench.suite.runner import Steps
 from tieline.cli.bench import orderly_end, wide_console
@@ -42,7 +42,7 @@ def priority(
     with orderly_end(), Steps(console) as display:
         found = run(quick=quick, watcher=display)
     reproduction.show(found, console)
-    pictures = priority_figures.draw(found, out)
+    pictures = figures.draw_priority(found, out)
     found.write(out / "priority.json")
     (out / "priority.md").write_text(reproduction.markdown(found, pictures))
     if not pictures:
@@ -68,7 +68,6 @@ def psp(
     console = wide_console()
     try:
         from tieline.bench.papers import psp as experiment
-        from tieline.bench.papers import psp_figures
         from tieline.bench.papers.psp_record import NOTE
     except ImportError as missing:
         raise Trouble(f"{missing.name or missing} is not installed: {remedy('plan')}") from None
@@ -76,7 +75,7 @@ def psp(
     with orderly_end(), Steps(console) as display:
         found = experiment.run(quick=quick, watcher=display)
     reproduction.show(found, console, NOTE)
-    pictures = psp_figures.draw(found, out)
+    pictures = figures.draw_psp(found, out)
     found.write(out / "psp.json")
     (out / "psp.md").write_text(reproduction.markdown(found, pictures, NOTE))
     console.print(f"written to {out}: {', '.join(['psp.md', 'psp.json', *pictures])}", highlight=False, markup=False)

@@ -13,9 +13,8 @@ from rich.console import Console
 
 from tests.bench.watching import Quiet
 from tieline.bench.load.job import Failure
-from tieline.bench.pipeline import growth, ingest, kills, pruning, ranges
-from tieline.bench.pipeline.cases import Workplace, cases_of
-from tieline.bench.pipeline.effort import QUICK
+from tieline.bench.pipeline import ingest, kills, ranges, tables
+from tieline.bench.pipeline.cases import QUICK, Workplace, cases_of
 from tieline.bench.pipeline.suite import METRICS, SUITE
 from tieline.bench.suite import report
 from tieline.bench.suite.results import Results, Row
@@ -64,9 +63,9 @@ def test_a_match_that_finds_other_pairs_is_noticed(
 
 
 def test_pruning(spark: SparkSession, tmp_path: Path) -> None:
-    rows = pruning.rows()
-    pruning.measure(spark, tmp_path, rows, records=60_000, queries=5, step=quiet)
-    time, curve = (by_peer(rows)[peer] for peer in (pruning.BY_TIME, pruning.BY_CURVE))
+    rows = tables.pruning_rows()
+    tables.measure_pruning(spark, tmp_path, rows, records=60_000, queries=5, step=quiet)
+    time, curve = (by_peer(rows)[peer] for peer in (tables.BY_TIME, tables.BY_CURVE))
     assert time["rows_answer"] == curve["rows_answer"] > 0
     for table in (time, curve):
         # beside the row groups, footers are read
@@ -75,9 +74,9 @@ def test_pruning(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_growth_and_the_report(spark: SparkSession, tmp_path: Path) -> None:
     sizes = (1_000, 2_000, 4_000)
-    rows = growth.rows(sizes)
-    growth.measure(spark, tmp_path, rows, sizes=sizes, repetitions=1, step=quiet)
-    assert set(by_peer(rows)) == {*map(growth.peer, sizes), growth.FIT}
+    rows = tables.growth_rows(sizes)
+    tables.measure_growth(spark, tmp_path, rows, sizes=sizes, repetitions=1, step=quiet)
+    assert set(by_peer(rows)) == {*map(tables.peer, sizes), tables.FIT}
     record = Results(
         form="pipeline-2", quick=True, started="", commit="", versions={}, absent={}, rows=rows,
         machine={"processor": "Abacus", "cores": 2, "memory_gb": 1.0, "kernel": "6"},
@@ -99,13 +98,13 @@ def test_a_part_that_fails_becomes_rows_that_say_so(
     def fail(*_arguments: object, **_named: object) -> None:
         raise Failure("the broker died")
 
-    monkeypatch.setattr(pruning, "measure", fail)
+    monkeypatch.setattr(tables, "measure_pruning", fail)
     place = Workplace()
     place.spark, place.folder = spark, tmp_path
     (case,) = cases_of(["pruning"], QUICK, place, seed=1)
     record = Results(form="pipeline-2", quick=True, started="", commit="", machine={}, versions={}, absent={})
     Run(SUITE, record, Quiet()).measure(case)
-    assert list(SUITE.faults(record)) == [f"three ranges: {peer}: the broker died" for peer in pruning.PEERS]
+    assert list(SUITE.faults(record)) == [f"three ranges: {peer}: the broker died" for peer in tables.PEERS]
     assert not (tmp_path / "pruning").exists()
 
 

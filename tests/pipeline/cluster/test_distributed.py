@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from tieline.bench.pipeline.processes import Cluster, Process, cluster, driver_environment, our_path, our_program
 from tieline.bench.pipeline.readings import readings
-from tieline.bench.pipeline.station import Station, publish, running
+from tieline.bench.pipeline.sources import Station, publish, running
 from tieline.conf.load import load
 from tieline.match.events import Events
 from tieline.pipeline.jobs.ingest import Running

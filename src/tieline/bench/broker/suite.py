@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tieline.bench.broker.workload import Workload
+from tieline.bench.broker.cases import Workload
+from tieline.bench.brokers import BASELINE, SUBJECT
 from tieline.bench.metrics import METRICS, three_digits
-from tieline.bench.peers import BASELINE, SUBJECT
 from tieline.bench.suite.declaration import Goal, GroupTable, Suite, ratio_goal, value_goal
 from tieline.bench.suite.picture import GREEN, GREY, MAUVE, OCHRE, SKY, Panel, Picture
 from tieline.bench.suite.results import Results, Row

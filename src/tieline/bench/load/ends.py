@@ -7,7 +7,7 @@ import socket
 
 from tieline.bench.load import packets
 from tieline.bench.load.job import Garbled, Refused
-from tieline.bench.load.stream import Layout, Stream
+from tieline.bench.load.packets import Layout, Stream
 
 #: Unacknowledged QoS 1 and 2 messages of one publisher; the brokers allow at least as many.
 UNACKNOWLEDGED = 256

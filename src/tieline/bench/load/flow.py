@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from tieline.bench.load.ends import SKIMMED, Sink, Source
 from tieline.bench.load.job import Lost
-from tieline.bench.load.stream import Stream, check_deliveries
+from tieline.bench.load.packets import Stream, check_deliveries
 
 #: Most outstanding messages for each subscriber by QoS, and bytes: below every broker's queue limits.
 _WINDOW_MESSAGES = (16_384, 1_024, 1_024)

@@ -13,7 +13,6 @@ import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
-from types import TracebackType
 from typing import Protocol, Self
 
 from tieline.bench.machine import Disk
@@ -103,7 +102,7 @@ class Generator:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def run(self, job: Job, at: Endpoint) -> Metrics:

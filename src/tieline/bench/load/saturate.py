@@ -11,7 +11,7 @@ from tieline.bench.load.clients import clients, forget, subscribe
 from tieline.bench.load.ends import SKIMMED
 from tieline.bench.load.flow import LoadFlow
 from tieline.bench.load.job import Endpoint, Metrics
-from tieline.bench.load.stream import Stream, encode
+from tieline.bench.load.packets import Stream, encode
 from tieline.bench.measure import Meter
 
 _STREAM_BYTES = 2 << 20
@@ -110,12 +110,7 @@ class Saturate:
         fewest = _FEWEST_LONG_MESSAGES if self.qos == 0 and self.payload >= SKIMMED else _FEWEST_MESSAGES
         count = max(fewest, _STREAM_BYTES // self.publishers // (self.payload + 20))
         return encode(
-            publisher,
-            self.topics.of(publisher),
-            payload=self.payload,
-            qos=self.qos,
-            version=self.version,
-            count=count,
+            publisher, self.topics.of(publisher), payload=self.payload, qos=self.qos, version=self.version, count=count
         )
 
 

@@ -17,8 +17,8 @@ from typing import Final
 
 from tieline.bench.load.clients import clients, subscribe
 from tieline.bench.load.job import Endpoint, Failure, Metrics, Stalled
+from tieline.bench.load.packets import Stream
 from tieline.bench.load.saturate import Saturate, Topics
-from tieline.bench.load.stream import Stream
 from tieline.bench.match.deliveries import CountedFlow, compare_round, lone_p50_us, rotated
 from tieline.bench.match.shapes import Shape
 from tieline.bench.measure import Meter, cpu_ns, family, memory_bytes
@@ -32,10 +32,7 @@ _WARM_UP_S: Final = 0.2
 _IDLE_CORES, _LOOK_S, _LOOKS = 0.05, 0.1, 4
 _SETTLE_S: Final = 120.0
 #: Flows of plain topics beside the conditions, which match none of them.
-_BESIDE = {
-    "one": Topics(pattern="beside/one"),
-    "many": Topics(pattern="beside/{i:04d}", each=1_000),
-}
+_BESIDE = {"one": Topics(pattern="beside/one"), "many": Topics(pattern="beside/{i:04d}", each=1_000)}
 #: Numbers of a broker with conditions against the same of the plain one.
 _RATIOS = {
     "rate_ratio": "rate",

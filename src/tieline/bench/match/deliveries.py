@@ -13,8 +13,8 @@ from tieline.bench.load.clients import PATIENCE_S
 from tieline.bench.load.ends import Client, Sink, Source
 from tieline.bench.load.flow import LoadFlow
 from tieline.bench.load.job import Garbled, Lost, Stalled, quantile
-from tieline.bench.load.one_at_a_time import exactly
-from tieline.bench.load.stream import Stream
+from tieline.bench.load.latency import passed_on
+from tieline.bench.load.packets import Stream
 
 #: Bytes under way during a compared round, and how long none may arrive.
 _WINDOW = 262_144
@@ -108,7 +108,6 @@ def lone_p50_us(
     publisher: socket.socket, subscribers: Sequence[socket.socket], stream: Stream, owners: Sequence[int], count: int
 ) -> float:
     """Median time from sending a message to its arrival at its owner, each sent when the one before has arrived."""
-    size = stream.layout.packet
     took: list[int] = []
     sockets = (publisher, *subscribers)
     for sock in sockets:
@@ -116,16 +115,7 @@ def lone_p50_us(
     try:
         for number in range(count):
             place = number % stream.count
-            sent = bytes(stream.data[place * size : (place + 1) * size])
-            receiver = subscribers[owners[place]]
-            began = time.perf_counter_ns()
-            publisher.sendall(sent)
-            got = receiver.recv(size)
-            took.append(time.perf_counter_ns() - began)
-            if len(got) < size:
-                got += exactly(receiver, size - len(got))
-            if got != sent:
-                raise Garbled(f"message {place} differs from the one sent")
+            took.append(passed_on(publisher, subscribers[owners[place]], stream.packet(place)))
     except TimeoutError as error:
         raise Stalled(f"message {len(took)} did not reach its subscriber within {PATIENCE_S:.0f} s") from error
     finally:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal
 
 from tieline.bench.load.job import Failure
-from tieline.bench.load.stream import Stream, layout_of
+from tieline.bench.load.packets import Stream, layout_of
 
 if TYPE_CHECKING:
     from tieline.bench.match.workload import Floats

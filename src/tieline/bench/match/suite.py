@@ -7,7 +7,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Final
 
 from tieline.bench.match.broker import WITH_NUMBA, WITHOUT_NUMBA
-from tieline.bench.match.effort import COLUMNS, CONFIGURATIONS, HEADLINE, LARGE, MANY, SMALL, end_name
+from tieline.bench.match.cases import COLUMNS, CONFIGURATIONS, HEADLINE, LARGE, MANY, SMALL, end_name
 from tieline.bench.match.engines import ENGINES
 from tieline.bench.match.shapes import SPREADS
 from tieline.bench.metrics import METRICS as LOAD_METRICS

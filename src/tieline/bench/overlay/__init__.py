@@ -1,5 +1,5 @@
 """Brokers joined: what a hop costs, beside chains of other brokers; what many of them take; what happens when one dies.
 
-``network.py`` starts brokers and their links, ``relay.py`` stands between two of them and counts or cuts, ``parts.py``
-measures, ``suite.py`` declares metrics, tables and goals.
+``network.py`` starts brokers and their links, and relays between them that count; ``parts.py`` measures, ``suite.py``
+declares metrics, tables and goals.
 """

@@ -1,22 +1,98 @@
-"""Brokers of one kind and the links between them, started as processes on free loopback ports, all ended in the end."""
+"""Brokers of one kind and the links between them, started as processes on free loopback ports, all ended in the end.
+
+A relay may stand on a link and count the bytes that pass.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import select
+import socket
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 from typing import ClassVar, Self
 
+from tieline.bench.brokers import Mosquitto, Tieline
 from tieline.bench.load.clients import clients, subscribe
 from tieline.bench.load.job import Endpoint, Stalled
 from tieline.bench.load.packets import publish
-from tieline.bench.overlay.relay import Relay
-from tieline.bench.peers.brokers import Mosquitto, Tieline
-from tieline.bench.peers.peer import Instance, Peer, Place, free_ports
+from tieline.bench.peer import Instance, Peer, Place, free_ports
+
+_CHUNK = 65_536
+_LOOK_UP_S = 0.05
+
+
+class Relay:
+    """Accepts on a free loopback port, and connects each who comes with a target port."""
+
+    def __init__(self, target: int) -> None:
+        self._target = target
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listening.getsockname()[1]
+        #: Bytes from whoever connected to the target, and back.
+        self.forth = self.back = 0
+        self._is_over = False
+        self._pairs: dict[socket.socket, socket.socket] = {}
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over = True
+        self._thread.join()
+        self._listening.close()
+        for sock in [*self._pairs]:
+            sock.close()
+
+    @property
+    def bytes(self) -> int:
+        """Bytes in both directions."""
+        return self.forth + self.back
+
+    def _run(self) -> None:
+        near: set[socket.socket] = set()
+        while not self._is_over:
+            ready, _, _ = select.select([self._listening, *self._pairs], [], [], _LOOK_UP_S)
+            for sock in ready:
+                if sock is self._listening:
+                    self._accept(near)
+                elif sock in self._pairs:
+                    self._pass(sock, is_forth=sock in near)
+
+    def _accept(self, near: set[socket.socket]) -> None:
+        one, _ = self._listening.accept()
+        try:
+            other = socket.create_connection(("127.0.0.1", self._target))
+        except OSError:
+            one.close()
+            return
+        for sock in (one, other):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        near.add(one)
+        self._pairs[one], self._pairs[other] = other, one
+
+    def _pass(self, sock: socket.socket, *, is_forth: bool) -> None:
+        other = self._pairs[sock]
+        data = b""
+        with contextlib.suppress(OSError):
+            data = sock.recv(_CHUNK)
+            other.sendall(data)
+        if not data:
+            for each in (sock, other):
+                self._pairs.pop(each, None)
+                each.close()
+        elif is_forth:
+            self.forth += len(data)
+        else:
+            self.back += len(data)
+
 
 #: How long links may take to come up.
 _UP_S = 30.0
@@ -181,7 +257,7 @@ class Network:
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     def _via(self, neighbour: Neighbour) -> Neighbour:

@@ -11,11 +11,11 @@ from typing import Final
 from tieline.bench.load import packets
 from tieline.bench.load.clients import PATIENCE_S, clients, subscribe
 from tieline.bench.load.job import Endpoint, Garbled, Generator, Job, Metrics, quantile
-from tieline.bench.load.one_at_a_time import PingPong, exactly
+from tieline.bench.load.latency import PingPong, exactly
 from tieline.bench.load.saturate import Saturate, Topics
 from tieline.bench.measure import family, memory_bytes
 from tieline.bench.overlay.network import BridgedMosquitto, Joinable, JoinedTieline, Network, cycle, line, mesh
-from tieline.bench.peers.peer import Instance
+from tieline.bench.peer import Instance
 from tieline.bench.suite.declaration import Running
 from tieline.bench.suite.results import Row
 
@@ -83,11 +83,8 @@ def measure_hop(
 def _hop(generator: Generator, job: Job, kind: Joinable, disk: Path | None) -> Metrics:
     with Network(kind, 2, line(2), disk=disk) as network:
         over = generator.run(job, network.between(0, 1))
-    alone = Instance(kind.single(), None, disk=disk)
-    try:
-        single = generator.run(job, alone.start())
-    finally:
-        alone.stop()
+    with Instance(kind.single(), disk=disk) as alone:
+        single = generator.run(job, alone)
     found = {**over, **{f"single_{name}": value for name, value in single.items() if name in ("rate", "p50_us")}}
     for name in ("cpu_us_delivered", "cpu_us_inbound"):
         if name in over and single.get(name):

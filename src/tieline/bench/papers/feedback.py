@@ -18,9 +18,9 @@ import socket
 import statistics
 from dataclasses import dataclass, field
 
+from tieline.bench.brokers import Tieline
 from tieline.bench.papers.wanted_topics import BYTES_PER_S, open_port
-from tieline.bench.peers.brokers import Tieline
-from tieline.bench.peers.peer import Instance
+from tieline.bench.peer import Instance
 from tieline.bench.priority.nodes import Timetable, Writer, clock, hang_up, open_node
 from tieline.bench.priority.packets import Arrival, Tally, overhead, publish
 
@@ -109,9 +109,7 @@ def run(*, repetitions: int) -> Figures345:
     low: dict[str, list[float]] = {one.name: [] for one in subscribers}
     with contextlib.ExitStack() as stack:
         timetable = stack.enter_context(Timetable())
-        instance = Instance(Tieline(CONFIGURATION), None)
-        stack.callback(instance.stop)
-        at = instance.start()
+        at = stack.enter_context(Instance(Tieline(CONFIGURATION)))
         sockets: list[socket.socket] = []
         stack.callback(hang_up, sockets)
         sockets += [open_node(at.host, at.port, f"{kind}-publisher") for kind in ("high", "low")]

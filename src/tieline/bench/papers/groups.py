@@ -22,11 +22,11 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Literal
 
+from tieline.bench.brokers import Mosquitto, Tieline
 from tieline.bench.load import packets as plain
 from tieline.bench.load.ends import Client
 from tieline.bench.load.job import Lost
-from tieline.bench.peers.brokers import Mosquitto, Tieline
-from tieline.bench.peers.peer import Instance, free_ports
+from tieline.bench.peer import Instance, free_ports
 from tieline.bench.priority import packets
 from tieline.bench.priority.nodes import (
     Timetable,
@@ -173,9 +173,7 @@ def run(case: Case, *, is_saturated: bool, seconds: float) -> list[float]:
         if case.peer == "tieline":
             listener = f'[[listener]]\nurl = "tcp://127.0.0.1:{header_port}?header=priority"\n'
             peer = Tieline(listener if case.means == "header" else "")
-        instance = Instance(peer, None)
-        stack.callback(instance.stop)
-        at = instance.start()
+        at = stack.enter_context(Instance(peer))
         port = header_port if case.means == "header" else at.port
         sockets: list[socket.socket] = []
         stack.callback(hang_up, sockets)

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import ClassVar
 
+from tieline.bench.brokers import BASELINE, SUBJECT, known_peers
 from tieline.bench.load.job import Failure
 from tieline.bench.metrics import three_digits
 from tieline.bench.papers import feedback, groups, wanted_topics
 from tieline.bench.papers.feedback import FREQUENCIES, LATE_S, SEVERAL, Figures345
 from tieline.bench.papers.reproduction import Claim, Reproduction, here_and_now
 from tieline.bench.papers.wanted_topics import Figure2
-from tieline.bench.peers import BASELINE, SUBJECT, known_peers
 from tieline.bench.suite.runner import Watcher
 
 
@@ -57,8 +57,7 @@ def run(*, quick: bool, watcher: Watcher) -> PriorityReproduction:
     known = known_peers()
     versions = {name: known[name].version() for name in (SUBJECT, BASELINE)}
     found = PriorityReproduction(
-        quick=quick,
-        **here_and_now({name: version for name, version in versions.items() if version is not None}),
+        quick=quick, **here_and_now({name: version for name, version in versions.items() if version is not None})
     )
     cases = [case for case in groups.CASES if case.peer in found.versions]
     watcher.planned(2 + 2 * len(cases))

@@ -54,11 +54,7 @@ def run(*, quick: bool, watcher: Watcher) -> PlanReproduction:
     """All instances, each solved by everybody."""
     began = time.monotonic()
     effort = QUICK if quick else FULL
-    found = PlanReproduction(
-        quick=quick,
-        **here_and_now(versions("highspy", "numba")),
-        naive_limit_s=effort.naive_s,
-    )
+    found = PlanReproduction(quick=quick, **here_and_now(versions("highspy", "numba")), naive_limit_s=effort.naive_s)
     watcher.planned(2 + len(SIZES) * len(effort.tightness))
     watcher.step("compiling and warming up")
     warm_up()

@@ -23,9 +23,9 @@ import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tieline.bench.brokers import Mosquitto, Tieline
 from tieline.bench.load.job import Endpoint
-from tieline.bench.peers.brokers import Mosquitto, Tieline
-from tieline.bench.peers.peer import Instance, Peer
+from tieline.bench.peer import Instance, Peer
 from tieline.bench.priority.nodes import (
     Reader,
     Receive,
@@ -190,9 +190,8 @@ def _scenes(peers: Mapping[str, Callable[[], Peer]]) -> Iterator[tuple[Timetable
         timetable = stack.enter_context(Timetable())
         scenes = {}
         for name, make in peers.items():
-            instance = Instance(make(), None)
-            stack.callback(instance.stop)
+            at = stack.enter_context(Instance(make()))
             scenes[name] = scene = Scene(timetable)
             stack.callback(hang_up, scene.sockets)
-            scene.open(instance.start())
+            scene.open(at)
         yield timetable, scenes

@@ -1,6 +1,20 @@
 """What ``tieline bench pipeline`` runs: from a broker's log into tables, over tables, and through kill -9.
 
-``readings.py`` makes up the data and ``station.py`` runs a broker with its log server.  There is one module for each
-part: ``ingest.py`` (with the readers of ``sources.py``), ``ranges.py``, ``pruning.py``, ``growth.py`` and ``kills.py``,
-whose ``publishers.py`` remember what was acknowledged and whose ``kills_proof.py`` holds the tables against it.
+``readings.py`` makes up the data; ``sources.py`` runs a broker with its log server, and has the readers that
+``ingest.py`` compares.  The other parts are ``ranges.py`` (match), ``tables.py`` (pruning and growth) and ``kills.py``
+(crash), whose ``publishers.py`` remember what was acknowledged and whose ``kills_proof.py`` holds the tables against
+it.
 """
+
+from __future__ import annotations
+
+from typing import Final
+
+#: The parts of the benchmark; whoever asks for their names does not need what they measure.
+PARTS: Final = {
+    "ingest": "a broker's log into Spark, as Arrow batches and as tuples, and into tables",
+    "match": "events in ranges of four attributes: our job, a nested-loop join, one process with the same index",
+    "pruning": "bytes read for a query of three ranges, of a Hilbert-clustered table and of one sorted by time",
+    "growth": "whether the time of ingest is a straight line of the rows",
+    "crash": "kill -9 of driver, executor, broker and log server at random: nothing lost, nothing twice",
+}

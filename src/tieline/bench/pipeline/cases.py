@@ -4,23 +4,81 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 from tieline.bench.load.job import Failure
 from tieline.bench.machine import versions
-from tieline.bench.pipeline import growth, ingest, kills, pruning, ranges
-from tieline.bench.pipeline.effort import FULL, PARTS, QUICK, PipelineEffort
+from tieline.bench.pipeline import PARTS, ingest, kills, ranges, tables
 from tieline.bench.suite.declaration import Case, Running, Schedule
 from tieline.bench.suite.results import Row
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineEffort:
+    """How much is done."""
+
+    ingest_records: int
+    #: Rows that are handed over from memory.
+    memory_records: int
+    ingest_repetitions: int
+    match_events: int
+    match_subscriptions: int
+    #: One of so many events goes through the nested-loop join.
+    match_share: int
+    match_repetitions: int
+    pruning_records: int
+    pruning_queries: int
+    growth_sizes: Sequence[int]
+    growth_repetitions: int
+    kills: int
+    #: Whether kills hit a standalone cluster with two workers, or Spark in one process.
+    on_cluster: bool
+    #: About how many seconds each part takes.
+    expected_s: Mapping[str, float]
+
+
+FULL: Final = PipelineEffort(
+    ingest_records=3_000_000,
+    memory_records=3_000_000,
+    ingest_repetitions=3,
+    match_events=1_000_000,
+    match_subscriptions=10_000,
+    match_share=20,
+    match_repetitions=6,
+    pruning_records=4_000_000,
+    pruning_queries=30,
+    growth_sizes=(1_000_000, 3_000_000, 10_000_000),
+    growth_repetitions=2,
+    kills=20,
+    on_cluster=True,
+    expected_s={"ingest": 200.0, "match": 150.0, "pruning": 60.0, "growth": 250.0, "crash": 400.0},
+)
+QUICK: Final = PipelineEffort(
+    ingest_records=200_000,
+    memory_records=1_000_000,
+    ingest_repetitions=2,
+    match_events=1_000_000,
+    match_subscriptions=10_000,
+    match_share=100,
+    match_repetitions=4,
+    pruning_records=2_000_000,
+    pruning_queries=20,
+    growth_sizes=(100_000, 300_000, 1_000_000),
+    growth_repetitions=2,
+    kills=3,
+    on_cluster=False,
+    expected_s={"ingest": 60.0, "match": 70.0, "pruning": 40.0, "growth": 50.0, "crash": 80.0},
+)
+
 
 _LIBRARIES: Final = ("pyspark", "pyarrow", "numpy", "numba", "duckdb")
 _BUDGET_S: Final = 3_600.0
@@ -44,7 +102,7 @@ class Workplace:
         self.folder = Path(self._stack.enter_context(made))
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
 
@@ -91,15 +149,15 @@ def cases_of(parts: Sequence[str], effort: PipelineEffort, place: Workplace, *, 
             seconds=effort.expected_s["match"],
         ),
         "pruning": _case(
-            pruning.rows(),
-            partial(pruning.measure, records=effort.pruning_records, queries=effort.pruning_queries),
+            tables.pruning_rows(),
+            partial(tables.measure_pruning, records=effort.pruning_records, queries=effort.pruning_queries),
             place,
             steps=2,
             seconds=effort.expected_s["pruning"],
         ),
         "growth": _case(
-            growth.rows(effort.growth_sizes),
-            partial(growth.measure, sizes=effort.growth_sizes, repetitions=effort.growth_repetitions),
+            tables.growth_rows(effort.growth_sizes),
+            partial(tables.measure_growth, sizes=effort.growth_sizes, repetitions=effort.growth_repetitions),
             place,
             steps=2 + len(effort.growth_sizes) * effort.growth_repetitions,
             seconds=effort.expected_s["growth"],

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from tieline.bench.load.job import Failure, Metrics
 from tieline.bench.measure import Spent, least, spent
 from tieline.bench.pipeline.readings import portions, readings
-from tieline.bench.pipeline.station import Station, publish, running
+from tieline.bench.pipeline.sources import Station, publish, running
 from tieline.bench.suite.results import Row
 from tieline.conf.load import load
 

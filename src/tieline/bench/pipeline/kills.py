@@ -17,7 +17,7 @@ from tieline.bench.measure import family
 from tieline.bench.pipeline.kills_proof import prove
 from tieline.bench.pipeline.processes import Cluster, Process, command_line, driver_environment, our_path, our_program
 from tieline.bench.pipeline.publishers import Crowd, Publisher
-from tieline.bench.pipeline.station import Station
+from tieline.bench.pipeline.sources import Station
 from tieline.bench.suite.results import Row
 
 if TYPE_CHECKING:

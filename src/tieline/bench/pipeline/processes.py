@@ -19,7 +19,7 @@ from typing import Final
 import tieline
 from tieline.bench.load.job import Failure
 from tieline.bench.measure import family
-from tieline.bench.peers.peer import free_ports
+from tieline.bench.peer import free_ports
 
 #: How long a program may take to say that it is ready, and to end when it is asked to.
 READY_S: Final = 120.0

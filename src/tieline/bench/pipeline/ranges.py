@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tieline.bench.load.job import Failure
 from tieline.bench.measure import Spent, least, spent
-from tieline.bench.pipeline.growth import line
+from tieline.bench.pipeline.tables import line
 from tieline.bench.suite.results import Row
 from tieline.conf.load import loads
 from tieline.match.events import Events

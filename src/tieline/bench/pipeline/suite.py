@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tieline.bench.metrics import Metric
-from tieline.bench.pipeline import growth, ingest, kills, pruning, ranges
+from tieline.bench.pipeline import ingest, kills, ranges, tables
 from tieline.bench.suite.declaration import GroupTable, Suite, value_goal
 from tieline.bench.suite.results import Results
 
@@ -87,7 +87,7 @@ BEND: Final = 1.25
 #: What must be zero after kills.
 FAULTS: Final = ("lost", "twice", "unknown", "debris", "unaccounted", "quarantined")
 _ARROW, _JOB = (ingest.WORKLOAD, ingest.ARROW), (ranges.WORKLOAD, ranges.JOB)
-_CURVE, _KILLS = (pruning.WORKLOAD, pruning.BY_CURVE), (kills.WORKLOAD, kills.PEER)
+_CURVE, _KILLS = (tables.PRUNING, tables.BY_CURVE), (kills.WORKLOAD, kills.PEER)
 
 
 def _kills_made(results: Results) -> str:
@@ -117,7 +117,7 @@ GOALS: Final = (
     ),
     value_goal(
         "time = a + b · rows: b of large and small sizes, the larger by the smaller",
-        BEND, "x", (growth.WORKLOAD, growth.FIT), "bend",
+        BEND, "x", (tables.GROWTH, tables.FIT), "bend",
     ),
     *(
         value_goal(f"after{{}} random kills: {what}", 0, "", _KILLS, metric, detail=_kills_made)
@@ -137,10 +137,5 @@ def _faults(results: Results) -> Iterator[str]:
 
 
 SUITE: Final = Suite(
-    name="pipeline",
-    metrics=METRICS,
-    tables=TABLES,
-    goals=GOALS,
-    headings=("what", "how"),
-    faults=_faults,
+    name="pipeline", metrics=METRICS, tables=TABLES, goals=GOALS, headings=("what", "how"), faults=_faults
 )

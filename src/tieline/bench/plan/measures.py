@@ -6,11 +6,11 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
 from tieline.bench.load.job import Failure, Metrics
-from tieline.bench.plan.effort import Mesh
 from tieline.plan.adapt.changes import without_link
 from tieline.plan.adapt.planner import Planner
 from tieline.plan.adapt.replan import compared, replan
@@ -22,6 +22,28 @@ from tieline.plan.plan import SAME, Plan, gap
 from tieline.plan.proof import examine, proven
 from tieline.plan.run import Progress, Run
 from tieline.plan.solve import solve
+
+#: The capacity factor at which all requests fit.
+LOOSE: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mesh:
+    """A geometric mesh, and how long it may be searched."""
+
+    nodes: int
+    topics: int
+    requests: int
+    seconds: float
+    tightness: float = LOOSE
+
+    @property
+    def name(self) -> str:
+        return f"mesh-{self.nodes}-{self.requests}-b{self.tightness:g}"
+
+    @property
+    def title(self) -> str:
+        return f"{self.nodes:,} nodes, {self.requests:,} requests, tightness {self.tightness:g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,12 +180,7 @@ def first_plan(size: Mesh, seed: int) -> Metrics:
     instance = made(size, seed)
     plan, clock, metrics = timed(
         lambda clock: solve(
-            instance,
-            method="lns",
-            seconds=size.seconds,
-            seed=seed,
-            watch=clock.hear,
-            stop=lambda: bool(clock.words),
+            instance, method="lns", seconds=size.seconds, seed=seed, watch=clock.hear, stop=lambda: bool(clock.words)
         )
     )
     proven(instance, plan)

@@ -13,14 +13,14 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from tieline.bench.brokers import Tieline, known_peers
 from tieline.bench.load.clients import clients
 from tieline.bench.load.clients import subscribe as subscribe_plainly
 from tieline.bench.load.ends import Sink, Source
 from tieline.bench.load.job import Endpoint, Generator, Metrics
-from tieline.bench.load.stream import encode
+from tieline.bench.load.packets import encode
 from tieline.bench.measure import Meter
-from tieline.bench.peers.brokers import Mosquitto, Tieline
-from tieline.bench.peers.peer import Instance
+from tieline.bench.peer import Instance
 from tieline.bench.priority.nodes import Reader, Timetable, Writer, clock, hang_up, open_node, subscribe
 from tieline.bench.priority.packets import Arrival, Tally, overhead, publish
 
@@ -74,10 +74,7 @@ class Flood:
                     elif event & select.EPOLLOUT:
                         by_fd[fd].writable()
             reading = meter.read()
-        return {
-            "flood_rate": sink.delivered / packet / reading.wall_s,
-            **reading.shares(),
-        }
+        return {"flood_rate": sink.delivered / packet / reading.wall_s, **reading.shares()}
 
 
 _TOPIC = "probe/urgent"
@@ -143,10 +140,8 @@ _LEAD_S = 0.7
 
 def measure(peer_name: str, *, seconds: float) -> Metrics:
     """One broker under one flood."""
-    peer: Tieline | Mosquitto = Tieline() if peer_name == "tieline" else Mosquitto()
-    instance = Instance(peer, None)
-    try:
-        at = instance.start()
+    peer = known_peers()[peer_name]
+    with Instance(peer) as at:
         probe = Probe(per_second=PER_SECOND, seconds=seconds, delay_s=_LEAD_S)
         flood = Flood(publishers=PUBLISHERS, seconds=_LEAD_S + seconds + 0.5)
         with Generator() as flooding, Generator() as probing, ThreadPoolExecutor(1) as threads:
@@ -156,5 +151,3 @@ def measure(peer_name: str, *, seconds: float) -> Metrics:
         if isinstance(peer, Tieline):
             found["longest_turn_ms"] = float(peer.top()["longest_turn_ms"])
         return found
-    finally:
-        instance.stop()

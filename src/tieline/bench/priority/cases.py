@@ -5,15 +5,14 @@ The thin link and the slow reader need hardly any processor time, so they run to
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
+from tieline.bench.brokers import BASELINE, SUBJECT, known_peers
 from tieline.bench.load.job import Generator
-from tieline.bench.peers import BASELINE, SUBJECT, known_peers
-from tieline.bench.peers.peer import executable
+from tieline.bench.peer import executable
 from tieline.bench.priority import busy, cost, link, slow, thin
 from tieline.bench.suite.declaration import Case, Running, Schedule
 from tieline.bench.suite.results import Row, rows_of
@@ -50,16 +49,7 @@ FULL: Final = PriorityEffort(
     cost_s=0.5,
     cost_repetitions=7,
 )
-QUICK: Final = PriorityEffort(
-    thin_s=14.0,
-    slow_s=16.0,
-    busy_s=1.5,
-    busy_repetitions=3,
-    stranger_s=0.2,
-    stranger_repetitions=3,
-    cost_s=0.2,
-    cost_repetitions=3,
-)
+QUICK: Final = replace(FULL, thin_s=14.0, slow_s=16.0, busy_s=1.5, stranger_s=0.2, cost_s=0.2, cost_repetitions=3)
 
 
 _BUDGET_S: Final = 600.0
@@ -163,11 +153,7 @@ def _strangers(effort: PriorityEffort) -> Case:
 
 def _measure_strangers(effort: PriorityEffort, run: Running, rows: list[Row]) -> None:
     prompt, slowed = rows
-    with contextlib.ExitStack() as stack:
-        instance = slow.start(SUBJECT)
-        stack.callback(instance.stop)
-        at = instance.start()
-        generator = stack.enter_context(Generator())
+    with slow.broker(SUBJECT) as at, Generator() as generator:
         for repetition in range(effort.stranger_repetitions):
             for row in rows:
                 run.step(f"others, {row.peer} ({repetition + 1})")

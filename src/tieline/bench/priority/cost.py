@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self
 
+from tieline.bench.brokers import Tieline
 from tieline.bench.load.job import Endpoint, Generator, Job, Metrics
-from tieline.bench.load.pace import Pace
+from tieline.bench.load.latency import Pace
 from tieline.bench.load.saturate import Saturate, Topics
-from tieline.bench.peers.brokers import Tieline
-from tieline.bench.peers.peer import Instance
+from tieline.bench.peer import Instance
 
 #: What the rows are called.
 LACKING, HAVING = "without classes", "with classes"
@@ -66,11 +65,7 @@ CASES = (
         title="1:1, topics change (1,000)",
         job=_saturated(1, ("turn/#",), Topics(pattern="turn/{i:04d}", each=1_000)),
     ),
-    Case(
-        name="cost-fanin",
-        title="fan-in 100:1",
-        job=_saturated(100, ("fan/in/#",), Topics(pattern="fan/in/{p:03d}")),
-    ),
+    Case(name="cost-fanin", title="fan-in 100:1", job=_saturated(100, ("fan/in/#",), Topics(pattern="fan/in/{p:03d}"))),
     Case(name="cost-paced", title="200 clients x 20 msg/s", job=_paced, is_saturated=False),
 )
 
@@ -87,7 +82,7 @@ class Pair:
         self._stack.enter_context(self._generator)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     def measure(self, case: Case, *, seconds: float, repetitions: int) -> tuple[list[Metrics], list[Metrics]]:
@@ -101,6 +96,4 @@ class Pair:
         return found
 
     def _start(self, configuration: str) -> Endpoint:
-        instance = Instance(Tieline(configuration), None)
-        self._stack.callback(instance.stop)
-        return instance.start()
+        return self._stack.enter_context(Instance(Tieline(configuration)))

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Literal
 
 from tieline.bench.load.job import Failure
-from tieline.bench.peers.peer import executable
+from tieline.bench.peer import executable
 
 #: What every segment adds on the link: Ethernet 14, IPv4 20, TCP with timestamps 32.
 SEGMENT_BYTES = 66

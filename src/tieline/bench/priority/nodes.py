@@ -10,7 +10,6 @@ import struct
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
-from types import TracebackType
 from typing import Self
 
 from tieline.bench.load import packets as plain
@@ -38,7 +37,7 @@ class Timetable:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.poller.close()
 
     def attend(self, client: Client, receive: Callable[[], None]) -> None:

@@ -17,14 +17,13 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Self
 
+from tieline.bench.brokers import Mosquitto, Tieline
 from tieline.bench.load.job import Endpoint, Failure, Generator, Metrics
-from tieline.bench.load.pace import Pace
+from tieline.bench.load.latency import Pace
 from tieline.bench.load.saturate import Saturate, Topics
-from tieline.bench.peers.brokers import Mosquitto, Tieline
-from tieline.bench.peers.peer import Instance
+from tieline.bench.peer import Instance
 from tieline.bench.priority.link import KERNEL_BYTES
 from tieline.bench.priority.nodes import Reader, SlowReader, Timetable, Writer, clock, hang_up, open_node, subscribe
 from tieline.bench.priority.packets import Arrival, Tally, overhead, publish, quantile_of
@@ -75,7 +74,7 @@ class Scene:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         hang_up(self.sockets)
 
     def begin(self, at: Endpoint, *, urgent_until: float, until: float) -> None:
@@ -147,9 +146,9 @@ def ahead_bound() -> int:
     return KERNEL_BYTES + 2 * RECEIVE_BUFFER + 2 * BULK_BYTES + URGENT_BYTES
 
 
-def start(peer_name: str) -> Instance:
+def broker(peer_name: str) -> Instance:
     """A broker for this experiment, not started yet."""
-    return Instance(Tieline(CONFIGURATION) if peer_name == "tieline" else Mosquitto(), None)
+    return Instance(Tieline(CONFIGURATION) if peer_name == "tieline" else Mosquitto())
 
 
 def watch(peer_names: Sequence[str], *, seconds: float, over: threading.Event) -> dict[str, Metrics]:
@@ -158,11 +157,10 @@ def watch(peer_names: Sequence[str], *, seconds: float, over: threading.Event) -
         timetable = stack.enter_context(Timetable())
         scenes: dict[str, Scene] = {}
         for name in peer_names:
-            instance = start(name)
-            stack.callback(instance.stop)
+            at = stack.enter_context(broker(name))
             scenes[name] = stack.enter_context(Scene(timetable))
             end = clock() + seconds
-            scenes[name].begin(instance.start(), urgent_until=end - _TAIL_S, until=end)
+            scenes[name].begin(at, urgent_until=end - _TAIL_S, until=end)
         timetable.run(clock() + seconds, over.is_set)
         return {name: scene.metrics(seconds) for name, scene in scenes.items()}
 
@@ -180,7 +178,7 @@ class Watch:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._over.set()
         self._threads.shutdown()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from tieline.bench.brokers import BASELINE, SUBJECT
 from tieline.bench.metrics import METRICS as LOAD_METRICS
 from tieline.bench.metrics import Metric
-from tieline.bench.peers import BASELINE, SUBJECT
 from tieline.bench.priority import cost, slow, thin
 from tieline.bench.suite.declaration import Goal, GroupTable, Suite, ratio_goal, value_goal
 from tieline.bench.suite.picture import GREEN, OCHRE, RUST, SKY, Picture, bars, group_panel, labels, limit
@@ -220,10 +220,5 @@ PICTURE: Final = Picture(
     height=4.0,
 )
 SUITE: Final = Suite(
-    name="priority",
-    metrics=METRICS,
-    tables=TABLES,
-    goals=tuple(_goals()),
-    picture=PICTURE,
-    headings=("case", "broker"),
+    name="priority", metrics=METRICS, tables=TABLES, goals=tuple(_goals()), picture=PICTURE, headings=("case", "broker")
 )

@@ -23,10 +23,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tieline.bench.brokers import Mosquitto, Tieline
 from tieline.bench.load.clients import tls_context
 from tieline.bench.load.job import Endpoint, Metrics
-from tieline.bench.peers.brokers import Mosquitto, Tieline
-from tieline.bench.peers.peer import Instance, make_certificate
+from tieline.bench.peer import Instance, make_certificate
 from tieline.bench.priority.link import Bound, Shape, ThinLink, Where, thin_link
 from tieline.bench.priority.nodes import Reader, Timetable, TlsReader, Writer, clock, hang_up, open_node, subscribe
 from tieline.bench.priority.packets import Arrival, Tally, overhead, publish
@@ -95,13 +95,7 @@ CASES = (
     Case(name="thin-broker", title="at the broker", peer="mosquitto", where="broker"),
     Case(name="thin-router", title="at a router", peer="tieline", where="router"),
     Case(name="thin-router", title="at a router", peer="mosquitto", where="router"),
-    Case(
-        name="thin-property",
-        title="at the broker, by property",
-        peer="tieline",
-        where="broker",
-        by_property=True,
-    ),
+    Case(name="thin-property", title="at the broker, by property", peer="tieline", where="broker", by_property=True),
     Case(name="thin-tls", title="at a router, TLS", peer="tieline", where="router", is_tls=True),
 )
 
@@ -263,9 +257,7 @@ def _lane(case: Case, shape: Shape, timetable: Timetable) -> Iterator[Lane]:
             directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="tieline-bench-"))
             certificate = make_certificate(Path(directory))
         with link.broker.entered():
-            instance = Instance(peer, certificate)
-            stack.callback(instance.stop)
-            at = instance.start()
+            at = stack.enter_context(Instance(peer, certificate))
             stack.callback(hang_up, sockets)
             sockets.extend(open_node(at.host, at.port, f"from-{topic}") for topic in LEVELS)
         with link.subscriber.entered():

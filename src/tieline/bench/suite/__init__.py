@@ -2,7 +2,7 @@
 
 A benchmark is a :class:`~tieline.bench.suite.declaration.Suite`: what its numbers mean, which goals they are held
 against, which tables and panels show them.  What is to be measured is a :class:`~tieline.bench.suite.declaration.Plan`
-of cases.  ``runner.py`` measures a plan, ``record.py`` is what comes out, ``report.py`` and ``picture.py`` show it.
+of cases.  ``runner.py`` measures a plan, ``results.py`` is what comes out, ``report.py`` and ``picture.py`` show it.
 
 To add a benchmark, follow ``tieline.bench.priority``: ``cases.py`` has the parts, the effort of a full and of a quick
 run, and a function ``make_plan`` that says for every case which rows it fills, about how long it takes and what stands

@@ -38,9 +38,7 @@ class Panel:
 def group_panel(group: str, title: str, draw: Callable[[Axes, Results], None]) -> Panel:
     """A panel that is there if a row of this group was measured."""
     return Panel(
-        title=title,
-        draw=draw,
-        shows=lambda results: any(row.group == group and row.metrics for row in results.rows),
+        title=title, draw=draw, shows=lambda results: any(row.group == group and row.metrics for row in results.rows)
     )
 
 

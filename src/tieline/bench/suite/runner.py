@@ -9,7 +9,6 @@ import contextlib
 import datetime as dt
 import time
 from collections.abc import Callable, Iterator, Sequence
-from types import TracebackType
 from typing import Protocol, Self
 
 from rich.console import Console
@@ -135,7 +134,7 @@ class Steps:
         self._bar.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
     def planned(self, steps: int) -> None:

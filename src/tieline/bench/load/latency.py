@@ -1,7 +1,8 @@
-"""Paced load: many clients that each send now and then, so that a broker hardly ever finds two messages at once.
+"""Time from send to receive: with one message in flight, and of many clients that each send now and then.
 
-The clients form a ring: each publishes to the topic of the next.  Sends are spread evenly over time, one message to a
-segment, and every message carries the time at which it was due.
+Where clients are paced, a broker hardly ever finds two messages at once.  They form a ring: each publishes to the topic
+of the next.  Sends are spread evenly over time, one message to a segment, and every message carries the time at which
+it was due.
 """
 
 from __future__ import annotations
@@ -14,11 +15,117 @@ import struct
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import ClassVar
 
-from tieline.bench.load.clients import clients, subscribe
-from tieline.bench.load.job import Endpoint, Garbled, Lost, Metrics, Refused, quantile
-from tieline.bench.load.stream import Layout, layout_of
+from tieline.bench.load import packets
+from tieline.bench.load.clients import PATIENCE_S, clients, forget, subscribe
+from tieline.bench.load.job import Endpoint, Garbled, Lost, Metrics, Refused, Stalled, quantile
+from tieline.bench.load.packets import Layout, encode, layout_of
 from tieline.bench.measure import Meter, Reading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PingPong:
+    """So many messages, each sent when the one before has arrived."""
+
+    messages: int
+    payload: int = 64
+    at_most_s: float = 3.0
+    qos: ClassVar[int] = 0
+    topic: ClassVar[str] = "ping"
+    warm_up: ClassVar[int] = 300
+
+    @property
+    def patience_s(self) -> float:
+        """The messages, and the connecting before."""
+        return 20.0 + 3 * self.at_most_s
+
+    def run(self, at: Endpoint) -> Metrics:
+        """Quantiles of the time from send to receive, or to acknowledgement, in microseconds."""
+        stream = encode(
+            0, [self.topic], payload=self.payload, qos=self.qos, version=4, count=self.messages + self.warm_up
+        )
+        took: list[int] = []
+        clock = time.perf_counter_ns
+        to, of = f"{self.topic}-sub", f"{self.topic}-pub"
+        if self.qos:
+            forget(at, [to])
+        with clients(at, [to], clean=not self.qos) as (receiver,), clients(at.entrance, [of]) as (sender,):
+            subscribe(receiver, [self.topic], qos=self.qos)
+            for sock in (receiver, sender):
+                sock.settimeout(PATIENCE_S)
+            latest = clock() + int(self.at_most_s * 1e9)
+            meter = Meter(*at.pids)
+            try:
+                for number in range(stream.count):
+                    began = clock()
+                    took.append(self._exchange(sender, receiver, stream.layout, stream.packet(number)))
+                    if began > latest:
+                        break
+            except TimeoutError as error:
+                raise Stalled(f"message {len(took)} was not answered within {PATIENCE_S:.0f} s") from error
+            reading = meter.read()
+        return _numbers(took, self.warm_up, reading)
+
+    def _exchange(self, sender: socket.socket, receiver: socket.socket, layout: Layout, sent: bytes) -> int:
+        """One message and what is to follow it; how long was waited, in nanoseconds."""
+        return passed_on(sender, receiver, sent)
+
+
+def passed_on(sender: socket.socket, receiver: socket.socket, sent: bytes) -> int:
+    """Nanoseconds from sending a packet until the first of it arrives; it must be the same."""
+    began = time.perf_counter_ns()
+    sender.send(sent)
+    got = receiver.recv(len(sent))
+    took = time.perf_counter_ns() - began
+    if len(got) < len(sent):
+        got += exactly(receiver, len(sent) - len(got))
+    if got != sent:
+        raise Garbled("a message arrived that differs from the one sent")
+    return took
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assure(PingPong):
+    """The same for a session that stays, each sent when the one before was acknowledged and has arrived."""
+
+    qos: ClassVar[int] = 1
+    topic: ClassVar[str] = "promise"
+    warm_up: ClassVar[int] = 100
+
+    def _exchange(self, sender: socket.socket, receiver: socket.socket, layout: Layout, sent: bytes) -> int:
+        began = time.perf_counter_ns()
+        sender.send(sent)
+        packets.check_acks(exactly(sender, packets.ACK), bytes([packets.PUBACK]))
+        took = time.perf_counter_ns() - began
+        got, at = exactly(receiver, layout.packet), layout.identifier
+        if got[:at] + got[at + 2 :] != sent[:at] + sent[at + 2 :]:
+            raise Garbled("a message arrived that differs from the one sent")
+        receiver.send(packets.answer(got, packet=layout.packet, identifier=at, kind=packets.PUBACK))
+        return took
+
+
+def _numbers(took: list[int], warm_up: int, reading: Reading) -> Metrics:
+    measured = sorted(took[min(warm_up, len(took) // 10) :])
+    return {
+        "p50_us": quantile(measured, 0.5) / 1e3,
+        "p99_us": quantile(measured, 0.99) / 1e3,
+        "cpu_us_inbound": reading.broker_s * 1e6 / len(took),
+        "messages": len(measured),
+        **reading.shares(),
+    }
+
+
+def exactly(sock: socket.socket, size: int) -> bytes:
+    """So many bytes, however many pieces they come in; a closed connection is a failure."""
+    data = sock.recv(size)
+    while len(data) < size:
+        chunk = sock.recv(size - len(data))
+        if not chunk:
+            raise Refused("the broker closed a connection")
+        data += chunk
+    return data
+
 
 _STAMP = struct.Struct("!Q")
 _DRAIN_S = 3.0

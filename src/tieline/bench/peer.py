@@ -118,9 +118,9 @@ _LOG_TAIL = 300
 
 
 class Instance:
-    """A broker process and its temporary directory."""
+    """A broker process and its temporary directory; ``with`` starts it, says where it listens, and ends it."""
 
-    def __init__(self, peer: Peer, certificate: Certificate | None, *, disk: Path | None = None) -> None:
+    def __init__(self, peer: Peer, certificate: Certificate | None = None, *, disk: Path | None = None) -> None:
         """``disk`` is where the directory is made if the broker is to keep what it acknowledges."""
         self.peer = peer
         self._certificate = certificate if peer.has_tls else None
@@ -139,6 +139,16 @@ class Instance:
         )
         #: Seconds from starting the process to its first accepted connection.
         self.startup_s = 0.0
+
+    def __enter__(self) -> Endpoint:
+        try:
+            return self.start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
     def start(self) -> Endpoint:
         """Run the broker and wait until it accepts connections."""

@@ -15,8 +15,10 @@ from typing import Any, ClassVar  # Any: values of JSON
 
 from tieline.bench.load.job import Failure
 from tieline.bench.machine import own_version
-from tieline.bench.peers.peer import Peer, Place, executable, first_line, free_ports, peers_directory
+from tieline.bench.peer import Peer, Place, executable, first_line, free_ports, peers_directory
 
+#: The broker under test, and the one that ratios are taken against.
+SUBJECT, BASELINE = "tieline", "mosquitto"
 _ANSWER_S = 10.0
 _INSTALL_S = 600
 #: A program that begins like this finds no such library, however it looks for it.
@@ -223,6 +225,12 @@ class Amqtt(Peer):
         config = place.directory / "amqtt.yaml"
         config.write_text(_AMQTT.format(port=place.port))
         return [str(_home(self.name) / "bin" / "amqtt"), "-c", str(config)]
+
+
+def known_peers() -> dict[str, Peer]:
+    """All brokers by name, the subject and the baseline first."""
+    peers: list[Peer] = [Tieline(), Mosquitto(), Nats(), Aedes(), Amqtt()]
+    return {peer.name: peer for peer in peers}
 
 
 def _home(name: str) -> Path:
