@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.access.ruled import Ruled, ruled
+from tests.core.turns import LONGEST, ONE_STEP, Turns, picky_client
 from tests.kits.world import Client, World
 from tieline.conf.schema import Mqtt, Rule, Settings
 from tieline.core.client import Hold
@@ -15,6 +16,8 @@ from tieline.core.timers import Timers
 from tieline.core.work import LEAST_SHARE, WORK_PER_TURN, Work
 from tieline.wire.encode import encode
 from tieline.wire.packets import (
+    Connack,
+    Connect,
     Packet,
     Pingreq,
     Pingresp,
@@ -30,46 +33,6 @@ from tieline.wire.packets import (
 )
 from tieline.wire.properties import Properties
 from tieline.wire.reason import Reason
-
-#: No single packet, filter or topic of these tests is more work than this.
-ONE_STEP = 3_000
-#: To decode the longest packet is one step, which has a turn for itself.
-LONGEST = 67_000
-
-
-class Turns:
-    """A world that is driven turn by turn: what each client causes in one is seen."""
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.broker = world.broker
-        #: Units of work of each turn.
-        self.work: list[int] = []
-
-    def give(self, client: Client, *packets: Packet | bytes) -> None:
-        """Bytes arrive in one chunk; nothing else happens in that turn."""
-        data = b"".join(one if isinstance(one, bytes) else encode(one, client.version) for one in packets)
-        before = self.broker.work.done
-        self.broker.receive(client.connection, data, self.world.now)
-        self.work.append(self.broker.work.done - before)
-
-    def turn(self) -> None:
-        """What was put off goes on, and everything is written."""
-        before = self.broker.work.done
-        self.broker.tick(self.world.now)
-        self.work.append(self.broker.work.done - before)
-        for conn in self.broker.take_dirty():
-            conn.is_dirty = False
-            conn.link.collect()  # type: ignore[union-attr]  # a client of the world
-
-    def finish(self, *clients: Client) -> int:
-        """Turns until nobody is held; how many they were."""
-        for number in range(100_000):
-            if all(client.connection.hold is not Hold.TURN for client in clients):
-                self.turn()
-                return number
-            self.turn()
-        raise AssertionError("it never ends")
 
 
 def _subscribe(filters: list[str], *conditions: str) -> Subscribe:
@@ -365,19 +328,10 @@ def test_very_many_still_get_a_share() -> None:
     assert work.is_spent()
 
 
-def _picky(world: World, conditions: int, filter_: str = "w/+") -> Client:
-    """A client with so many conditions of 61 comparisons on one filter, which only messages that say so meet."""
-    terms = " or ".join(f"a{number}>{number}" for number in range(60))
-    client = world.client("picky")
-    for start in range(0, conditions, 50):
-        client.subscribe(*(f"{filter_}?{terms} or z={number}" for number in range(start, start + 50)))
-    return client
-
-
 def test_many_conditions_are_paid_for_by_those_who_ask_not_by_the_first_publisher() -> None:
     world = World()
     before = world.broker.work.done
-    _picky(world, 300)
+    picky_client(world, 300)
     assert world.broker.work.done - before >= 300 * 61 * 25
     publisher = world.client("p")
     turns = Turns(world)
@@ -389,7 +343,7 @@ def test_many_conditions_are_paid_for_by_those_who_ask_not_by_the_first_publishe
 @pytest.mark.parametrize("qos", [0, 1])
 def test_conditions_that_are_much_to_ask_are_asked_in_portions_and_in_order(qos: int) -> None:
     world = World()
-    picky = _picky(world, 600)
+    picky = picky_client(world, 600)
     publisher, other = world.client("p"), world.client("o")
     turns = Turns(world)
     messages = [Publish(topic="w/x", payload=b'{"z": %d}' % z, qos=qos, packet_id=qos * (z + 1)) for z in range(3)]
@@ -407,7 +361,7 @@ def test_conditions_that_are_much_to_ask_are_asked_in_portions_and_in_order(qos:
 
 def test_those_who_leave_while_conditions_are_asked_get_nothing_and_newcomers_neither() -> None:
     world = World()
-    picky = _picky(world, 600)
+    picky = picky_client(world, 600)
     staying = world.client("staying")
     staying.subscribe("w/+?z=1")
     publisher = world.client("p")
@@ -424,7 +378,7 @@ def test_those_who_leave_while_conditions_are_asked_get_nothing_and_newcomers_ne
 
 def test_a_change_is_judged_when_the_message_is_delivered() -> None:
     world = World()
-    _picky(world, 600)
+    picky_client(world, 600)
     watcher = world.client("watcher")
     watcher.subscribe("w/+?changed(z)")
     first, second = world.client("first"), world.client("second")
@@ -433,3 +387,18 @@ def test_a_change_is_judged_when_the_message_is_delivered() -> None:
         turns.give(publisher, Publish(topic="w/x", payload=b'{"z": -1}'))
     turns.finish(first, second)
     assert len(watcher.messages()) == 1
+
+
+def test_a_long_connect_has_a_turn_of_its_own() -> None:
+    world = World()
+    wordy = Properties(user_property=[("k", "v" * 20)] * 1_000)
+    clients = [world.open() for _ in range(3)]
+    turns = Turns(world)
+    for number, client in enumerate(clients):
+        turns.give(client, Connect(version=5, client_id=f"c{number}", properties=wordy))
+    assert max(turns.work) < ONE_STEP, "none was decoded yet"
+    turns.finish(*clients)
+    for client in clients:
+        client.expect(Connack)
+    assert max(turns.work) < WORK_PER_TURN + LONGEST
+    assert sum(work > 20_000 for work in turns.work) > 1

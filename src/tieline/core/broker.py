@@ -36,6 +36,7 @@ from tieline.core.inbound.pass_on import Passing
 from tieline.core.inbound.producers import Producers
 from tieline.core.inbound.publish import Publishing
 from tieline.core.inbound.questions import Questions
+from tieline.core.inbound.remains import Remains
 from tieline.core.inbound.sessions import Sessions
 from tieline.core.inbound.subscribe import Subscribing
 from tieline.core.inbound.taken_over import TakenOver
@@ -177,24 +178,29 @@ class Broker:
         #: Who publishes messages that may be sent again, and how far each has got.
         self.producers = Producers(journal, bound(settings.limits.producers))
         #: QoS 2 messages that are routed when they are permanent.
-        self.taken_over = TakenOver(routes, retained, delivery, journal, timers, self.work, promises=promises)
-        self.wills = Wills(routes, priorities, arrivals, retained, delivery, journal, timers, account)
+        self.taken_over = TakenOver(
+            routes, self.content, retained, delivery, journal, timers, self.work, promises=promises
+        )
+        self.wills = Wills(
+            routes, self.content, priorities, arrivals, retained, delivery, journal, timers, self.work, account
+        )
         self.questions = Questions(access, routes, holds, self.work, settings.limits.topic_levels)
         #: What sessions that are over have left in the store.
         self.estates = Estates(self.content, delivery, self.spills, journal)
+        #: What sessions that are over still have in memory.
+        self.remains = Remains(routes, self.content, delivery, self.estates, self.window, self.holdings, self.work)
         self._sessions = Sessions(
             settings,
             routes,
-            self.content,
             delivery,
-            self.estates,
-            self.window,
+            self.remains,
             self.replays,
             self.wills,
             holds,
             self.holdings,
             journal,
             timers,
+            self.work,
             account,
         )
         self._connections = Connections(
@@ -270,7 +276,7 @@ class Broker:
         self.from_brokers = FromBrokers(routes, self.content, priorities, retained, delivery, self.work)
         has_chronicle = self.chronicle is not None
         self._chunks = Chunks(
-            FirstPacket(self._connecting, self._connections, account),
+            FirstPacket(self._connecting, self._connections, holds, self.work, account),
             self._connecting,
             self._publishing,
             Acknowledging(self.window, journal),
@@ -447,6 +453,7 @@ class Broker:
         for session in list(self.sessions.values()):
             if not (session.is_kept and delay_s(session)):
                 self.wills.publish(session, now)
+        self.wills.finish(now)
         for conn in list(self.connections):
             if conn.state is CONNECTED:
                 # what waits for the client goes out before the goodbye; afterwards its session may be gone

@@ -459,7 +459,8 @@ class Session:
         """Whether its queue takes a message within its bounds, once so many copies of it wait there."""
         queue = self.queue
         held = queue.bytes + queue.sent_bytes + (copies + 1) * item.size
-        return self.spill is None and queue.messages + copies < queue.max_messages and held <= queue.max_bytes
+        has_place = self.spill is None and queue.messages + copies < queue.max_messages
+        return has_place and held <= queue.max_bytes and not self.is_over
 
     def lacks_room(self, item: Item) -> bool:
         """Whether its queue is full, or is not small while the memory of all is; not if it spills, or ends."""

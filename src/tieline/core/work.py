@@ -16,11 +16,14 @@ each: how long the others wait does not grow with the number of those who cause 
 from __future__ import annotations
 
 from collections import deque
+from typing import Final
 
 from tieline.core.timers import Action, Timers
 
 #: Units of one turn, for all connections together.
 WORK_PER_TURN = 40_000
+#: Bytes of filters and properties that take milliseconds to decode: a packet with more of them has a turn of its own.
+SLOW_BYTES: Final = 8_192
 #: What each of very many still gets, so that parsing goes on at all.
 LEAST_SHARE = 2_000
 
@@ -28,7 +31,7 @@ LEAST_SHARE = 2_000
 class Work:
     """All work of one broker, ever growing, and what was put off because there was too much of it."""
 
-    __slots__ = ("_is_due", "_limit", "_put_off", "_timers", "busy", "done", "is_going_on")
+    __slots__ = ("_is_due", "_limit", "_moment", "_put_off", "_timers", "_until", "busy", "done", "is_going_on")
 
     def __init__(self, timers: Timers | None = None) -> None:
         self._timers = Timers() if timers is None else timers
@@ -37,6 +40,9 @@ class Work:
         self.busy = 1
         #: What :attr:`done` may grow to in the share that is being spent.
         self._limit = 0
+        #: When something was last due, and what :attr:`done` may grow to by all that is due at that moment.
+        self._moment = 0.0
+        self._until = 0
         self._put_off: deque[Action] = deque()
         #: The next turn goes on with what was put off.
         self._is_due = False
@@ -57,6 +63,15 @@ class Work:
     def is_spent(self) -> bool:
         """Whether the share that was begun last is spent."""
         return self.done > self._limit
+
+    def due(self, action: Action, now: float) -> None:
+        """Do something whose time has come; later, if much was due at the same moment."""
+        if now != self._moment:
+            self._moment, self._until = now, self.done + WORK_PER_TURN
+        if self.done > self._until:
+            self.later(action)
+        else:
+            action(now)
 
     def later(self, action: Action) -> None:
         """Put something off until the others have had their turn."""

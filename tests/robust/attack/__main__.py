@@ -67,10 +67,10 @@ def _schedule(names: list[str], sizes: list[int], seconds: float) -> list[tuple[
     return [(kinds, size, share) for kinds, size in alone + mixed]
 
 
-def _run(names: list[str], sizes: list[int], seconds: float, *, is_ruled: bool) -> list[str]:
+def _run(names: list[str], sizes: list[int], seconds: float, *, is_ruled: bool, is_kept: bool) -> list[str]:
     """Everything that was broken."""
     found: list[str] = []
-    with tempfile.TemporaryDirectory() as folder, serving(Path(folder), is_ruled=is_ruled) as site:
+    with tempfile.TemporaryDirectory() as folder, serving(Path(folder), is_ruled=is_ruled, is_kept=is_kept) as site:
         honest = Honest(site.doors.tcp)
         print(HEAD, flush=True)
         try:
@@ -99,9 +99,10 @@ def main() -> int:
     parser.add_argument("--kind", action="append", choices=sorted(KINDS), help="only this one; may be repeated")
     parser.add_argument("--connections", type=int, action="append", help="hostile connections; 1, then 8")
     parser.add_argument("--open", action="store_true", help="without rules for topics")
+    parser.add_argument("--data", action="store_true", help="with a data directory")
     asked = parser.parse_args()
     names = asked.kind or list(KINDS)
-    found = _run(names, asked.connections or [1, 8], asked.seconds, is_ruled=not asked.open)
+    found = _run(names, asked.connections or [1, 8], asked.seconds, is_ruled=not asked.open, is_kept=asked.data)
     for text in found:
         print(f"broken: {text}")
     print("every limit held" if not found else f"{len(found)} limits were broken")

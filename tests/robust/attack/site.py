@@ -57,12 +57,13 @@ class Site:
         return lines[0] if lines else ""
 
 
-def _configuration(folder: Path, *, is_ruled: bool) -> str:
+def _configuration(folder: Path, *, is_ruled: bool, is_kept: bool) -> str:
     made = issue(folder)
     users = write_users(folder / "users", **{USER[0]: USER[1]})
     lines = [
         # others on this machine may run brokers too, and this one twice
         f'name = "attack-{os.getpid()}"',
+        *([f'data = "{folder}/data"'] if is_kept else []),
         '[auth]\nanonymous = "loopback"',
         f'password_file = "{users}"',
         '[[listener]]\nurl = "tcp://127.0.0.1:0"',
@@ -77,10 +78,13 @@ def _configuration(folder: Path, *, is_ruled: bool) -> str:
 
 
 @contextmanager
-def serving(folder: Path, *, is_ruled: bool) -> Iterator[Site]:
-    """A broker on free ports of this machine, with the default limits; with ``is_ruled`` there are rules for topics."""
+def serving(folder: Path, *, is_ruled: bool, is_kept: bool = False) -> Iterator[Site]:
+    """A broker on free ports of this machine, with the default limits.
+
+    With ``is_ruled`` there are rules for topics, with ``is_kept`` a data directory.
+    """
     config, log = folder / "tieline.toml", folder / "log"
-    config.write_text(_configuration(folder, is_ruled=is_ruled))
+    config.write_text(_configuration(folder, is_ruled=is_ruled, is_kept=is_kept))
     with log.open("w") as errors:
         command = [sys.executable, "-m", "tieline", "serve", "--config", str(config)]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)

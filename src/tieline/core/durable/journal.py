@@ -28,6 +28,8 @@ class Owed(NamedTuple):
 
     message: Message
     receivers: Sequence[Receiver]
+    #: Whose conditions it meets, where that was asked when it came.
+    foreseen: list[ActiveSubscription] | None = None
 
 
 class Journal:

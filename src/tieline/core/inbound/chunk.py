@@ -34,7 +34,7 @@ from tieline.core.routing.content_match import ContentMatch
 from tieline.core.routing.priorities import Priorities
 from tieline.core.routing.route import Route
 from tieline.core.routing.routes import Routes
-from tieline.core.work import WORK_PER_TURN, Work
+from tieline.core.work import SLOW_BYTES, WORK_PER_TURN, Work
 from tieline.sched.levels import URGENT
 from tieline.wire.decode import decode
 from tieline.wire.errors import ProtocolError, Violation
@@ -481,7 +481,7 @@ class Chunks:
         if first in _FILTER_PACKETS and end - start > MAX_FILTER_BYTES:
             text = f"a SUBSCRIBE or UNSUBSCRIBE of {end - start} bytes; {MAX_FILTER_BYTES} are allowed"
             raise Violation(text, "4.13", Reason.QUOTA_EXCEEDED)
-        if slow > LONG_PACKET and not self._work.is_going_on:
+        if slow > SLOW_BYTES and not self._work.is_going_on:
             # to decode it takes milliseconds: one in a turn, not one of each connection
             self._holds.postpone(conn)
             return pos

@@ -6,13 +6,19 @@ from tieline.core.account import Account
 from tieline.core.client import Connection
 from tieline.core.inbound.connect import Connecting
 from tieline.core.inbound.connections import Connections
+from tieline.core.inbound.holds import Holds
+from tieline.core.work import SLOW_BYTES, Work
 from tieline.wire.decode import decode
-from tieline.wire.errors import Violation
+from tieline.wire.errors import ProtocolError, Violation
+from tieline.wire.fields import decode_varint
 from tieline.wire.frames import level_of, measure
 from tieline.wire.packets import Connect
 from tieline.wire.reason import Reason
 
 _CONNECT = 0x10
+#: In a CONNECT behind its fixed header: where its flags are and where its properties begin.
+_FLAGS, _BEFORE_PROPERTIES = 7, 10
+_HAS_WILL = 0x04
 _HTTP = (b"GET ", b"HEAD", b"POST", b"PUT ", b"DELE", b"OPTI", b"PATC", b"CONN", b"TRAC", b"PRI ")
 _TLS = b"\x16\x03"
 #: A fatal "protocol version" alert, so that a TLS client stops with a reason of its own.
@@ -30,11 +36,15 @@ _TLS_TEXT = (
 class FirstPacket:
     """Handles what comes before anything else."""
 
-    __slots__ = ("_account", "_connecting", "_connections")
+    __slots__ = ("_account", "_connecting", "_connections", "_holds", "_work")
 
-    def __init__(self, connecting: Connecting, connections: Connections, account: Account) -> None:
+    def __init__(
+        self, connecting: Connecting, connections: Connections, holds: Holds, work: Work, account: Account
+    ) -> None:
         self._connecting = connecting
         self._connections = connections
+        self._holds = holds
+        self._work = work
         self._account = account
 
     def take(self, conn: Connection, data: bytes, now: float) -> int:
@@ -55,6 +65,12 @@ class FirstPacket:
             return 0
         if end + conn.has_header > len(data):
             return 0
+        slow = _property_bytes(data, start + conn.has_header, end + conn.has_header)
+        if slow > SLOW_BYTES and not self._work.is_going_on:
+            # to decode it takes milliseconds: one in a turn, not one of each connection
+            self._holds.postpone(conn)
+            return 0
+        self._work.did(slow)
         if conn.has_header:
             conn.level = level_of(data[start])
             start, end = start + 1, end + 1
@@ -82,6 +98,20 @@ def peek_version(data: bytes, start: int, end: int) -> int:
     if data[start : start + 6] == b"\x00\x04MQTT" and start + 6 < end:
         return data[start + 6]
     return 0
+
+
+def _property_bytes(data: bytes, start: int, end: int) -> int:
+    """How many bytes of a CONNECT are properties, of the client and of its will, which are read one by one."""
+    if peek_version(data, start, end) != 5 or start + _BEFORE_PROPERTIES > end:
+        return 0
+    try:
+        size, pos = decode_varint(data, start + _BEFORE_PROPERTIES, end)
+        pos += size
+        if data[start + _FLAGS] & _HAS_WILL and pos + 2 <= end:
+            size += decode_varint(data, pos + 2 + (data[pos] << 8 | data[pos + 1]), end)[0]
+    except ProtocolError:
+        return 0  # it is refused when it is decoded
+    return size
 
 
 def is_undecided(data: bytes) -> bool:

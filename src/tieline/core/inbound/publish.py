@@ -213,7 +213,7 @@ class Publishing:
                     # it and its packet id become permanent, then it is routed
                     if self._arrivals.is_watched:
                         self._arrivals.message(message, packet_id, dup=dup)
-                    is_wanted = self._taken_over.take(message, route, is_conditional=is_conditional)
+                    is_wanted = self._taken_over.take(message, route, is_conditional=is_conditional, foreseen=foreseen)
                     reason = self._reason(conn, is_wanted=is_wanted, is_conditional=is_conditional)
                     journal.acknowledge(conn, _answer(conn, 2, packet_id, reason, ""))
                     return True

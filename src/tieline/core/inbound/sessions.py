@@ -5,25 +5,25 @@ from __future__ import annotations
 from typing import Final
 
 from tieline.conf.schema import Settings, bound
-from tieline.core.account import Account, Drop, Event
+from tieline.core.account import Account, Event
 from tieline.core.client import NEVER, Connection, Session
 from tieline.core.durable.journal import Journal
 from tieline.core.holdings import Holdings, Kind, Owner, session_bytes
-from tieline.core.inbound.estates import Estates
 from tieline.core.inbound.holds import Holds
+from tieline.core.inbound.remains import Remains
 from tieline.core.inbound.will import Wills
-from tieline.core.message import Bundle
 from tieline.core.outbound.deliver import Delivery
 from tieline.core.outbound.replay import Replays
-from tieline.core.outbound.window import Window
 from tieline.core.receiver import Entry
-from tieline.core.routing.content_match import ContentMatch
 from tieline.core.routing.routes import Routes
-from tieline.core.timers import Timers
+from tieline.core.timers import Timer, Timers
+from tieline.core.work import Work
 from tieline.sched.queue import Queue
 
 #: The name of the end of a session that had no room for a message while its client was away.
 ABSENT_FULL: Final = "absent_full"
+#: What the end of a session counts towards the work of a turn, beside what it had.
+WORK_PER_END: Final = 200
 
 
 class Sessions:
@@ -31,18 +31,17 @@ class Sessions:
 
     __slots__ = (
         "_account",
-        "_content",
         "_delivery",
-        "_estates",
         "_holdings",
         "_holds",
         "_journal",
         "_limits",
+        "_remains",
         "_replays",
         "_routes",
         "_timers",
         "_wills",
-        "_window",
+        "_work",
         "by_id",
     )
 
@@ -50,30 +49,28 @@ class Sessions:
         self,
         settings: Settings,
         routes: Routes,
-        content: ContentMatch,
         delivery: Delivery,
-        estates: Estates,
-        window: Window,
+        remains: Remains,
         replays: Replays,
         wills: Wills,
         holds: Holds,
         holdings: Holdings,
         journal: Journal,
         timers: Timers,
+        work: Work,
         account: Account,
     ) -> None:
         self._limits = settings.limits
         self._holdings = holdings
         self._routes = routes
-        self._content = content
         self._delivery = delivery
-        self._estates = estates
-        self._window = window
+        self._remains = remains
         self._replays = replays
         self._wills = wills
         self._holds = holds
         self._journal = journal
         self._timers = timers
+        self._work = work
         self._account = account
         #: By client id.
         self.by_id: dict[str, Session] = {}
@@ -158,11 +155,15 @@ class Sessions:
     def expire_at(self, session: Session, when: float) -> None:
         """End a session then, unless its client comes back before; never if it is kept for ever."""
         if session.expiry_s != NEVER:
-            session.ends = self._timers.at(when, lambda due: self._expire(session, due))
+            timer = self._timers.at(
+                when, lambda now: self._work.due(lambda due: self._expire(session, timer, due), now)
+            )
+            session.ends = timer
 
-    def _expire(self, session: Session, now: float) -> None:
-        self._account.sessions_expired += 1
-        self.end(session, now)
+    def _expire(self, session: Session, timer: Timer, now: float) -> None:
+        if session.ends is timer and not session.is_over:
+            self._account.sessions_expired += 1
+            self.end(session, now)
 
     def end_overflown(self, session: Session, now: float) -> None:
         """A session whose client is away had no room for a message: nobody waits for it any more."""
@@ -185,35 +186,15 @@ class Sessions:
             self._journal.forget(session)
         elif session.is_known:
             self._journal.ended(session, now)
+        was_kept = session.is_kept
         session.is_known = session.is_kept = False
-        for filter_, subscription in session.subscriptions.items():
-            self._routes.cancel(session, filter_, subscription)
-        session.subscriptions.clear()
-        owner = session.owner
-        owner.give(Kind.SUBSCRIPTIONS, session.subscription_bytes)
-        owner.weight -= session.weight
-        session.weight = session.subscription_bytes = 0
         self._replays.forget(session)
-        self._leave_flights(session, now)
-        self._leave_queue(session, now)
         session.end()
-        owner.sessions -= 1
-        owner.give(Kind.SESSIONS, session_bytes(session.client_id) + session.inbound.bytes)
-        self._holdings.forget_idle(session.user)
         if self.by_id.get(session.client_id) is session:
             del self.by_id[session.client_id]
-        if session.spill is not None:
-            self._estates.add(session)
+        self._work.did(WORK_PER_END)
+        self._remains.let_go(session, now, was_kept=was_kept)
         self._holds.release_publishers(session, now)
-
-    def _leave_flights(self, session: Session, now: float) -> None:
-        for message, grant, qos in self._window.clear(session):
-            # [MQTT-4.8.2-5]: a QoS 1 message of a shared subscription goes to another member; one of QoS 2 must not
-            for part, heir in self._content.heirs(message, grant.share if qos == 1 else None):
-                if heir is not None:
-                    self._delivery.hand_on(part, heir, now)
-                else:
-                    self._delivery.turn_away(session, part, Drop.UNCONFIRMED, now)
 
     def bequeathed(self, number: int, client_id: str, user: str | None) -> Session:
         """A session that had ended when the broker did, and has left something in the store."""
@@ -225,25 +206,3 @@ class Sessions:
         session.detach()
         session.end()
         return session
-
-    def _leave_queue(self, session: Session, now: float) -> None:
-        queue = session.queue
-        if session.backlog is not None:
-            while (waiting := session.backlog.policy.pop(now)) is not None:
-                queue.blocked.append(waiting.entry)
-            session.backlog = None
-        session.unbundle()
-        for item, grant in [*queue.blocked, *queue.entries]:
-            assert not isinstance(item, Bundle), "they were taken apart"
-            if session.spill is not None and item.qos and grant.qos:
-                # the store has what waits in memory as well, and keeps the session for what does not
-                queue.taken(item.messages, item.size)
-                self._estates.leave(session, (item, grant), now)
-                continue
-            for part, heir in self._content.heirs(item, grant.share):
-                if heir is None:
-                    self._delivery.discard(session, part, grant, Drop.SESSION_ENDED, now)
-                else:
-                    queue.taken(part.messages, part.size)
-                    self._delivery.hand_on(part, heir, now)
-        queue.clear()

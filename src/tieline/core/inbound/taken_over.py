@@ -22,7 +22,8 @@ from tieline.core.durable.journal import Journal, Owed
 from tieline.core.message import Message
 from tieline.core.outbound.deliver import Delivery
 from tieline.core.outbound.retained import Retained
-from tieline.core.receiver import Grant, Receiver
+from tieline.core.receiver import ActiveSubscription, Grant, Receiver
+from tieline.core.routing.content_match import ContentMatch
 from tieline.core.routing.route import Route
 from tieline.core.routing.routes import Routes
 from tieline.core.timers import Timers
@@ -36,6 +37,7 @@ class TakenOver:
     """What was taken over and is to be routed."""
 
     __slots__ = (
+        "_content",
         "_delivery",
         "_journal",
         "_ready",
@@ -51,6 +53,7 @@ class TakenOver:
     def __init__(  # what routing a message takes
         self,
         routes: Routes,
+        content: ContentMatch,
         retained: Retained,
         delivery: Delivery,
         journal: Journal,
@@ -60,6 +63,7 @@ class TakenOver:
         promises: bool,
     ) -> None:
         self._routes = routes
+        self._content = content
         self._retained = retained
         self._delivery = delivery
         self._journal = journal
@@ -85,11 +89,19 @@ class TakenOver:
         """There is more to be routed than there should be: nothing more should be read from clients."""
         return self.bytes > BEHIND
 
-    def take(self, message: Message, route: Route, *, is_conditional: bool) -> bool:
+    def take(
+        self,
+        message: Message,
+        route: Route,
+        *,
+        is_conditional: bool,
+        foreseen: list[ActiveSubscription] | None = None,
+    ) -> bool:
         """Take a message over; whether anybody on its route, as it is now, wants it.
 
         Who gets it is found out when it is routed.  Where there are conditions, that may be somebody else: what one
-        compares with is what was delivered before.
+        compares with is what was delivered before.  Where it takes long to ask all of them, the publisher has waited
+        for the answer (``foreseen``), and those alone are asked again.
         """
         self._work.did(len(route.grants))
         is_wanted = _is_wanted(message, route)
@@ -97,7 +109,7 @@ class TakenOver:
             receivers = list(_promising(message, route)) if self.promises else []
             for receiver in receivers:
                 receiver.promise(message.size)
-            self._journal.taken_over(Owed(message, receivers))
+            self._journal.taken_over(Owed(message, receivers, foreseen))
         return is_wanted
 
     def ready(self, owed: Iterable[Owed]) -> None:
@@ -106,7 +118,7 @@ class TakenOver:
             self._timers.soon(self.route)
         for each in owed:
             self._ready.append(each)
-            self.bytes += each.message.size
+            self.bytes += _size(each)
 
     def route(self, now: float) -> None:
         """Route what is permanent; a part of it if it is much."""
@@ -114,11 +126,11 @@ class TakenOver:
         was_behind = self.is_behind
         try:
             while self._ready and self._work.done <= enough:
-                message, receivers = self._ready.popleft()
-                self.bytes -= message.size
-                for receiver in receivers:
-                    receiver.redeem(message.size)
-                self.route_one(message, now)
+                owed = self._ready.popleft()
+                self.bytes -= _size(owed)
+                for receiver in owed.receivers:
+                    receiver.redeem(owed.message.size)
+                self.route_one(owed.message, now, owed.foreseen)
         finally:
             # also after a fault of our own: the others go on, and the next start tries that one again
             if self._ready:
@@ -126,14 +138,22 @@ class TakenOver:
         if was_behind:
             self.on_caught_up()
 
-    def route_one(self, message: Message, now: float) -> None:
+    def route_one(self, message: Message, now: float, foreseen: list[ActiveSubscription] | None = None) -> None:
         """Keep a message if it is retained, queue it for its receivers, and note that this has happened."""
         message.is_owed = self.promises
         if message.retain:
             self._retained.keep(message, now)
-        self._delivery.deliver(message, self._routes.of(message.topic), now)
+        route = self._routes.of(message.topic)
+        if foreseen is not None and route.is_conditional:
+            route = self._content.route_of(message, route, foreseen)
+        self._delivery.deliver(message, route, now)
         message.is_owed = False
         self._journal.routed(message)
+
+
+def _size(owed: Owed) -> int:
+    """The bytes that something to be routed takes."""
+    return owed.message.size + (0 if owed.foreseen is None else 8 * len(owed.foreseen))
 
 
 def _applying(message: Message, route: Route) -> Iterator[Grant]:

@@ -138,6 +138,8 @@ class Delivery:
 
     def queue_with_care(self, session: Session, item: Queued, grant: Grant, now: float) -> None:
         """Queue a message for one session; a full queue names its victim."""
+        if session.is_over:
+            return  # its subscriptions are being cancelled
         if isinstance(item, Bundle):
             for burst in item.bursts():
                 self.queue_with_care(session, burst, grant, now)
@@ -183,6 +185,8 @@ class Delivery:
 
     def refuses(self, session: Session, item: Item) -> bool:
         """Whether somebody is refused when a session has no room in memory for a message: it is away, or spills."""
+        if session.is_over:
+            return False
         if not self._keeps_oldest:
             return True
         if session.connection is None:

@@ -68,6 +68,8 @@ class Group:
         last: Grant | None = None
         for step, grant in enumerate(self._in_turn()):
             receiver = grant.receiver
+            if receiver.is_over:
+                continue  # it is about to leave the group
             has_room = receiver.has_room(item, 0 if ahead is None else ahead.get(receiver, 0))
             if not receiver.is_present:
                 if item.qos and grant.qos:
