@@ -38,6 +38,9 @@ from tieline.overlay.frame import (
     put,
 )
 
+#: A level that waits gets one byte for so many of higher ones, so that urgent traffic delays others and starves none.
+_FLOOR: Final = 16
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
@@ -168,6 +171,8 @@ class Link:
         self._custody_bytes = 0
         self._queues: tuple[deque[Numbered], ...] = tuple(deque() for _ in range(LEVELS))
         self._queued_bytes = [0] * LEVELS
+        #: By level, bytes of higher levels that were sent while it waited.
+        self._passed_over = [0] * LEVELS
 
     @property
     def is_up(self) -> bool:
@@ -205,16 +210,40 @@ class Link:
             self._acknowledged, self._unacknowledged_bytes = self.received, 0
             parts.append(frame(Kind.HOP_ACK, put(self.received)))
         self.is_ack_due = False
-        for level in range(LEVELS - 1, -1, -1):
+        while room > 0 and self._custody_bytes < self._patience.custody_bytes:
+            level = self._next_level()
+            if level < 0:
+                break
+            item = self._queues[level].popleft()
+            size = item.size
+            self._queued_bytes[level] -= size
+            for lower in range(level):
+                if self._queues[lower]:
+                    self._passed_over[lower] += size
+            self._number += 1
+            self._custody.append((self._number, item))
+            self._custody_bytes += size
+            parts.append(numbered(self._number, item, now))
+            room -= len(parts[-1])
+
+    def _next_level(self) -> int:
+        """The level that goes next, or -1: the highest that waits, unless a lower one was passed over for long.
+
+        Nobody saves up: a level that does not wait has no claim.
+        """
+        highest = due = -1
+        for level in range(LEVELS):
             queue = self._queues[level]
-            while queue and room > 0 and self._custody_bytes < self._patience.custody_bytes:
-                item = queue.popleft()
-                self._queued_bytes[level] -= item.size
-                self._number += 1
-                self._custody.append((self._number, item))
-                self._custody_bytes += item.size
-                parts.append(numbered(self._number, item, now))
-                room -= len(parts[-1])
+            if not queue:
+                self._passed_over[level] = 0
+                continue
+            highest = level
+            if due < 0 and self._passed_over[level] >= _FLOOR * queue[0].size:
+                due = level
+        if 0 <= due < highest:
+            self._passed_over[due] = 0
+            return due
+        return highest
 
     def acknowledged(self, number: int) -> None:
         """The peer has everything up to a number: it is the peer's to carry now."""
