@@ -213,6 +213,13 @@ def test_eight_that_shake_hands_badly_stop_nobody(authority: Authority) -> None:
         (Settings(name="a", peer=(Peer(name="a"),)), "has the name of this broker"),
         (Settings(peer=(Peer(name="b"), Peer(name="b"))), "two peers are called b"),
         (Settings(peer=(Peer(url="peer+unix://relative"),)), "names no socket"),
+        (Settings(peer=(Peer(url="peer://127.0.0.1:1", may=("read a",)),)), "needs a name before it can be said"),
+        (Settings(peer=(Peer(url="peer://127.0.0.1:1", key_file="k"),)), "a key of its own needs a name"),
+        (Settings(peer=(Peer(name="b", may=("read a/#/b",)),)), '"a/#/b" is no topic filter'),
+        (
+            Settings(peer=(Peer(name="b", may=("read a",)),), overlay=Overlay(key_file="k")),
+            "could take another name: give it a key_file of its own",
+        ),
     ],
 )
 def test_a_slip_in_the_settings_gets_a_sentence(given: Settings, said: str) -> None:

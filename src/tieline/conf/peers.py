@@ -8,6 +8,7 @@ import msgspec
 
 from tieline.conf import urls
 from tieline.conf.describe import Finding, KeyPath
+from tieline.conf.filters import flaw
 from tieline.conf.schema import Listener, Overlay, Peer, Settings
 
 
@@ -53,9 +54,29 @@ def _broken_peer(peer: Peer, path: KeyPath, settings: Settings) -> Iterator[Find
         yield (*path, "url"), f'"{peer.url}" is no address of a broker: write peer://host:port.'
     if peer.name == settings.name:
         yield (*path, "name"), f"the peer {peer.name} has the name of this broker."
+    yield from _broken_rights(peer, path, settings.overlay)
     named = [each.name for each in settings.peer if each.name is not None]
     if peer.name is not None and named.count(peer.name) > 1:
         yield (*path, "name"), f"two peers are called {peer.name}."
+
+
+def _broken_rights(peer: Peer, path: KeyPath, overlay: Overlay) -> Iterator[Finding]:
+    if peer.key_file is not None and peer.name is None:
+        yield (*path, "key_file"), "a peer with a key of its own needs a name, by which it is known when it comes."
+    if peer.may is None:
+        return
+    if peer.name is None:
+        yield (*path, "may"), "a peer needs a name before it can be said what it may."
+    elif overlay.key_file is not None and peer.key_file is None:
+        yield (
+            (*path, "may"),
+            f"with overlay.key_file the peer {peer.name} could take another name: give it a key_file of its own.",
+        )
+    for number, word in enumerate(peer.may):
+        what, _, filter_ = word.partition(" ")
+        problem = flaw(filter_)
+        if problem is not None:
+            yield (*path, "may", number), f'"{what}": {problem}'
 
 
 def _broken_address(url: urls.ListenerUrl, path: KeyPath, overlay: Overlay) -> Iterator[Finding]:

@@ -509,6 +509,22 @@ class Peer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: Annotated[
         str | None, Meta(description="The broker that is meant; where another one answers, it is refused.")
     ] = None
+    key_file: Annotated[
+        str | None,
+        Meta(description="File with a secret that only this peer and this broker have, instead of overlay.key_file."),
+    ] = None
+    may: Annotated[
+        tuple[Annotated[str, Meta(pattern=r"^(read|write|all) ")], ...] | None,
+        Meta(
+            description="What may cross the link to it, in words such as read grid/# (what it may get), write cmd/+ "
+            "(what it may publish) and all site/7/# (both). A peer of which this is said is an end: nothing is carried "
+            "through it. Everything, if the key is left out."
+        ),
+    ] = None
+    cost: Annotated[
+        Annotated[int, Meta(ge=1, le=65_535)],
+        Meta(description="What the link counts for in the length of a way; the shortest way is taken."),
+    ] = 1
 
 
 class Overlay(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -19,6 +19,7 @@ from tieline.net.peer_link import PeerLink
 from tieline.net.tls import Tls
 from tieline.overlay.greeting import Refusal, Self
 from tieline.overlay.joined import Joined
+from tieline.overlay.may import May
 
 if TYPE_CHECKING:
     import ssl
@@ -51,7 +52,8 @@ class Peers:
         self.deliver = deliver
         overlay = settings.overlay
         key = None if overlay.key_file is None else _read_key(overlay.key_file)
-        self.me = Self(settings.name, overlay.cluster, key)
+        keys = {peer.name: _read_key(peer.key_file) for peer in settings.peer if peer.name and peer.key_file}
+        self.me = Self(settings.name, overlay.cluster, key, keys)
         # a life is larger than those before it, also where nothing is kept
         self.joined = Joined(
             core,
@@ -60,6 +62,8 @@ class Peers:
             strategy=overlay.strategy,
             notes=notes,
         )
+        self._by_name = {peer.name: peer for peer in settings.peer if peer.name}
+        self.joined.limit({name: May(peer.may) for name, peer in self._by_name.items() if peer.may is not None})
         #: Connections that are up, by the name of the peer.
         self.up: dict[str, PeerLink] = {}
         self._links: dict[int, PeerLink] = {}
@@ -134,7 +138,8 @@ class Peers:
         if link.dialler is not None:
             link.dialler.succeeded(name)
         self.tell("peer_up", name, link.address, "dialled" if link.dialler is not None else "accepted")
-        self.joined.node.opened(link.handle_number, now)
+        conf = self._by_name.get(name) or (None if link.dialler is None else link.dialler.conf)
+        self.joined.node.opened(link.handle_number, now, 1 if conf is None else conf.cost, name)
 
     def refused(self, link: PeerLink, refusal: Refusal, now: float) -> None:
         """A greeting ended with a refusal: it is counted, and told in the words of whoever refused."""

@@ -77,3 +77,10 @@ class Counts:
     not_echoed: int = 0
     #: Times that the whole interest of a broker was asked for, because a step did not fit what is known.
     interests_requested: int = 0
+    #: Messages on their way to a peer that may not read them, and messages of a peer that may not publish them.
+    withheld: int = 0
+    denied: int = 0
+    #: What a peer with rights sent in the name of another broker.
+    not_its_own: int = 0
+    #: Parcels for this broker that were withheld on the way: it may not read them, or their origin not write them.
+    missing: int = 0

@@ -8,8 +8,9 @@ repeated later.  Where no key is set the proof is a dash.  Whoever does not acce
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 #: Of the greeting and of everything behind it.
@@ -35,6 +36,8 @@ class Self(NamedTuple):
     cluster: str
     #: None where peers need not prove anything.
     key: bytes | None
+    #: By name, the keys of peers that have one of their own.
+    keys: Mapping[str, bytes] = MappingProxyType({})
 
 
 def _accept_anybody(name: str) -> None:
@@ -111,7 +114,7 @@ class Greeting:
         self._stage = _Stage.PROOF
 
     def _proof(self, prover: str, other: str, nonces: tuple[str, str], *, is_dialler: bool) -> str:
-        key = self._me.key
+        key = self._me.keys.get(self.peer, self._me.key)
         if key is None:
             return _NONE
         said = "\n".join((VERSION, self._me.cluster, prover, other, *nonces, "dialled" if is_dialler else "listened"))

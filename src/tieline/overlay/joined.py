@@ -10,7 +10,7 @@ A shell calls :meth:`Joined.end_turn` when it has handled what was ready, and wr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final
 from zlib import crc32
@@ -29,6 +29,7 @@ from tieline.overlay.entries import Entries, Entry, entry_of
 from tieline.overlay.frame import BadFrame, lane_of
 from tieline.overlay.limits import LONGEST, Limits
 from tieline.overlay.links import Patience
+from tieline.overlay.may import Fence, May
 from tieline.overlay.node import Node
 from tieline.overlay.notes import Notes
 from tieline.overlay.parcel import Run, Writing, read_parcel, write_run
@@ -84,8 +85,12 @@ class Joined:
         #: By number, as far as they are known.
         self.names = self.node.directory.names
         self.destinations: dict[int, Destination] = {}
-        #: By broker, what it wants and how that is subscribed here.
-        self._subscribed: dict[int, dict[Entry, tuple[str, ActiveSubscription]]] = {}
+        #: By broker, what it wants and what of that it may have.
+        self._wants: dict[int, dict[Entry, tuple[Entry, ...]]] = {}
+        #: By broker, what it may have: for how many of its wants, and how it is subscribed here.
+        self._subscribed: dict[int, dict[Entry, tuple[int, str, ActiveSubscription]]] = {}
+        #: By broker, its rights, where it has not all.
+        self._rights: dict[int, May] = {}
         self._origins: dict[tuple[int, str], Origin] = {}
         #: Interests that have begun (True) or ended since others were last told.
         self._changes: list[tuple[Entry, bool]] = []
@@ -176,12 +181,53 @@ class Joined:
         if destination is None:
             name = self.names[number]
             destination = self.destinations[number] = Destination(number, name, self)
-        known = self._subscribed.setdefault(number, {})
+        wants = self._wants.setdefault(number, {})
+        rights = self._rights.get(number)
         for entry in added:
-            if entry not in known and not entry.share:
-                known[entry] = self._subscribe(destination, entry)
-        for entry in removed & known.keys():
-            self._core.routes.cancel(destination, *known.pop(entry))
+            if entry not in wants and not entry.share:
+                wants[entry] = (entry,) if rights is None else rights.read.narrow(entry)
+                self._hold(destination, wants[entry])
+        for entry in removed & wants.keys():
+            self._release(destination, wants.pop(entry))
+
+    def _hold(self, destination: Destination, entries: tuple[Entry, ...]) -> None:
+        """Have a broker on the routes of some entries; several of its wants may come to the same."""
+        held = self._subscribed.setdefault(destination.number, {})
+        for entry in entries:
+            if entry in held:
+                times, spelled, subscription = held[entry]
+                held[entry] = times + 1, spelled, subscription
+            else:
+                held[entry] = 1, *self._subscribe(destination, entry)
+
+    def _release(self, destination: Destination, entries: tuple[Entry, ...]) -> None:
+        held = self._subscribed[destination.number]
+        for entry in entries:
+            times, spelled, subscription = held.pop(entry)
+            if times > 1:
+                held[entry] = times - 1, spelled, subscription
+            else:
+                self._core.routes.cancel(destination, spelled, subscription)
+
+    def limit(self, rights: Mapping[str, May]) -> None:
+        """Let nothing else pass to and from some brokers, by name, than they may read and write; all others may all."""
+        self._rights = {self.node.number_of(name): may for name, may in rights.items()}
+        self.node.fences = {
+            number: Fence(number, may, self.node.counts, partial(self._denied, self.names[number]))
+            for number, may in self._rights.items()
+        }
+        for number, wants in self._wants.items():
+            destination, may = self.destinations[number], self._rights.get(number)
+            for entry, had in list(wants.items()):
+                wants[entry] = (entry,) if may is None else may.read.narrow(entry)
+                if wants[entry] != had:
+                    self._hold(destination, wants[entry])
+                    self._release(destination, had)
+
+    def _denied(self, name: str, topic: bytes, messages: int, level: int) -> None:
+        """A broker has sent messages that it may not publish."""
+        shown = topic.decode(errors="replace").encode()
+        self._core.account.drop(self._now, Drop.DENIED, f"broker {name}", shown, messages, level=level)
 
     def _subscribe(self, destination: Destination, entry: Entry) -> tuple[str, ActiveSubscription]:
         predicate = self._predicate(destination, entry)
@@ -334,6 +380,9 @@ class Joined:
     def _deliver(self, origin: int, lane: int, parcels: Sequence[bytes]) -> int:
         inlet, now = self._core.from_brokers, self._now
         for parcel in parcels:
+            if not parcel:
+                self.node.counts.missing += 1
+                continue
             try:
                 item = read_parcel(parcel, partial(self._origin, origin), now)
             except BadFrame as error:

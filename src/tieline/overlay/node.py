@@ -41,6 +41,7 @@ from tieline.overlay.incarnations import Incarnations
 from tieline.overlay.interests import Granted, Interests, life_of
 from tieline.overlay.limits import Limits
 from tieline.overlay.links import Connection, Link, Patience, Stage
+from tieline.overlay.may import Fence
 from tieline.overlay.membership import LinkState, Membership, read_link_state
 from tieline.overlay.strategies.path import Path
 from tieline.overlay.strategies.strategy import Strategy
@@ -94,6 +95,10 @@ class Node:
         self.interests = Interests(broker, self.life, ends.interests)
         #: By peer.
         self.links: dict[int, Link] = {}
+        #: By peer, what may pass its link, where not everything may.
+        self.fences: dict[int, Fence] = {}
+        #: By connection, the name that was proven before it was opened.
+        self._proven: dict[int, str] = {}
         #: Sentences about peers that could not be had, since the owner last looked: the connection, whether the peer
         #: said so, and the text.
         self.refusals: list[tuple[int, bool, str]] = []
@@ -240,9 +245,14 @@ class Node:
 
     # -- connections
 
-    def opened(self, handle: int, now: float, cost: int = 1) -> None:
-        """A connection to some peer is there; who it is, it says itself.  The cost counts for the length of ways."""
+    def opened(self, handle: int, now: float, cost: int = 1, name: str = "") -> None:
+        """A connection to some peer is there; who it is, it says itself, and is refused unless it has proven that name.
+
+        The cost counts for the length of ways.
+        """
         connection = self._connections[handle] = Connection(handle, now, cost)
+        if name:
+            self._proven[handle] = name
         hello = Hello(
             self.name,
             self.incarnation,
@@ -288,6 +298,7 @@ class Node:
     def closed(self, handle: int, now: float) -> None:
         """A connection is no more."""
         connection = self._connections.pop(handle, None)
+        self._proven.pop(handle, None)
         self.doomed.discard(handle)
         self.dirty.discard(handle)
         if connection is not None and connection.stage is not Stage.OVER:
@@ -384,14 +395,24 @@ class Node:
                 self.dirty.add(connection.handle)
             elif not owed:
                 self._timers.at(now + self._patience.ack_s, partial(self._ack_hop, connection, link))
-            self._arrived(item, now)
+            fence = self.fences.get(link.peer)
+            passed = item if fence is None else fence.comes(item)
+            if passed is not None:
+                self._arrived(passed, now)
+
+    def _fence(self, connection: Connection) -> Fence | None:
+        return None if connection.link is None else self.fences.get(connection.link.peer)
 
     def _ack_hop(self, connection: Connection, link: Link, now: float) -> None:
         if link.connection is connection and link.owes_ack:
             link.is_ack_due = True
             self.dirty.add(connection.handle)
 
-    def _learn_state(self, connection: Connection, state: LinkState, now: float) -> None:
+    def _learn_state(self, connection: Connection, said: LinkState, now: float) -> None:
+        fence = self._fence(connection)
+        state = said if fence is None else fence.states(said, self.broker)
+        if state is None:
+            return
         if self.membership.heard(state):
             self._renewed(state)
             self._flood(state.bytes, but=connection)
@@ -404,6 +425,8 @@ class Node:
             self.interests.forgotten(state.broker)
 
     def _greeted(self, connection: Connection, hello: Hello, now: float) -> None:
+        if hello.name != self._proven.get(connection.handle, hello.name):
+            raise BadFrame(f"the peer has proven to be {self._proven[connection.handle]}, and says it is {hello.name}")
         peer = self._admit(hello, now)
         link = self.links.get(peer)
         if link is None:
@@ -465,6 +488,8 @@ class Node:
             if whole is not None and whole.version > said.version:
                 self._control(source, frame(Kind.INTEREST, put_said(whole)))
             return
+        if self._fence(source) is not None and source.link is not None and said.broker != source.link.peer:
+            return  # it speaks for itself alone
         if self.interests.lacks(said):
             self.counts.interests_requested += 1
             self._control(source, self._request(said.broker))
@@ -517,7 +542,8 @@ class Node:
 
     def _send(self, peer: int, item: Numbered) -> None:
         link = self.links[peer]
-        link.offer(item)
+        fence = self.fences.get(peer)
+        link.offer(item if fence is None else fence.leaves(item))
         if link.connection is not None:
             self.dirty.add(link.connection.handle)
 

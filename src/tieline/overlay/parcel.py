@@ -8,19 +8,24 @@
 Flags are the QoS, 4 for retain, 8 for an expiry, 16 for properties and 32 for the topic of the message before.  Levels
 are those that the accepting broker gave.  Messages of one publisher that leave together are one parcel: who they are
 from is said once, and the ends keep one number for all of them.
+Without any byte, it is the place of something that was withheld on the way.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from tieline.core.message import Bundle, Burst, Message, Origin
 from tieline.overlay.frame import LEVELS, BadFrame, Reader, put, put_bytes
+from tieline.wire.frames import publish_head
 
 _RETAIN, _EXPIRES, _PROPERTIES, _SAME_TOPIC, _FLAGS = 4, 8, 16, 32, 63
 #: A parcel of several messages is no longer than this: what is sent again is not much more than what was missing.
 _ENOUGH: Final = 8_192
+#: In the place of what a peer may not have.
+WITHHELD: Final = b""
 
 
 class Run(NamedTuple):
@@ -110,3 +115,71 @@ def read_parcel(parcel: bytes, origin_of: Callable[[str], Origin], now: float) -
         payload = reader.raw()
         messages.append(Message(topic, payload, flags & 3, retain, properties, expires, origin, level, now, 0, taxon))
     return messages
+
+
+def sift(parcel: bytes, is_allowed: Callable[[bytes], bool]) -> tuple[bytes, Counter[bytes]]:
+    """What is left of a parcel when only messages of some topics may pass, and by topic how many may not.
+
+    What cannot be understood is withheld, for nobody knows what it says.
+    """
+    if not parcel:
+        return parcel, Counter()
+    reader = Reader(parcel)
+    try:
+        kind = reader.integer()
+        if kind == 1:
+            return _sift_run(parcel, reader, is_allowed)
+        if kind:
+            raise BadFrame(f"a parcel of kind {kind}")
+        return _sift_messages(parcel, reader, is_allowed)
+    except BadFrame:
+        return WITHHELD, Counter({b"": 1})
+
+
+def _sift_messages(parcel: bytes, reader: Reader, is_allowed: Callable[[bytes], bool]) -> tuple[bytes, Counter[bytes]]:
+    kept = [put(0, reader.integer()), put_bytes(reader.raw())]
+    head = len(kept)
+    removed: Counter[bytes] = Counter()
+    topic = b""
+    while not reader.is_over:
+        flags, taxon = reader.integer(), reader.integer()
+        if flags > _FLAGS:
+            raise BadFrame(f"a message with flags {flags}")
+        if not flags & _SAME_TOPIC:
+            topic = reader.raw()
+        expiry = put(reader.integer()) if flags & _EXPIRES else b""
+        properties = put_bytes(reader.raw()) if flags & _PROPERTIES else b""
+        payload = put_bytes(reader.raw())
+        if is_allowed(topic):
+            # the one before may be missing, so each says its topic
+            kept += (put(flags & ~_SAME_TOPIC, taxon), put_bytes(topic), expiry, properties, payload)
+        else:
+            removed[topic] += 1
+    if not removed:
+        return parcel, removed
+    return (b"".join(kept) if len(kept) > head else WITHHELD), removed
+
+
+def _sift_run(parcel: bytes, reader: Reader, is_allowed: Callable[[bytes], bool]) -> tuple[bytes, Counter[bytes]]:
+    reader.integer()
+    reader.integer()
+    reader.raw()
+    packets = reader.rest()
+    head = parcel[: len(parcel) - len(packets)]
+    kept: list[bytes] = []
+    removed: Counter[bytes] = Counter()
+    pos, size = 0, len(packets)
+    while pos < size:
+        found = publish_head(packets, pos, size)
+        if found is None or found[2] > size:
+            raise BadFrame("packets that are none")
+        start, top, end = found
+        topic = packets[start:top]
+        if is_allowed(topic):
+            kept.append(packets[pos:end])
+        else:
+            removed[topic] += 1
+        pos = end
+    if not removed:
+        return parcel, removed
+    return (head + b"".join(kept) if kept else WITHHELD), removed
