@@ -26,32 +26,13 @@ _SAME: Final = 1e-6
 
 
 _SIZES = (
-    "size",
-    "paper: nodes",
-    "arcs",
-    "topics",
-    "subscribers",
-    "ours: nodes",
-    "arcs ",
-    "topics ",
-    "subscribers ",
+    "size", "paper: nodes", "arcs", "topics", "subscribers", "ours: nodes", "arcs ", "topics ", "subscribers ",
     "requests",
-)
+)  # fmt: skip
 _TIMES = (
-    "size",
-    "tightness",
-    "paper: MIP",
-    "paper: Lagrangian",
-    "naive F1",
-    "proven",
-    "ours",
-    "proven ",
-    "Lagrangian",
-    "off",
-    "its bound too high",
-    "annealing off",
-    "unmet",
-)
+    "size", "tightness", "paper: MIP", "paper: Lagrangian", "naive F1", "proven", "ours", "proven ", "Lagrangian",
+    "off", "its bound too high", "annealing off", "unmet",
+)  # fmt: skip
 NOTE = (
     "The columns marked paper are the paper's, on its machine and its instances, which are not to be had. Ours have "
     "the same dimensions and come from seeds. All other times are CPU seconds of this run, the median over the seeds."
