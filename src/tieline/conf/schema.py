@@ -211,6 +211,14 @@ class Mqtt(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pause_max_s: Annotated[
         Seconds, Meta(description="How long a publisher waits for a full queue before it is disconnected.")
     ] = 30.0
+    server_reference: Annotated[
+        str,
+        Meta(
+            description="Where MQTT 5 clients are sent when this broker keeps as many sessions as it may: they are "
+            "refused with 0x9C and this Server Reference, such as `b.example.org:1883`. Empty: they are refused with "
+            "0x97, as others are."
+        ),
+    ] = ""
     sys_interval_s: Annotated[Seconds, Meta(description="Seconds between two $SYS reports; 0 means no $SYS.")] = 10.0
 
 

@@ -59,7 +59,7 @@ LIVE: Final[dict[str, frozenset[str] | None]] = {
         }
     ),
     "overlay": frozenset({"strategy"}),
-    "mqtt": frozenset({"absent", "pause_max_s", "session_expiry_max_s", "keep_alive_max_s"}),
+    "mqtt": frozenset({"absent", "pause_max_s", "session_expiry_max_s", "keep_alive_max_s", "server_reference"}),
 }
 #: Of a listener everything but where it is.
 _FIXED_OF_LISTENER: Final = frozenset({"url"})

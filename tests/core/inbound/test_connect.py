@@ -125,3 +125,27 @@ def test_client_ids_that_the_broker_gives_are_all_different() -> None:
     assert len(given) == 100
     world.client("auto-101")
     assert world.client("").connack.properties["assigned_client_identifier"] not in given | {"auto-101"}
+
+
+def test_a_full_broker_sends_mqtt_5_clients_elsewhere() -> None:
+    world = World(sessions=1, server_reference="b.example.org:1883")
+    world.durable("a")
+    answer = world.client("b").expect_refusal(Reason.USE_ANOTHER_SERVER)
+    assert answer.properties["server_reference"] == "b.example.org:1883"
+    assert answer.properties["reason_string"] == "the broker keeps 1 sessions"
+    # 3.1.1 cannot be told, and a client whose session is here has its place
+    world.client("c", version=4).expect_refusal(Reason.SERVER_UNAVAILABLE)
+    assert world.durable("a").connack.session_present
+
+
+def test_a_client_with_little_room_is_told_where_to_go_and_not_why() -> None:
+    world = World(sessions=1, server_reference="b:1883")
+    world.durable("a")
+    answer = world.client("b", maximum_packet_size=20).expect_refusal(Reason.USE_ANOTHER_SERVER)
+    assert answer.properties == {"server_reference": "b:1883"}
+
+
+def test_a_full_broker_without_another_refuses() -> None:
+    world = World(sessions=1)
+    world.client("a")
+    assert "server_reference" not in world.client("b").expect_refusal(Reason.QUOTA_EXCEEDED).properties

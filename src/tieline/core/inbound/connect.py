@@ -95,7 +95,9 @@ class Connecting:
         self._claim_level(conn, packet, now)
         refusal = self._why_not(conn, packet, now)
         if refusal is not None:
-            refuse(conn, refusal.reason, refusal.rule, now)
+            is_sent_elsewhere = refusal.reason is Reason.USE_ANOTHER_SERVER
+            reference = self.settings.mqtt.server_reference if is_sent_elsewhere else ""
+            refuse(conn, refusal.reason, refusal.rule, now, server_reference=reference)
             return
         expiry_s, keep_alive_s = self._terms(packet)
         answer = Connack(properties=self._announce(conn, packet, client_id, expiry_s, keep_alive_s))
@@ -181,7 +183,10 @@ class Connecting:
             # otherwise a client id, which is no secret, would give away what waits for somebody else
             return Refused("this client id belongs to another user", Reason.CLIENT_IDENTIFIER_NOT_VALID)
         if old is None and len(sessions) >= bound(limits.sessions):
-            return Refused(f"the broker keeps {limits.sessions} sessions", Reason.QUOTA_EXCEEDED)
+            # 4.11: another broker may have room; 3.1.1 has no words for that
+            is_sent_elsewhere = packet.version == 5 and self.settings.mqtt.server_reference
+            reason = Reason.USE_ANOTHER_SERVER if is_sent_elsewhere else Reason.QUOTA_EXCEEDED
+            return Refused(f"the broker keeps {limits.sessions} sessions", reason)
         owner = self._sessions.owner(login.user)
         if old is None and owner.sessions >= owner.bounds.sessions:
             return Refused(f"{owner.name} may have {owner.bounds.sessions} sessions", Reason.QUOTA_EXCEEDED)

@@ -179,15 +179,16 @@ class Connections:
         is_private = names_another and not self._questions.access.is_open
         self.shut(conn, "paused_too_long", now, reason=Reason.SERVER_BUSY, text=text, is_private=is_private)
 
-    def refuse(self, conn: Connection, reason: Reason, text: str, now: float) -> None:
-        """[MQTT-3.1.4-2]: CONNACK with a reason, then close ([MQTT-3.2.2-7])."""
+    def refuse(self, conn: Connection, reason: Reason, text: str, now: float, *, server_reference: str = "") -> None:
+        """[MQTT-3.1.4-2]: CONNACK with a reason, and perhaps where else to go, then close ([MQTT-3.2.2-7])."""
         # mosquitto's bridges set the top bit of the level and understand only the 3.1.1 answer
         version = 4 if conn.version & 0x7F < 5 else 5
         properties: Properties = {"reason_string": text[:1_024]} if text else {}
-        data = encode(Connack(reason=reason, properties=properties), version)
+        elsewhere: Properties = {"server_reference": server_reference} if server_reference else {}
+        data = encode(Connack(reason=reason, properties=properties | elsewhere), version)
         if len(data) > conn.max_packet:
             # [MQTT-3.2.2-19]
-            data = encode(Connack(reason=reason), version)
+            data = encode(Connack(reason=reason, properties=elsewhere), version)
         if len(data) <= conn.max_packet:
             conn.say(data)
         self.shut(conn, f"refused_{reason.name.lower()}", now, text=text)
