@@ -187,7 +187,8 @@ class Joined:
             if entry not in wants and not entry.share:
                 wants[entry] = (entry,) if rights is None else rights.read.narrow(entry)
                 self._hold(destination, wants[entry])
-        for entry in removed & wants.keys():
+        # a set of both would be no frozenset, which compiled code takes it for
+        for entry in [entry for entry in removed if entry in wants]:
             self._release(destination, wants.pop(entry))
 
     def _hold(self, destination: Destination, entries: tuple[Entry, ...]) -> None:
