@@ -134,8 +134,8 @@ def test_a_connection_that_only_one_end_misses_is_replaced() -> None:
 def test_bytes_that_are_no_frame_end_the_connection_and_nothing_else() -> None:
     greeting = _hello()
     up = greeting + frame(Kind.RESUME, put(1, 0))
-    notice = numbered(5, Notice(Topic.ECHO, 2, 1, put(1), b"\x02"), 0.0)
-    stranger = numbered(1, Notice(Topic.ECHO, 2, 1, put(1), b"\x03"), 0.0)
+    notice = b"".join(numbered(5, Notice(Topic.ECHO, 2, 1, put(1), b"\x02"), 0.0))
+    stranger = b"".join(numbered(1, Notice(Topic.ECHO, 2, 1, put(1), b"\x03"), 0.0))
     cases = (
         b"\x63\x00",
         frame(Kind.DATA),
@@ -207,7 +207,7 @@ def test_nor_by_frames_that_are_well_formed_and_untrue(items: list[Data | Notice
     node.receive(7, _hello() + frame(Kind.RESUME, put(1, 0)), 100.0)
     node.receive(7, LinkState(2, 1, 1, 22, {1: 1, 3: 1}).bytes + LinkState(3, 1, 1, 33, {2: 1}).bytes, 100.0)
     for number, item in enumerate(items, 1):
-        node.receive(7, numbered(number, item, 100.0), 100.0)
+        node.receive(7, b"".join(numbered(number, item, 100.0)), 100.0)
         while (sealed := node.seal()) is not None:
             node.committed(sealed[0], 100.0)
     for tenths in range(50):

@@ -145,7 +145,7 @@ class Dialler:
         self._places.clear()
 
     def stop(self) -> None:
-        """Dial no more."""
+        """Dial no more, and let go of what was being dialled."""
         self._is_over = True
         if self._timer is not None:
             self._household.timers.cancel(self._timer)

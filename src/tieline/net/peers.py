@@ -74,7 +74,7 @@ class Peers:
 
     @property
     def timers(self) -> Timers:
-        """The broker's."""
+        """Those of the broker, so that there is one heap of deadlines."""
         return self.core.timers
 
     def begin_all(self) -> None:

@@ -358,7 +358,7 @@ def put_names(names: dict[int, str]) -> bytes:
 
 
 def read_names(reader: Reader) -> dict[int, str]:
-    """And back."""
+    """Numbers with the names that the other side means by them; raises BadFrame."""
     names = {reader.broker(): reader.text() for _ in reader.repeat()}
     for name in names.values():
         if not 0 < len(name) <= LONGEST_NAME or not name.isprintable() or " " in name:
@@ -366,14 +366,17 @@ def read_names(reader: Reader) -> dict[int, str]:
     return names
 
 
-def numbered(number: int, item: Numbered, now: float) -> bytes:
-    """DATA, VOID or NOTICE with its link number; what has grown older since it came here says so."""
+def numbered(number: int, item: Numbered, now: float) -> list[bytes]:
+    """DATA, VOID or NOTICE with its link number, in pieces; what has grown older since it came here says so.
+
+    Payloads are long where there are many messages, so they are not copied here: whoever writes joins all pieces once.
+    """
     body = bytearray()
     if isinstance(item, Notice):
         _add(body, number, item.topic, item.source, item.target, len(item.path))
         body += item.path
         body += item.body
-        return frame(Kind.NOTICE, body)
+        return [frame(Kind.NOTICE, body)]
     age_ms = int((now - item.born) * 1000)
     destinations = item.destinations
     _add(body, number, item.lane, item.origin, item.tag, age_ms if age_ms > 0 else 0, item.attempt, len(item.path))
@@ -383,15 +386,16 @@ def numbered(number: int, item: Numbered, now: float) -> bytes:
         _add(body, *pair)
     _add(body, item.count)
     if not item.payloads:
-        return frame(Kind.VOID, body)
+        return [frame(Kind.VOID, body)]
+    pieces = [b"", bytes(body)]
+    size = len(body)
     for payload in item.payloads:
-        size = len(payload)
-        if size < 0x80:
-            body.append(size)
-        else:
-            _add(body, size)
-        body += payload
-    return frame(Kind.DATA, body)
+        length = put(len(payload))
+        pieces.append(length)
+        pieces.append(payload)
+        size += len(length) + len(payload)
+    pieces[0] = put(Kind.DATA, size)
+    return pieces
 
 
 def read_numbered(kind: Kind, body: bytes, now: float, ours: bytes = SAME) -> tuple[int, Numbered]:
@@ -432,39 +436,57 @@ def readdressed(body: bytes, ours: bytes) -> bytes:
 class Inbox:
     """Cuts what arrives on one connection into frames, however it comes in pieces."""
 
-    __slots__ = ("_unparsed",)
+    __slots__ = ("_begun", "_needed")
 
     def __init__(self) -> None:
-        self._unparsed = bytearray()
+        #: The beginning of a frame, and how long it has to be before it is worth looking at again.
+        self._begun = bytearray()
+        self._needed = 0
 
     def take(self, data: bytes) -> Iterable[tuple[Kind, bytes]]:
         """The frames that are whole now; raises :class:`BadFrame` at the first that can be none."""
-        self._unparsed += data
-        while (cut := self._cut()) is not None:
-            yield cut
+        pos = 0
+        while self._begun:
+            # only the frame that had begun is put together: what is behind it is cut where it is
+            missing = self._needed - len(self._begun)
+            self._begun += data[pos : pos + missing]
+            pos += missing
+            if pos > len(data):
+                return
+            found = _measure(self._begun, 0)
+            if found is not None and found[2] <= len(self._begun):
+                kind, start, _ = found
+                body = bytes(self._begun[start:])
+                self._begun.clear()
+                yield kind, body
+            else:
+                self._needed = len(self._begun) + 1 if found is None else found[2]
+        found = _measure(data, pos)
+        while found is not None and found[2] <= len(data):
+            kind, start, pos = found
+            yield kind, data[start:pos]
+            found = _measure(data, pos)
+        if pos < len(data):
+            self._begun += data[pos:]
+            self._needed = len(self._begun) + 1 if found is None else found[2] - pos
 
-    def _cut(self) -> tuple[Kind, bytes] | None:
-        data = self._unparsed
-        if len(data) < 2:
+
+def _measure(data: bytes | bytearray, begin: int) -> tuple[Kind, int, int] | None:
+    """The kind of a frame, and where its body begins and ends; None while that cannot be told."""
+    size, shift, pos = 0, 0, begin + 1
+    while True:
+        if pos >= len(data):
             return None
-        size, shift, pos = 0, 0, 1
-        while True:
-            if pos >= len(data):
-                return None
-            byte = data[pos]
-            pos += 1
-            size |= (byte & 0x7F) << shift
-            shift += 7
-            if size > LARGEST or shift > 28:
-                raise BadFrame(f"a frame of more than {LARGEST} bytes")
-            if byte < 0x80:
-                break
-        if len(data) < pos + size:
-            return None
-        try:
-            kind = Kind(data[0])
-        except ValueError as error:
-            raise BadFrame(str(error)) from None
-        body = bytes(data[pos : pos + size])
-        del data[: pos + size]
-        return kind, body
+        byte = data[pos]
+        pos += 1
+        size |= (byte & 0x7F) << shift
+        shift += 7
+        if size > LARGEST or shift > 28:
+            raise BadFrame(f"a frame of more than {LARGEST} bytes")
+        if byte < 0x80:
+            break
+    try:
+        kind = Kind(data[begin])
+    except ValueError as error:
+        raise BadFrame(str(error)) from None
+    return kind, pos, pos + size

@@ -223,8 +223,9 @@ class Link:
             self._number += 1
             self._custody.append((self._number, item))
             self._custody_bytes += size
-            parts.append(numbered(self._number, item, now))
-            room -= len(parts[-1])
+            pieces = numbered(self._number, item, now)
+            parts += pieces
+            room -= sum(map(len, pieces))
 
     def _next_level(self) -> int:
         """The level that goes next, or -1: the highest that waits, unless a lower one was passed over for long.

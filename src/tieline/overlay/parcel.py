@@ -77,7 +77,7 @@ class Writing:
         self._size += len(payload) + len(topic) + len(message.properties)
 
     def done(self) -> bytes:
-        """The parcel."""
+        """The parcel as it is now, with all messages that were added."""
         return b"".join(self._parts)
 
 
