@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests.kits.world import World
-from tieline.core.account import Account, Drop, Event
+from tieline.core.account import MOST_SHOWN, Account, Drop, Event
 from tieline.wire.packets import Pingreq, Publish
 
 
@@ -80,3 +80,13 @@ def test_counters_count_packets_and_bytes() -> None:
     assert account.packets_in - packets == 11
     assert account.publishes_in - publishes == 10
     assert account.bytes_in - received == 10 * 6 + 2
+
+
+def test_records_of_long_names_are_short() -> None:
+    account = Account()
+    long = "ü" * 32_000
+    account.drop(0.0, Drop.OFFLINE, long, b"x" + long.encode())
+    account.tell(Event("closed", long, "", long))
+    [dropped], [event] = account.last_drops, account.events
+    assert dropped.client == event.client == event.text == long[:MOST_SHOWN]
+    assert dropped.topic == "x" + long[: MOST_SHOWN // 2 - 1]

@@ -57,6 +57,10 @@ ON_ARRIVAL: Final = frozenset(
 )
 
 
+#: Of a name or a text, which may have 64 KiB, as much as this is recorded: a thousand records are kept in memory.
+MOST_SHOWN: Final = 1_024
+
+
 class Dropped(NamedTuple):
     """One record of discarded messages."""
 
@@ -190,7 +194,8 @@ class Account:
         self.drops[why] += messages
         self.drops_by_level[level][why] += messages
         age_s = 0.0 if since is None else now - since
-        dropped = Dropped(now, why, client, topic.decode(), messages, queued, level, age_s)
+        name = topic[:MOST_SHOWN].decode("utf-8", "ignore")
+        dropped = Dropped(now, why, client[:MOST_SHOWN], name, messages, queued, level, age_s)
         self.last_drops.append(dropped)
         if self.on_drop is not None:
             self.on_drop(dropped)
@@ -215,4 +220,6 @@ class Account:
         """Add a line to the story."""
         if len(self.events) == self.RING:
             self.lost_events += 1
+        if len(event.client) > MOST_SHOWN or len(event.text) > MOST_SHOWN:
+            event = event._replace(client=event.client[:MOST_SHOWN], text=event.text[:MOST_SHOWN])
         self.events.append(event)
