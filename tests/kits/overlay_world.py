@@ -17,7 +17,8 @@ from tieline.core.timers import Timer, Timers
 from tieline.overlay.counts import Counts
 from tieline.overlay.durable import Ends, Fact
 from tieline.overlay.entries import entry_of
-from tieline.overlay.frame import Inbox, Kind, is_assured, read_numbered
+from tieline.overlay.frame import Kind, is_assured, read_numbered
+from tieline.overlay.inbox import Inbox
 from tieline.overlay.membership import Membership
 from tieline.overlay.node import Node
 from tieline.overlay.notes import Note, Notes

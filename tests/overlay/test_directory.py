@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tieline.overlay.directory import MOST_BROKERS, Directory, Translation
-from tieline.overlay.frame import BadFrame, Refused
+from tieline.overlay.fields import BadFrame
+from tieline.overlay.hello import Refused
 
 
 def test_a_name_gets_the_next_number_and_keeps_it() -> None:

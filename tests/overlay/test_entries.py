@@ -7,7 +7,7 @@ import pytest
 from tests.kits.interpreted import replaces_methods
 from tieline.overlay import entries
 from tieline.overlay.entries import Entry, Form, Said, Terms, entry_of, put_entry, put_said, read_entry, read_said
-from tieline.overlay.frame import BadFrame, Reader, put, put_bytes
+from tieline.overlay.fields import BadFrame, Reader, put, put_bytes
 
 PLAIN, SHARED = Entry("a/+"), Entry("a/#", "group")
 CONDITIONAL, BOTH = Entry("a", "", "v > 3", 1 << 60), Entry("b/+", "g", 'w = "ä"', 7)

@@ -8,30 +8,23 @@ from hypothesis import strategies as st
 
 from tests.kits.examples import examples
 from tieline.overlay.entries import read_said
+from tieline.overlay.fields import BadFrame, Reader, put
 from tieline.overlay.frame import (
     LARGEST,
-    VERSIONS,
-    BadFrame,
     Data,
-    Hello,
-    Inbox,
     Kind,
     Notice,
-    Reader,
-    Refused,
     Topic,
     frame,
     is_assured,
     lane_of,
     numbered,
     place,
-    put,
-    put_names,
-    read_hello,
-    read_names,
     read_numbered,
     tag_of,
 )
+from tieline.overlay.hello import VERSIONS, Hello, Refused, put_names, read_hello, read_names
+from tieline.overlay.inbox import Inbox
 from tieline.overlay.membership import LinkState, read_link_state
 
 BROKERS = st.integers(1, 255)

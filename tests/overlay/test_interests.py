@@ -7,7 +7,8 @@ import pytest
 from tests.kits.interpreted import replaces_methods
 from tieline.overlay import entries
 from tieline.overlay.entries import MOST_BYTES, Entries, Entry, Form, Known, Said, Terms, entry_of, read_said
-from tieline.overlay.frame import BadFrame, Inbox
+from tieline.overlay.fields import BadFrame
+from tieline.overlay.inbox import Inbox
 from tieline.overlay.interests import GATHER_S, SHRINK_S, Interests
 
 ONE = Terms(1)

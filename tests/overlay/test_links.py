@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 from tieline.overlay.counts import Counts
-from tieline.overlay.frame import Data, Inbox, Kind, lane_of, read_numbered
+from tieline.overlay.frame import Data, Kind, lane_of, read_numbered
+from tieline.overlay.inbox import Inbox
 from tieline.overlay.links import Link, Patience
 
 

@@ -12,7 +12,10 @@ from tests.kits.examples import examples
 from tieline.core.timers import Timers
 from tieline.overlay.durable import Ends, Taken
 from tieline.overlay.entries import Form, Said, entry_of, read_said
-from tieline.overlay.frame import Data, Hello, Inbox, Kind, Notice, Topic, frame, lane_of, numbered, place, put, tag_of
+from tieline.overlay.fields import put
+from tieline.overlay.frame import Data, Kind, Notice, Topic, frame, lane_of, numbered, place, tag_of
+from tieline.overlay.hello import Hello
+from tieline.overlay.inbox import Inbox
 from tieline.overlay.links import LEGAL, STAGES, Patience, Stage
 from tieline.overlay.membership import LinkState
 from tieline.overlay.node import Node
@@ -406,7 +409,7 @@ def test_two_brokers_of_one_name_are_told_so() -> None:
         node.opened(7, 100.0)
         node.receive(7, hello, 100.0)
         if words:
-            assert [text for _, _, text in node.refusals] == [
+            assert [text for _, _, text in node.connections.refusals] == [
                 "both brokers are called b1: give one of them another name"
             ]
             assert words.encode() in node.fill(7, 1_000, 100.0)
@@ -415,12 +418,12 @@ def test_two_brokers_of_one_name_are_told_so() -> None:
     for handle, hello in ((7, _hello()), (8, _hello(incarnation=23, start=9))):
         node.opened(handle, 100.0)
         node.receive(handle, hello + frame(Kind.RESUME, put(1, 0)), 100.0)
-    assert [(handle, is_theirs) for handle, is_theirs, _ in node.refusals] == [(8, False)]
-    assert "another broker is called b2" in node.refusals[0][2]
+    assert [(handle, is_theirs) for handle, is_theirs, _ in node.connections.refusals] == [(8, False)]
+    assert "another broker is called b2" in node.connections.refusals[0][2]
 
 
 def test_what_a_peer_says_when_it_refuses_us_is_heard() -> None:
     node = _node()
     node.opened(7, 100.0)
     node.receive(7, frame(Kind.REFUSED, b"no such luck"), 100.0)
-    assert (node.refusals, node.doomed) == ([(7, True, "no such luck")], {7})
+    assert (node.connections.refusals, node.doomed) == ([(7, True, "no such luck")], {7})

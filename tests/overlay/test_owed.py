@@ -5,7 +5,8 @@ from __future__ import annotations
 from tests.kits.world import World
 from tieline.core.holdings import Kind
 from tieline.overlay.entries import Entry, Form, Said, Terms
-from tieline.overlay.frame import Notice, Topic, put, tag_of
+from tieline.overlay.fields import put
+from tieline.overlay.frame import Notice, Topic, tag_of
 from tieline.overlay.joined import Joined
 from tieline.overlay.limits import Limits
 from tieline.wire.packets import Puback, Publish

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.kits.examples import examples
 from tieline.core.message import Bundle, Burst, Message, Origin, publish_bytes
-from tieline.overlay.frame import BadFrame
+from tieline.overlay.fields import BadFrame
 from tieline.overlay.parcel import Run, Writing, read_parcel, write_run
 
 

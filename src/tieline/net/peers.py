@@ -171,12 +171,12 @@ class Peers:
         """A turn is over: what it caused for other brokers leaves."""
         node = self.joined.node
         self.joined.end_turn(now)
-        for handle, _is_theirs, text in node.refusals:
+        for handle, _is_theirs, text in node.connections.refusals:
             link = self._links.get(handle)
             if link is not None:
                 self.core.account.closed["peer_refused"] += 1
                 self.tell("peer_refused", link.peer, link.address, text, is_trouble=True)
-        node.refusals.clear()
+        node.connections.refusals.clear()
         for handle in list(node.doomed):
             link = self._links.get(handle)
             if link is not None:

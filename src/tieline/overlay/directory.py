@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tieline.overlay.frame import BadFrame, Refused
+from tieline.overlay.fields import BadFrame
+from tieline.overlay.hello import Refused
 
 #: Brokers that one broker can know; a number takes one byte in a path.
 MOST_BROKERS: Final = 255

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from tieline.match.where.parser import MAX_LENGTH
-from tieline.overlay.frame import BadFrame, Reader, put, put_bytes
+from tieline.overlay.fields import BadFrame, Reader, put, put_bytes
 from tieline.wire.errors import Violation
 from tieline.wire.topics import SHARE, check_filter
 

@@ -2,7 +2,7 @@
 
 ::
 
-    HELLO       who is there (:class:`Hello`)
+    HELLO       who is there (:class:`tieline.overlay.hello.Hello`)
     REFUSED     a sentence that says why the connection ends
     NAMES       numbers by which this end means brokers, and their names
     RESUME      the start of the peer that was heard last, and the last link number of it
@@ -14,8 +14,7 @@
     VOID        the same with a count instead of payloads: numbers that nobody will ever send
     NOTICE      link number, topic of the notice, source, target, path, body
 
-Integers are little endian in groups of seven bits (LEB128), so that small ones take a byte.  A broker is a number from
-1 to 255 of whoever sends the frame (:mod:`tieline.overlay.directory`).  Only DATA, VOID and NOTICE have link numbers:
+Integers, bytes and texts are those of :mod:`tieline.overlay.fields`.  Only DATA, VOID and NOTICE have link numbers:
 the others are said again after a reconnection anyway, or are of no use then.
 
 A *tag* is 16 bits of what a stream's numbers belong to: the incarnation of a broker with assured messages, a life of it
@@ -24,16 +23,13 @@ with others.  A *place* is a number in a stream and the tag of the destination, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Final
 
-#: Of the protocol, the lowest and the highest that are spoken here; the highest that both ends speak is used.
-VERSIONS: Final = (2, 2)
+from tieline.overlay.fields import SAME, BadFrame, Reader, add, put
+
 #: Frames beyond this are refused before they are gathered.
 LARGEST: Final = 1 << 24
-#: Characters of a broker's name.
-LONGEST_NAME: Final = 255
 #: Numbers that one frame may take in a stream.
 MOST: Final = 4_096
 #: Levels of urgency; the highest goes first on every link.
@@ -43,16 +39,6 @@ SPREAD: Final = 8
 _ASSURED: Final = 8
 TAG_BITS: Final = 16
 TAG: Final = (1 << TAG_BITS) - 1
-#: Every number means the same broker at both ends.
-SAME: Final = bytes(range(256))
-
-
-class BadFrame(Exception):
-    """Bytes that are no frame of this protocol, or say what it does not allow; the link starts anew."""
-
-
-class Refused(Exception):
-    """A peer cannot be had for a reason that its operator should read; the text is a sentence without its stop."""
 
 
 class Kind(IntEnum):
@@ -183,187 +169,15 @@ class Notice:
 Numbered = Data | Notice
 
 
-# -- integers, bytes and texts
-
-
-def put(*values: int) -> bytes:
-    """Integers, one behind the other."""
-    out = bytearray()
-    _add(out, *values)
-    return bytes(out)
-
-
-def _add(out: bytearray, *values: int) -> None:
-    for value in values:
-        while value > 0x7F:
-            out.append(value & 0x7F | 0x80)
-            value >>= 7
-        out.append(value)
-
-
-def put_bytes(data: bytes) -> bytes:
-    """Bytes behind their length."""
-    return put(len(data)) + data
-
-
-class Reader:
-    """Takes a body apart from its beginning; raises :class:`BadFrame` where it ends too soon."""
-
-    __slots__ = ("_data", "_pos")
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._pos = 0
-
-    @property
-    def is_over(self) -> bool:
-        return self._pos >= len(self._data)
-
-    def integer(self) -> int:
-        data, pos = self._data, self._pos
-        if pos < len(data) and data[pos] < 0x80:
-            self._pos = pos + 1
-            return data[pos]
-        value, shift = 0, 0
-        while True:
-            if pos >= len(data) or shift > 63:
-                raise BadFrame("an integer has no end")
-            byte = data[pos]
-            pos += 1
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                self._pos = pos
-                return value
-            shift += 7
-
-    def broker(self) -> int:
-        number = self.integer()
-        if not 1 <= number <= 255:
-            raise BadFrame(f"{number} is the number of no broker")
-        return number
-
-    def known(self, ours: bytes) -> int:
-        """A broker, by our number for it."""
-        number = self.integer()
-        if number > 255 or not ours[number]:
-            raise BadFrame(f"{number} is the number of no broker that was named")
-        return ours[number]
-
-    def path(self, ours: bytes) -> bytes:
-        """Brokers in a row, by our numbers for them."""
-        path = self.raw().translate(ours)
-        if 0 in path:
-            raise BadFrame("a path over a broker that was not named")
-        return path
-
-    def payloads(self) -> tuple[bytes, ...]:
-        """As many pieces of bytes as the next integer says."""
-        count, data, pos, found = self.integer(), self._data, self._pos, []
-        end = len(data)
-        if count > end - pos:
-            raise BadFrame(f"{count} messages in {end - pos} bytes")
-        for _ in range(count):
-            size = data[pos] if pos < end else 0x80
-            if size < 0x80:
-                pos += 1
-            else:
-                self._pos = pos
-                size = self.integer()
-                pos = self._pos
-            stop = pos + size
-            if stop > end:
-                raise BadFrame("bytes are missing")
-            found.append(data[pos:stop])
-            pos = stop
-        self._pos = pos
-        return tuple(found)
-
-    def raw(self) -> bytes:
-        size = self.integer()
-        end = self._pos + size
-        if end > len(self._data):
-            raise BadFrame("bytes are missing")
-        data = self._data[self._pos : end]
-        self._pos = end
-        return data
-
-    def rest(self) -> bytes:
-        data, self._pos = self._data[self._pos :], len(self._data)
-        return data
-
-    def text(self) -> str:
-        try:
-            return self.raw().decode()
-        except UnicodeDecodeError:
-            raise BadFrame("a text is not UTF-8") from None
-
-    def repeat(self) -> Iterator[int]:
-        """As many turns as the next integer says; it cannot say more than there are bytes left."""
-        count = self.integer()
-        if count > len(self._data) - self._pos:
-            raise BadFrame(f"{count} entries in {len(self._data) - self._pos} bytes")
-        return iter(range(count))
-
-
 # -- whole frames
 
 
 def frame(kind: Kind, body: bytes | bytearray = b"") -> bytes:
     """The bytes of one frame."""
     head = bytearray()
-    _add(head, kind, len(body))
+    add(head, kind, len(body))
     head += body
     return bytes(head)
-
-
-class Hello(NamedTuple):
-    """What both ends of a connection say first."""
-
-    name: str
-    incarnation: int
-    life: int
-    #: Tells one start of a broker from another; link numbers begin anew with each.
-    start: int
-    #: By number as the sender means it, the name of each broker that it knows.
-    names: dict[int, str]
-    #: By number, the version that it knows of each broker's interest.
-    versions: dict[int, int]
-
-    @property
-    def bytes(self) -> bytes:
-        pairs = [number for pair in self.versions.items() for number in pair]
-        numbers = put(self.incarnation, self.life, self.start)
-        tables = put_names(self.names), put(len(self.versions), *pairs)
-        return frame(Kind.HELLO, b"".join((put(*VERSIONS), put_bytes(self.name.encode()), numbers, *tables)))
-
-
-def read_hello(body: bytes) -> Hello:
-    """Who is there; raises :class:`Refused` if it speaks another version, and then reads no further."""
-    reader = Reader(body)
-    lowest, highest = reader.integer(), reader.integer()
-    if lowest > VERSIONS[1] or highest < VERSIONS[0]:
-        theirs, ours = f"{lowest} to {highest}", f"{VERSIONS[0]} to {VERSIONS[1]}"
-        raise Refused(f"one broker speaks versions {theirs} of the link protocol and the other {ours}")
-    name = reader.text()
-    incarnation, life, start = reader.integer(), reader.integer(), reader.integer()
-    names = read_names(reader)
-    versions = {reader.broker(): reader.integer() for _ in reader.repeat()}
-    return Hello(name, incarnation, life, start, names, versions)
-
-
-def put_names(names: dict[int, str]) -> bytes:
-    """Numbers with the names of the brokers that they mean."""
-    entries = (put(number) + put_bytes(name.encode()) for number, name in names.items())
-    return b"".join((put(len(names)), *entries))
-
-
-def read_names(reader: Reader) -> dict[int, str]:
-    """Numbers with the names that the other side means by them; raises BadFrame."""
-    names = {reader.broker(): reader.text() for _ in reader.repeat()}
-    for name in names.values():
-        if not 0 < len(name) <= LONGEST_NAME or not name.isprintable() or " " in name:
-            raise BadFrame(f"{name[:LONGEST_NAME]!r} is no name of a broker")
-    return names
 
 
 def numbered(number: int, item: Numbered, now: float) -> list[bytes]:
@@ -373,18 +187,18 @@ def numbered(number: int, item: Numbered, now: float) -> list[bytes]:
     """
     body = bytearray()
     if isinstance(item, Notice):
-        _add(body, number, item.topic, item.source, item.target, len(item.path))
+        add(body, number, item.topic, item.source, item.target, len(item.path))
         body += item.path
         body += item.body
         return [frame(Kind.NOTICE, body)]
     age_ms = int((now - item.born) * 1000)
     destinations = item.destinations
-    _add(body, number, item.lane, item.origin, item.tag, age_ms if age_ms > 0 else 0, item.attempt, len(item.path))
+    add(body, number, item.lane, item.origin, item.tag, age_ms if age_ms > 0 else 0, item.attempt, len(item.path))
     body += item.path
-    _add(body, len(destinations))
+    add(body, len(destinations))
     for pair in destinations.items():
-        _add(body, *pair)
-    _add(body, item.count)
+        add(body, *pair)
+    add(body, item.count)
     if not item.payloads:
         return [frame(Kind.VOID, body)]
     pieces = [b"", bytes(body)]
@@ -431,62 +245,3 @@ def readdressed(body: bytes, ours: bytes) -> bytes:
     """A body that begins with a broker, with our number for it."""
     reader = Reader(body)
     return put(reader.known(ours)) + reader.rest()
-
-
-class Inbox:
-    """Cuts what arrives on one connection into frames, however it comes in pieces."""
-
-    __slots__ = ("_begun", "_needed")
-
-    def __init__(self) -> None:
-        #: The beginning of a frame, and how long it has to be before it is worth looking at again.
-        self._begun = bytearray()
-        self._needed = 0
-
-    def take(self, data: bytes) -> Iterable[tuple[Kind, bytes]]:
-        """The frames that are whole now; raises :class:`BadFrame` at the first that can be none."""
-        pos = 0
-        while self._begun:
-            # only the frame that had begun is put together: what is behind it is cut where it is
-            missing = self._needed - len(self._begun)
-            self._begun += data[pos : pos + missing]
-            pos += missing
-            if pos > len(data):
-                return
-            found = _measure(self._begun, 0)
-            if found is not None and found[2] <= len(self._begun):
-                kind, start, _ = found
-                body = bytes(self._begun[start:])
-                self._begun.clear()
-                yield kind, body
-            else:
-                self._needed = len(self._begun) + 1 if found is None else found[2]
-        found = _measure(data, pos)
-        while found is not None and found[2] <= len(data):
-            kind, start, pos = found
-            yield kind, data[start:pos]
-            found = _measure(data, pos)
-        if pos < len(data):
-            self._begun += data[pos:]
-            self._needed = len(self._begun) + 1 if found is None else found[2] - pos
-
-
-def _measure(data: bytes | bytearray, begin: int) -> tuple[Kind, int, int] | None:
-    """The kind of a frame, and where its body begins and ends; None while that cannot be told."""
-    size, shift, pos = 0, 0, begin + 1
-    while True:
-        if pos >= len(data):
-            return None
-        byte = data[pos]
-        pos += 1
-        size |= (byte & 0x7F) << shift
-        shift += 7
-        if size > LARGEST or shift > 28:
-            raise BadFrame(f"a frame of more than {LARGEST} bytes")
-        if byte < 0x80:
-            break
-    try:
-        kind = Kind(data[begin])
-    except ValueError as error:
-        raise BadFrame(str(error)) from None
-    return kind, pos, pos + size

@@ -106,7 +106,7 @@ class Interests:
     def learn(self, said: Said) -> News | None:
         """Take in what was said of another broker; what is news of it.  None if nothing is, or if it does not fit.
 
-        Raises :class:`tieline.overlay.frame.BadFrame` if it comes to more than one broker may want.
+        Raises :class:`tieline.overlay.fields.BadFrame` if it comes to more than one broker may want.
         """
         version, entries = self.known.get(said.broker, Known(0, {}))
         if said.broker == self._broker or said.version <= version or said.form is Form.REQUEST or self.lacks(said):

@@ -26,7 +26,8 @@ from tieline.core.routing.route import ConditionalSubscription
 from tieline.match.where import Asked, ExpressionError, Predicate, parse, spell
 from tieline.overlay.destination import Destination
 from tieline.overlay.entries import Entries, Entry, entry_of
-from tieline.overlay.frame import BadFrame, lane_of
+from tieline.overlay.fields import BadFrame
+from tieline.overlay.frame import lane_of
 from tieline.overlay.limits import LONGEST, Limits
 from tieline.overlay.links import Patience
 from tieline.overlay.may import Fence, May

@@ -23,20 +23,10 @@ from typing import Final
 
 from tieline.overlay.counts import Counts
 from tieline.overlay.directory import Translation
-from tieline.overlay.frame import (
-    LEVELS,
-    BadFrame,
-    Data,
-    Hello,
-    Inbox,
-    Kind,
-    Notice,
-    Numbered,
-    frame,
-    is_assured,
-    numbered,
-    put,
-)
+from tieline.overlay.fields import BadFrame, put
+from tieline.overlay.frame import LEVELS, Data, Kind, Notice, Numbered, frame, is_assured, numbered
+from tieline.overlay.hello import Hello
+from tieline.overlay.inbox import Inbox
 
 #: A level that waits gets one byte for so many of higher ones, so that urgent traffic delays others and starves none.
 _FLOOR: Final = 16

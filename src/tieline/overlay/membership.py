@@ -14,7 +14,8 @@ from heapq import heappop, heappush
 from math import inf
 from typing import NamedTuple
 
-from tieline.overlay.frame import SAME, Kind, Reader, frame, put
+from tieline.overlay.fields import SAME, Reader, put
+from tieline.overlay.frame import Kind, frame
 
 
 class LinkState(NamedTuple):

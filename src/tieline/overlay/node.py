@@ -13,30 +13,17 @@ from functools import partial
 from math import inf
 from typing import Final
 
-from tieline.core.timers import Timer, Timers
+from tieline.core.timers import Timers
+from tieline.overlay.announcing import Announcing
 from tieline.overlay.carrier import Carrier
+from tieline.overlay.connections import Connections
 from tieline.overlay.counts import Counts
 from tieline.overlay.directory import Directory
-from tieline.overlay.durable import Begun, Ends, Fact, Journal, Named, Wanted
-from tieline.overlay.entries import Entry, Form, Said, put_said, read_said
-from tieline.overlay.frame import (
-    BadFrame,
-    Hello,
-    Kind,
-    Notice,
-    Numbered,
-    Reader,
-    Refused,
-    Topic,
-    frame,
-    lane_of,
-    put,
-    put_names,
-    read_hello,
-    read_names,
-    read_numbered,
-    readdressed,
-)
+from tieline.overlay.durable import Begun, Ends, Fact, Journal, Named
+from tieline.overlay.entries import Entry
+from tieline.overlay.fields import BadFrame, Reader, put
+from tieline.overlay.frame import Kind, Notice, Numbered, Topic, frame, lane_of, read_numbered, readdressed
+from tieline.overlay.hello import Hello, Refused, put_names, read_hello, read_names
 from tieline.overlay.incarnations import Incarnations
 from tieline.overlay.interests import Granted, Interests, life_of
 from tieline.overlay.limits import Limits
@@ -47,8 +34,6 @@ from tieline.overlay.strategies.path import Path
 from tieline.overlay.strategies.strategy import Strategy
 from tieline.overlay.taker import Deliver
 
-#: How long a subscription waits for echoes, and how often they are asked for.
-GRANT_S, ASK_S = 5.0, 1.0
 #: How often a broker may claim to live later than somebody says.
 OUTLIVE_S: Final = 1.0
 #: Bytes of a sentence that are read.
@@ -83,7 +68,7 @@ class Node:
         self._patience = patience or Patience()
         self._timers = timers
         self._journal = Journal()
-        self._connections: dict[int, Connection] = {}
+        self.connections = Connections(self._patience, timers, self.counts, self._lost)
         self._journal.note(Begun(self.life, self.incarnation))
         self.directory = Directory(ends.names)
         #: The number by which we mean ourselves.
@@ -97,17 +82,7 @@ class Node:
         self.links: dict[int, Link] = {}
         #: By peer, what may pass its link, where not everything may.
         self.fences: dict[int, Fence] = {}
-        #: By connection, the name that was proven before it was opened.
-        self._proven: dict[int, str] = {}
-        #: Sentences about peers that could not be had, since the owner last looked: the connection, whether the peer
-        #: said so, and the text.
-        self.refusals: list[tuple[int, bool, str]] = []
         self._outlived_at = -inf
-        #: Connections with something to write, and connections to be ended.
-        self.dirty: set[int] = set()
-        self.doomed: set[int] = set()
-        #: Subscriptions that may be acknowledged since the owner last looked.
-        self.granted: list[Granted] = []
         self.carrier = carrier(
             broker,
             ends,
@@ -122,8 +97,16 @@ class Node:
             send=self._send,
             limits=limits or Limits(),
         )
-        self._interest_timer: Timer | None = None
-        self._ask_timer: Timer | None = None
+        self.announcing = Announcing(
+            broker,
+            self.interests,
+            membership=self.membership,
+            connections=self.connections,
+            timers=timers,
+            journal=self._journal,
+            counts=self.counts,
+            pass_notice=self.carrier.pass_notice,
+        )
 
     # -- what clients do
 
@@ -160,57 +143,11 @@ class Node:
 
         What waits is looked through once for all of them, and not once for each.
         """
-        numbers = []
-        for entry, qos, is_new in changes:
-            if is_new:
-                numbers.append(self.interests.need(entry, qos, now, now + GRANT_S))
-            else:
-                self.interests.release(entry, qos, now)
-        self._interest_changed()
-        self._grant(now)
-        return numbers
+        return self.announcing.change(changes, now)
 
     def unsubscribe(self, entry: Entry, qos: int, now: float) -> None:
         """Want it no longer; others hear of it after a while."""
-        self.interests.release(entry, qos, now)
-        self._interest_changed()
-
-    def _interest_changed(self) -> None:
-        due = self.interests.due
-        if due is None:
-            return
-        if self._interest_timer is not None and self._interest_timer.when > due:
-            self._timers.cancel(self._interest_timer)
-            self._interest_timer = None
-        if self._interest_timer is None:
-            self._interest_timer = self._timers.at(due, self._say_interest)
-
-    def _say_interest(self, now: float) -> None:
-        self._timers.cancel(self._interest_timer)
-        self._interest_timer = None
-        said = self.interests.say(now)
-        if said is not None:
-            self._flood(said)
-        self._interest_changed()
-        self._grant(now)
-
-    def _grant(self, now: float) -> None:
-        if not self.interests.requests:
-            return
-        granted, late = self.interests.grant(self.membership.reachable, now)
-        self.granted += granted
-        self.counts.not_echoed += late
-        if self.interests.requests and self._ask_timer is None:
-            due = min(now + ASK_S, *(request.deadline for request in self.interests.requests[:1]))
-            self._ask_timer = self._timers.at(due, self._ask)
-
-    def _ask(self, now: float) -> None:
-        """Ask those for an echo who have not sent it."""
-        self._ask_timer = None
-        version = put(self.interests.versions[self.broker])
-        for broker in sorted(self.interests.missing(self.membership.reachable)):
-            self.carrier.pass_notice(Notice(Topic.ASK, self.broker, broker, version), now)
-        self._grant(now)
+        self.change([(entry, qos, False)], now)
 
     # -- names
 
@@ -220,11 +157,7 @@ class Node:
         if number is None:
             number = self.directory.add(name)
             self._journal.note(Named(number, name))
-            named = frame(Kind.NAMES, put_names({number: name}))
-            for connection in self._connections.values():
-                # also behind a HELLO that was not answered yet
-                if connection.stage not in {Stage.REFUSED, Stage.OVER}:
-                    self._control(connection, named)
+            self.connections.tell_all(frame(Kind.NAMES, put_names({number: name})))
         return number
 
     def _learn_names(self, connection: Connection, names: dict[int, str]) -> None:
@@ -240,8 +173,8 @@ class Node:
         self._journal.note(Begun(life, self.incarnation))
         self.carrier.incarnations.outlive(life)
         self.interests.outlive(life, now)
-        self._flood(self.membership.outlive(life).bytes)
-        self._interest_changed()
+        self.connections.tell_peers(self.membership.outlive(life).bytes)
+        self.announcing.changed()
 
     # -- connections
 
@@ -250,9 +183,7 @@ class Node:
 
         The cost counts for the length of ways.
         """
-        connection = self._connections[handle] = Connection(handle, now, cost)
-        if name:
-            self._proven[handle] = name
+        connection = self.connections.open(handle, now, cost, name)
         hello = Hello(
             self.name,
             self.incarnation,
@@ -261,13 +192,12 @@ class Node:
             self.directory.names,
             self.interests.versions,
         )
-        self._control(connection, hello.bytes)
-        self._timers.at(now + self._patience.ping_s, partial(self._look_after, connection))
+        self.connections.tell(connection, hello.bytes)
 
     def receive(self, handle: int, data: bytes, now: float) -> None:
         """Bytes have come; what breaks the protocol ends the connection."""
-        connection = self._connections.get(handle)
-        if connection is None or connection.stage in {Stage.REFUSED, Stage.OVER}:
+        connection = self.connections.find(handle)
+        if connection is None:
             return
         connection.heard_at = now
         try:
@@ -277,72 +207,37 @@ class Node:
                 if connection.is_over:
                     break
         except Refused as refusal:
-            self._refuse(connection, str(refusal), now)
+            self.connections.refuse(connection, str(refusal), now)
         except BadFrame:
             self.counts.bad_frames += 1
-            self._end(connection, now)
+            self.connections.end(connection, now)
 
     def fill(self, handle: int, room: int, now: float) -> bytes:
         """What is to be written next on a connection, about as much as there is room for."""
-        connection = self._connections.get(handle)
-        if connection is None or connection.stage is Stage.OVER:
-            self.dirty.discard(handle)
-            return b""
-        data = connection.fill(room, now)
-        if not connection.has_more:
-            self.dirty.discard(handle)
-            if connection.stage is Stage.REFUSED:
-                self._end(connection, now)
-        return data
+        return self.connections.fill(handle, room, now)
 
     def closed(self, handle: int, now: float) -> None:
         """A connection is no more."""
-        connection = self._connections.pop(handle, None)
-        self._proven.pop(handle, None)
-        self.doomed.discard(handle)
-        self.dirty.discard(handle)
-        if connection is not None and connection.stage is not Stage.OVER:
-            self._lose(connection, now)
+        self.connections.closed(handle, now)
 
-    def _refuse(self, connection: Connection, text: str, now: float) -> None:
-        """Say why a peer cannot be had, and then nothing more."""
-        self.counts.refused_peers += 1
-        self.refusals.append((connection.handle, False, text))
-        self._lose(connection, now, Stage.REFUSED)
-        connection.controls.clear()
-        self._control(connection, frame(Kind.REFUSED, text.encode()))
+    @property
+    def dirty(self) -> set[int]:
+        """Connections with something to write."""
+        return self.connections.dirty
 
-    def _end(self, connection: Connection, now: float) -> None:
-        """Read and write nothing more, and have the shell close it."""
-        self.doomed.add(connection.handle)
-        self._lose(connection, now)
+    @property
+    def doomed(self) -> set[int]:
+        """Connections to be ended."""
+        return self.connections.doomed
 
-    def _lose(self, connection: Connection, now: float, stage: Stage = Stage.OVER) -> None:
-        was_up = connection.stage is Stage.UP
-        connection.go(stage)
-        link = connection.link
-        if link is None or link.connection is not connection:
-            return
-        link.connection = None
-        if was_up:
-            self._flood(self.membership.disconnect(link.peer).bytes)
-            self._view_changed(now)
+    @property
+    def granted(self) -> list[Granted]:
+        """Subscriptions that may be acknowledged since the owner last looked."""
+        return self.announcing.granted
 
-    def _look_after(self, connection: Connection, now: float) -> None:
-        """Ping a peer that has not heard of us for a while, and give up one that is silent for too long."""
-        if connection.stage is Stage.OVER or connection.handle not in self._connections:
-            return
-        if now - connection.heard_at >= self._patience.down_s:
-            self.counts.silences += 1
-            self._end(connection, now)
-            return
-        if len(connection.controls) > self._patience.controls:
-            self.counts.stuck += 1
-            self._end(connection, now)
-            return
-        if now - connection.sent_at >= self._patience.ping_s * 0.99:
-            self._control(connection, frame(Kind.PING))
-        self._timers.at(now + self._patience.ping_s, partial(self._look_after, connection))
+    def _lost(self, link: Link, now: float) -> None:
+        self.connections.tell_peers(self.membership.disconnect(link.peer).bytes)
+        self._view_changed(now)
 
     # -- commits
 
@@ -366,14 +261,15 @@ class Node:
             self._greeted(connection, read_hello(body), now)
         elif kind is Kind.REFUSED:
             self.counts.refused_peers += 1
-            self.refusals.append((connection.handle, True, body[:MOST_WORDS].decode(errors="replace")))
-            self._end(connection, now)
+            self.connections.refusals.append((connection.handle, True, body[:MOST_WORDS].decode(errors="replace")))
+            self.connections.end(connection, now)
         elif kind is Kind.NAMES:
             self._learn_names(connection, read_names(Reader(body)))
         elif kind is Kind.LINK_STATE:
             self._learn_state(connection, read_link_state(body, connection.theirs.table), now)
         elif kind is Kind.INTEREST:
-            self._learn_interest(readdressed(body, connection.theirs.table), now, source=connection)
+            is_fenced = self._fence(connection) is not None
+            self.announcing.learn(readdressed(body, connection.theirs.table), connection, is_fenced=is_fenced)
         elif link is None or kind is Kind.PING:
             pass
         elif kind is Kind.RESUME:
@@ -381,7 +277,7 @@ class Node:
         elif kind is Kind.HOP_ACK:
             link.acknowledged(Reader(body).integer())
             if link.has_more:
-                self.dirty.add(connection.handle)
+                self.connections.dirty.add(connection.handle)
         else:
             number, item = read_numbered(kind, body, now, connection.theirs.table)
             if item.path[-1:] != bytes((link.peer,)):
@@ -389,10 +285,10 @@ class Node:
             owed = link.owes_ack
             if not link.arrived(number, len(body)):
                 self.counts.gaps += 1
-                self._end(connection, now)
+                self.connections.end(connection, now)
                 return
             if link.is_ack_due:
-                self.dirty.add(connection.handle)
+                self.connections.dirty.add(connection.handle)
             elif not owed:
                 self._timers.at(now + self._patience.ack_s, partial(self._ack_hop, connection, link))
             fence = self.fences.get(link.peer)
@@ -406,7 +302,7 @@ class Node:
     def _ack_hop(self, connection: Connection, link: Link, now: float) -> None:
         if link.connection is connection and link.owes_ack:
             link.is_ack_due = True
-            self.dirty.add(connection.handle)
+            self.connections.dirty.add(connection.handle)
 
     def _learn_state(self, connection: Connection, said: LinkState, now: float) -> None:
         fence = self._fence(connection)
@@ -415,7 +311,7 @@ class Node:
             return
         if self.membership.heard(state):
             self._renewed(state)
-            self._flood(state.bytes, but=connection)
+            self.connections.tell_peers(state.bytes, but=connection)
             self._view_changed(now)
         elif self.membership.is_outlived(state):
             self._outlive(state.life + 1, now)
@@ -425,8 +321,9 @@ class Node:
             self.interests.forgotten(state.broker)
 
     def _greeted(self, connection: Connection, hello: Hello, now: float) -> None:
-        if hello.name != self._proven.get(connection.handle, hello.name):
-            raise BadFrame(f"the peer has proven to be {self._proven[connection.handle]}, and says it is {hello.name}")
+        proven = self.connections.proven(connection)
+        if proven is not None and hello.name != proven:
+            raise BadFrame(f"the peer has proven to be {proven}, and says it is {hello.name}")
         peer = self._admit(hello, now)
         link = self.links.get(peer)
         if link is None:
@@ -434,24 +331,21 @@ class Node:
         connection.go(Stage.RESUMING)
         if link.connection is not None:
             self.counts.replaced += 1
-            self._end(link.connection, now)
+            self.connections.end(link.connection, now)
         self._learn_names(connection, hello.names)
         link.greeted(connection, hello)
         state = LinkState(peer, hello.life, 0, hello.incarnation, {})
         if self.membership.heard(state):
             self._renewed(state)
-        self._control(connection, frame(Kind.RESUME, put(link.start, link.received)))
+        self.connections.tell(connection, frame(Kind.RESUME, put(link.start, link.received)))
         table = connection.theirs.table
         versions = {table[theirs]: version for theirs, version in hello.versions.items() if table[theirs]}
         life = life_of(versions.get(self.broker, 0))
         if life > self.life:
             self._outlive(life + 1, now)
         for state in self.membership.states.values():
-            self._control(connection, state.bytes)
-        self.interests.begin(now)
-        self._say_interest(now)  # it precedes what we shall hear
-        for interest in self.interests.newer_than(versions):
-            self._control(connection, interest)
+            self.connections.tell(connection, state.bytes)
+        self.announcing.introduce(connection, versions, now)
 
     def _admit(self, hello: Hello, now: float) -> int:
         """The number of a peer; raises :class:`Refused` if it cannot be had, and BadFrame if it is over already."""
@@ -477,44 +371,9 @@ class Node:
         start, received = reader.integer(), reader.integer()
         connection.go(Stage.UP)
         link.resumed(received if start == self._start else 0)
-        self._flood(self.membership.connect(link.peer, connection.cost).bytes)
-        self.dirty.add(connection.handle)
+        self.connections.tell_peers(self.membership.connect(link.peer, connection.cost).bytes)
+        self.connections.dirty.add(connection.handle)
         self._view_changed(now)
-
-    def _learn_interest(self, body: bytes, now: float, source: Connection) -> None:
-        said = read_said(body)
-        if said.form is Form.REQUEST:
-            whole = self.interests.whole(said.broker)
-            if whole is not None and whole.version > said.version:
-                self._control(source, frame(Kind.INTEREST, put_said(whole)))
-            return
-        if self._fence(source) is not None and source.link is not None and said.broker != source.link.peer:
-            return  # it speaks for itself alone
-        if self.interests.lacks(said):
-            self.counts.interests_requested += 1
-            self._control(source, self._request(said.broker))
-            return
-        news = self.interests.learn(said)
-        if news is not None:
-            self._journal.note(Wanted(*news), partial(self._echo, news.broker, news.version))
-            self._flood(frame(Kind.INTEREST, body), but=source)
-
-    def _request(self, broker: int) -> bytes:
-        known = self.interests.versions.get(broker, 0)
-        return frame(Kind.INTEREST, put_said(Said(broker, Form.REQUEST, known)))
-
-    def _asked(self, owner: int, version: int, now: float) -> None:
-        """Somebody waits for our echo: it gets another one, or we see to it that we hear what it has said."""
-        known = self.interests.versions.get(owner, 0)
-        if known >= version:
-            # once what is known is committed; it was noted before, so it is with the next commit at the latest
-            self._journal.note(Wanted(owner, known, {}, frozenset()), partial(self._echo, owner, known))
-        else:
-            self.counts.interests_requested += 1
-            self._flood(self._request(owner))
-
-    def _echo(self, owner: int, version: int, now: float) -> None:
-        self.carrier.pass_notice(Notice(Topic.ECHO, self.broker, owner, put(version)), now)
 
     def _arrived(self, item: Numbered, now: float) -> None:
         if not isinstance(item, Notice) or item.target != self.broker:
@@ -522,30 +381,20 @@ class Node:
         elif item.topic is Topic.END_ACK:
             self.carrier.sender.settled(item, now)
         elif item.topic is Topic.ECHO:
-            self.interests.echoed(item.source, Reader(item.body).integer())
-            self._grant(now)
+            self.announcing.echoed(item.source, Reader(item.body).integer(), now)
         else:
-            self._asked(item.source, Reader(item.body).integer(), now)
+            self.announcing.asked(item.source, Reader(item.body).integer())
 
     def _view_changed(self, now: float) -> None:
         self.carrier.view_changed(now)
-        self._grant(now)
-
-    def _flood(self, data: bytes, but: Connection | None = None) -> None:
-        for connection in self._connections.values():
-            if connection is not but and connection.stage in {Stage.RESUMING, Stage.UP}:
-                self._control(connection, data)
-
-    def _control(self, connection: Connection, data: bytes) -> None:
-        connection.controls.append(data)
-        self.dirty.add(connection.handle)
+        self.announcing.grant(now)
 
     def _send(self, peer: int, item: Numbered) -> None:
         link = self.links[peer]
         fence = self.fences.get(peer)
         link.offer(item if fence is None else fence.leaves(item))
         if link.connection is not None:
-            self.dirty.add(link.connection.handle)
+            self.connections.dirty.add(link.connection.handle)
 
     # -- for those who ask
 

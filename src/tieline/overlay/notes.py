@@ -33,7 +33,7 @@ from tieline.overlay.durable import (
     add_incarnation,
 )
 from tieline.overlay.entries import Known, Terms, put_entry, read_entry
-from tieline.overlay.frame import Reader, put
+from tieline.overlay.fields import Reader, put
 
 #: A key, and what is to be kept under it; None if nothing any more.
 Note = tuple[bytes, bytes | None]

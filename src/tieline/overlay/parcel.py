@@ -18,7 +18,8 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from tieline.core.message import Bundle, Burst, Message, Origin
-from tieline.overlay.frame import LEVELS, BadFrame, Reader, put, put_bytes
+from tieline.overlay.fields import BadFrame, Reader, put, put_bytes
+from tieline.overlay.frame import LEVELS
 from tieline.wire.frames import publish_head
 
 _RETAIN, _EXPIRES, _PROPERTIES, _SAME_TOPIC, _FLAGS = 4, 8, 16, 32, 63

@@ -13,7 +13,8 @@ from typing import Final
 from tieline.core.timers import Timer, Timers
 from tieline.overlay.counts import Counts
 from tieline.overlay.durable import Ends, Journal, Owed, Owing, Settled
-from tieline.overlay.frame import ASSURED_LANES, Data, Notice, Reader, is_assured, place
+from tieline.overlay.fields import Reader
+from tieline.overlay.frame import ASSURED_LANES, Data, Notice, is_assured, place
 from tieline.overlay.incarnations import Incarnations
 from tieline.overlay.limits import LONGEST, Limits
 from tieline.overlay.membership import Membership

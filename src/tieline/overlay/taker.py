@@ -13,7 +13,8 @@ from typing import Final
 from tieline.core.timers import Timer, Timers
 from tieline.overlay.counts import Counts
 from tieline.overlay.durable import Ends, Journal, Taken
-from tieline.overlay.frame import TAG, TAG_BITS, Data, Notice, Topic, is_assured, put
+from tieline.overlay.fields import put
+from tieline.overlay.frame import TAG, TAG_BITS, Data, Notice, Topic, is_assured
 from tieline.overlay.incarnations import Incarnations
 from tieline.overlay.limits import Limits
 from tieline.overlay.membership import Membership
