@@ -88,7 +88,7 @@ def _check_holdings(broker: Broker) -> None:
         add(owner, Kind.RETAINED, message.size + tree_bytes(message.topic.decode()))
     neighbours = broker.routes.neighbours
     if isinstance(neighbours, Joined):
-        add(broker.holdings.broker, Kind.OWED, neighbours._accounted)
+        add(broker.holdings.broker, Kind.OWED, neighbours.outgoing.accounted)
     total: Counter[Kind] = Counter()
     owners = [owner for _, owner in broker.holdings.owners()]
     for owner in (*owners, broker.holdings.strangers, broker.holdings.broker):

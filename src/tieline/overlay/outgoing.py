@@ -1,0 +1,140 @@
+"""What clients publish here and other brokers want: gathered into parcels, sent, and counted while it is owed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+from zlib import crc32
+
+from tieline.core.account import Drop
+from tieline.core.broker import Broker
+from tieline.core.holdings import Kind
+from tieline.core.message import Item, Message, Origin, Queued
+from tieline.overlay.destination import Destination
+from tieline.overlay.frame import lane_of
+from tieline.overlay.limits import LONGEST, Limits
+from tieline.overlay.parcel import Writing, write_run
+from tieline.overlay.sender import Sender
+
+#: Bytes that are owed to a broker that keeps up, as with the queue of a client.
+_KEEPS_UP: Final = 65_536
+
+
+class Outgoing:
+    """Each item goes to the sender once, with all of its destinations; what leaves together is one parcel or more."""
+
+    def __init__(self, core: Broker, sender: Sender, destinations: Mapping[int, Destination], limits: Limits) -> None:
+        self._core = core
+        self._sender = sender
+        self._destinations = destinations
+        self._limits = limits
+        #: The item whose destinations are gathered, and those.
+        self._item: Queued | None = None
+        self._wanted: list[int] = []
+        #: The publisher of the last item, and the lanes into which its messages go.
+        self._publisher: Origin | None = None
+        self._spread = 0
+        #: Parcels for the same destinations in the same lane, which leave together; the last one may still grow.
+        self._lane = 0
+        self._to: list[int] = []
+        self._parcels: list[bytes] = []
+        self._growing: Writing | None = None
+        self._items: list[Queued] = []
+        #: Bytes that are owed, as the account of what is kept has them.
+        self.accounted = 0
+        #: Brokers to which more is owed since the last turn.
+        self._charged: set[int] = set()
+
+    def collect(self, item: Queued, number: int, now: float) -> None:
+        """One more broker wants an item."""
+        if item.qos:
+            self._core.journal.expected += 1  # its acknowledgement waits for what is owed
+        if item is self._item:
+            self._wanted.append(number)
+            return
+        self._close_item(now)
+        self._item, self._wanted = item, [number]
+
+    def turn_away(self, name: str, item: Item, why: Drop, now: float) -> None:
+        """Name what a broker should have got and does not get."""
+        self._core.account.drop(now, why, name, item.topic, item.messages, level=item.level, since=item.at)
+
+    def _close_item(self, now: float) -> None:
+        item = self._item
+        if item is None:
+            return
+        self._item = None
+        if item.origin is not self._publisher:
+            self._publisher, self._spread = item.origin, crc32(item.origin.client.encode())
+        lane = lane_of(item.level, item.qos > 0, self._spread)
+        if lane != self._lane or self._wanted != self._to:
+            self._send(now)
+            self._lane, self._to = lane, self._wanted
+        if not isinstance(item, Message):
+            self._close_parcel()
+            self._parcels.append(write_run(item))
+        else:
+            if item.size > LONGEST:
+                self._send(now)  # the others shall not be refused with it
+            growing = self._growing
+            if growing is None or not growing.takes(item):
+                self._close_parcel()
+                growing = self._growing = Writing(item)
+            growing.add(item, now)
+        self._items.append(item)
+
+    def _close_parcel(self) -> None:
+        growing = self._growing
+        if growing is not None:
+            self._growing = None
+            self._parcels.append(growing.done())
+
+    def _send(self, now: float) -> None:
+        self._close_parcel()
+        if not self._parcels:
+            return
+        parcels, items = tuple(self._parcels), self._items
+        self._parcels, self._items = [], []
+        self._charged.update(self._to)
+        if not self._sender.publish(self._lane, parcels, frozenset(self._to), now):
+            for item in items:
+                why, names = Drop.QUEUE_FULL, [self._destinations[number].client_id for number in self._to]
+                topic = getattr(item, "topic", b"")
+                for name in names:
+                    self._core.account.drop(now, why, name, topic, item.messages, level=item.level, since=item.at)
+        sender = self._sender
+        for number in self._to:
+            if sender.owed_bytes.get(number, 0) >= self._limits.owed_bytes:
+                self._destinations[number].is_full = True  # at once, and not at the end of a long turn
+
+    def flush(self, now: float) -> None:
+        """Nothing more comes for what was gathered: it leaves."""
+        self._close_item(now)
+        self._send(now)
+
+    def reckon(self, now: float) -> None:
+        """See how much is owed to each broker; publishers that waited for one which has room again go on."""
+        charged, self._charged = self._charged, set()
+        self._account()
+        for number, destination in self._destinations.items():
+            if destination.is_full or number in charged:
+                destination.is_full = self._owes_much(destination)
+            if destination.is_awaited and not destination.is_full:
+                self._core.holds.release_publishers(destination, now)
+
+    def _owes_much(self, destination: Destination) -> bool:
+        """Whether so much is owed to a broker that nothing more should be accepted for it, reachable or not.
+
+        Once that is so, half of it has to be settled first.  Where all memory is taken, whoever does not keep up is
+        full, as with the queues of clients.
+        """
+        sender, number = self._sender, destination.number
+        if sender.owes_much(number, 0.5 if destination.is_full else 1.0):
+            return True
+        return sender.owed_bytes.get(number, 0) > _KEEPS_UP and self._core.holdings.refusal(0) is not None
+
+    def _account(self) -> None:
+        owed = sum(self._sender.owed_bytes.values())
+        if owed != self.accounted:
+            self._core.holdings.broker.take(Kind.OWED, owed - self.accounted)
+            self.accounted = owed

@@ -1,0 +1,108 @@
+"""What other brokers want: subscribed for each of them on the core's own routes, as far as it may read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+from zlib import crc32
+
+import msgspec
+
+from tieline.core.account import Event
+from tieline.core.broker import Broker
+from tieline.core.receiver import ActiveSubscription
+from tieline.core.routing.route import ConditionalSubscription
+from tieline.match.where import Asked, ExpressionError, Predicate, parse, spell
+from tieline.overlay.destination import Collector, Destination
+from tieline.overlay.entries import Entries, Entry
+from tieline.overlay.may import May
+from tieline.wire.packets import Subscription
+
+
+class RemoteInterests:
+    """Subscriptions of a :class:`~tieline.overlay.destination.Destination` for each broker that wants something."""
+
+    def __init__(
+        self, core: Broker, names: Mapping[int, str], destinations: dict[int, Destination], collector: Collector
+    ) -> None:
+        self._core = core
+        self._names = names
+        self._collector = collector
+        #: Of the event types by which conditions are meant here.
+        self.fingerprint: Final = crc32(msgspec.json.encode(core.settings.event))
+        #: By number, every broker that ever wanted something; made here.
+        self._destinations = destinations
+        #: By broker, what it wants and what of that it may have.
+        self._wants: dict[int, dict[Entry, tuple[Entry, ...]]] = {}
+        #: By broker, what it may have: for how many of its wants, and how it is subscribed here.
+        self._subscribed: dict[int, dict[Entry, tuple[int, str, ActiveSubscription]]] = {}
+        #: By broker, its rights, where it has not all.
+        self._rights: dict[int, May] = {}
+
+    def learned(self, number: int, added: Entries, removed: frozenset[Entry]) -> None:
+        """A broker wants something else than before: it is on the routes before it is echoed."""
+        destination = self._destinations.get(number)
+        if destination is None:
+            destination = self._destinations[number] = Destination(number, self._names[number], self._collector)
+        wants = self._wants.setdefault(number, {})
+        rights = self._rights.get(number)
+        for entry in added:
+            if entry not in wants and not entry.share:
+                wants[entry] = (entry,) if rights is None else rights.read.narrow(entry)
+                self._hold(destination, wants[entry])
+        # a set of both would be no frozenset, which compiled code takes it for
+        for entry in [entry for entry in removed if entry in wants]:
+            self._release(destination, wants.pop(entry))
+
+    def limit(self, rights: Mapping[int, May]) -> None:
+        """Let some brokers have nothing else than they may read; all others may read all."""
+        self._rights = {**rights}
+        for number, wants in self._wants.items():
+            destination, may = self._destinations[number], self._rights.get(number)
+            for entry, had in list(wants.items()):
+                wants[entry] = (entry,) if may is None else may.read.narrow(entry)
+                if wants[entry] != had:
+                    self._hold(destination, wants[entry])
+                    self._release(destination, had)
+
+    def _hold(self, destination: Destination, entries: tuple[Entry, ...]) -> None:
+        """Have a broker on the routes of some entries; several of its wants may come to the same."""
+        held = self._subscribed.setdefault(destination.number, {})
+        for entry in entries:
+            if entry in held:
+                times, spelled, subscription = held[entry]
+                held[entry] = times + 1, spelled, subscription
+            else:
+                held[entry] = 1, *self._subscribe(destination, entry)
+
+    def _release(self, destination: Destination, entries: tuple[Entry, ...]) -> None:
+        held = self._subscribed[destination.number]
+        for entry in entries:
+            times, spelled, subscription = held.pop(entry)
+            if times > 1:
+                held[entry] = times - 1, spelled, subscription
+            else:
+                self._core.routes.cancel(destination, spelled, subscription)
+
+    def _subscribe(self, destination: Destination, entry: Entry) -> tuple[str, ActiveSubscription]:
+        predicate = self._predicate(destination, entry)
+        spelled = entry.filter if predicate is None else spell(Asked(None, entry.filter, entry.condition))
+        options = Subscription(filter=spelled, qos=2, retain_as_published=True)
+        subscription = ActiveSubscription(options, 0)
+        if predicate is not None:
+            subscription = ConditionalSubscription(
+                options, 0, destination, None, entry.filter, predicate, self._core.references
+            )
+        self._core.routes.subscribe(destination, None, entry.filter, subscription)
+        return spelled, subscription
+
+    def _predicate(self, destination: Destination, entry: Entry) -> Predicate | None:
+        """The condition of an entry; None without one, or where only the broker that asks can tell what it means."""
+        if not entry.condition or entry.fingerprint != self.fingerprint:
+            return None
+        try:
+            return parse(entry.condition)
+        except ExpressionError as error:
+            text = f"condition: {error}"
+            self._core.account.tell(Event("interest_refused", destination.client_id, "", text, is_trouble=True))
+            return None
