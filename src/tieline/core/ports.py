@@ -212,6 +212,15 @@ class Memory:
         return self._token
 
 
+class Prospect(NamedTuple):
+    """What would become of a message for another broker, which nobody has sent yet."""
+
+    #: Whether it leaves now, waits here, or is dropped.
+    fate: Literal["carried", "waits", "dropped"]
+    #: By which links, or why not.
+    text: str
+
+
 class Neighbours(Protocol):
     """Other brokers that this one is joined with: they hear of what its clients want."""
 
@@ -223,6 +232,9 @@ class Neighbours(Protocol):
 
     def wait(self, then: Callable[[], None], now: float) -> bool:
         """Whether some broker does not know yet of what has begun; if so, ``then`` is called once all that can do."""
+
+    def prospect(self, name: str, *, is_assured: bool) -> Prospect:
+        """What would become of a message for one of them."""
 
 
 class Alone:
@@ -237,6 +249,10 @@ class Alone:
     def wait(self, then: Callable[[], None], now: float) -> bool:
         """There is nobody to wait for."""
         return False
+
+    def prospect(self, name: str, *, is_assured: bool) -> Prospect:
+        """There is nobody to carry it."""
+        return Prospect("dropped", "there is no other broker")
 
 
 #: It has no state, so one is enough for all.

@@ -15,6 +15,7 @@ from tieline.core.account import Event
 from tieline.net.address import client_context
 from tieline.net.dialler import Dialler
 from tieline.net.listener import ListenError
+from tieline.net.peer_ends import SENTENCES, name_of
 from tieline.net.peer_link import PeerLink
 from tieline.net.tls import Tls
 from tieline.overlay.greeting import Refusal, Self
@@ -137,7 +138,7 @@ class Peers:
         self.up[name] = link
         if link.dialler is not None:
             link.dialler.succeeded(name)
-        self.tell("peer_up", name, link.address, "dialled" if link.dialler is not None else "accepted")
+        self._came_or_went("peer_up", link, "dialled" if link.dialler is not None else "accepted", now)
         conf = self._by_name.get(name) or (None if link.dialler is None else link.dialler.conf)
         self.joined.node.opened(link.handle_number, now, 1 if conf is None else conf.cost, name)
 
@@ -157,11 +158,20 @@ class Peers:
         del self._links[link.handle_number]
         if self.up.get(link.peer) is link:
             del self.up[link.peer]
-            self.tell("peer_down", link.peer, link.address, why)
+            ended = self.joined.node.connections.why(link.handle_number) or name_of(why)
+            self.joined.lost(link.peer, ended, why)
+            self._came_or_went("peer_down", link, why, now, ended)
             why = ""
         self.joined.node.closed(link.handle_number, now)
         if link.dialler is not None and not self.is_stopped:
             link.dialler.failed(why, now)
+
+    def _came_or_went(self, kind: str, link: PeerLink, text: str, now: float, why: str = "") -> None:
+        """Say in the log and among the events that a link is up or down."""
+        core = self.core
+        core.account.tell(Event(kind, f"broker {link.peer}", link.address, text, why=why))
+        if core.chronicle is not None:
+            core.chronicle.happened(now, kind, "", "", broker=link.peer, address=link.address, why=why, text=text)
 
     def tell(self, kind: str, name: str, address: str, text: str, *, is_trouble: bool = False) -> None:
         """Add to the broker's story."""
@@ -180,7 +190,7 @@ class Peers:
         for handle in list(node.doomed):
             link = self._links.get(handle)
             if link is not None:
-                link.close(now, "it broke the rules, was silent, or was replaced")
+                link.close(now, SENTENCES[node.connections.why(handle)])
             node.doomed.discard(handle)
         for handle in list(node.dirty):
             link = self._links.get(handle)

@@ -56,11 +56,26 @@ class Connections:
             self.dirty.discard(handle)
             return b""
         data = connection.fill(room, now)
+        if connection.link is not None:
+            connection.link.meter.bytes_out += len(data)
         if not connection.has_more:
             self.dirty.discard(handle)
             if connection.stage is Stage.REFUSED:
-                self.end(connection, now)
+                self.end(connection, now, "refused")
         return data
+
+    def pinged(self, connection: Connection, body: bytes, now: float) -> None:
+        """A ping has come: it is sent back, or it is ours and says how long that took."""
+        took = connection.pings.came(body, now)
+        if took is not None and connection.link is not None:
+            connection.link.meter.took(took)
+        if connection.pings.is_owed:
+            self.dirty.add(connection.handle)
+
+    def why(self, handle: int) -> str:
+        """The name of the reason why a connection was ended here; empty if it was not."""
+        connection = self._connections.get(handle)
+        return "" if connection is None else connection.why
 
     # -- telling
 
@@ -96,12 +111,15 @@ class Connections:
         """Say why a peer cannot be had, and then nothing more."""
         self._counts.refused_peers += 1
         self.refusals.append((connection.handle, False, text))
+        connection.why = "refused"
         self._lose(connection, now, Stage.REFUSED)
         connection.controls.clear()
+        connection.pings.forget()
         self.tell(connection, frame(Kind.REFUSED, text.encode()))
 
-    def end(self, connection: Connection, now: float) -> None:
-        """Read and write nothing more, and have the shell close it."""
+    def end(self, connection: Connection, now: float, why: str) -> None:
+        """Read and write nothing more, and have the shell close it, for a reason that has this name."""
+        connection.why = connection.why or why
         self.doomed.add(connection.handle)
         self._lose(connection, now)
 
@@ -113,6 +131,7 @@ class Connections:
             return
         link.connection = None
         if was_up:
+            link.meter.changed_at = now
             self._lost(link, now)
 
     def _look_after(self, connection: Connection, now: float) -> None:
@@ -121,12 +140,14 @@ class Connections:
             return
         if now - connection.heard_at >= self._patience.down_s:
             self._counts.silences += 1
-            self.end(connection, now)
+            self.end(connection, now, "silent")
             return
         if len(connection.controls) > self._patience.controls:
             self._counts.stuck += 1
-            self.end(connection, now)
+            self.end(connection, now, "stuck")
             return
-        if now - connection.sent_at >= self._patience.ping_s * 0.99:
+        if connection.stage is Stage.UP and not connection.pings.is_under_way:
+            self.tell(connection, connection.pings.ask(now))
+        elif now - connection.sent_at >= self._patience.ping_s * 0.99:
             self.tell(connection, frame(Kind.PING))
         self._timers.at(now + self._patience.ping_s, partial(self._look_after, connection))

@@ -16,6 +16,7 @@ from typing import Final
 
 from tieline.core.account import Drop
 from tieline.core.broker import Broker
+from tieline.core.ports import Prospect
 from tieline.overlay.destination import Destination
 from tieline.overlay.entries import Entry, entry_of
 from tieline.overlay.incoming import Incoming
@@ -27,6 +28,7 @@ from tieline.overlay.notes import Notes
 from tieline.overlay.outgoing import Outgoing
 from tieline.overlay.remote import RemoteInterests
 from tieline.overlay.strategies import STRATEGIES
+from tieline.overlay.ways import prospect
 
 #: What is wanted of others until the core says which QoS its clients have asked for.
 _QOS: Final = 2
@@ -89,6 +91,12 @@ class Joined:
         if strategy != self.node.carrier.strategy.name:
             self.node.use(STRATEGIES[strategy], now)
 
+    def lost(self, name: str, why: str, text: str) -> None:
+        """The shell has lost the connection to a peer, for a reason with a name."""
+        link = self.node.links.get(self.node.number_of(name))
+        if link is not None:
+            link.meter.ended(why, text)
+
     # -- what clients of this broker want
 
     def began(self, filter_: str, condition: str | None) -> None:
@@ -114,6 +122,11 @@ class Joined:
             return False
         self._waiting.append((numbers, then))
         return True
+
+    def prospect(self, name: str, *, is_assured: bool) -> Prospect:
+        """What would become of a message for another broker, by the name that routes know it by."""
+        number = next((number for number, known in self.destinations.items() if known.client_id == name), 0)
+        return prospect(self.node, number, is_assured=is_assured)
 
     def _tell_soon(self, now: float) -> None:
         self._tell(now)

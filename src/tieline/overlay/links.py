@@ -27,6 +27,7 @@ from tieline.overlay.fields import BadFrame, put
 from tieline.overlay.frame import LEVELS, Data, Kind, Notice, Numbered, frame, is_assured, numbered
 from tieline.overlay.hello import Hello
 from tieline.overlay.inbox import Inbox
+from tieline.overlay.meter import Meter, Pings
 
 #: A level that waits gets one byte for so many of higher ones, so that urgent traffic delays others and starves none.
 _FLOOR: Final = 16
@@ -86,7 +87,9 @@ LEGAL: Final[Mapping[Stage, frozenset[Kind]]] = {
 class Connection:
     """What lasts as long as one socket."""
 
-    __slots__ = ("controls", "cost", "handle", "heard_at", "inbox", "link", "sent_at", "stage", "theirs")
+    __slots__ = (
+        "controls", "cost", "handle", "heard_at", "inbox", "link", "pings", "sent_at", "stage", "theirs", "why",
+    )  # fmt: skip
 
     def __init__(self, handle: int, now: float, cost: int = 1) -> None:
         self.handle = handle
@@ -98,6 +101,9 @@ class Connection:
         self.inbox = Inbox()
         #: Frames without numbers that go before all others.
         self.controls: deque[bytes] = deque()
+        self.pings = Pings()
+        #: The name of the reason why it was ended here; empty while it was not.
+        self.why = ""
         #: When something last came, and was last written.
         self.heard_at = self.sent_at = now
         #: Set once the peer has said who it is.
@@ -124,6 +130,8 @@ class Connection:
     def fill(self, room: int, now: float) -> bytes:
         """About as many bytes as there is room for: whole frames, of which the last may be longer than the room."""
         parts, size = [], 0
+        if self.pings.is_owed:
+            parts.append(self.pings.take_echo())
         while self.controls and size < room:
             parts.append(self.controls.popleft())
             size += len(parts[-1])
@@ -135,7 +143,11 @@ class Connection:
 
     @property
     def has_more(self) -> bool:
-        return bool(self.controls) or (self.stage is Stage.UP and self.link is not None and self.link.has_more)
+        return (
+            bool(self.controls)
+            or self.pings.is_owed
+            or (self.stage is Stage.UP and self.link is not None and self.link.has_more)
+        )
 
 
 class Link:
@@ -145,6 +157,7 @@ class Link:
         self.peer = peer
         self._patience = patience
         self._counts = counts
+        self.meter = Meter()
         #: The one connection that counts; None while there is none.
         self.connection: Connection | None = None
         #: What the peer last said of itself, and the last number of that start of it that came.
@@ -215,7 +228,9 @@ class Link:
             self._custody_bytes += size
             pieces = numbered(self._number, item, now)
             parts += pieces
-            room -= sum(map(len, pieces))
+            written = sum(map(len, pieces))
+            self.meter.left(item, level, written)
+            room -= written
 
     def _next_level(self) -> int:
         """The level that goes next, or -1: the highest that waits, unless a lower one was passed over for long.

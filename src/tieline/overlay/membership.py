@@ -114,7 +114,7 @@ class Membership:
                 broker = front.pop()
                 if broker not in found:
                     found.add(broker)
-                    front += self._links_of(broker)
+                    front += self.links_of(broker)
             self._reachable = frozenset(found - {self._broker})
         return self._reachable
 
@@ -129,7 +129,7 @@ class Membership:
                 if broker in known or broker == self._broker:
                     continue
                 known[broker] = distance
-                for other, cost in self._links_of(broker).items():
+                for other, cost in self.links_of(broker).items():
                     if other not in known:
                         heappush(front, (distance + cost, other))
         return known
@@ -142,7 +142,7 @@ class Membership:
         found = [
             (max(cost, self.states[other].neighbours[broker]), broker, other)
             for broker in self.states
-            for other, cost in self._links_of(broker).items()
+            for other, cost in self.links_of(broker).items()
             if broker < other
         ]
         return sorted(found, key=self._rank)
@@ -151,7 +151,8 @@ class Membership:
         cost, *ends = link
         return cost, sorted((self._names.get(end, ""), end) for end in ends)
 
-    def _links_of(self, broker: int) -> dict[int, int]:
+    def links_of(self, broker: int) -> dict[int, int]:
+        """The links of a broker that both ends name, with their costs, by the other end."""
         state = self.states.get(broker)
         if state is None:
             return {}

@@ -200,6 +200,8 @@ class Node:
         if connection is None:
             return
         connection.heard_at = now
+        if connection.link is not None:
+            connection.link.meter.bytes_in += len(data)
         try:
             for kind, body in connection.inbox.take(data):
                 connection.admit(kind)
@@ -210,7 +212,7 @@ class Node:
             self.connections.refuse(connection, str(refusal), now)
         except BadFrame:
             self.counts.bad_frames += 1
-            self.connections.end(connection, now)
+            self.connections.end(connection, now, "bad_frames")
 
     def fill(self, handle: int, room: int, now: float) -> bytes:
         """What is to be written next on a connection, about as much as there is room for."""
@@ -262,7 +264,7 @@ class Node:
         elif kind is Kind.REFUSED:
             self.counts.refused_peers += 1
             self.connections.refusals.append((connection.handle, True, body[:MOST_WORDS].decode(errors="replace")))
-            self.connections.end(connection, now)
+            self.connections.end(connection, now, "refused")
         elif kind is Kind.NAMES:
             self._learn_names(connection, read_names(Reader(body)))
         elif kind is Kind.LINK_STATE:
@@ -270,7 +272,9 @@ class Node:
         elif kind is Kind.INTEREST:
             is_fenced = self._fence(connection) is not None
             self.announcing.learn(readdressed(body, connection.theirs.table), connection, is_fenced=is_fenced)
-        elif link is None or kind is Kind.PING:
+        elif kind is Kind.PING:
+            self.connections.pinged(connection, body, now)
+        elif link is None:
             pass
         elif kind is Kind.RESUME:
             self._resumed(connection, link, body, now)
@@ -285,8 +289,9 @@ class Node:
             owed = link.owes_ack
             if not link.arrived(number, len(body)):
                 self.counts.gaps += 1
-                self.connections.end(connection, now)
+                self.connections.end(connection, now, "gap")
                 return
+            link.meter.came(item, len(body))
             if link.is_ack_due:
                 self.connections.dirty.add(connection.handle)
             elif not owed:
@@ -331,7 +336,7 @@ class Node:
         connection.go(Stage.RESUMING)
         if link.connection is not None:
             self.counts.replaced += 1
-            self.connections.end(link.connection, now)
+            self.connections.end(link.connection, now, "replaced")
         self._learn_names(connection, hello.names)
         link.greeted(connection, hello)
         state = LinkState(peer, hello.life, 0, hello.incarnation, {})
@@ -370,6 +375,7 @@ class Node:
         reader = Reader(body)
         start, received = reader.integer(), reader.integer()
         connection.go(Stage.UP)
+        link.meter.changed_at = now
         link.resumed(received if start == self._start else 0)
         self.connections.tell_peers(self.membership.connect(link.peer, connection.cost).bytes)
         self.connections.dirty.add(connection.handle)

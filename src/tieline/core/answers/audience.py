@@ -34,7 +34,8 @@ class Fate:
     """A subscriber of the topic, and what the message comes to there."""
 
     client: str
-    #: ``sent``, ``waits``, ``squeezes`` (queued, and something else is dropped for it), ``dropped`` or ``passed_over``.
+    #: ``sent``, ``carried`` (to another broker), ``waits``, ``squeezes`` (queued, and something else is dropped),
+    #: ``dropped`` or ``passed_over``.
     fate: str
     text: str
     #: The QoS with which it would get it.
@@ -100,6 +101,8 @@ class Audience:
 
     def _tell_receivers(self) -> None:
         for grant in self.route.grants:
+            if grant.receiver.is_broker and self._message.origin.broker:
+                continue  # whoever has accepted it sends it there
             own = grant.for_item(self._message)
             if self._is_described():
                 receiver = grant.receiver
@@ -208,7 +211,7 @@ class Audience:
         why: str = "",
         group: str = "",
     ) -> None:
-        assert isinstance(receiver, Session)
+        queue = receiver.queue if isinstance(receiver, Session) else None
         condition, values = self._compared(asked)
         self.fates.append(
             Fate(
@@ -221,8 +224,8 @@ class Audience:
                 group=group,
                 condition=condition,
                 values=values,
-                queued=receiver.queue.messages,
-                queued_bytes=receiver.queue.bytes,
+                queued=0 if queue is None else queue.messages,
+                queued_bytes=0 if queue is None else queue.bytes,
             )
         )
 
@@ -243,7 +246,9 @@ class Audience:
     def _outcome(self, grant: Grant, qos: int) -> tuple[str, Drop | None, str]:
         """What becomes of the message at one session, after the copies that are queued for it already."""
         session, message = grant.receiver, self._message
-        assert isinstance(session, Session)
+        if not isinstance(session, Session):
+            prospect = self._broker.routes.neighbours.prospect(session.client_id, is_assured=qos > 0)
+            return prospect.fate, None, prospect.text
         conn, queue = session.connection, session.queue
         copies = self._copies[session]
         beyond = self._broker.delivery.beyond(session, message, grant, copies)

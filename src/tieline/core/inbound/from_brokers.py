@@ -46,6 +46,8 @@ class FromBrokers:
         self._retained = retained
         self._delivery = delivery
         self._work = work
+        #: Messages that came although nobody here wanted them.
+        self.useless = 0
 
     def message(self, message: Message, now: float) -> bool:
         """Keep a message if it is retained, and queue it for its receivers; False if its topic can be none."""
@@ -66,6 +68,8 @@ class FromBrokers:
         self._work.did(WORK_PER_MESSAGE)
         if message.retain:
             self._retained.keep(message, now)
+        elif not route.serves_clients:
+            self.useless += 1
         if route.has_receivers:
             self._delivery.deliver(message, route, now)
         return True
@@ -121,9 +125,18 @@ class FromBrokers:
     ) -> None:
         assert burst is not None
         self._work.did(kinds * WORK_PER_KIND)
-        if not route.has_receivers:
+        if not route.serves_clients:
+            # whoever else wants it is sent it by the broker that has accepted it
+            self.useless += messages
             return
-        if kinds == 1:
+        if route.is_conditional:
+            wanted = 0
+            for part, narrowed in self._content.parts(burst, route):
+                if narrowed.serves_clients:
+                    wanted += part.messages
+                    self._delivery.deliver(part, narrowed, now)
+            self.useless += messages - wanted
+        elif kinds == 1:
             self._delivery.deliver(burst, route, now)
         else:
             shape = burst.version, burst.origin, burst.level, now, burst.heat

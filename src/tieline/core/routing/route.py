@@ -128,6 +128,7 @@ class Route:
         "is_given",
         "is_simple",
         "level",
+        "serves_clients",
     )
 
     def __init__(
@@ -146,6 +147,8 @@ class Route:
         self.has_receivers = bool(grants or groups or conditions)
         #: Live subscribers of the topic, as the heat paper counts them; a route is forgotten when they change.
         brokers = sum([grant.receiver.is_broker for grant in grants])
+        #: Whether clients of this broker may get a message, and not only other brokers.
+        self.serves_clients = bool(len(grants) > brokers or groups or conditions)
         self.heat = 0.0 + len(grants) - brokers + sum(len(group.members) for group in groups)
         #: The heat was given from outside, and deliveries do not add to it.
         self.is_given = False
