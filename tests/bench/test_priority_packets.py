@@ -20,9 +20,9 @@ def decoded(*raw: bytes) -> list[object]:
 
 def test_connect_subscribe_and_publish_are_what_they_say() -> None:
     connect, subscribe, publish = decoded(
-        packets.connect("node", WISHES),
-        packets.subscribe(7, ["a/+", "b"], WISHES, qos=1),
-        packets.publish("a/b", b"payload", WISHES, qos=2, packet_id=9),
+        plain.connect("node", version=5, user=WISHES),
+        plain.subscribe(7, ["a/+", "b"], qos=1, version=5, user=WISHES),
+        plain.publish("a/b", b"payload", qos=2, packet_id=9, version=5, user=WISHES),
     )
     assert isinstance(connect, Connect) and isinstance(subscribe, Subscribe) and isinstance(publish, Publish)
     assert (connect.version, connect.client_id, connect.clean_start) == (5, "node", True)
@@ -34,10 +34,9 @@ def test_connect_subscribe_and_publish_are_what_they_say() -> None:
 
 @given(st.integers(100, 10_000), st.dictionaries(st.text("abc", max_size=5), st.text("abc", max_size=5), max_size=3))
 def test_a_message_has_the_size_that_was_asked_for(size: int, user: dict[str, str]) -> None:
-    room = packets.overhead("some/topic", user)
     if not 128 <= size - 3 < 16_384:
         return
-    assert len(packets.publish("some/topic", bytes(size - room), user)) == size
+    assert len(packets.Tally().message("some/topic", size, user)) == size
 
 
 @given(
@@ -49,7 +48,7 @@ def test_the_inbox_finds_every_packet_wherever_the_chunks_end(
     messages: list[tuple[int, bytes]], step: int, level: int | None
 ) -> None:
     sent = [
-        packets.publish("t/x", payload, WISHES, qos=qos, packet_id=number + 1)
+        plain.publish("t/x", payload, qos=qos, packet_id=number + 1, version=5, user=WISHES)
         for number, (qos, payload) in enumerate(messages)
     ]
     data = b"".join(one if level is None else packets.with_header_byte(one, level) for one in sent)
@@ -66,7 +65,7 @@ def test_the_inbox_finds_every_packet_wherever_the_chunks_end(
 
 
 def test_the_header_byte_follows_the_remaining_length_and_is_not_counted() -> None:
-    packet = packets.publish("t", bytes(300))
+    packet = plain.publish("t", bytes(300), version=5)
     worded = packets.with_header_byte(packet, 3)
     assert worded == packet[:3] + b"\xc0" + packet[3:]
     assert plain.length_of(worded) == len(packet)

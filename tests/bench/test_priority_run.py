@@ -14,11 +14,12 @@ from typer.testing import CliRunner
 from tests.bench.watching import Quiet
 from tieline.bench.brokers import Mosquitto, Tieline
 from tieline.bench.load.job import Failure, Refused
+from tieline.bench.load.packets import publish
 from tieline.bench.peer import Instance
 from tieline.bench.priority import busy, cases, link, slow
 from tieline.bench.priority.cases import make_plan
 from tieline.bench.priority.nodes import Reader, SlowReader, Timetable, Writer, clock, hang_up, open_node, subscribe
-from tieline.bench.priority.packets import Arrival, Tally, publish
+from tieline.bench.priority.packets import Arrival, Tally
 from tieline.bench.priority.suite import SUITE
 from tieline.bench.suite import runner
 from tieline.cli.bench import app
@@ -123,10 +124,10 @@ def test_a_slow_reader_takes_what_a_reader_takes(need: Callable[[str], str]) -> 
             for _ in range(50):
                 payload = tallies["slow"].payload(100)
                 tallies["prompt"].sent.append(tallies["slow"].sent[-1])
-                sender.write(publish("t", payload))
+                sender.write(publish("t", payload, version=5))
             timetable.run(clock() + 20, lambda: not any(tally.lost for tally in tallies.values()))
         assert [tally.lost for tally in tallies.values()] == [0, 0]
-        assert slow_reader.taken == 50 * len(publish("t", bytes(100)))
+        assert slow_reader.taken == 50 * len(publish("t", bytes(100), version=5))
         assert min(tallies["prompt"].waits_s()) > 0  # by the kernel's clock, which is the sender's too
     finally:
         hang_up(sockets)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
@@ -17,6 +16,7 @@ from typing import ClassVar
 
 from tieline.bench.load.job import Endpoint, Failure
 from tieline.bench.machine import disk_of
+from tieline.bench.process import Process
 
 _OPENSSL_S = 20
 
@@ -114,7 +114,6 @@ def free_ports(count: int) -> list[int]:
 _HOST = "127.0.0.1"
 _READY_S = 20.0
 _STOP_S = 5.0
-_LOG_TAIL = 300
 
 
 class Instance:
@@ -127,8 +126,7 @@ class Instance:
         # a store brings a socket, whose path may have 107 bytes: most of them belong to whoever chose the disk
         prefix = f"tieline-bench-{peer.name}-" if disk is None else "tb-"
         self._directory = Path(tempfile.mkdtemp(prefix=prefix, dir=disk)).resolve()
-        self._log = self._directory / "output.log"
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
         port, tls_port = free_ports(2)
         store = None
         if disk is not None:
@@ -153,12 +151,8 @@ class Instance:
     def start(self) -> Endpoint:
         """Run the broker and wait until it accepts connections."""
         began = time.perf_counter()
-        command = self.peer.command(self._place)
-        with self._log.open("wb") as log:
-            # A session of its own: Ctrl-C reaches the benchmark, which then ends its brokers in order.
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-            )
+        self._process = Process("broker", self.peer.command(self._place), self._directory / "output.log")
+        self._process.start()
         ports = [self._place.port] + ([self._place.tls_port] if self._certificate else [])
         for port in ports:
             self._wait_for(port, began + _READY_S)
@@ -174,43 +168,25 @@ class Instance:
 
     def obituary(self) -> str | None:
         """What the process left behind if it has ended by itself, else nothing."""
-        code = self._process.poll() if self._process is not None else None
-        if code is None:
-            return None
-        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-        return f"the broker died ({how}) {self._tail()}".rstrip()
+        return self._process.obituary() if self._process is not None else None
 
     def kill(self) -> None:
         """End the process as a power cut would; :meth:`start` begins its next life, with what its store kept."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            process.wait()
+        if self._process is not None:
+            self._process.kill()
 
     def stop(self) -> None:
         """End the process, gently first, and remove its directory."""
-        process, self._process = self._process, None
-        if process is not None and process.poll() is None:
-            process.terminate()
-            try:
-                process.wait(_STOP_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        if self._process is not None:
+            self._process.stop(_STOP_S)
         shutil.rmtree(self._directory, ignore_errors=True)
 
     def _wait_for(self, port: int, deadline: float) -> None:
+        assert self._process is not None
         while True:
             with contextlib.suppress(OSError), socket.create_connection((_HOST, port), timeout=1.0):
                 return
             obituary = self.obituary()
             if obituary or time.perf_counter() > deadline:
-                raise Failure(obituary or f"not ready within {_READY_S:.0f} s {self._tail()}".rstrip())
+                raise Failure(obituary or f"not ready within {_READY_S:.0f} s {self._process.said()}".rstrip())
             time.sleep(0.02)
-
-    def _tail(self) -> str:
-        try:
-            text = self._log.read_text(errors="replace").strip()
-        except OSError:
-            return ""
-        return f"[{text[-_LOG_TAIL:]}]" if text else ""

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tieline.bench.pipeline.processes import Cluster, Process, cluster, driver_environment, our_path, our_program
+from tieline.bench.pipeline.processes import Cluster, cluster, driver_environment, our_path, our_program
 from tieline.bench.pipeline.readings import readings
 from tieline.bench.pipeline.sources import Station, publish, running
+from tieline.bench.process import Process
 from tieline.conf.load import load
 from tieline.match.events import Events
 from tieline.pipeline.jobs.ingest import Running

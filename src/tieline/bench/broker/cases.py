@@ -10,7 +10,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -27,36 +27,24 @@ from tieline.bench.suite.results import Row, rows_of
 class BrokerEffort:
     """How much is done: enough for stable numbers, or a first impression."""
 
-    repetitions: int
+    repetitions: int = 3
     #: Length of a saturated spell and of a paced one.
-    seconds: float
-    paced_s: float
-    round_trips: int
-    connects: int
-    idle: int
-    idle_tls: int
-    filters: int
-    topics: int
+    seconds: float = 0.6
+    paced_s: float = 1.5
+    round_trips: int = 6_000
+    connects: int = 3_000
+    idle: int = 10_000
+    idle_tls: int = 10_000
+    filters: int = 100_000
+    topics: int = 20_000
     #: No workload begins later than this.
-    budget_s: float
+    budget_s: float = 1_200.0
 
 
-FULL = BrokerEffort(
-    repetitions=3,
-    seconds=0.6,
-    paced_s=1.5,
-    round_trips=6_000,
-    connects=3_000,
-    idle=10_000,
-    idle_tls=10_000,
-    filters=100_000,
-    topics=20_000,
-    budget_s=1_200.0,
+FULL = BrokerEffort()
+QUICK = BrokerEffort(
+    repetitions=1, seconds=0.2, paced_s=0.6, round_trips=5_000, connects=1_000, idle=2_000, idle_tls=500, budget_s=300.0
 )
-QUICK = replace(
-    FULL, repetitions=1, seconds=0.2, paced_s=0.6, round_trips=5_000, connects=1_000, idle=2_000, idle_tls=500,
-    budget_s=300.0,
-)  # fmt: skip
 
 
 def _spell_s(effort: BrokerEffort) -> float:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tieline.bench.load.job import Garbled
@@ -44,23 +44,44 @@ def framed(first: int, body: bytes) -> bytes:
     return bytes([first]) + varint(len(body)) + body
 
 
-def connect(client_id: str, *, version: int, keep_alive_s: int = 600, clean: bool = True) -> bytes:
-    """CONNECT without will, user or property; ``clean`` begins a session anew and, in 3.1.1, ends it with itself."""
-    properties = b"\x00" if version == 5 else b""
+_USER_PROPERTY = b"\x26"
+NOTHING: Mapping[str, str] = {}
+
+
+def properties(user: Mapping[str, str], version: int) -> bytes:
+    """The property section of a packet, which holds nothing but user properties; 3.1.1 has none."""
+    body = b"".join(_USER_PROPERTY + text(name) + text(value) for name, value in user.items())
+    return varint(len(body)) + body if version == 5 else b""
+
+
+def connect(
+    client_id: str, *, version: int, keep_alive_s: int = 600, clean: bool = True, user: Mapping[str, str] = NOTHING
+) -> bytes:
+    """CONNECT without will and user name; ``clean`` begins a session anew and, in 3.1.1, ends it with itself."""
     head = text("MQTT") + bytes([version, 0x02 if clean else 0x00]) + keep_alive_s.to_bytes(2, "big")
-    return framed(0x10, head + properties + text(client_id))
+    return framed(0x10, head + properties(user, version) + text(client_id))
 
 
-def subscribe(packet_id: int, filters: Sequence[str], *, qos: int, version: int) -> bytes:
+def subscribe(
+    packet_id: int, filters: Sequence[str], *, qos: int, version: int, user: Mapping[str, str] = NOTHING
+) -> bytes:
     """SUBSCRIBE to all filters at one QoS."""
-    properties = b"\x00" if version == 5 else b""
     body = b"".join(text(name) + bytes([qos]) for name in filters)
-    return framed(0x82, packet_id.to_bytes(2, "big") + properties + body)
+    return framed(0x82, packet_id.to_bytes(2, "big") + properties(user, version) + body)
 
 
-def publish(topic: str, payload: bytes) -> bytes:
-    """PUBLISH with QoS 0 in 3.1.1."""
-    return framed(PUBLISH, text(topic) + payload)
+def publish(  # as the packet has fields
+    topic: str,
+    payload: bytes,
+    *,
+    qos: int = 0,
+    packet_id: int = 0,
+    version: int = 4,
+    user: Mapping[str, str] = NOTHING,
+) -> bytes:
+    """PUBLISH without DUP and RETAIN."""
+    identifier = packet_id.to_bytes(2, "big") if qos else b""
+    return framed(PUBLISH | qos << 1, text(topic) + identifier + properties(user, version) + payload)
 
 
 def length_of(data: bytes) -> int:
@@ -172,11 +193,11 @@ class Stream:
 def layout_of(*, topic_bytes: int, payload: int, qos: int, version: int) -> Layout:
     """The layout of a PUBLISH without DUP and RETAIN."""
     identifier = 2 if qos else 0
-    properties = 1 if version == 5 else 0
-    remaining = 2 + topic_bytes + identifier + properties + payload
+    own = identifier + (1 if version == 5 else 0)
+    remaining = 2 + topic_bytes + own + payload
     head = bytes([PUBLISH | qos << 1]) + varint(remaining) + topic_bytes.to_bytes(2, "big")
     after_topic = len(head) + topic_bytes
-    start = after_topic + identifier + properties
+    start = after_topic + own
     return Layout(
         packet=start + payload,
         head=head,
@@ -195,13 +216,13 @@ def encode(publisher: int, topics: Sequence[str], *, payload: int, qos: int, ver
         raise ValueError("the topics of a stream have one length")
     count = -(-count // len(topics)) * len(topics)
     layout = layout_of(topic_bytes=len(names[0]), payload=payload, qos=qos, version=version)
-    properties = b"\x00" if version == 5 else b""
+    nothing = properties(NOTHING, version)
     filler = random.Random(publisher).randbytes(payload - MARK_BYTES)
     parts: list[bytes] = []
     for position in range(count):
         identifier = (position % _IDENTIFIERS + 1).to_bytes(2, "big") if qos else b""
         mark = MARK % (publisher, position)
-        parts += (layout.head, names[position % len(names)], identifier, properties, mark, filler)
+        parts += (layout.head, names[position % len(names)], identifier, nothing, mark, filler)
     return Stream(data=memoryview(b"".join(parts)), count=count, topics=topics, layout=layout)
 
 

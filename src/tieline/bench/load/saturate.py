@@ -42,12 +42,12 @@ class Topics:
 class Saturate:
     """Publishers that never pause, and subscribers that together receive each message ``fan`` times."""
 
-    publishers: int
     filters: tuple[str, ...]
     topics: Topics
-    payload: int
-    qos: int
     seconds: float
+    publishers: int = 1
+    payload: int = 64
+    qos: int = 0
     fan: int = 1
     version: int = 4
     #: The subscribers' sessions outlive their connections, and what waits for them is the broker's to keep (3.1.1).
@@ -156,14 +156,8 @@ class FirstMessages:
         }
 
     def _load(self, name: str) -> Saturate:
-        return Saturate(
-            publishers=1,
-            filters=(f"{name}/#",),
-            topics=Topics(pattern=f"{name}/{{i:06d}}", each=self.topics),
-            payload=64,
-            qos=0,
-            seconds=0.1,
-        )
+        topics = Topics(pattern=f"{name}/{{i:06d}}", each=self.topics)
+        return Saturate(filters=(f"{name}/#",), topics=topics, seconds=0.1)
 
 
 _FILTERS_EACH = 1_000
@@ -204,16 +198,9 @@ class BystandingFilters:
             "generator_cores": one_after["generator_cores"],
         }
 
-    def _load(self, topics: int) -> Saturate:
-        pattern = "busy/{ones}/{tens}/{rest:03d}"
-        return Saturate(
-            publishers=1,
-            filters=("busy/#",),
-            topics=Topics(pattern=pattern, each=topics),
-            payload=64,
-            qos=0,
-            seconds=self.seconds,
-        )
+    def _load(self, count: int) -> Saturate:
+        topics = Topics(pattern="busy/{ones}/{tens}/{rest:03d}", each=count)
+        return Saturate(filters=("busy/#",), topics=topics, seconds=self.seconds)
 
 
 def _filters(count: int) -> Iterator[str]:

@@ -114,8 +114,7 @@ def unpacked(found: Metrics) -> dict[str, list[Metrics]]:
 
 def _beside(at: Endpoint, topics: Topics, seconds: float) -> float:
     """Throughput of a plain flow from one client to one other."""
-    job = Saturate(publishers=1, filters=("beside/+",), topics=topics, payload=64, qos=0, seconds=seconds)
-    return job.run(at)["rate"]
+    return Saturate(filters=("beside/+",), topics=topics, seconds=seconds).run(at)["rate"]
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -47,25 +47,25 @@ _EXTREMES: Final = (COLUMNS[0], COLUMNS[8])
 class MatchEffort:
     """How much is done."""
 
-    configurations: Sequence[Configuration]
+    configurations: Sequence[Configuration] = CONFIGURATIONS
     #: Passes over the events, and seconds for them; the batches get as long again.
-    passes: int
-    search_s: float
+    passes: int = 4
+    search_s: float = 0.6
     #: Sizes and attributes of the indexes whose changes are measured.
-    update_sizes: Sequence[int]
-    update_attributes: Sequence[int]
+    update_sizes: Sequence[int] = (SMALL, MANY, LARGE)
+    update_attributes: Sequence[int] = (2, 3, 6)
     #: The most subscriptions that are also scanned predicate by predicate; reading them takes longest of all.
-    scanned: int
-    spreads: Sequence[Spread]
+    scanned: int = MANY
+    spreads: Sequence[Spread] = SPREADS
     #: Subscriptions, clients that hold them, and events, in brokers.
-    conditions: int
-    clients: int
-    events: int
+    conditions: int = MANY
+    clients: int = 100
+    events: int = 16_384
     #: Whether brokers are also measured as if numba were not installed, where it is.
-    without_numba: bool
-    spell_s: float
-    beside_s: float
-    repetitions: int
+    without_numba: bool = True
+    spell_s: float = 1.0
+    beside_s: float = 0.3
+    repetitions: int = 5
 
     def searches(self) -> list[tuple[Configuration, list[str]]]:
         """Configurations, and the engines that are measured in each."""
@@ -93,24 +93,8 @@ class MatchEffort:
         return [(each, [name for name in changeable if ENGINES[name].takes(each)]) for each in wanted]
 
 
-FULL: Final = MatchEffort(
-    configurations=CONFIGURATIONS,
-    passes=4,
-    search_s=0.6,
-    update_sizes=(SMALL, MANY, LARGE),
-    update_attributes=(2, 3, 6),
-    scanned=MANY,
-    spreads=SPREADS,
-    conditions=MANY,
-    clients=100,
-    events=16_384,
-    without_numba=True,
-    spell_s=1.0,
-    beside_s=0.3,
-    repetitions=5,
-)
-QUICK: Final = replace(
-    FULL,
+FULL: Final = MatchEffort()
+QUICK: Final = MatchEffort(
     configurations=(
         *(column.with_subscriptions(SMALL) for column in _EXTREMES),
         *(HEADLINE.with_subscriptions(number) for number in (SMALL, MANY, LARGE)),

@@ -34,6 +34,8 @@ class Engine(ABC):
     library: ClassVar[str] = ""
     #: Events of a batch: as many as it answers together.
     portion: ClassVar[int] = 1
+    #: What answers for one event; taken once, so that no other call stands between a clock and the answer.
+    match: Match
 
     @classmethod
     def is_present(cls) -> bool:
@@ -48,11 +50,6 @@ class Engine(ABC):
     @abstractmethod
     def __init__(self, lo: Floats, hi: Floats) -> None:
         """Hold these boxes, which are known by their row."""
-
-    @property
-    @abstractmethod
-    def match(self) -> Match:
-        """What answers for one event; taken once, so that no other call stands between a clock and the answer."""
 
     def match_batch(self, rows: Floats) -> Answers:
         """The answers for many events; one by one, unless there is something better."""
@@ -71,10 +68,7 @@ class OurIndex(Engine):
         self.index = AdaptiveIndex.from_boxes(
             Boxes(np.arange(len(lo)), lo, hi), dimensions=lo.shape[1], backend=self.backend
         )
-
-    @property
-    def match(self) -> Match:
-        return self.index.match
+        self.match = self.index.match
 
     def match_batch(self, rows: Floats) -> Answers:
         offsets, ids = self.index.match_batch(cast("Sequence[Sequence[float]]", rows))
@@ -115,10 +109,7 @@ class Brute(Engine):
 
         self._lo = [np.ascontiguousarray(column) for column in lo.T]
         self._hi = [np.ascontiguousarray(column) for column in hi.T]
-
-    @property
-    def match(self) -> Match:
-        return self._find
+        self.match = self._find
 
     def _find(self, row: Sequence[float]) -> Sequence[int]:
         found = (self._lo[0] <= row[0]) & (row[0] <= self._hi[0])
@@ -143,10 +134,7 @@ class Rtree(Engine):
         corners = np.hstack((lo.clip(-_FAR, _FAR), hi.clip(-_FAR, _FAR))).tolist()
         stream = ((number, tuple(box), None) for number, box in enumerate(corners))
         self._tree: Any = index.Index(stream, properties=index.Property(dimension=lo.shape[1]))
-
-    @property
-    def match(self) -> Match:
-        return self._find
+        self.match = self._find
 
     def _find(self, row: Sequence[float]) -> Sequence[int]:
         return list(self._tree.intersection((*row, *row)))
@@ -176,6 +164,7 @@ class Scan(Engine):
     def __init__(self, lo: Floats, hi: Floats) -> None:
         self._names = [f"a{number}" for number in range(lo.shape[1])]
         self._predicates = [parse(text) for text in map(self._text, lo.tolist(), hi.tolist(), repeat(self._names))]
+        self.match = self._find
 
     @staticmethod
     def _text(lo: list[float], hi: list[float], names: list[str]) -> str:
@@ -188,10 +177,6 @@ class Scan(Engine):
             elif high < inf:
                 terms.append(f"{name}<={high!r}")
         return " and ".join(terms)
-
-    @property
-    def match(self) -> Match:
-        return self._find
 
     def _find(self, row: Sequence[float]) -> Sequence[int]:
         get: Callable[[str], float | None] = dict(zip(self._names, row, strict=True)).get

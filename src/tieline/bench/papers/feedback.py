@@ -22,7 +22,7 @@ from tieline.bench.brokers import Tieline
 from tieline.bench.papers.wanted_topics import BYTES_PER_S, open_port
 from tieline.bench.peer import Instance
 from tieline.bench.priority.nodes import Timetable, Writer, clock, hang_up, open_node
-from tieline.bench.priority.packets import Arrival, Tally, overhead, publish
+from tieline.bench.priority.packets import Arrival, Flows
 
 PERIODS_S = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 FREQUENCIES = (1, 2, 4)
@@ -58,7 +58,7 @@ class Subscriber:
 
     period_s: float
     frequency: int
-    flows: dict[str, Tally] = field(default_factory=dict)
+    flows: Flows = field(default_factory=lambda: Flows(()))
 
     @property
     def name(self) -> str:
@@ -72,22 +72,23 @@ class Subscriber:
 
     def begin(self) -> None:
         """Forget what was counted, and count anew."""
-        self.flows = {"high": Tally(), "low": Tally()}
+        self.flows = Flows(map(self.topic, ("high", "low")))
+
+    def topic(self, kind: str) -> str:
+        """Where messages of a kind go."""
+        return f"{self.name}/{kind}"
 
     def packet(self, kind: str) -> bytes:
-        """The next message of a flow."""
-        topic = f"{self.name}/{kind}"
-        return publish(topic, self.flows[kind].payload(BYTES - overhead(topic)))
+        """The next message of a kind."""
+        return self.flows.message(self.topic(kind), BYTES)
 
     def received(self, arrival: Arrival, when_ns: int) -> None:
         """A message came through the port."""
-        number, _ = arrival.mark
-        self.flows[arrival.topic.partition("/")[2]].arrival(number, when_ns)
+        self.flows.received(arrival, when_ns)
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether everything that was sent has arrived."""
-        return not any(flow.lost for flow in self.flows.values())
+    def waits_s(self, kind: str) -> list[float]:
+        """How long the messages of a kind took that have come."""
+        return self.flows[self.topic(kind)].waits_s()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,13 +119,13 @@ def run(*, repetitions: int) -> Figures345:
             open_port(at, timetable, one.name, [f"{one.name}/#"], one.received, one.wishes) for one in subscribers
         ]
         _episode(timetable, subscribers, writers, has_high=False)
-        unblocked = [wait for one in subscribers for wait in one.flows["low"].waits_s()]
+        unblocked = [wait for one in subscribers for wait in one.waits_s("low")]
         _episode(timetable, subscribers, writers, has_high=True)  # the port is known to be blocked when it counts
         for _ in range(repetitions):
             _episode(timetable, subscribers, writers, has_high=True)
             for one in subscribers:
-                high[one.name] += one.flows["high"].waits_s()
-                low[one.name] += one.flows["low"].waits_s()
+                high[one.name] += one.waits_s("high")
+                low[one.name] += one.waits_s("low")
     unblocked_s = statistics.fmean(unblocked)
     by_frequency = {count: [one.name for one in subscribers if one.frequency == count] for count in FREQUENCIES}
     return Figures345(
@@ -154,11 +155,10 @@ def _episode(
         if has_high:
             writers["high"].write(b"".join(one.packet("high") for _ in range(int(HIGH_S * BYTES_PER_S / BYTES))))
 
-    def low(now: float) -> float | None:
+    def low() -> None:
         for one in subscribers:
             writers["low"].write(one.packet("low"))
-        return now + LOW_EVERY_S if now + LOW_EVERY_S < end else None
 
-    timetable.at(begin, low)
+    timetable.every(LOW_EVERY_S, begin, end, low)
     timetable.run(end)
-    timetable.run(begin + _ROOM * HIGH_S + 1.0, lambda: all(one.is_complete for one in subscribers))
+    timetable.run(begin + _ROOM * HIGH_S + 1.0, lambda: not any(one.flows.lost for one in subscribers))

@@ -18,25 +18,15 @@ import signal
 import socket
 import statistics
 import time
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Literal
 
 from tieline.bench.brokers import Mosquitto, Tieline
 from tieline.bench.load import packets as plain
-from tieline.bench.load.ends import Client
 from tieline.bench.load.job import Lost
 from tieline.bench.peer import Instance, free_ports
 from tieline.bench.priority import packets
-from tieline.bench.priority.nodes import (
-    Timetable,
-    clock,
-    hang_up,
-    open_node,
-    stamp_arrivals,
-    stamped_packets,
-    subscribe,
-)
+from tieline.bench.priority.nodes import Listener, Timetable, clock, hang_up, open_node, subscribe
 from tieline.bench.priority.packets import Tally
 
 GROUPS = 4
@@ -77,16 +67,12 @@ CASES = (
 )
 
 
-class _Node(Client, ABC):
+class _Node(Listener):
     """A client of one group; speaks the header byte if its level travels in it."""
 
     def __init__(self, sock: socket.socket, timetable: Timetable, header_level: int | None) -> None:
-        stamp_arrivals(sock)
-        sock.setblocking(False)
-        super().__init__(sock, timetable.poller)
+        super().__init__(sock, timetable, has_header_byte=header_level is not None, most=_RECEIVE)
         self._header_level = header_level
-        self._inbox = packets.Inbox(has_header_byte=header_level is not None)
-        timetable.attend(self, self._readable)
 
     def speak(self, packet: bytes) -> None:
         """Send a packet in this node's wire format."""
@@ -95,14 +81,6 @@ class _Node(Client, ABC):
     def worded(self, packet: bytes) -> bytes:
         """A packet in this node's wire format."""
         return packet if self._header_level is None else packets.with_header_byte(packet, self._header_level)
-
-    def _readable(self) -> None:
-        for first, body, when in stamped_packets(self.sock, self._inbox, _RECEIVE):
-            self._heard(first, body, when)
-
-    @abstractmethod
-    def _heard(self, first: int, body: bytes, when_ns: int) -> None:
-        """A packet arrived; each side of a group makes of it what it needs."""
 
 
 class _Publisher(_Node):
@@ -123,7 +101,7 @@ class _Publisher(_Node):
     def _next(self) -> bytes:
         packet_id = len(self.tally.sent) % 65_535 + 1
         payload = self.tally.payload(PAYLOAD)
-        return self.worded(packets.publish(self._topic, payload, qos=self._qos, packet_id=packet_id))
+        return self.worded(plain.publish(self._topic, payload, qos=self._qos, packet_id=packet_id, version=5))
 
     def release(self, prepared: bytes, count: int) -> None:
         """Send them now: that is when their time begins."""
@@ -134,7 +112,8 @@ class _Publisher(_Node):
         """The time of the last messages begins now."""
         self.tally.sent[-count:] = [time.time_ns()] * count
 
-    def _heard(self, first: int, body: bytes, when_ns: int) -> None:
+    def heard(self, first: int, body: bytes, when_ns: int) -> None:
+        """Go on with the exchange."""
         if first == plain.PUBREC:
             self.speak(packets.acknowledge(plain.PUBREL, int.from_bytes(body[:2], "big")))
 
@@ -147,7 +126,8 @@ class _Subscriber(_Node):
         self._tally = tally
         self._unreleased: dict[int, int] = {}
 
-    def _heard(self, first: int, body: bytes, when_ns: int) -> None:
+    def heard(self, first: int, body: bytes, when_ns: int) -> None:
+        """Go on with the exchange."""
         if first == plain.PUBREL:
             packet_id = int.from_bytes(body[:2], "big")
             self._tally.arrival(self._unreleased.pop(packet_id), when_ns)
@@ -203,7 +183,7 @@ def _drive(timetable: Timetable, publishers: list[_Publisher], *, seconds: float
     end = begin + seconds
     count = 1 if held is None else BURST
 
-    def tick(now: float) -> float | None:
+    def publish() -> None:
         prepared = [publisher.prepare(count) for publisher in publishers]
         if held is not None:
             os.kill(held, signal.SIGSTOP)
@@ -213,9 +193,8 @@ def _drive(timetable: Timetable, publishers: list[_Publisher], *, seconds: float
             for publisher in publishers:
                 publisher.begin(count)
             os.kill(held, signal.SIGCONT)
-        return now + EVERY_S if now + EVERY_S < end else None
 
-    timetable.at(begin, tick)
+    timetable.every(EVERY_S, begin, end, publish)
     try:
         timetable.run(end)
     finally:

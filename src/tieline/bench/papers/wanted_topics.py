@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 
 from tieline.bench.brokers import Mosquitto, Tieline
 from tieline.bench.load.job import Endpoint
+from tieline.bench.load.packets import NOTHING
 from tieline.bench.peer import Instance, Peer
 from tieline.bench.priority.nodes import (
     Reader,
@@ -37,7 +38,7 @@ from tieline.bench.priority.nodes import (
     open_node,
     subscribe,
 )
-from tieline.bench.priority.packets import Arrival, Tally, overhead, publish
+from tieline.bench.priority.packets import Arrival, Flows
 
 BYTES_PER_S = 128_000.0
 _RECEIVE_BUFFER = 2_304
@@ -50,7 +51,7 @@ def open_port(
     name: str,
     filters: Sequence[str],
     receive: Receive,
-    wishes: Mapping[str, str] | None = None,
+    wishes: Mapping[str, str] = NOTHING,
 ) -> socket.socket:
     """A subscriber with a blocked port; ``wishes`` are the user properties of its SUBSCRIBE."""
     sock = open_node(at.host, at.port, name, receive_buffer=_RECEIVE_BUFFER, segment=_SEGMENT)
@@ -95,7 +96,7 @@ class Scene:
     """One broker with its subscribers and one publisher."""
 
     timetable: Timetable
-    flows: dict[str, Tally] = field(default_factory=lambda: {topic: Tally() for topic in TOPICS})
+    flows: Flows = field(default_factory=lambda: Flows(TOPICS))
     sockets: list[socket.socket] = field(default_factory=list)
     writer: Writer | None = None
 
@@ -113,22 +114,14 @@ class Scene:
 
     def begin(self, count: int, seed: int) -> None:
         """Count anew, and publish so many messages at once."""
-        self.flows = {topic: Tally() for topic in TOPICS}
+        self.flows = Flows(TOPICS)
         topics = list(TOPICS) * (count // len(TOPICS))
         random.Random(seed).shuffle(topics)
         assert self.writer is not None
-        self.writer.write(
-            b"".join(publish(topic, self.flows[topic].payload(BYTES - overhead(topic))) for topic in topics)
-        )
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether everything that was sent has arrived."""
-        return not any(flow.lost for flow in self.flows.values())
+        self.writer.write(b"".join(self.flows.message(topic, BYTES) for topic in topics))
 
     def _received(self, arrival: Arrival, when_ns: int) -> None:
-        number, _ = arrival.mark
-        self.flows[arrival.topic].arrival(number, when_ns)
+        self.flows.received(arrival, when_ns)
 
 
 def _ignore(_arrival: Arrival, _when_ns: int) -> None:
@@ -175,7 +168,7 @@ def _burst(timetable: Timetable, scenes: Mapping[str, Scene], count: int, *, see
         scene.begin(count, seed)
     timetable.run(
         clock() + 2 * count * BYTES / BYTES_PER_S + _PATIENCE_S,
-        lambda: all(scene.is_complete for scene in scenes.values()),
+        lambda: not any(scene.flows.lost for scene in scenes.values()),
     )
 
 

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Final
 from tieline.bench.load.job import Failure
 from tieline.bench.measure import family
 from tieline.bench.pipeline.kills_proof import prove
-from tieline.bench.pipeline.processes import Cluster, Process, command_line, driver_environment, our_path, our_program
+from tieline.bench.pipeline.processes import Cluster, command_line, driver_environment, our_path, our_program
 from tieline.bench.pipeline.publishers import Crowd, Publisher
 from tieline.bench.pipeline.sources import Station
+from tieline.bench.process import Process
 from tieline.bench.suite.results import Row
 
 if TYPE_CHECKING:

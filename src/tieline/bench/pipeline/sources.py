@@ -24,8 +24,9 @@ from pyspark.sql.types import StructType
 
 from tieline.bench.load.job import Failure
 from tieline.bench.peer import free_ports
-from tieline.bench.pipeline.processes import Process, our_path, our_program
+from tieline.bench.pipeline.processes import our_path, our_program
 from tieline.bench.pipeline.readings import EVENT_TYPE, Readings, log_table, payloads, readings, topics
+from tieline.bench.process import Process
 from tieline.pipeline.decode.records import NEEDED
 from tieline.pipeline.source.format import TielineSource
 from tieline.pipeline.source.options import LOG, SourceOptions, read_options

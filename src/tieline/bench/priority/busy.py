@@ -22,7 +22,7 @@ from tieline.bench.load.packets import encode
 from tieline.bench.measure import Meter
 from tieline.bench.peer import Instance
 from tieline.bench.priority.nodes import Reader, Timetable, Writer, clock, hang_up, open_node, subscribe
-from tieline.bench.priority.packets import Arrival, Tally, overhead, publish
+from tieline.bench.priority.packets import Tally
 
 _STREAM_MESSAGES = 1_000
 _LARGEST_SEND = 65_536
@@ -101,25 +101,16 @@ class Probe:
         """Time from send to receive; a message that does not arrive counts as the length of the run."""
         tally = Tally()
 
-        def received(arrival: Arrival, when_ns: int) -> None:
-            number, _ = arrival.mark
-            tally.arrival(number, when_ns)
-
         time.sleep(self.delay_s)
         with Timetable() as timetable:
             receiver = open_node(at.host, at.port, "probe-to", _URGENT)
             sender = open_node(at.host, at.port, "probe-from", _URGENT)
             try:
                 subscribe(receiver, [_TOPIC])
-                Reader(receiver, timetable, received)
+                Reader(receiver, timetable, tally.received)
                 writer = Writer(sender, timetable)
                 end = clock() + self.seconds
-
-                def send(now: float) -> float | None:
-                    writer.write(publish(_TOPIC, tally.payload(_BYTES - overhead(_TOPIC))))
-                    return now + 1 / self.per_second if now < end else None
-
-                timetable.at(0.0, send)
+                timetable.every(1 / self.per_second, 0.0, end, lambda: writer.write(tally.message(_TOPIC, _BYTES)))
                 timetable.run(end)
                 timetable.run(end + _DRAIN_S, lambda: not tally.lost)
             finally:

@@ -6,7 +6,7 @@ The thin link and the slow reader need hardly any processor time, so they run to
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -29,29 +29,18 @@ PARTS: Final = {
 class PriorityEffort:
     """How much is done."""
 
-    thin_s: float
-    slow_s: float
-    busy_s: float
-    busy_repetitions: int
-    stranger_s: float
-    stranger_repetitions: int
-    cost_s: float
-    cost_repetitions: int
+    thin_s: float = 45.0
+    slow_s: float = 30.0
+    busy_s: float = 5.0
+    busy_repetitions: int = 3
+    stranger_s: float = 0.6
+    stranger_repetitions: int = 3
+    cost_s: float = 0.5
+    cost_repetitions: int = 7
 
 
-FULL: Final = PriorityEffort(
-    thin_s=45.0,
-    slow_s=30.0,
-    busy_s=5.0,
-    busy_repetitions=3,
-    stranger_s=0.6,
-    stranger_repetitions=3,
-    cost_s=0.5,
-    cost_repetitions=7,
-)
-QUICK: Final = replace(FULL, thin_s=14.0, slow_s=16.0, busy_s=1.5, stranger_s=0.2, cost_s=0.2, cost_repetitions=3)
-
-
+FULL: Final = PriorityEffort()
+QUICK: Final = PriorityEffort(thin_s=14.0, slow_s=16.0, busy_s=1.5, stranger_s=0.2, cost_s=0.2, cost_repetitions=3)
 _BUDGET_S: Final = 600.0
 
 

@@ -49,7 +49,7 @@ class Case:
 
 def _saturated(publishers: int, filters: tuple[str, ...], topics: Topics) -> Callable[[float], Job]:
     def job(seconds: float) -> Job:
-        return Saturate(publishers=publishers, filters=filters, topics=topics, payload=64, qos=0, seconds=seconds)
+        return Saturate(publishers=publishers, filters=filters, topics=topics, seconds=seconds)
 
     return job
 

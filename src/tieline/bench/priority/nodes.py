@@ -8,7 +8,8 @@ import socket
 import ssl
 import struct
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Self
 
@@ -49,6 +50,15 @@ class Timetable:
         self._serial += 1
         heappush(self._agenda, (when, self._serial, action))
 
+    def every(self, period_s: float, begin: float, end: float, act: Callable[[], None]) -> None:
+        """Do something again and again until the end."""
+
+        def once(now: float) -> float | None:
+            act()
+            return now + period_s if now + period_s < end else None
+
+        self.at(begin, once)
+
     def run(self, until: float, finished: Callable[[], bool] = lambda: False) -> None:
         """Act until the clock says so, or until everything is finished."""
         agenda = self._agenda
@@ -80,7 +90,7 @@ def open_node(  # what must be said before a socket connects
     host: str,
     port: int,
     client_id: str,
-    user: Mapping[str, str] | None = None,
+    user: Mapping[str, str] = plain.NOTHING,
     *,
     receive_buffer: int | None = None,
     segment: int | None = None,
@@ -99,7 +109,7 @@ def open_node(  # what must be said before a socket connects
         sock.connect((host, port))
         if tls is not None:
             sock = tls.wrap_socket(sock)
-        _exchange(sock, packets.connect(client_id, user or {}), plain.CONNACK, header_level)
+        _exchange(sock, plain.connect(client_id, version=5, user=user), plain.CONNACK, header_level)
     except TimeoutError as error:
         sock.close()
         raise Stalled(f"{client_id}: no CONNACK within {PATIENCE_S:.0f} s") from error
@@ -115,14 +125,14 @@ def open_node(  # what must be said before a socket connects
 def subscribe(
     sock: socket.socket,
     filters: Sequence[str],
-    user: Mapping[str, str] | None = None,
+    user: Mapping[str, str] = plain.NOTHING,
     *,
     qos: int = 0,
     header_level: int | None = None,
 ) -> None:
     """Subscribe and wait for the broker's consent."""
     sock.settimeout(PATIENCE_S)
-    body = _exchange(sock, packets.subscribe(1, filters, user or {}, qos=qos), plain.SUBACK, header_level)
+    body = _exchange(sock, plain.subscribe(1, filters, qos=qos, version=5, user=user), plain.SUBACK, header_level)
     if list(body[-len(filters) :]) != [qos] * len(filters):
         raise Refused(f"SUBSCRIBE was answered with {body.hex(' ')}")
 
@@ -147,45 +157,50 @@ def hang_up(socks: Sequence[socket.socket]) -> None:
             sock.close()
 
 
-class Reader(Client):
-    """A subscriber that takes everything at once, with the kernel's time of arrival."""
+class Listener(Client, ABC):
+    """A client that hears every packet with the kernel's time of its arrival; over TLS with that of the reading."""
 
     def __init__(
-        self, sock: socket.socket, timetable: Timetable, receive: Receive, *, has_header_byte: bool = False
+        self, sock: socket.socket, timetable: Timetable, *, has_header_byte: bool = False, most: int = _RECEIVE
     ) -> None:
-        stamp_arrivals(sock)
+        """``most`` bytes are read at once: what is read together has one time."""
+        sock.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
         sock.setblocking(False)
         super().__init__(sock, timetable.poller)
         self._inbox = packets.Inbox(has_header_byte=has_header_byte)
-        self._receive = receive
+        self._most = most
         timetable.attend(self, self._readable)
 
+    @abstractmethod
+    def heard(self, first: int, body: bytes, when_ns: int) -> None:
+        """A packet has arrived: its first byte, and what follows its fixed header."""
+
     def _readable(self) -> None:
-        for first, body, when in stamped_packets(self.sock, self._inbox, _RECEIVE):
-            if first & 0xF0 == plain.PUBLISH:
-                self._receive(packets.arrival(first, body), when)
+        with contextlib.suppress(BlockingIOError, ssl.SSLWantReadError):
+            if isinstance(self.sock, ssl.SSLSocket):
+                while True:  # what one record brought is not announced again
+                    self._take(self.sock.recv(self._most), time.time_ns())
+            data, extra, _, _ = self.sock.recvmsg(self._most, 64)
+            self._take(data, arrival_ns(extra))
+
+    def _take(self, data: bytes, when_ns: int) -> None:
+        if not data:
+            raise Refused("the broker closed a subscriber's connection")
+        for first, body in self._inbox.feed(data):
+            self.heard(first, body, when_ns)
 
 
-class TlsReader(Client):
-    """The same over TLS; the time of arrival is that of the reading."""
+class Reader(Listener):
+    """A subscriber that takes everything at once."""
 
     def __init__(self, sock: socket.socket, timetable: Timetable, receive: Receive) -> None:
-        sock.setblocking(False)
-        super().__init__(sock, timetable.poller)
-        self._inbox = packets.Inbox()
+        super().__init__(sock, timetable)
         self._receive = receive
-        timetable.attend(self, self._readable)
 
-    def _readable(self) -> None:
-        with contextlib.suppress(ssl.SSLWantReadError):
-            while True:  # what one record brought is not announced again
-                data = self.sock.recv(_RECEIVE)
-                if not data:
-                    raise Refused("the broker closed a subscriber's connection")
-                when = time.time_ns()
-                for first, body in self._inbox.feed(data):
-                    if first & 0xF0 == plain.PUBLISH:
-                        self._receive(packets.arrival(first, body), when)
+    def heard(self, first: int, body: bytes, when_ns: int) -> None:
+        """Pass messages on."""
+        if first & 0xF0 == plain.PUBLISH:
+            self._receive(packets.arrival(first, body), when_ns)
 
 
 class Writer(Client):
@@ -238,24 +253,6 @@ class SlowReader:
                     if first & 0xF0 == plain.PUBLISH:
                         self._receive(packets.arrival(first, body), when)
         return now + self.EVERY_S
-
-
-def stamp_arrivals(sock: socket.socket) -> None:
-    """Have the kernel note when bytes arrived; ``arrival_ns`` finds it in what ``recvmsg`` returns."""
-    sock.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
-
-
-def stamped_packets(sock: socket.socket, inbox: packets.Inbox, most: int) -> Iterator[tuple[int, bytes, int]]:
-    """The packets completed by one read, each with the kernel's time of that read."""
-    try:
-        data, extra, _, _ = sock.recvmsg(most, 64)
-    except BlockingIOError:
-        return
-    if not data:
-        raise Refused("the broker closed a subscriber's connection")
-    when = arrival_ns(extra)
-    for first, body in inbox.feed(data):
-        yield first, body, when
 
 
 def arrival_ns(extra: list[tuple[int, int, bytes]]) -> int:

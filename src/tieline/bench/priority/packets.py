@@ -8,53 +8,20 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tieline.bench.load import packets
 from tieline.bench.load.job import quantile
+from tieline.bench.load.packets import NOTHING
 
 #: Every payload opens with the message's number in its flow and the wall clock when it was sent, in nanoseconds.
 MARK = struct.Struct("!IQ")
-_USER_PROPERTY = b"\x26"
-_NOTHING: Mapping[str, str] = {}
-
-
-def user_properties(pairs: Mapping[str, str]) -> bytes:
-    """A property section that holds nothing but user properties."""
-    body = b"".join(_USER_PROPERTY + packets.text(name) + packets.text(value) for name, value in pairs.items())
-    return packets.varint(len(body)) + body
-
-
-def connect(client_id: str, user: Mapping[str, str] = _NOTHING, *, keep_alive_s: int = 600) -> bytes:
-    """CONNECT with a clean start."""
-    head = packets.text("MQTT") + b"\x05\x02" + keep_alive_s.to_bytes(2, "big")
-    return packets.framed(0x10, head + user_properties(user) + packets.text(client_id))
-
-
-def subscribe(packet_id: int, filters: Sequence[str], user: Mapping[str, str] = _NOTHING, *, qos: int = 0) -> bytes:
-    """SUBSCRIBE to all filters at one QoS."""
-    body = b"".join(packets.text(name) + bytes([qos]) for name in filters)
-    return packets.framed(0x82, packet_id.to_bytes(2, "big") + user_properties(user) + body)
-
-
-def publish(
-    topic: str, payload: bytes, user: Mapping[str, str] = _NOTHING, *, qos: int = 0, packet_id: int = 0
-) -> bytes:
-    """PUBLISH without DUP and RETAIN."""
-    identifier = packet_id.to_bytes(2, "big") if qos else b""
-    body = packets.text(topic) + identifier + user_properties(user) + payload
-    return packets.framed(packets.PUBLISH | qos << 1, body)
 
 
 def acknowledge(kind: int, packet_id: int) -> bytes:
     """PUBACK, PUBREC, PUBREL or PUBCOMP, all with reason "success"."""
     return packets.framed(kind, packet_id.to_bytes(2, "big"))
-
-
-def overhead(topic: str, user: Mapping[str, str] = _NOTHING) -> int:
-    """Bytes of a QoS 0 PUBLISH of 128 bytes to 16 kB that are not payload."""
-    return 1 + 2 + 2 + len(topic.encode()) + len(user_properties(user))
 
 
 def with_header_byte(packet: bytes, level: int) -> bytes:
@@ -138,6 +105,11 @@ class Tally:
         self.sent.append(now)
         return MARK.pack(number, now).ljust(size, b".")
 
+    def message(self, topic: str, size: int, user: Mapping[str, str] = NOTHING) -> bytes:
+        """The next message, as a QoS 0 packet of 128 bytes to 16 kB."""
+        head = 1 + 2 + 2 + len(topic.encode()) + len(packets.properties(user, 5))
+        return packets.publish(topic, self.payload(size - head), version=5, user=user)
+
     def arrival(self, number: int, when_ns: int) -> None:
         """Message ``number`` has arrived."""
         if number in self.arrived:
@@ -146,6 +118,10 @@ class Tally:
         self.arrived[number] = when_ns
         self.disordered += number < self.latest
         self.latest = max(self.latest, number)
+
+    def received(self, arrival: Arrival, when_ns: int) -> None:
+        """One of the messages has arrived."""
+        self.arrival(arrival.mark[0], when_ns)
 
     def before(self, when_ns: int) -> Tally:
         """Only the messages that were sent before this time."""
@@ -171,6 +147,26 @@ class Tally:
     def quantile_s(self, q: float, missing_s: float | None = None) -> float:
         """A quantile of the waits; nothing sent is a wait of zero."""
         return quantile_of(self.waits_s(missing_s), q)
+
+
+class Flows(dict[str, Tally]):
+    """Flows by their topics, all of which lead to one receiver."""
+
+    def __init__(self, topics: Iterable[str]) -> None:
+        super().__init__({topic: Tally() for topic in topics})
+
+    def message(self, topic: str, size: int, user: Mapping[str, str] = NOTHING) -> bytes:
+        """The next message of one of them, as a packet of this size."""
+        return self[topic].message(topic, size, user)
+
+    def received(self, arrival: Arrival, when_ns: int) -> None:
+        """A message has arrived."""
+        self[arrival.topic].received(arrival, when_ns)
+
+    @property
+    def lost(self) -> int:
+        """Messages that have not arrived."""
+        return sum(flow.lost for flow in self.values())
 
 
 def quantile_of(waits_s: list[float], q: float) -> float:

@@ -26,7 +26,7 @@ from tieline.bench.load.saturate import Saturate, Topics
 from tieline.bench.peer import Instance
 from tieline.bench.priority.link import KERNEL_BYTES
 from tieline.bench.priority.nodes import Reader, SlowReader, Timetable, Writer, clock, hang_up, open_node, subscribe
-from tieline.bench.priority.packets import Arrival, Tally, overhead, publish, quantile_of
+from tieline.bench.priority.packets import Arrival, Flows, quantile_of
 
 READ_BYTES_PER_S = 1_000.0
 BULK_BYTES, URGENT_BYTES = 500, 120
@@ -61,8 +61,7 @@ class Scene:
 
     timetable: Timetable
     bytes_per_s: float = READ_BYTES_PER_S
-    urgent: Tally = field(default_factory=Tally)
-    bulk: Tally = field(default_factory=Tally)
+    flows: Flows = field(default_factory=lambda: Flows((_URGENT, _BULK)))
     #: The same messages as the prompt reader saw them.
     prompt: dict[str, dict[int, int]] = field(default_factory=lambda: {_URGENT: {}, _BULK: {}})
     #: Bytes that the slow reader had taken when each urgent message was published, and when it arrived.
@@ -89,25 +88,21 @@ class Scene:
         Reader(prompt, self.timetable, self._prompt)
         urgent, bulk = (Writer(sock, self.timetable) for sock in senders)
 
-        def send_urgent(now: float) -> float | None:
+        def send_urgent() -> None:
             assert self.slow is not None
             self.taken_before.append(self.slow.taken)
-            urgent.write(publish(_URGENT, self.urgent.payload(URGENT_BYTES - overhead(_URGENT))))
-            return now + URGENT_EVERY_S if now + URGENT_EVERY_S < urgent_until else None
+            urgent.write(self.flows.message(_URGENT, URGENT_BYTES))
 
-        def send_bulk(now: float) -> float | None:
-            bulk.write(publish(_BULK, self.bulk.payload(BULK_BYTES - overhead(_BULK))))
-            return now + BULK_BYTES / BULK_BYTES_PER_S if now < until else None
-
-        self.timetable.at(clock() + _CONGESTED_S, send_urgent)
-        self.timetable.at(clock(), send_bulk)
+        now = clock()
+        self.timetable.every(URGENT_EVERY_S, now + _CONGESTED_S, urgent_until, send_urgent)
+        period_s = BULK_BYTES / BULK_BYTES_PER_S
+        self.timetable.every(period_s, now, until, lambda: bulk.write(self.flows.message(_BULK, BULK_BYTES)))
 
     def _slow(self, arrival: Arrival, when_ns: int) -> None:
-        number, _ = arrival.mark
         if arrival.topic == _URGENT:
             assert self.slow is not None
-            self.taken_after[number] = self.slow.taken
-        (self.urgent if arrival.topic == _URGENT else self.bulk).arrival(number, when_ns)
+            self.taken_after[arrival.mark[0]] = self.slow.taken
+        self.flows.received(arrival, when_ns)
 
     def _prompt(self, arrival: Arrival, when_ns: int) -> None:
         number, _ = arrival.mark
@@ -115,6 +110,7 @@ class Scene:
 
     def metrics(self, seconds: float) -> Metrics:
         """What both readers saw."""
+        urgent = self.flows[_URGENT]
         # a message that never came has everything the reader took ahead of it
         total = self.slow.taken if self.slow is not None else 0
         ahead = [
@@ -123,7 +119,7 @@ class Scene:
         ]
         prompt = [
             (self.prompt[topic][number] - sent) / 1e9
-            for topic, tally in ((_URGENT, self.urgent), (_BULK, self.bulk))
+            for topic, tally in self.flows.items()
             for number, sent in enumerate(tally.sent)
             if number in self.prompt[topic]
         ]
@@ -131,10 +127,10 @@ class Scene:
             "ahead_p50_bytes": quantile_of([float(value) for value in ahead], 0.5),
             "ahead_max_bytes": max(ahead, default=0),
             "ahead_bound_bytes": ahead_bound(),
-            "urgent_p50_ms": self.urgent.quantile_s(0.5, seconds) * 1e3,
-            "urgent_p99_ms": self.urgent.quantile_s(0.99, seconds) * 1e3,
-            "urgent_sent": len(self.urgent.sent),
-            "urgent_lost": self.urgent.lost,
+            "urgent_p50_ms": urgent.quantile_s(0.5, seconds) * 1e3,
+            "urgent_p99_ms": urgent.quantile_s(0.99, seconds) * 1e3,
+            "urgent_sent": len(urgent.sent),
+            "urgent_lost": urgent.lost,
             "prompt_p50_ms": quantile_of(prompt, 0.5) * 1e3,
             "prompt_p99_ms": quantile_of(prompt, 0.99) * 1e3,
             "read_bytes_per_s": total / seconds,
@@ -196,15 +192,8 @@ class Watch:
 
 def strangers(at: Endpoint, generator: Generator, *, seconds: float, is_slow_there: bool) -> Metrics:
     """Throughput and latency of clients that have nothing to do with the slow reader."""
-    flow = Saturate(
-        publishers=1,
-        filters=("strangers/#",),
-        topics=Topics(pattern="strangers/{i:03d}", each=100),
-        payload=64,
-        qos=0,
-        version=5,
-        seconds=seconds,
-    )
+    topics = Topics(pattern="strangers/{i:03d}", each=100)
+    flow = Saturate(filters=("strangers/#",), topics=topics, version=5, seconds=seconds)
     paced = Pace(clients=50, per_second=20, seconds=seconds)
     with _beside(at, READ_BYTES_PER_S if is_slow_there else PROMPT_BYTES_PER_S):
         throughput, latency = generator.run(flow, at), generator.run(paced, at)

@@ -28,8 +28,8 @@ from tieline.bench.load.clients import tls_context
 from tieline.bench.load.job import Endpoint, Metrics
 from tieline.bench.peer import Instance, make_certificate
 from tieline.bench.priority.link import Bound, Shape, ThinLink, Where, thin_link
-from tieline.bench.priority.nodes import Reader, Timetable, TlsReader, Writer, clock, hang_up, open_node, subscribe
-from tieline.bench.priority.packets import Arrival, Tally, overhead, publish
+from tieline.bench.priority.nodes import Reader, Timetable, Writer, clock, hang_up, open_node, subscribe
+from tieline.bench.priority.packets import Arrival, Flows, Tally
 
 URGENT, BULK, LOW = "thin/urgent", "thin/bulk", "thin/low"
 LEVELS = {URGENT: 3, BULK: 1, LOW: 0}
@@ -110,22 +110,19 @@ class Lane:
     writers: dict[str, Writer]
     sockets: list[socket.socket]
     rtt_s: float
-    flows: dict[str, Tally] = field(default_factory=lambda: {topic: Tally() for topic in LEVELS})
+    flows: Flows = field(default_factory=lambda: Flows(LEVELS))
     #: When anything arrived last.
     last_s: float = 0.0
 
     def received(self, arrival: Arrival, when_ns: int) -> None:
         """The subscriber got a message."""
-        number, _ = arrival.mark
-        self.flows[arrival.topic].arrival(number, when_ns)
+        self.flows.received(arrival, when_ns)
         self.last_s = clock()
 
     def send(self, topic: str, size: int, count: int = 1) -> None:
         """Publish packets of this size, all at once."""
         user = {"priority": str(LEVELS[topic])} if self.case.by_property else {}
-        room = size - overhead(topic, user)
-        flow = self.flows[topic]
-        self.writers[topic].write(b"".join(publish(topic, flow.payload(room), user) for _ in range(count)))
+        self.writers[topic].write(b"".join(self.flows.message(topic, size, user) for _ in range(count)))
 
     def begin(self, timetable: Timetable, begin: float, end: float) -> None:
         """Put the three flows on the agenda."""
@@ -134,22 +131,14 @@ class Lane:
         # for each byte sent above it, the low class earns FLOOR bytes
         low_rate = rate * FLOOR / (1 + FLOOR) / 2
 
-        def urgent(now: float) -> float | None:
-            self.send(URGENT, URGENT_BYTES)
-            return now + 1.0 if now + 1.0 < end else None
-
         def bulk(now: float) -> float | None:
             size, count = chance.randint(*BULK_BYTES), chance.randint(1, BULK_CLUMP)
             self.send(BULK, size, count)
             return now + count * size / (2 * rate) if now < end else None
 
-        def low(now: float) -> float | None:
-            self.send(LOW, LOW_BYTES)
-            return now + LOW_BYTES / low_rate if now < end else None
-
         timetable.at(begin, bulk)
-        timetable.at(begin + _BULK_HEAD_START_S, urgent)
-        timetable.at(begin + _BULK_HEAD_START_S / 2, low)
+        timetable.every(1.0, begin + _BULK_HEAD_START_S, end, lambda: self.send(URGENT, URGENT_BYTES))
+        timetable.every(LOW_BYTES / low_rate, begin + _BULK_HEAD_START_S / 2, end, lambda: self.send(LOW, LOW_BYTES))
 
     @property
     def bound(self) -> Bound:
@@ -200,7 +189,7 @@ class Lane:
             top = self.peer.top()
             dropped = sum(top["drops"].values())
             found["drops_named"] = dropped
-            found["unaccounted"] = sum(flow.lost for flow in self.flows.values()) - dropped
+            found["unaccounted"] = self.flows.lost - dropped
         return found
 
 
@@ -270,7 +259,7 @@ def _lane(case: Case, shape: Shape, timetable: Timetable) -> Iterator[Lane]:
         subscribe(receiver, ["thin/#"])
         writers = {topic: Writer(sock, timetable) for topic, sock in zip(LEVELS, sockets, strict=False)}
         lane = Lane(case=case, peer=peer, link=link, writers=writers, sockets=sockets, rtt_s=rtt_s)
-        (TlsReader if case.is_tls else Reader)(receiver, timetable, lane.received)
+        Reader(receiver, timetable, lane.received)
         yield lane
 
 
