@@ -226,7 +226,8 @@ def measured(*, paper_bound: float, lagrangian: Outcome, claims: bool, printed: 
 
 def reproduction(*instances: Measured) -> PlanReproduction:
     return PlanReproduction(
-        quick=True, started="now", commit="abc", machine={"processor": "p", "cores": 2, "kernel": "k"}, versions={},
+        form="tieline-reproduce-psp-1", quick=True, started="now", commit="abc",
+        machine={"processor": "p", "cores": 2, "memory_gb": 1, "kernel": "k"}, versions={},
         naive_limit_s=10.0, measured=list(instances), small_instances=10, counterexample=counterexample(),
     )  # fmt: skip
 

@@ -30,6 +30,7 @@ def made_up(*, is_as_in_the_papers: bool) -> PriorityReproduction:
     }
     periods = (0.1, 0.2, 0.4)
     return PriorityReproduction(
+        form="tieline-reproduce-priority-1",
         quick=True,
         started="2025-01-01T00:00:00+00:00",
         commit="abc",

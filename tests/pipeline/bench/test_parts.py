@@ -14,15 +14,17 @@ from rich.console import Console
 from tests.bench.watching import Quiet
 from tieline.bench.load.job import Failure
 from tieline.bench.pipeline import ingest, kills, ranges, tables
-from tieline.bench.pipeline.cases import QUICK, Workplace, cases_of
+from tieline.bench.pipeline.cases import Workplace, case_of
+from tieline.bench.pipeline.part import Site
 from tieline.bench.pipeline.suite import METRICS, SUITE
 from tieline.bench.suite import report
 from tieline.bench.suite.results import Results, Row
 from tieline.bench.suite.runner import Run
 
 
-def quiet(_text: str) -> None:
-    """Nobody watches."""
+def site(spark: SparkSession, folder: Path) -> Site:
+    """Nobody watches, but pytest keeps what is printed."""
+    return Site(spark, folder, print)
 
 
 def by_peer(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
@@ -36,8 +38,9 @@ def by_peer(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
 @pytest.mark.slow  # half a minute; CI runs it before the others
 def test_ingest(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ingest, "_TASKS", 2)  # a task takes longer to start than so few records to read
-    rows = ingest.rows()
-    ingest.measure(spark, tmp_path, rows, records=3_000, from_memory=40_000, repetitions=1, step=quiet)
+    part = ingest.Ingest(records=3_000, from_memory=40_000, repetitions=1)
+    rows = part.rows()
+    part.measure(site(spark, tmp_path), rows)
     found = by_peer(rows)
     assert all(found[peer]["times_tuples"] > 0 for peer in (ingest.ARROW, ingest.MEMORY_ARROW))
     assert set(found) == set(ingest.PEERS)
@@ -47,8 +50,9 @@ def test_ingest(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_match(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # on so few events the join takes no time that could be told from the rest
     monkeypatch.setattr(ranges, "extrapolated", lambda _sizes, times, _size: max(times))
-    rows = ranges.rows()
-    ranges.measure(spark, tmp_path, rows, events=4_000, subscriptions=200, share=2, repetitions=1, step=quiet)
+    part = ranges.Match(events=4_000, subscriptions=200, share=2, repetitions=1)
+    rows = part.rows()
+    part.measure(site(spark, tmp_path), rows)
     found = by_peer(rows)
     assert found[ranges.JOB]["pairs"] == found[ranges.ALONE]["pairs"] > 10
     assert found[ranges.NESTED]["events"] == 2_000
@@ -58,13 +62,15 @@ def test_a_match_that_finds_other_pairs_is_noticed(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ranges, "_alone", lambda _folder, _plan: ranges.Pairs(1, 1))
+    part = ranges.Match(events=100, subscriptions=20, share=2, repetitions=1)
     with pytest.raises(Failure, match="different pairs"):
-        ranges.measure(spark, tmp_path, ranges.rows(), events=100, subscriptions=20, share=2, repetitions=1, step=quiet)
+        part.measure(site(spark, tmp_path), part.rows())
 
 
 def test_pruning(spark: SparkSession, tmp_path: Path) -> None:
-    rows = tables.pruning_rows()
-    tables.measure_pruning(spark, tmp_path, rows, records=60_000, queries=5, step=quiet)
+    part = tables.Pruning(records=60_000, queries=5)
+    rows = part.rows()
+    part.measure(site(spark, tmp_path), rows)
     time, curve = (by_peer(rows)[peer] for peer in (tables.BY_TIME, tables.BY_CURVE))
     assert time["rows_answer"] == curve["rows_answer"] > 0
     for table in (time, curve):
@@ -74,8 +80,9 @@ def test_pruning(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_growth_and_the_report(spark: SparkSession, tmp_path: Path) -> None:
     sizes = (1_000, 2_000, 4_000)
-    rows = tables.growth_rows(sizes)
-    tables.measure_growth(spark, tmp_path, rows, sizes=sizes, repetitions=1, step=quiet)
+    part = tables.Growth(sizes=sizes, repetitions=1)
+    rows = part.rows()
+    part.measure(site(spark, tmp_path), rows)
     assert set(by_peer(rows)) == {*map(tables.peer, sizes), tables.FIT}
     record = Results(
         form="pipeline-2", quick=True, started="", commit="", versions={}, absent={}, rows=rows,
@@ -98,10 +105,10 @@ def test_a_part_that_fails_becomes_rows_that_say_so(
     def fail(*_arguments: object, **_named: object) -> None:
         raise Failure("the broker died")
 
-    monkeypatch.setattr(tables, "measure_pruning", fail)
+    monkeypatch.setattr(tables.Pruning, "measure", fail)
     place = Workplace()
     place.spark, place.folder = spark, tmp_path
-    (case,) = cases_of(["pruning"], QUICK, place, seed=1)
+    case = case_of(tables.Pruning(records=1, queries=1), place)
     record = Results(form="pipeline-2", quick=True, started="", commit="", machine={}, versions={}, absent={})
     Run(SUITE, record, Quiet()).measure(case)
     assert list(SUITE.faults(record)) == [f"three ranges: {peer}: the broker died" for peer in tables.PEERS]
@@ -114,8 +121,9 @@ def test_a_part_that_fails_becomes_rows_that_say_so(
 def test_nothing_is_lost_or_double_after_kills(
     spark: SparkSession, tmp_path: Path, count: int, on_cluster: bool
 ) -> None:
-    rows = kills.rows()
-    kills.measure(spark, tmp_path, rows, kills=count, seed=count, on_cluster=on_cluster, step=print)
+    part = kills.Crash(kills=count, seed=count, on_cluster=on_cluster)
+    rows = part.rows()
+    part.measure(site(spark, tmp_path), rows)
     (found,) = by_peer(rows).values()
     print(found)
     assert found["acknowledged"] > 1_000

@@ -18,7 +18,7 @@ from tieline.bench.load.job import Failure
 from tieline.bench.metrics import three_digits
 from tieline.bench.papers import feedback, groups, wanted_topics
 from tieline.bench.papers.feedback import FREQUENCIES, LATE_S, SEVERAL, Figures345
-from tieline.bench.papers.reproduction import Claim, Reproduction, here_and_now
+from tieline.bench.papers.reproduction import Claim, Reproduction
 from tieline.bench.papers.wanted_topics import Figure2
 from tieline.bench.suite.runner import Watcher
 
@@ -27,7 +27,6 @@ from tieline.bench.suite.runner import Watcher
 class PriorityReproduction(Reproduction):
     """The numbers of the papers' figures."""
 
-    form: ClassVar[str] = "tieline-reproduce-priority-1"
     title: ClassVar[str] = "The priority papers, reproduced"
 
     heat: Figure2 | None = None
@@ -56,9 +55,8 @@ def run(*, quick: bool, watcher: Watcher) -> PriorityReproduction:
     effort = QUICK if quick else FULL
     known = known_peers()
     versions = {name: known[name].version() for name in (SUBJECT, BASELINE)}
-    found = PriorityReproduction(
-        quick=quick, **here_and_now({name: version for name, version in versions.items() if version is not None})
-    )
+    installed = {name: version for name, version in versions.items() if version is not None}
+    found = PriorityReproduction.begun("tieline-reproduce-priority-1", installed, quick=quick)
     cases = [case for case in groups.CASES if case.peer in found.versions]
     watcher.planned(2 + 2 * len(cases))
     watcher.step("Figure 2: heat, taxonomy, FIFO")

@@ -11,7 +11,7 @@ import numpy as np
 
 from tieline.bench.machine import versions
 from tieline.bench.papers.psp_record import PAPER_MIP_S, Counterexample, Measured, Outcome, PlanReproduction
-from tieline.bench.papers.reproduction import Claim, here_and_now
+from tieline.bench.papers.reproduction import Claim
 from tieline.bench.plan.bounds import PAPER, tallies
 from tieline.bench.plan.measures import warm_up
 from tieline.bench.suite.runner import Watcher
@@ -54,7 +54,9 @@ def run(*, quick: bool, watcher: Watcher) -> PlanReproduction:
     """All instances, each solved by everybody."""
     began = time.monotonic()
     effort = QUICK if quick else FULL
-    found = PlanReproduction(quick=quick, **here_and_now(versions("highspy", "numba")), naive_limit_s=effort.naive_s)
+    found = PlanReproduction.begun(
+        "tieline-reproduce-psp-1", versions("highspy", "numba"), quick=quick, naive_limit_s=effort.naive_s
+    )
     watcher.planned(2 + len(SIZES) * len(effort.tightness))
     watcher.step("compiling and warming up")
     warm_up()

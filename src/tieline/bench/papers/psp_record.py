@@ -115,7 +115,6 @@ class Counterexample:
 class PlanReproduction(Reproduction):
     """Every instance, and what became of the paper's bound."""
 
-    form: ClassVar[str] = "tieline-reproduce-psp-1"
     title: ClassVar[str] = "The planner's paper, reproduced"
 
     naive_limit_s: float

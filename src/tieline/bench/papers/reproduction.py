@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import ClassVar, NamedTuple, TypedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
 
-from tieline.bench.machine import describe_commit, describe_machine
 from tieline.bench.suite.report import drawn, page_table
+from tieline.bench.suite.results import Record
 
 _COLOURS = {"reproduced": "green", "not reproduced": "red", "not measured": "dim"}
 _HEADINGS = ("where", "paper says", "we measure", "")
@@ -39,56 +36,23 @@ class Sheet(NamedTuple):
 
 
 @dataclass(slots=True, kw_only=True)
-class Reproduction:
+class Reproduction(Record):
     """Everything one run found out about a paper."""
 
-    form: ClassVar[str]
     title: ClassVar[str]
 
-    quick: bool
-    started: str
-    commit: str
-    machine: dict[str, str | int | float]
-    versions: dict[str, str]
-    seconds: float = 0.0
     #: Experiments that failed, and why.
     failures: dict[str, str] = field(default_factory=dict)
     claims: list[Claim] = field(default_factory=list)
-
-    def write(self, path: Path) -> None:
-        """Write everything as JSON."""
-        path.write_text(json.dumps({"format": self.form, **asdict(self)}, indent=1, ensure_ascii=False) + "\n")
 
     def sheets(self) -> Sequence[Sheet]:
         """The paper's tables beside ours, if it has some."""
         return ()
 
-    def preamble(self) -> list[str]:
+    def preamble(self) -> Iterator[str]:
         """Machine, commit and versions, and what failed."""
-        machine = self.machine
-        where = f"{machine['processor']}, {machine['cores']} cores, Linux {machine['kernel']}; commit {self.commit}"
-        when = f"{'quick ' if self.quick else ''}run of {self.seconds:.0f} s at {self.started}"
-        versions = "  ".join(f"{name} {version}" for name, version in self.versions.items())
-        return [f"{where}; {when}", versions, *(f"failed: {name}: {why}" for name, why in self.failures.items())]
-
-
-class Begun(TypedDict):
-    """The fields of a reproduction that say when, where and with what it began."""
-
-    started: str
-    commit: str
-    machine: dict[str, str | int | float]
-    versions: dict[str, str]
-
-
-def here_and_now(versions: Mapping[str, str]) -> Begun:
-    """A reproduction begins with these versions."""
-    return {
-        "started": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-        "commit": describe_commit(),
-        "machine": describe_machine(),
-        "versions": dict(versions),
-    }
+        yield from Record.preamble(self)
+        yield from (f"failed: {name}: {why}" for name, why in self.failures.items())
 
 
 def show(found: Reproduction, console: Console, note: str = "") -> None:

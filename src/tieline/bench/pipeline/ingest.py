@@ -8,13 +8,15 @@ memory, where no server takes its share of the time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from tieline.bench.load.job import Failure, Metrics
 from tieline.bench.measure import Spent, least, spent
+from tieline.bench.pipeline.part import Part, Site
 from tieline.bench.pipeline.readings import portions, readings
 from tieline.bench.pipeline.sources import Station, publish, running
 from tieline.bench.suite.results import Row
@@ -51,65 +53,76 @@ _WAIT_S: Final = 1
 _PORTION: Final = 250_000
 
 
-def rows() -> list[Row]:
-    """What will be measured."""
-    return [Row(workload=WORKLOAD, title=_TITLES[peer], group="ingest", peer=peer) for peer in PEERS]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ingest(Part):
+    """A log filled through its broker, and read in all ways, in turns."""
 
+    name: ClassVar[str] = WORKLOAD
+    records: int
+    #: Rows that are handed over from memory.
+    from_memory: int
+    repetitions: int
 
-def measure(
-    spark: SparkSession,
-    folder: Path,
-    found: list[Row],
-    *,
-    records: int,
-    from_memory: int,
-    repetitions: int,
-    step: Callable[[str], None],
-) -> None:
-    """Fill a log through its broker, and read it in all ways, in turns."""
-    from tieline.bench.pipeline.sources import BATCH_ROWS, MemorySource, TupleSource
-    from tieline.pipeline.decode.records import NEEDED
+    @property
+    def steps(self) -> int:
+        """Filling it, a look at each way, and the turns."""
+        return 5 + 8 * self.repetitions
 
-    for source in (TupleSource, MemorySource):
-        spark.dataSource.register(source)
-    with running(folder / "station") as station:
-        step(f"log: {records:,} messages through a broker")
-        for part in portions(records, _PORTION):
-            publish(station, readings(part.start, len(part)))
-        frames = {
-            ARROW: _frame(spark, "tieline", station, records, COLUMNS),
-            TUPLES: _frame(spark, "tieline_tuples", station, records, COLUMNS),
-            WIDE_ARROW: _frame(spark, "tieline", station, records, NEEDED),
-            WIDE_TUPLES: _frame(spark, "tieline_tuples", station, records, NEEDED),
-        }
-        for name, frame in frames.items():
-            step(f"log: {name}, compared with what was sent")
-            _check(frame, records)
-        counts = dict.fromkeys(frames, records)
-        batches = max(1, from_memory // BATCH_ROWS // _TASKS)
-        frames |= {
-            MEMORY_ARROW: _from_memory(spark, batches, tuples="false"),
-            MEMORY_TUPLES: _from_memory(spark, batches, tuples="true"),
-        }
-        counts |= dict.fromkeys((MEMORY_ARROW, MEMORY_TUPLES), batches * BATCH_ROWS * _TASKS)
-        times: dict[str, list[Spent]] = {peer: [] for peer in PEERS}
-        for repetition in range(repetitions):
-            step(f"log: {CLIENT} ({repetition + 1})")
-            times[CLIENT].append(spent(lambda: _client(station, records))[1])
+    def rows(self) -> list[Row]:
+        """One for each way."""
+        return [Row(workload=WORKLOAD, title=_TITLES[peer], group=self.name, peer=peer) for peer in PEERS]
+
+    def measure(self, site: Site, rows: list[Row]) -> None:
+        """Rates, and how many times as fast batches are as tuples."""
+        times, counts = self._times(site)
+        rates: dict[str, float] = {}
+        for row in rows:
+            metrics = _metrics(least(times[row.peer]), counts.get(row.peer, self.records))
+            rates[row.peer] = metrics["rate"]
+            row.repetitions.append(metrics)
+        for row in rows:
+            for arrow, tuples in _PAIRS:
+                if row.peer == arrow:
+                    row.repetitions[0]["times_tuples"] = rates[arrow] / rates[tuples]
+
+    def _times(self, site: Site) -> tuple[dict[str, list[Spent]], dict[str, int]]:
+        """What each way took, and how many records it read."""
+        from tieline.bench.pipeline.sources import BATCH_ROWS, MemorySource, TupleSource
+        from tieline.pipeline.decode.records import NEEDED
+
+        spark, folder, step, records = site.spark, site.folder, site.step, self.records
+        for source in (TupleSource, MemorySource):
+            spark.dataSource.register(source)
+        with running(folder / "station") as station:
+            step(f"log: {records:,} messages through a broker")
+            for part in portions(records, _PORTION):
+                publish(station, readings(part.start, len(part)))
+            frames = {
+                ARROW: _frame(spark, "tieline", station, records, COLUMNS),
+                TUPLES: _frame(spark, "tieline_tuples", station, records, COLUMNS),
+                WIDE_ARROW: _frame(spark, "tieline", station, records, NEEDED),
+                WIDE_TUPLES: _frame(spark, "tieline_tuples", station, records, NEEDED),
+            }
             for name, frame in frames.items():
-                step(f"log: {name} ({repetition + 1})")
-                times[name].append(spent(partial(_noop, frame))[1])
-            step(f"log to tables ({repetition + 1})")
-            times[TABLES].append(_tables(spark, station, folder / f"lake-{repetition}", records))
-    rates: dict[str, float] = {}
-    for row in found:
-        metrics = _metrics(least(times[row.peer]), counts.get(row.peer, records))
-        rates[row.peer] = metrics["rate"]
-        row.repetitions.append(metrics)
-    for row in found:
-        for arrow, tuples in _PAIRS:
-            if row.peer == arrow:
-                row.repetitions[0]["times_tuples"] = rates[arrow] / rates[tuples]
+                step(f"log: {name}, compared with what was sent")
+                _check(frame, records)
+            counts = dict.fromkeys(frames, records)
+            batches = max(1, self.from_memory // BATCH_ROWS // _TASKS)
+            frames |= {
+                MEMORY_ARROW: _from_memory(spark, batches, tuples="false"),
+                MEMORY_TUPLES: _from_memory(spark, batches, tuples="true"),
+            }
+            counts |= dict.fromkeys((MEMORY_ARROW, MEMORY_TUPLES), batches * BATCH_ROWS * _TASKS)
+            times: dict[str, list[Spent]] = {peer: [] for peer in PEERS}
+            for repetition in range(self.repetitions):
+                step(f"log: {CLIENT} ({repetition + 1})")
+                times[CLIENT].append(spent(lambda: _client(station, records))[1])
+                for name, frame in frames.items():
+                    step(f"log: {name} ({repetition + 1})")
+                    times[name].append(spent(partial(_noop, frame))[1])
+                step(f"log to tables ({repetition + 1})")
+                times[TABLES].append(_tables(spark, station, folder / f"lake-{repetition}", records))
+        return times, counts
 
 
 def _metrics(took: Spent, records: int) -> Metrics:

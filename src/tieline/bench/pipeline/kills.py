@@ -5,24 +5,23 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import ClassVar, Final
 
 from tieline.bench.load.job import Failure
 from tieline.bench.measure import family
 from tieline.bench.pipeline.kills_proof import prove
+from tieline.bench.pipeline.part import Part, Site
 from tieline.bench.pipeline.processes import Cluster, command_line, driver_environment, our_path, our_program
 from tieline.bench.pipeline.publishers import Crowd, Publisher
 from tieline.bench.pipeline.sources import Station
 from tieline.bench.process import Process
-from tieline.bench.suite.results import Row
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tieline.bench.suite.results import Row, rows_of
 
 WORKLOAD: Final = "crash"
 PEER: Final = "log to tables"
@@ -44,37 +43,45 @@ _PYTHON: Final = b"pyspark"
 _JAVA: Final = b"java"
 
 
-def rows() -> list[Row]:
-    """What will be measured."""
-    return [Row(workload=WORKLOAD, title="random kills", group="crash", peer=PEER)]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crash(Part):
+    """So many kills; then everything comes to an end, and the tables are looked at."""
 
+    name: ClassVar[str] = WORKLOAD
+    kills: int
+    #: Whether kills hit a standalone cluster with two workers, or Spark in one process.
+    on_cluster: bool
+    #: For what is killed, and when.
+    seed: int = 1
 
-def measure(
-    spark: SparkSession,
-    folder: Path,
-    found: list[Row],
-    *,
-    kills: int,
-    seed: int,
-    on_cluster: bool,
-    step: Callable[[str], None],
-) -> None:
-    """Kill so often, then let everything come to an end and look at the tables."""
-    folder.mkdir(parents=True, exist_ok=True)
-    step("crash: starting broker, log server, publishers and Spark")
-    began = time.monotonic()
-    with under_kills(folder, seed, on_cluster=on_cluster) as running:
-        for number in range(kills):
-            running.kill(partial(_tell, step, number + 1, kills))
-        step("crash: the rest is ingested, and the tables are compared")
-        records = running.finish()
-        metrics = prove(spark, running.lake, running.crowd.publishers, records)
-    metrics |= {"kills": float(kills), "restarts": float(running.restarts), "wall_s": time.monotonic() - began}
-    found[0].repetitions.append(metrics)
+    @property
+    def steps(self) -> int:
+        """The start, the kills, and the end."""
+        return 2 + self.kills
 
+    def rows(self) -> list[Row]:
+        """One for everything."""
+        return rows_of(WORKLOAD, "random kills", self.name, [PEER])
 
-def _tell(step: Callable[[str], None], number: int, kills: int, victim: str) -> None:
-    step(f"crash: kill {number} of {kills}: {victim}")
+    def obstacle(self) -> str:
+        """The plain files are read by a library that knows nothing of us."""
+        return "" if find_spec("duckdb") else "it needs duckdb: pip install 'tieline[bench]'"
+
+    def measure(self, site: Site, rows: list[Row]) -> None:
+        """What the tables hold after all of it."""
+        site.folder.mkdir(parents=True, exist_ok=True)
+        site.step("crash: starting broker, log server, publishers and Spark")
+        began = time.monotonic()
+        with under_kills(site.folder, self.seed, on_cluster=self.on_cluster) as running:
+            for number in range(1, self.kills + 1):
+                victim = running.next_victim()
+                site.step(f"crash: kill {number} of {self.kills}: {victim}")
+                running.kill(victim)
+            site.step("crash: the rest is ingested, and the tables are compared")
+            records = running.finish()
+            metrics = prove(site.spark, running.lake, running.crowd.publishers, records)
+        metrics |= {"kills": float(self.kills), "restarts": float(running.restarts)}
+        rows[0].repetitions.append({**metrics, "wall_s": time.monotonic() - began})
 
 
 class PipelineUnderKills:
@@ -105,8 +112,8 @@ class PipelineUnderKills:
         self._driver.start()
         self._await_batch()
 
-    def kill(self, tell: Callable[[str], None]) -> None:
-        """One kill at a random moment; what was killed is running again when this returns."""
+    def next_victim(self) -> str:
+        """What is to be killed now: a random moment has come."""
         random = self._random
         if not self._deck:
             self._deck = random.sample(VICTIMS, len(VICTIMS))
@@ -116,9 +123,7 @@ class PipelineUnderKills:
         else:
             self._await_batch()
             time.sleep(random.uniform(0, _SOON_S))
-        tell(victim)
-        self._kill(victim)
-        self._batch = self._landed()
+        return victim
 
     def finish(self) -> int:
         """Let everything come to an end; returns how many records the log has."""
@@ -141,11 +146,16 @@ class PipelineUnderKills:
         self._driver.kill()
         self.station.stop()
 
-    def _kill(self, victim: str) -> None:
+    def kill(self, victim: str) -> None:
+        """One kill; what was killed is running again when this returns."""
         self._revive()
         if victim == "executor":
             self._kill_executor()
-            return
+        else:
+            self._kill_and_start(victim)
+        self._batch = self._landed()
+
+    def _kill_and_start(self, victim: str) -> None:
         process, start = {
             "driver": (self._driver, self._driver.start),
             "broker": (self.station.broker, self.station.start_broker),

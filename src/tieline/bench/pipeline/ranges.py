@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,10 +14,11 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from tieline.bench.load.job import Failure
+from tieline.bench.load.job import Failure, Metrics
 from tieline.bench.measure import Spent, least, spent
+from tieline.bench.pipeline.part import Part, Site
 from tieline.bench.pipeline.tables import line
-from tieline.bench.suite.results import Row
+from tieline.bench.suite.results import Row, rows_of
 from tieline.conf.load import loads
 from tieline.match.events import Events
 
@@ -51,58 +53,69 @@ class Pairs(NamedTuple):
     checksum: int
 
 
-def rows() -> list[Row]:
-    """What will be measured."""
-    return [Row(workload=WORKLOAD, title="events in boxes", group="match", peer=peer) for peer in PEERS]
-
-
-def measure(  # what every part is given, and how much of this one
-    spark: SparkSession,
-    folder: Path,
-    found: list[Row],
-    *,
-    events: int,
-    subscriptions: int,
-    share: int,
-    repetitions: int,
-    step: Callable[[str], None],
-) -> None:
-    """Find all pairs; the nested-loop join gets one of ``share`` events, and a quarter of that.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match(Part):
+    """All pairs, found in three ways; the nested-loop join gets one of ``share`` events, and a quarter of that.
 
     It is linear in the events, so a line through both says what all of them would take, its start not multiplied.
     """
-    random = np.random.default_rng(4)
-    points = random.uniform(size=(events, len(ATTRIBUTES)))
-    lo, hi = boxes(subscriptions, random)
-    plan = _plan(lo, hi)
-    whole = _write(points, folder / "events")
-    times: dict[str, list[Spent]] = {JOB: [], ALONE: []}
-    answers: set[Pairs] = set()
-    for repetition in range(repetitions + 1):
-        for name, work in ((JOB, lambda: _job(spark, whole, plan)), (ALONE, lambda: _alone(whole, plan))):
-            step(f"match: {name} ({'warm-up' if repetition == 0 else repetition})")
-            answer, took = spent(work)
-            answers.add(answer)
-            # the first one starts workers and compiles
-            times[name] += [took] if repetition else []
-    if len(answers) > 1:
-        raise Failure(f"our job and the index alone find different pairs: {answers}")
-    sizes = [max(1, events // share // 4), max(2, events // share)]
-    nested = [_nested(spark, folder, points[:count], (lo, hi), plan, step) for count in sizes]
-    whole_s = extrapolated(sizes, [each.wall_s for each in nested], events)
-    job, alone = least(times[JOB]), least(times[ALONE])
-    pairs = answers.pop()
-    by_peer = {row.peer: row for row in found}
-    for peer, took in ((JOB, job), (ALONE, alone)):
-        by_peer[peer].repetitions.append({
-            "wall_s": took.wall_s, "cpu_s": took.cpu_s, "rate": events / took.wall_s, "events": float(events),
-            "pairs": float(pairs.number),
-        })  # fmt: skip
-    by_peer[NESTED].repetitions.append({
-        "wall_s": nested[1].wall_s, "cpu_s": nested[1].cpu_s, "rate": sizes[1] / nested[1].wall_s,
-        "events": float(sizes[1]), "extrapolated_s": whole_s,
-    })  # fmt: skip
-    by_peer[JOB].repetitions[0] |= {"times_nested": whole_s / job.wall_s, "times_alone": job.wall_s / alone.wall_s}
+
+    name: ClassVar[str] = WORKLOAD
+    events: int
+    subscriptions: int
+    share: int
+    repetitions: int
+
+    @property
+    def steps(self) -> int:
+        """Warm-up and turns of two ways, and the third on two numbers of events."""
+        return 4 + 2 * self.repetitions
+
+    def rows(self) -> list[Row]:
+        """One for each way."""
+        return rows_of(WORKLOAD, "events in boxes", self.name, PEERS)
+
+    def measure(self, site: Site, rows: list[Row]) -> None:
+        """Times, and how many times those of the others they are."""
+        random = np.random.default_rng(4)
+        points = random.uniform(size=(self.events, len(ATTRIBUTES)))
+        ends = boxes(self.subscriptions, random)
+        plan = _plan(*ends)
+        whole = _write(points, site.folder / "events")
+        times, pairs = self._in_turns(site, whole, plan)
+        sizes = [max(1, self.events // self.share // 4), max(2, self.events // self.share)]
+        nested = [_nested(site, points[:count], ends, plan) for count in sizes]
+        whole_s = extrapolated(sizes, [each.wall_s for each in nested], self.events)
+        job, alone = least(times[JOB]), least(times[ALONE])
+        found = {
+            JOB: {
+                **_metrics(job, self.events), "pairs": float(pairs.number), "times_nested": whole_s / job.wall_s,
+                "times_alone": job.wall_s / alone.wall_s,
+            },
+            NESTED: {**_metrics(nested[1], sizes[1]), "extrapolated_s": whole_s},
+            ALONE: {**_metrics(alone, self.events), "pairs": float(pairs.number)},
+        }  # fmt: skip
+        for row in rows:
+            row.repetitions.append(found[row.peer])
+
+    def _in_turns(self, site: Site, whole: Path, plan: BoundSubscriptions) -> tuple[dict[str, list[Spent]], Pairs]:
+        """What our job and the index alone take, and the pairs that both find."""
+        times: dict[str, list[Spent]] = {JOB: [], ALONE: []}
+        answers: set[Pairs] = set()
+        for repetition in range(self.repetitions + 1):
+            for name, work in ((JOB, lambda: _job(site.spark, whole, plan)), (ALONE, lambda: _alone(whole, plan))):
+                site.step(f"match: {name} ({'warm-up' if repetition == 0 else repetition})")
+                answer, took = spent(work)
+                answers.add(answer)
+                # the first one starts workers and compiles
+                times[name] += [took] if repetition else []
+        if len(answers) > 1:
+            raise Failure(f"our job and the index alone find different pairs: {answers}")
+        return times, answers.pop()
+
+
+def _metrics(took: Spent, events: int) -> Metrics:
+    return {"wall_s": took.wall_s, "cpu_s": took.cpu_s, "rate": events / took.wall_s, "events": float(events)}
 
 
 def boxes(count: int, random: np.random.Generator) -> tuple[Floats, Floats]:
@@ -174,31 +187,24 @@ def _alone(folder: Path, plan: BoundSubscriptions) -> Pairs:
     return Pairs(sum(len(offsets) for _ids, offsets in found), total)
 
 
-def _nested(
-    spark: SparkSession,
-    folder: Path,
-    points: Floats,
-    ends: tuple[Floats, Floats],
-    plan: BoundSubscriptions,
-    step: Callable[[str], None],
-) -> Spent:
+def _nested(site: Site, points: Floats, ends: tuple[Floats, Floats], plan: BoundSubscriptions) -> Spent:
     """The join that Spark makes of eight comparisons, on some of the events, whose pairs our job finds as well."""
     from pyspark.sql import functions as sql
 
-    step(f"match: {NESTED} of {len(points):,} events")
-    events = _write(points, folder / f"events-{len(points)}")
+    site.step(f"match: {NESTED} of {len(points):,} events")
+    events = _write(points, site.folder / f"events-{len(points)}")
     columns = {
         f"{side}_{name}": values[:, axis]
         for side, values in zip(("lo", "hi"), ends, strict=True)
         for axis, name in enumerate(ATTRIBUTES)
     }
-    wanted = spark.createDataFrame(pa.table({"subscription": np.arange(len(ends[0])), **columns}))
+    wanted = site.spark.createDataFrame(pa.table({"subscription": np.arange(len(ends[0])), **columns}))
     condition = sql.lit(True)
     for name in ATTRIBUTES:
         condition &= (sql.col(name) >= sql.col(f"lo_{name}")) & (sql.col(name) <= sql.col(f"hi_{name}"))
-    joined = spark.read.parquet(str(events)).join(sql.broadcast(wanted), condition)
+    joined = site.spark.read.parquet(str(events)).join(sql.broadcast(wanted), condition)
     answer, took = spent(lambda: _summed(joined))
-    if answer != (ours := _job(spark, events, plan)):
+    if answer != (ours := _job(site.spark, events, plan)):
         raise Failure(f"the nested-loop join finds {answer}, and our job {ours}")
     return took
 

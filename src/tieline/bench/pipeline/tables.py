@@ -9,9 +9,10 @@ exclude the query), and by the kernel, while pyarrow answers the query.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,8 +22,9 @@ import pyarrow.parquet as pq
 
 from tieline.bench.load.job import Failure
 from tieline.bench.measure import Spent, least, spent
+from tieline.bench.pipeline.part import Part, Site
 from tieline.bench.pipeline.readings import EVENT_TYPE, write_history
-from tieline.bench.suite.results import Row
+from tieline.bench.suite.results import Row, rows_of
 from tieline.conf.load import loads
 
 if TYPE_CHECKING:
@@ -63,49 +65,50 @@ FIT: Final = "a + b · rows"
 _LEAST_BATCHES: Final = 2
 
 
-def growth_rows(sizes: Sequence[int]) -> list[Row]:
-    """What will be measured."""
-    title = "history to tables"
-    sized = [Row(workload=GROWTH, title=title, group="growth", peer=peer(size)) for size in sizes]
-    return [*sized, Row(workload=GROWTH, title=title, group="growth", peer=FIT)]
-
-
 def peer(size: int) -> str:
     """What a size is called."""
     return f"{size:,} rows"
 
 
-def measure_growth(
-    spark: SparkSession,
-    folder: Path,
-    found: list[Row],
-    *,
-    sizes: Sequence[int],
-    repetitions: int,
-    step: Callable[[str], None],
-) -> None:
-    """Take history of each size into a lake of its own, the sizes in turns."""
-    batch = min(sizes) // _LEAST_BATCHES
-    step(f"growth: writing {max(sizes):,} rows of history")
-    files = write_history(folder / "history", max(sizes), rows_per_file=batch)
-    times: dict[int, list[Spent]] = {size: [] for size in sizes}
-    step("growth: warm-up")
-    _take(spark, files[:1], folder / "warm-up", batch)
-    for repetition in range(repetitions):
-        for size in sizes:
-            step(f"growth: {size:,} rows ({repetition + 1})")
-            place = folder / f"growth-{size}-{repetition}"
-            times[size].append(_take(spark, files[: -(-size // batch)], place, batch))
-    walls = [least(times[size]).wall_s for size in sizes]
-    by_peer = {row.peer: row for row in found}
-    for size, wall_s in zip(sizes, walls, strict=True):
-        cpu_us = least(times[size]).cpu_s / size * 1e6
-        by_peer[peer(size)].repetitions.append({"wall_s": wall_s, "rate": size / wall_s, "cpu_us_row": cpu_us})
-    counts = [float(size) for size in sizes]
-    whole = line(counts, walls)
-    by_peer[FIT].repetitions.append(
-        {"start_s": whole.start, "slope_us": whole.slope * 1e6, "bend": bend(counts, walls)}
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growth(Part):
+    """History of each size, taken into a lake of its own, the sizes in turns."""
+
+    name: ClassVar[str] = GROWTH
+    sizes: Sequence[int]
+    repetitions: int
+
+    @property
+    def steps(self) -> int:
+        """Writing, warming up, and the turns."""
+        return 2 + len(self.sizes) * self.repetitions
+
+    def rows(self) -> list[Row]:
+        """One for each size, and one for the line through them."""
+        return rows_of(GROWTH, "history to tables", self.name, [*map(peer, self.sizes), FIT])
+
+    def measure(self, site: Site, rows: list[Row]) -> None:
+        """Times, and the line through them."""
+        sizes, folder, step = self.sizes, site.folder, site.step
+        batch = min(sizes) // _LEAST_BATCHES
+        step(f"growth: writing {max(sizes):,} rows of history")
+        files = write_history(folder / "history", max(sizes), rows_per_file=batch)
+        times: dict[int, list[Spent]] = {size: [] for size in sizes}
+        step("growth: warm-up")
+        _take(site.spark, files[:1], folder / "warm-up", batch)
+        for repetition in range(self.repetitions):
+            for size in sizes:
+                step(f"growth: {size:,} rows ({repetition + 1})")
+                place = folder / f"growth-{size}-{repetition}"
+                times[size].append(_take(site.spark, files[: -(-size // batch)], place, batch))
+        best = [least(times[size]) for size in sizes]
+        counts, walls = [float(size) for size in sizes], [each.wall_s for each in best]
+        whole = line(counts, walls)
+        for row, size, took in zip(rows, sizes, best, strict=False):
+            cpu_us = took.cpu_s / size * 1e6
+            row.repetitions.append({"wall_s": took.wall_s, "rate": size / took.wall_s, "cpu_us_row": cpu_us})
+        fit = {"start_s": whole.start, "slope_us": whole.slope * 1e6, "bend": bend(counts, walls)}
+        rows[-1].repetitions.append(fit)
 
 
 def _take(spark: SparkSession, files: Sequence[Path], place: Path, batch: int) -> Spent:
@@ -137,45 +140,57 @@ _BATCHES: Final = 4
 Query = Mapping[str, tuple[float, float]]
 
 
-def pruning_rows() -> list[Row]:
-    """What will be measured."""
-    return [Row(workload=PRUNING, title="three ranges", group="pruning", peer=peer) for peer in PEERS]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pruning(Part):
+    """Two tables of the same rows, asked the same questions."""
 
+    name: ClassVar[str] = PRUNING
+    records: int
+    queries: int
 
-def measure_pruning(
-    spark: SparkSession, folder: Path, found: list[Row], *, records: int, queries: int, step: Callable[[str], None]
-) -> None:
-    """Make both tables and ask them the same questions."""
-    from tieline.pipeline.jobs.ingest import take_history
-    from tieline.pipeline.lake import Lake
-    from tieline.pipeline.lake.compaction import compact
-    from tieline.pipeline.lake.layout import events
+    @property
+    def steps(self) -> int:
+        """Making the tables, and asking."""
+        return 2
 
-    step(f"pruning: two tables of {records:,} rows")
-    batch = -(-records // _BATCHES)
-    write_history(folder / "history", records, rows_per_file=batch)
-    lake = Lake.create(folder / "lake", loads(EVENT_TYPE))
-    take_history(spark, lake, folder / "history", max_rows=batch)
-    list(compact(lake))
-    curve = lake.layout.table(events("reading"))
-    whole = ds.dataset(curve, format="parquet").to_table(columns=lake.schema(events("reading")).names)
-    tables = {BY_TIME: _by_time(whole, folder / "by-time"), BY_CURVE: sorted(curve.glob("**/*.parquet"))}
-    step(f"pruning: {queries} queries of both")
-    asked = random_queries(whole, queries)
-    counted = {name: [_answer(files, query) for query in asked] for name, files in tables.items()}
-    expected = [_selected(whole, query) for query in asked]
-    for row in found:
-        if [each[0] for each in counted[row.peer]] != expected:
-            raise Failure(f"the table {row.peer} gives other rows than were written")
-        row.repetitions.append({
-            "bytes_table": float(sum(path.stat().st_size for path in tables[row.peer])),
-            "bytes_footer": float(np.mean([bytes_needed(tables[row.peer], query) for query in asked])),
-            "bytes_read": float(np.mean([each[1] for each in counted[row.peer]])),
-            "rows_answer": float(np.mean(expected)),
-        })  # fmt: skip
-    time, hilbert = (row.repetitions[0] for row in found)
-    for name, metric in (("fewer_footer", "bytes_footer"), ("fewer_read", "bytes_read")):
-        hilbert[name] = time[metric] / hilbert[metric]
+    def rows(self) -> list[Row]:
+        """One for each table."""
+        return rows_of(PRUNING, "three ranges", self.name, PEERS)
+
+    def measure(self, site: Site, rows: list[Row]) -> None:
+        """What is read of both."""
+        from tieline.pipeline.jobs.ingest import take_history
+        from tieline.pipeline.lake import Lake
+        from tieline.pipeline.lake.compaction import compact
+        from tieline.pipeline.lake.layout import events
+
+        folder, records = site.folder, self.records
+        site.step(f"pruning: two tables of {records:,} rows")
+        batch = -(-records // _BATCHES)
+        write_history(folder / "history", records, rows_per_file=batch)
+        lake = Lake.create(folder / "lake", loads(EVENT_TYPE))
+        take_history(site.spark, lake, folder / "history", max_rows=batch)
+        list(compact(lake))
+        curve = lake.layout.table(events("reading"))
+        whole = ds.dataset(curve, format="parquet").to_table(columns=lake.schema(events("reading")).names)
+        tables = {BY_TIME: _by_time(whole, folder / "by-time"), BY_CURVE: sorted(curve.glob("**/*.parquet"))}
+        site.step(f"pruning: {self.queries} queries of both")
+        asked = random_queries(whole, self.queries)
+        expected = [_selected(whole, query) for query in asked]
+        for row in rows:
+            files = tables[row.peer]
+            answers = [_answer(files, query) for query in asked]
+            if [each[0] for each in answers] != expected:
+                raise Failure(f"the table {row.peer} gives other rows than were written")
+            row.repetitions.append({
+                "bytes_table": float(sum(path.stat().st_size for path in files)),
+                "bytes_footer": float(np.mean([bytes_needed(files, query) for query in asked])),
+                "bytes_read": float(np.mean([each[1] for each in answers])),
+                "rows_answer": float(np.mean(expected)),
+            })  # fmt: skip
+        time, hilbert = (row.repetitions[0] for row in rows)
+        for name, metric in (("fewer_footer", "bytes_footer"), ("fewer_read", "bytes_read")):
+            hilbert[name] = time[metric] / hilbert[metric]
 
 
 def bytes_needed(files: Iterable[Path], query: Query) -> int:

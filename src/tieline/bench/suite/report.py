@@ -30,7 +30,7 @@ class _Sheet(NamedTuple):
 
 def show(suite: Suite, results: Results, console: Console) -> None:
     """Print everything a reader needs to judge the numbers; goals that nobody asked about are left out."""
-    _print(console, [*preamble(results), *suite.words(results)])
+    _print(console, [*results.preamble(), *suite.words(results)])
     for sheet in _sheets(suite, results, separator="\n"):
         console.print(drawn(sheet.title, sheet.headings, sheet.lines, words=sheet.words))
     _print(console, [*remarks(results), *suite.remarks(results)])
@@ -46,7 +46,7 @@ def show(suite: Suite, results: Results, console: Console) -> None:
 
 def markdown(suite: Suite, results: Results) -> str:
     """The same as a page, with every goal."""
-    lines = [f"- {text}" for text in (*preamble(results), *suite.words(results))]
+    lines = [f"- {text}" for text in (*results.preamble(), *suite.words(results))]
     for sheet in _sheets(suite, results, separator=", "):
         lines += ["", f"### {sheet.title}", "", *page_table(sheet.headings, sheet.lines, words=sheet.words)]
     lines += ["", *(f"- {text}" for text in (*remarks(results), *suite.remarks(results))), "", "### Goals", ""]
@@ -66,19 +66,6 @@ def line(suite: Suite, row: Row) -> str:
         for name in shown
     )
     return f"{row.title}: {row.peer}: {numbers}"
-
-
-def preamble(results: Results) -> Iterator[str]:
-    """Machine, commit, versions, and what is not installed."""
-    machine = results.machine
-    yield (
-        f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gb']} GB, Linux {machine['kernel']}; "
-        f"commit {results.commit}; "
-        f"{'quick ' if results.quick else ''}run of {results.seconds:.0f} s at {results.started}"
-    )
-    yield "  ".join(f"{name} {version}" for name, version in results.versions.items())
-    for name, install in results.absent.items():
-        yield f"absent: {name} (to install it: {install})"
 
 
 def remarks(results: Results) -> Iterator[str]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import statistics
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, Self  # Any: fields of any kind of record
 
 from tieline.bench.load.job import Metrics
+from tieline.bench.machine import describe_commit, describe_machine
 
 Status = Literal["measured", "failed", "not offered", "not run"]
 #: A row is known by its workload and its peer.
@@ -87,10 +89,10 @@ class Verdict:
 
 
 @dataclass(slots=True, kw_only=True)
-class Results:
-    """Everything one run found out."""
+class Record:
+    """Where, when and with what a run took place."""
 
-    #: The name of the benchmark and the version of its form.
+    #: What was run, and the version of the form in which it is written.
     form: str
     quick: bool
     started: str
@@ -98,8 +100,48 @@ class Results:
     machine: dict[str, str | int | float]
     versions: dict[str, str]
     #: What is not installed, and the command that would install each.
-    absent: dict[str, str]
+    absent: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
+
+    @classmethod
+    def begun(cls, form: str, versions: Mapping[str, str], *, quick: bool, **more: Any) -> Self:
+        """A run that begins here and now, with these versions; ``more`` are fields of the kind of record."""
+        started = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+        return cls(
+            form=form,
+            quick=quick,
+            started=started,
+            commit=describe_commit(),
+            machine=describe_machine(),
+            versions=dict(versions),
+            **more,
+        )
+
+    def data(self) -> dict[str, object]:
+        """What the file holds."""
+        data = asdict(self)
+        return {"format": data.pop("form"), **data}
+
+    def write(self, path: Path) -> None:
+        """Write it as JSON."""
+        path.write_text(json.dumps(self.data(), indent=1, ensure_ascii=False) + "\n")
+
+    def preamble(self) -> Iterator[str]:
+        """Machine, commit, versions, and what is not installed."""
+        machine = self.machine
+        yield (
+            f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gb']} GB, Linux {machine['kernel']}; "
+            f"commit {self.commit}; {'quick ' if self.quick else ''}run of {self.seconds:.0f} s at {self.started}"
+        )
+        yield "  ".join(f"{name} {version}" for name, version in self.versions.items())
+        for name, install in self.absent.items():
+            yield f"absent: {name} (to install it: {install})"
+
+
+@dataclass(slots=True, kw_only=True)
+class Results(Record):
+    """Everything one run of a benchmark found out."""
+
     rows: list[Row] = field(default_factory=list)
     goals: list[Verdict] = field(default_factory=list)
     #: Numbers of the run as a whole.
@@ -141,19 +183,9 @@ class Results:
         """What the file holds: medians, flags and verdicts beside what they are computed from."""
         return {
             "format": f"tieline-bench-{self.form}",
-            "quick": self.quick,
-            "started": self.started,
-            "commit": self.commit,
-            "machine": self.machine,
-            "versions": self.versions,
-            "absent": self.absent,
-            "seconds": self.seconds,
+            **{each.name: getattr(self, each.name) for each in fields(Record) if each.name != "form"},
             **self.totals,
             **({"timelines": self.timelines} if self.timelines else {}),
             "rows": [{**asdict(row), "metrics": row.metrics, "flags": row.flags} for row in self.rows],
             "goals": [{**asdict(goal), "verdict": goal.verdict} for goal in self.goals],
         }
-
-    def write(self, path: Path) -> None:
-        """Write the results as JSON."""
-        path.write_text(json.dumps(self.data(), indent=1, ensure_ascii=False) + "\n")

@@ -6,7 +6,6 @@ Each failure is the last word of its rows.  On a terminal there is a bar, elsewh
 from __future__ import annotations
 
 import contextlib
-import datetime as dt
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, Self
@@ -15,7 +14,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tieline.bench.load.job import Failure
-from tieline.bench.machine import describe_commit, describe_machine
 from tieline.bench.suite.declaration import Case, Schedule, Suite
 from tieline.bench.suite.results import Results, Row
 
@@ -42,7 +40,8 @@ class Watcher(Protocol):
 def run(suite: Suite, plan: Schedule, watcher: Watcher) -> Results:
     """Measure everything planned; on Ctrl-C what was started is ended and the interruption passes on."""
     began = time.monotonic()
-    results = begun(suite, plan)
+    results = Results.begun(f"{suite.name}-{VERSION}", plan.versions, quick=plan.quick, absent=dict(plan.absent))
+    results.machine |= plan.machine
     for why, goals in suite.forecast(plan).items():
         watcher.say(f"will not be measured, because {why}:")
         for text in goals:
@@ -60,19 +59,6 @@ def run(suite: Suite, plan: Schedule, watcher: Watcher) -> Results:
     results.totals |= suite.totals(results)
     results.goals = [goal.judge(results) for goal in suite.goals]
     return results
-
-
-def begun(suite: Suite, plan: Schedule) -> Results:
-    """Results without rows: where, when and with what the run takes place."""
-    return Results(
-        form=f"{suite.name}-{VERSION}",
-        quick=plan.quick,
-        started=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-        commit=describe_commit(),
-        machine={**describe_machine(), **plan.machine},
-        versions=dict(plan.versions),
-        absent=dict(plan.absent),
-    )
 
 
 class Run:
