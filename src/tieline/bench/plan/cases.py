@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from typing import Final
 
 from tieline.bench.load.job import Metrics
@@ -42,42 +43,28 @@ TALKATIVE: Final = (("case3", LOOSE), ("res5", LOOSE), ("res7", LOOSE), ("res5",
 class PlanEffort:
     """How much is done."""
 
-    sizes: Sequence[str]
-    tightness: Sequence[float]
-    seeds: int
+    sizes: Sequence[str] = (*SMALL, "res4", *LARGE)
+    tightness: Sequence[float] = TIGHTNESS
+    seeds: int = 3
     #: Seconds for the exact solution of one instance, ours and the naive one.
-    exact_s: float
-    naive_s: float
+    exact_s: float = 10.0
+    naive_s: float = 20.0
     #: Instances whose best plan is looked for, the seconds for that, and those to look for a better one.
-    fresh: int
-    found_s: float
-    better_s: float
-    meshes: Sequence[tuple[Mesh, int]]
-    first: Sequence[Mesh]
+    fresh: int = 8
+    found_s: float = 2.0
+    better_s: float = 6.0
+    meshes: Sequence[tuple[Mesh, int]] = ((MIDDLE, 2), (replace(MIDDLE, tightness=0.6), 1), (WIDE, 1))
+    first: Sequence[Mesh] = (HUGE,)
     #: Links that fail, one after the other: of which mesh, and how many.
-    failures: Sequence[tuple[Mesh, int]]
+    failures: Sequence[tuple[Mesh, int]] = ((MIDDLE, 5), (WIDE, 2))
     #: Instances on which bounds are held against the optimum.
-    bounded: int
-    talkative: Sequence[tuple[str, float]]
+    bounded: int = 1_000
+    talkative: Sequence[tuple[str, float]] = TALKATIVE
 
 
-FULL: Final = PlanEffort(
-    sizes=(*SMALL, "res4", *LARGE),
-    tightness=TIGHTNESS,
-    seeds=3,
-    exact_s=10.0,
-    naive_s=20.0,
-    fresh=8,
-    found_s=2.0,
-    better_s=6.0,
-    meshes=((MIDDLE, 2), (Mesh(nodes=300, topics=200, requests=800, seconds=15.0, tightness=0.6), 1), (WIDE, 1)),
-    first=(HUGE,),
-    failures=((MIDDLE, 5), (WIDE, 2)),
-    bounded=1_000,
-    talkative=TALKATIVE,
-)
-QUICK: Final = replace(
-    FULL, sizes=(*SMALL, *LARGE), tightness=(LOOSE,), seeds=1, naive_s=10.0, fresh=1, better_s=4.0,
+FULL: Final = PlanEffort()
+QUICK: Final = PlanEffort(
+    sizes=(*SMALL, *LARGE), tightness=(LOOSE,), seeds=1, naive_s=10.0, fresh=1, better_s=4.0,
     meshes=((MIDDLE, 1), (WIDE, 1)), failures=((MIDDLE, 2), (WIDE, 1)), bounded=100, talkative=TALKATIVE[:2],
 )  # fmt: skip
 
@@ -138,98 +125,86 @@ def _warm_up(run: Running, _rows: list[Row]) -> None:
     run.results.totals["compile_s"] = measures.warm_up()
 
 
-def _case(step: str, row: Row, measure: Callable[[], list[Metrics]], *, seconds: float) -> Case:
-    """A case of one row, whose repetitions are measured in one go."""
+def _by_seeds(  # what a case is, and what fills it
+    rows: list[Row], step: str, seeds: Iterable[int], of_peer: Mapping[str, Callable[[int], Metrics]], *, seconds: float
+) -> Case:
+    """A case whose repetitions are seeds; each of them is measured for one peer after the other."""
 
     def fill(run: Running, _rows: list[Row]) -> None:
         run.step(step)
-        row.repetitions += measure()
+        for seed in seeds:
+            for row in rows:
+                row.repetitions.append(of_peer[row.peer](seed))
 
-    return Case(rows=[row], measure=fill, seconds=seconds)
+    return Case(rows=rows, measure=fill, seconds=seconds)
 
 
 def _sizes(effort: PlanEffort) -> Iterator[Case]:
-    for size in effort.sizes:
-        for tightness in effort.tightness:
+    for size, tightness in product(effort.sizes, effort.tightness):
+        solvers = {OURS: partial(measures.ours, size, tightness, effort.exact_s)}
+        longest = effort.exact_s / 2
+        if tightness == LOOSE:
             # the naive model is held against ours where goals do so: elsewhere it would only run into its limit
-            peers = (OURS, NAIVE) if tightness == LOOSE else (OURS,)
-            title = f"{size}, tightness {tightness:g}"
-            longest = effort.exact_s / 2 + (effort.naive_s if len(peers) > 1 else 0.0) if size in LARGE else 1.0
-            yield Case(
-                rows=rows_of(size_name(size, tightness), title, "sizes", peers),
-                measure=partial(_measure_size, size, tightness, effort),
-                seconds=effort.seeds * longest,
-            )
-
-
-def _measure_size(size: str, tightness: float, effort: PlanEffort, run: Running, rows: list[Row]) -> None:
-    run.step(f"{rows[0].title}: {effort.seeds} instances")
-    for seed in range(effort.seeds):
-        for row in rows:
-            if row.peer == OURS:
-                row.repetitions.append(measures.ours(size, seed, tightness, effort.exact_s))
-            else:
-                row.repetitions.append(measures.naive(size, seed, tightness, effort.naive_s))
+            solvers[NAIVE] = partial(measures.naive, size, tightness, effort.naive_s)
+            longest += effort.naive_s
+        title = f"{size}, tightness {tightness:g}"
+        yield _by_seeds(
+            rows_of(size_name(size, tightness), title, "sizes", list(solvers)),
+            f"{title}: {effort.seeds} instances",
+            range(effort.seeds),
+            solvers,
+            seconds=effort.seeds * (longest if size in LARGE else 1.0),
+        )
 
 
 def _found(effort: PlanEffort) -> Iterator[Case]:
-    for size in LARGE:
-        for tightness in effort.tightness:
-            title = f"{size}, tightness {tightness:g}, seeds from {FRESH:,}"
-            (row,) = rows_of(found_name(size, tightness), title, "found", [OURS])
-            yield _case(
-                f"{title}: the best plan of {effort.fresh} instances",
-                row,
-                partial(_best_of_all, size, tightness, effort),
-                seconds=effort.fresh * (effort.found_s + 2 * effort.better_s),
-            )
-
-
-def _best_of_all(size: str, tightness: float, effort: PlanEffort) -> list[Metrics]:
-    seeds = range(FRESH, FRESH + effort.fresh)
-    return [measures.best_found(size, seed, tightness, effort.found_s, effort.better_s) for seed in seeds]
+    for size, tightness in product(LARGE, effort.tightness):
+        title = f"{size}, tightness {tightness:g}, seeds from {FRESH:,}"
+        yield _by_seeds(
+            rows_of(found_name(size, tightness), title, "found", [OURS]),
+            f"{title}: the best plan of {effort.fresh} instances",
+            range(FRESH, FRESH + effort.fresh),
+            {OURS: partial(measures.best_found, size, tightness, effort.found_s, effort.better_s)},
+            seconds=effort.fresh * (effort.found_s + 2 * effort.better_s),
+        )
 
 
 def _networks(effort: PlanEffort, kept: Kept) -> Iterator[Case]:
     for size, seeds in effort.meshes:
-        (row,) = rows_of(size.name, size.title, "networks", [OURS])
-        step = f"{size.title}: {seeds} x {size.seconds:.0f} s"
-        yield _case(step, row, partial(_search, size, seeds, kept), seconds=seeds * (size.seconds + 5))
+        yield _by_seeds(
+            rows_of(size.name, size.title, "networks", [OURS]),
+            f"{size.title}: {seeds} x {size.seconds:.0f} s",
+            range(seeds),
+            {OURS: partial(_search, size, kept)},
+            seconds=seeds * (size.seconds + 5),
+        )
 
 
-def _search(size: Mesh, seeds: int, kept: Kept) -> list[Metrics]:
-    found: list[Metrics] = []
-    for seed in range(seeds):
-        instance, solution, metrics = measures.network(size, seed)
-        found.append(metrics)
-        kept.setdefault(size.name, []).append((instance, solution))
-    return found
+def _search(size: Mesh, kept: Kept, seed: int) -> Metrics:
+    instance, solution, metrics = measures.network(size, seed)
+    kept.setdefault(size.name, []).append((instance, solution))
+    return metrics
 
 
 def _first(effort: PlanEffort) -> Iterator[Case]:
     for size in effort.first:
-        (row,) = rows_of(f"first-{size.name}", size.title, "first", [OURS])
-        yield _case(f"{size.title}: first plan", row, partial(_first_plan, size), seconds=size.seconds)
-
-
-def _first_plan(size: Mesh) -> list[Metrics]:
-    return [measures.first_plan(size, 0)]
+        rows = rows_of(f"first-{size.name}", size.title, "first", [OURS])
+        search = {OURS: partial(measures.first_plan, size)}
+        yield _by_seeds(rows, f"{size.title}: first plan", [0], search, seconds=size.seconds)
 
 
 def _replan(effort: PlanEffort, kept: Kept) -> Iterator[Case]:
     for size, count in effort.failures:
-        (row,) = rows_of(replan_name(size), f"a link of {size.title}", "replan", [OURS])
-        step = f"{count} links fail, one at a time: {size.title}"
-        yield _case(step, row, partial(_fail_links, size, count, kept), seconds=count * size.seconds)
+        rows = rows_of(replan_name(size), f"a link of {size.title}", "replan", [OURS])
+        yield Case(rows=rows, measure=partial(_fail_links, size, count, kept), seconds=count * size.seconds)
 
 
-def _fail_links(size: Mesh, count: int, kept: Kept) -> list[Metrics]:
+def _fail_links(size: Mesh, count: int, kept: Kept, run: Running, rows: list[Row]) -> None:
+    run.step(f"{count} links fail, one at a time: {size.title}")
     if size.name not in kept:
-        _search(size, 1, kept)
-    found: list[Metrics] = []
+        _search(size, kept, 0)
     for seed, (instance, before) in enumerate(kept[size.name]):
-        found += measures.failures(instance, before, count, size.seconds, seed=seed)
-    return found
+        rows[0].repetitions += measures.failures(instance, before, count, size.seconds, seed=seed)
 
 
 def _bounds(effort: PlanEffort) -> Iterator[Case]:
@@ -247,10 +222,10 @@ def _measure_bounds(effort: PlanEffort, run: Running, rows: list[Row]) -> None:
 def _distributed(effort: PlanEffort) -> Iterator[Case]:
     for size, tightness in effort.talkative:
         title = f"{size}, tightness {tightness:g}"
-        (row,) = rows_of(distributed_name(size, tightness), title, "distributed", [OURS])
-        measure = partial(_agree, size, tightness, effort)
-        yield _case(f"brokers among themselves: {title}", row, measure, seconds=effort.seeds * _DISTRIBUTED_S)
-
-
-def _agree(size: str, tightness: float, effort: PlanEffort) -> list[Metrics]:
-    return [measures.distributed(size, seed, tightness) for seed in range(effort.seeds)]
+        yield _by_seeds(
+            rows_of(distributed_name(size, tightness), title, "distributed", [OURS]),
+            f"brokers among themselves: {title}",
+            range(effort.seeds),
+            {OURS: partial(measures.distributed, size, tightness)},
+            seconds=effort.seeds * _DISTRIBUTED_S,
+        )

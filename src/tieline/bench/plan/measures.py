@@ -119,7 +119,7 @@ def warm_up() -> float:
     return time.perf_counter() - began
 
 
-def ours(size: str, seed: int, tightness: float, seconds: float) -> Metrics:
+def ours(size: str, tightness: float, seconds: float, seed: int) -> Metrics:
     """One of the paper's sizes, solved as a user would."""
     instance = paper(size, seed=seed, tightness=tightness)
     plan, _, metrics = timed(lambda clock: solve(instance, seconds=seconds, seed=seed, watch=clock.hear))
@@ -127,7 +127,7 @@ def ours(size: str, seed: int, tightness: float, seconds: float) -> Metrics:
     return metrics
 
 
-def naive(size: str, seed: int, tightness: float, seconds: float) -> Metrics:
+def naive(size: str, tightness: float, seconds: float, seed: int) -> Metrics:
     """The same instance, given to the same solver as F1 with a big M, without a start."""
     instance = paper(size, seed=seed, tightness=tightness)
     plan, _, metrics = timed(
@@ -137,7 +137,7 @@ def naive(size: str, seed: int, tightness: float, seconds: float) -> Metrics:
     return metrics
 
 
-def best_found(size: str, seed: int, tightness: float, seconds: float, better_s: float) -> Metrics:
+def best_found(size: str, tightness: float, seconds: float, better_s: float, seed: int) -> Metrics:
     """When the best plan was there that is known, also to two longer runs from other seeds."""
     instance = paper(size, seed=seed, tightness=tightness)
     plan, clock, metrics = timed(lambda clock: solve(instance, seconds=seconds, seed=seed, watch=clock.hear))
@@ -241,7 +241,7 @@ def _between_brokers(instance: Instance, plan: Plan) -> list[Link]:
     return [link for link in links if link.a in brokers and link.b in brokers]
 
 
-def distributed(size: str, seed: int, tightness: float) -> Metrics:
+def distributed(size: str, tightness: float, seed: int) -> Metrics:
     """What brokers agree on, beside what one planner finds."""
     instance = paper(size, seed=seed, tightness=tightness)
     central = proven(instance, solve(instance, seconds=5.0, seed=seed))
