@@ -11,7 +11,7 @@ import pytest
 
 from tieline.bench.load import flow as flow_module
 from tieline.bench.load.flow import LoadFlow, Volume
-from tieline.bench.load.job import Failure, Garbled, Lost, Refused
+from tieline.bench.load.job import Failure, Garbled, Lost, TurnedDown
 from tieline.bench.load.packets import encode
 
 Forward = Callable[[bytes], bytes | None]
@@ -87,7 +87,7 @@ def test_bytes_that_belong_to_no_message_are_noticed() -> None:
 
 
 def test_a_closed_connection_is_named() -> None:
-    with pytest.raises(Refused, match="closed a connection"):
+    with pytest.raises(TurnedDown, match="closed a connection"):
         spell(lambda _chunk: None)
 
 

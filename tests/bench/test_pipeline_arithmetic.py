@@ -18,7 +18,7 @@ from tieline.bench.load.job import Failure
 from tieline.bench.pipeline import PARTS, ranges, tables
 from tieline.bench.pipeline.cases import make_plan
 from tieline.bench.pipeline.kills_proof import Finding, compared, debris
-from tieline.bench.pipeline.publishers import Publisher
+from tieline.bench.pipeline.publishers import Device
 from tieline.bench.pipeline.readings import EVENT_TYPE, METERS, log_table, payloads, portions, readings
 from tieline.bench.pipeline.suite import SUITE
 from tieline.bench.pipeline.tables import bend, line
@@ -124,7 +124,7 @@ def test_bytes_are_those_of_the_groups_that_may_hold_a_row(tmp_path: Path) -> No
 
 
 def test_lost_twice_and_unknown() -> None:
-    sure, forgetful = Publisher("a", 1), Publisher("b", 1, forgets=True)
+    sure, forgetful = Device("a", 1), Device("b", 1, forgets=True)
     sure.acknowledged, forgetful.acknowledged, forgetful.doubtful = {"0/1", "0/2"}, {"1/1"}, {"1/2", "1/3"}
     right = Counter({("a", "0/1"): 1, ("a", "0/2"): 1, ("b", "1/1"): 1, ("b", "1/2"): 1})
     assert compared(right, [sure, forgetful]) == Finding(0, 0, 0)

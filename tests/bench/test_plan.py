@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tieline.bench.papers.psp import counterexample, hold
-from tieline.bench.papers.psp_record import NOTE, Measured, Outcome, PlanReproduction
+from tieline.bench.papers.psp_record import NOTE, Measured, MethodResult, PlanReproduction
 from tieline.bench.papers.reproduction import markdown as reproduction_page
-from tieline.bench.plan.bounds import BOUNDS, PAPER, Tally, scarce, tallies
+from tieline.bench.plan.bounds import BOUNDS, PAPER, BoundCheck, scarce, tallies
 from tieline.bench.plan.cases import FULL, MIDDLE, NAIVE, OURS, TIGHTNESS, found_name, make_plan, replan_name, size_name
 from tieline.bench.plan.measures import LOOSE, Clock
 from tieline.bench.plan.suite import METRICS, SUITE, TABLES
@@ -182,7 +182,7 @@ def test_a_clock_notes_when_a_plan_was_there() -> None:
 
 
 def test_a_bound_above_the_optimum_is_counted() -> None:
-    tally = Tally()
+    tally = BoundCheck()
     tally.add(100.0, 100.0)
     tally.add(80.0, 100.0)
     tally.add(101.0, 100.0)
@@ -209,14 +209,14 @@ def test_a_part_from_the_command_line(tmp_path: Path) -> None:
 # --- the paper --------------------------------------------------------------------------------------------------------
 
 
-def outcome(objective: float, *, is_proven: bool = True, unmet: int = 0, cpu_s: float = 0.1) -> Outcome:
-    return Outcome(
+def outcome(objective: float, *, is_proven: bool = True, unmet: int = 0, cpu_s: float = 0.1) -> MethodResult:
+    return MethodResult(
         cpu_s=cpu_s, objective=objective, cost=objective, unmet=unmet, bound=objective if is_proven else 0.0,
         is_proven=is_proven,
     )  # fmt: skip
 
 
-def measured(*, paper_bound: float, lagrangian: Outcome, claims: bool, printed: float | None = 100.0) -> Measured:
+def measured(*, paper_bound: float, lagrangian: MethodResult, claims: bool, printed: float | None = 100.0) -> Measured:
     return Measured(
         size="case3", seed=0, tightness=2.0, nodes=20, arcs=57, topics=6, subscribers=3, requests=12,
         ours=outcome(100.0), naive=outcome(100.0, is_proven=False), lagrangian=lagrangian, paper_bound=paper_bound,

@@ -95,7 +95,7 @@ def test_the_page_has_claims_failures_and_figures(tmp_path: Path) -> None:
 @pytest.mark.parametrize("qos", [0, 1, 2])
 def test_four_groups_exchange_everything_at_every_qos(qos: int, is_saturated: bool, need: Callable[[str], str]) -> None:
     need("mosquitto")
-    case = groups.Case(name="small", peer="mosquitto", qos=qos, means="none")
+    case = groups.Experiment(name="small", peer="mosquitto", qos=qos, means="none")
     means = groups.run(case, is_saturated=is_saturated, seconds=0.2)
     assert len(means) == 4
     assert all(mean > 0 for mean in means)

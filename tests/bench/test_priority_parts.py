@@ -13,7 +13,7 @@ from rich.console import Console
 from tieline.bench.load.job import Metrics
 from tieline.bench.priority import cost, slow, thin
 from tieline.bench.priority.cases import FULL, PARTS, QUICK, make_plan
-from tieline.bench.priority.link import Bound
+from tieline.bench.priority.link import LinkBound
 from tieline.bench.priority.packets import MARK, Tally
 from tieline.bench.priority.suite import SUITE, TABLES
 from tieline.bench.suite import report
@@ -88,7 +88,7 @@ def test_a_tally_notices_a_message_that_was_overtaken_in_its_own_flow() -> None:
 
 
 def test_the_bound_is_the_sum_of_its_parts_at_the_rate_of_the_link() -> None:
-    bound = Bound(bytes_per_s=16_000, rtt_s=0.0, urgent=100, largest=1_000, smallest=1_000, quantum=1_000)
+    bound = LinkBound(bytes_per_s=16_000, rtt_s=0.0, urgent=100, largest=1_000, smallest=1_000, quantum=1_000)
     assert bound.kernel == 4_096
     assert bound.seconds == pytest.approx((1_000 + 1_000 + 4_096 + 100 + 8 * 66) / 16_000)
     far = replace(bound, rtt_s=1.0)

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from tests.bench.watching import Quiet
 from tieline.bench.brokers import Mosquitto, Tieline
-from tieline.bench.load.job import Failure, Refused
+from tieline.bench.load.job import Failure, TurnedDown
 from tieline.bench.load.packets import publish
 from tieline.bench.peer import Instance
 from tieline.bench.priority import busy, cases, link, slow
@@ -93,7 +93,7 @@ def test_without_namespaces_the_thin_link_is_left_out(monkeypatch: pytest.Monkey
 
 def test_a_broker_that_fails_becomes_rows_that_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(peer: str, *, seconds: float) -> dict[str, float]:
-        raise Refused(f"{peer} would not")
+        raise TurnedDown(f"{peer} would not")
 
     monkeypatch.setattr(busy, "measure", fail)
     record = runner.run(SUITE, make_plan(["busy"], quick=True), Quiet())
@@ -143,11 +143,11 @@ def test_tieline_tells_about_itself_and_refusals_are_sentences() -> None:
         at = instance.start()
         assert peer.top()["drops"] == {}
         sock = open_node(at.host, at.port, "one", {"priority": "3"})
-        with sock, pytest.raises(Refused):
+        with sock, pytest.raises(TurnedDown):
             subscribe(sock, ["a/#/b"])
     finally:
         instance.stop()
-    with pytest.raises(Refused):
+    with pytest.raises(TurnedDown):
         open_node(at.host, at.port, "two")
 
 

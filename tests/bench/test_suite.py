@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from tests.bench.watching import Quiet
-from tieline.bench.load.job import Refused
+from tieline.bench.load.job import TurnedDown
 from tieline.bench.metrics import Metric
 from tieline.bench.suite import report, runner
 from tieline.bench.suite.declaration import Case, Goal, GroupTable, Running, Schedule, Suite, value_goal
@@ -59,7 +59,7 @@ def breaking(run: Running, rows: list[Row]) -> None:
 
 
 def refuse() -> None:
-    raise Refused("not today")
+    raise TurnedDown("not today")
 
 
 def planned(
@@ -147,7 +147,7 @@ def test_a_failure_is_the_last_word_of_its_rows_only() -> None:
 
 def test_a_failure_without_rows_is_not_swallowed() -> None:
     case = Case(rows=[], measure=lambda _run, _rows: refuse(), seconds=1.0)
-    with pytest.raises(Refused):
+    with pytest.raises(TurnedDown):
         runner.run(SUITE, Schedule(cases=[case], quick=False, versions={}, budget_s=60.0), Quiet())
 
 

@@ -25,11 +25,11 @@ from tieline.match.conditions import (
     Narrowed,
     narrow,
 )
-from tieline.match.events import UNTYPED, Attribute, EventType, Kind
+from tieline.match.events import UNTYPED, Attribute, AttributeKind, EventType
 from tieline.match.where import Predicate, parse, understood
 from tieline.match.where.terms import Value
 
-KINDS: dict[str, Kind] = {"v": "number", "n": "integer", "s": "category", "b": "boolean", "t": "timestamp"}
+KINDS: dict[str, AttributeKind] = {"v": "number", "n": "integer", "s": "category", "b": "boolean", "t": "timestamp"}
 Said = dict[str, Value | None]
 
 

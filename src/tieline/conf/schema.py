@@ -426,14 +426,16 @@ class Content(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     change_total: Annotated[Limit, Meta(description="The same for all such subscriptions together.")] = 100_000
 
 
-Kind = Literal["number", "integer", "category", "boolean", "timestamp"]
+AttributeKind = Literal["number", "integer", "category", "boolean", "timestamp"]
 
 
 class Attribute(Struct, frozen=True, forbid_unknown_fields=True):
     """One value of an event: what it is called, what it is, and where a message carries it."""
 
     name: Annotated[str, Meta(description="What conditions call it: letters, digits, underscores and dots.")]
-    kind: Annotated[Kind, Meta(description="What it is; a value of another kind counts as missing.")] = "number"
+    kind: Annotated[AttributeKind, Meta(description="What it is; a value of another kind counts as missing.")] = (
+        "number"
+    )
     bounds: Annotated[
         tuple[float, float] | None,
         Meta(description="Usual least and greatest value; values beyond them are matched just as exactly."),

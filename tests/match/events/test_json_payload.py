@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from tests.kits.examples import examples
 from tieline.match.box import MISSING
-from tieline.match.events import UNTYPED, Attribute, EventType, Kind
+from tieline.match.events import UNTYPED, Attribute, AttributeKind, EventType
 from tieline.match.events.kinds import OF_KIND, Value
 
-KINDS: tuple[Kind, ...] = ("number", "integer", "category", "boolean", "timestamp")
+KINDS: tuple[AttributeKind, ...] = ("number", "integer", "category", "boolean", "timestamp")
 KEYS = ("a", "b", "0", "1", "value", "", "é")
 
 scalars = (

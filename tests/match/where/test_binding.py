@@ -11,7 +11,7 @@ from tests.kits.examples import examples
 from tests.match.where.event import FakeType, five
 from tests.match.where.expressions import Tree, carried, readings, spelled, stateless_trees, trees
 from tieline.match.box import ANY, GREATEST, LEAST, Box, above, below, everything
-from tieline.match.events import Attribute, EventType, Kind
+from tieline.match.events import Attribute, AttributeKind, EventType
 from tieline.match.where import Bound, bind, parse
 from tieline.match.where.normal import MAX_BOXES
 from tieline.match.where.terms import Value, leaves
@@ -70,7 +70,7 @@ def test_boxes_are_exact_when_everything_is_declared_and_stateless(
 def test_boxes_and_predicate_agree_about_real_messages(
     tree: Tree, sent: Reading, before: Reading | None, data: st.DataObject
 ) -> None:
-    kinds: dict[str, Kind] = {"v": "number", "n": "integer", "s": "category", "b": "boolean", "t": "timestamp"}
+    kinds: dict[str, AttributeKind] = {"v": "number", "n": "integer", "s": "category", "b": "boolean", "t": "timestamp"}
     event = EventType("five", "#", [Attribute(name, kind) for name, kind in kinds.items()])
     bound = bind(parse(data.draw(spelled(tree))), event)
     carried = {name: value for name, value in sent.items() if not isinstance(value, float) or math.isfinite(value)}

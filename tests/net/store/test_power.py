@@ -17,7 +17,7 @@ from tests.kits.patience import PATIENCE_S
 from tests.net.store.disk import Disk, calls, strace
 from tests.net.store.stage import record, retain
 from tieline.net.store.database import open_to_write, replay, rows
-from tieline.net.store.frames import Answers, Kind, Options, encode_batch
+from tieline.net.store.frames import AnswerKind, Answers, Options, encode_batch
 from tieline.net.store.schema import Unusable, path_of
 
 #: Runs the writer with another value of PRAGMA synchronous, set after its own; and in small steps, so that the journal
@@ -55,19 +55,19 @@ def written(folder: Path, synchronous: str) -> tuple[Path, Path]:
         ours.settimeout(PATIENCE_S)
         answers = Answers()
         waiting = _answers(ours, answers)
-        assert next(waiting) is Kind.READY
+        assert next(waiting) is AnswerKind.READY
         for number in range(1, BATCHES + 1):
             ours.sendall(encode_batch(number, retain(number, b"payload %d" % number * 50), [record(number)]))
-            assert next(waiting) is Kind.COMMITTED
+            assert next(waiting) is AnswerKind.COMMITTED
         ours.close()
         process.wait(PATIENCE_S)
     return data, trace
 
 
-def _answers(sock: socket.socket, answers: Answers) -> Iterator[Kind]:
+def _answers(sock: socket.socket, answers: Answers) -> Iterator[AnswerKind]:
     while data := sock.recv(65_536):
         for kind, _ in answers.feed(data):
-            if kind is not Kind.ROWS:
+            if kind is not AnswerKind.ROWS:
                 yield kind
 
 
@@ -91,7 +91,9 @@ def lost(folder: Path, synchronous: str, random: Random, *, is_torn: bool = Fals
     """
     data, trace = written(folder, synchronous)
     made = list(calls(trace))
-    answers = [place for place, call in enumerate(made) if call.name == "sendto" and call.text[0] == Kind.COMMITTED]
+    answers = [
+        place for place, call in enumerate(made) if call.name == "sendto" and call.text[0] == AnswerKind.COMMITTED
+    ]
     assert len(answers) == BATCHES
     moments = {answers[-1], *random.sample(answers, 8), *random.sample(range(answers[0], len(made)), 8)}
     disk, acknowledged, worst = Disk(data), 0, 0

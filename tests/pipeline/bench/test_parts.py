@@ -19,7 +19,7 @@ from tieline.bench.pipeline.part import Site
 from tieline.bench.pipeline.suite import METRICS, SUITE
 from tieline.bench.suite import report
 from tieline.bench.suite.results import Results, Row
-from tieline.bench.suite.runner import Run
+from tieline.bench.suite.runner import CaseRunner
 
 
 def site(spark: SparkSession, folder: Path) -> Site:
@@ -110,7 +110,7 @@ def test_a_part_that_fails_becomes_rows_that_say_so(
     place.spark, place.folder = spark, tmp_path
     case = case_of(tables.Pruning(records=1, queries=1), place)
     record = Results(form="pipeline-2", quick=True, started="", commit="", machine={}, versions={}, absent={})
-    Run(SUITE, record, Quiet()).measure(case)
+    CaseRunner(SUITE, record, Quiet()).measure(case)
     assert list(SUITE.faults(record)) == [f"three ranges: {peer}: the broker died" for peer in tables.PEERS]
     assert not (tmp_path / "pruning").exists()
 

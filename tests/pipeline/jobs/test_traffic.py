@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from tests.pipeline.jobs.scenes import events_table, frame, rows, traffic
 from tieline.instance_document import InstanceDocument, rendered
 from tieline.log.record import Occurrence
-from tieline.pipeline.jobs.instance import Network, Unplannable, instance
+from tieline.pipeline.jobs.instance import NetworkFile, Unplannable, instance
 from tieline.pipeline.jobs.traffic import deliveries, demand_matrix, homes, unnamed_share
 from tieline.plan.reading import document as plan_document
 
@@ -85,7 +85,7 @@ NETWORK = """{
 def test_the_planning_problem_of_a_matrix(tmp_path: Path) -> None:
     file = tmp_path / "network.json"
     file.write_text(NETWORK)
-    problem = instance(MATRIX, Network.read(file), name="tuesday", homes={"desk": "b"})
+    problem = instance(MATRIX, NetworkFile.read(file), name="tuesday", homes={"desk": "b"})
     text = rendered(problem)
     assert msgspec.json.decode(text, type=InstanceDocument) == problem
     found = json.loads(text)
@@ -107,16 +107,16 @@ def test_the_planning_problem_of_a_matrix(tmp_path: Path) -> None:
         {"id": "grid/1", "source": "other", "rate": 50.0, "subscribers": ["book"], "class": 1},
         {"id": "grid/cmd", "source": "desk", "rate": 10.0, "subscribers": ["meter"], "class": 2},
     ]
-    assert rendered(instance(MATRIX[::-1], Network.read(file), name="tuesday", homes={"desk": "b"})) == text
+    assert rendered(instance(MATRIX[::-1], NetworkFile.read(file), name="tuesday", homes={"desk": "b"})) == text
     # the planner understands it
     assert plan_document.parse(text).request_count == 4
-    in_messages = instance(MATRIX, Network.read(file), name="tuesday", homes={}, unit="messages")
+    in_messages = instance(MATRIX, NetworkFile.read(file), name="tuesday", homes={}, unit="messages")
     assert in_messages.topics[0].rate == 0.75
 
 
 def test_one_broker_needs_no_file() -> None:
     matrix = [each for each in MATRIX if each["shard"] == "a"]
-    problem = instance(matrix, Network.of(each["shard"] for each in matrix), name="one", homes={})
+    problem = instance(matrix, NetworkFile.of(each["shard"] for each in matrix), name="one", homes={})
     assert [node.id for node in problem.nodes if "broker" in node.roles] == ["a"]
     assert {link.b for link in problem.links} == {"a"}
     assert {link.capacity for link in problem.links} == {"none"}
@@ -141,4 +141,4 @@ def test_networks_that_cannot_be_meant(tmp_path: Path, network: str, said: str) 
     file = tmp_path / "network.json"
     file.write_text(network)
     with pytest.raises(Unplannable, match=said):
-        instance(MATRIX, Network.read(file), name="x", homes={"desk": "b"})
+        instance(MATRIX, NetworkFile.read(file), name="x", homes={"desk": "b"})

@@ -12,7 +12,7 @@ from tests.sim.microgrid.conftest import START_S
 from tieline.sim.microgrid.disturbance import left_by_fault
 from tieline.sim.microgrid.extra import Unbuildable
 from tieline.sim.microgrid.flow import STEP_S, PowerFlow, read_profiles, rows_at, sensitivity
-from tieline.sim.microgrid.network import Network, _cigre_lv, build, solve
+from tieline.sim.microgrid.network import PowerNetwork, _cigre_lv, build, solve
 from tieline.sim.microgrid.network_cache import keep
 
 
@@ -114,11 +114,11 @@ def test_a_kept_network_is_the_one_that_was_built(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     built = keep("cigre_lv", build)
 
-    def never(name: str) -> Network:
+    def never(name: str) -> PowerNetwork:
         raise AssertionError(name)
 
     kept = keep("cigre_lv", never)
-    for field in fields(Network):
+    for field in fields(PowerNetwork):
         assert np.array_equal(getattr(kept, field.name), getattr(built, field.name)), field.name
     [file] = (tmp_path / "tieline").iterdir()
     file.write_bytes(file.read_bytes()[:100])

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from tieline.bench.load import packets
-from tieline.bench.load.job import Endpoint, Failure, Refused, Stalled
+from tieline.bench.load.job import Endpoint, Failure, Stalled, TurnedDown
 
 #: Handshakes under way at a time.  Brokers listen with a backlog of 100 or more; beyond it a SYN waits a second.
 IN_FLIGHT = 64
@@ -52,13 +52,13 @@ class Opening:
         except (ssl.SSLWantReadError, BlockingIOError):
             return False
         if not chunk:
-            raise Refused("the broker closed a connection instead of answering CONNECT")
+            raise TurnedDown("the broker closed a connection instead of answering CONNECT")
         self._received += chunk
         size = packets.length_of(self._received)
         if not size or len(self._received) < size:
             return False
         if self._received[0] != packets.CONNACK or self._received[3] != 0:
-            raise Refused(f"CONNECT was answered with {self._received[:8].hex(' ')}")
+            raise TurnedDown(f"CONNECT was answered with {self._received[:8].hex(' ')}")
         return True
 
 
@@ -112,7 +112,7 @@ def open_clients(
         for sock in [*done.values(), *(opening.sock for _, opening in waiting.values())]:
             sock.close()
         if isinstance(error, OSError):
-            raise Refused(f"connecting failed after {len(done)} of {len(names)} clients: {error}") from error
+            raise TurnedDown(f"connecting failed after {len(done)} of {len(names)} clients: {error}") from error
         raise
     finally:
         poller.close()
@@ -157,7 +157,7 @@ def subscribe(sock: socket.socket, filters: Sequence[str], *, qos: int = 0, vers
     except TimeoutError as error:
         raise Stalled(f"no SUBACK within {PATIENCE_S:.0f} s") from error
     except OSError as error:
-        raise Refused(f"subscribing failed: {error}") from error
+        raise TurnedDown(f"subscribing failed: {error}") from error
     finally:
         sock.settimeout(blocking)
 
@@ -165,7 +165,7 @@ def subscribe(sock: socket.socket, filters: Sequence[str], *, qos: int = 0, vers
 def _confirm(packet: bytes, granted: list[int]) -> None:
     codes = list(packet[-len(granted) :])
     if packet[0] != packets.SUBACK or codes != granted:
-        raise Refused(f"SUBSCRIBE was answered with {packet[:16].hex(' ')}")
+        raise TurnedDown(f"SUBSCRIBE was answered with {packet[:16].hex(' ')}")
 
 
 def _one_packet(sock: socket.socket) -> bytes:
@@ -173,6 +173,6 @@ def _one_packet(sock: socket.socket) -> bytes:
     while (size := packets.length_of(data)) == 0 or len(data) < size:
         chunk = sock.recv(size - len(data) if size else 1)
         if not chunk:
-            raise Refused("the broker closed a subscriber's connection")
+            raise TurnedDown("the broker closed a subscriber's connection")
         data += chunk
     return data

@@ -6,7 +6,7 @@ import select
 import socket
 
 from tieline.bench.load import packets
-from tieline.bench.load.job import Garbled, Refused
+from tieline.bench.load.job import Garbled, TurnedDown
 from tieline.bench.load.packets import Layout, Stream
 
 #: Unacknowledged QoS 1 and 2 messages of one publisher; the brokers allow at least as many.
@@ -61,7 +61,7 @@ class Client:
         except BlockingIOError:
             return b""
         if not data:
-            raise Refused("the broker closed a connection under load")
+            raise TurnedDown("the broker closed a connection under load")
         return data
 
 
@@ -189,7 +189,7 @@ class Sink(Client):
         except BlockingIOError:
             return 0
         if not got:
-            raise Refused("the broker closed a connection under load")
+            raise TurnedDown("the broker closed a connection under load")
         self.delivered += got
         return got
 

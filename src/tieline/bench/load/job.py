@@ -22,7 +22,7 @@ class Failure(Exception):
     """A peer did not do the work; the text says what happened."""
 
 
-class Refused(Failure):
+class TurnedDown(Failure):
     """A connection or subscription was turned down."""
 
 

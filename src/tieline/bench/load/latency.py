@@ -19,7 +19,7 @@ from typing import ClassVar
 
 from tieline.bench.load import packets
 from tieline.bench.load.clients import PATIENCE_S, clients, forget, subscribe
-from tieline.bench.load.job import Endpoint, Garbled, Lost, Metrics, Refused, Stalled, quantile
+from tieline.bench.load.job import Endpoint, Garbled, Lost, Metrics, Stalled, TurnedDown, quantile
 from tieline.bench.load.packets import Layout, encode, layout_of
 from tieline.bench.measure import Meter, Reading
 
@@ -122,7 +122,7 @@ def exactly(sock: socket.socket, size: int) -> bytes:
     while len(data) < size:
         chunk = sock.recv(size - len(data))
         if not chunk:
-            raise Refused("the broker closed a connection")
+            raise TurnedDown("the broker closed a connection")
         data += chunk
     return data
 
@@ -246,7 +246,7 @@ class _Ring:
             return
         now = time.perf_counter_ns()
         if not data:
-            raise Refused("the broker closed a paced client's connection")
+            raise TurnedDown("the broker closed a paced client's connection")
         if len(data) % layout.packet or not data.startswith(layout.head):
             raise Garbled(f"a paced client received {data[:16].hex(' ')}")
         for start in range(layout.payload.start, len(data), layout.packet):

@@ -45,7 +45,7 @@ PARTLY_EQUAL: Levels = (0, 0, 1, 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class Experiment:
     """One experiment: which broker, at which QoS, with which levels."""
 
     name: str
@@ -57,13 +57,13 @@ class Case:
 
 
 CASES = (
-    Case(name="QoS 0"),
-    Case(name="QoS 1", qos=1),
-    Case(name="QoS 2", qos=2),
-    Case(name="QoS 0, header byte", means="header"),
-    Case(name="equal levels", levels=PARTLY_EQUAL),
-    Case(name="without levels", means="none"),
-    Case(name="mosquitto", peer="mosquitto", means="none"),
+    Experiment(name="QoS 0"),
+    Experiment(name="QoS 1", qos=1),
+    Experiment(name="QoS 2", qos=2),
+    Experiment(name="QoS 0, header byte", means="header"),
+    Experiment(name="equal levels", levels=PARTLY_EQUAL),
+    Experiment(name="without levels", means="none"),
+    Experiment(name="mosquitto", peer="mosquitto", means="none"),
 )
 
 
@@ -144,7 +144,7 @@ class _Subscriber(_Node):
                 self.speak(packets.acknowledge(plain.PUBACK, arrived.packet_id))
 
 
-def run(case: Case, *, is_saturated: bool, seconds: float) -> list[float]:
+def run(case: Experiment, *, is_saturated: bool, seconds: float) -> list[float]:
     """Mean delay of each group in microseconds, groups in order of connection."""
     with contextlib.ExitStack() as stack:
         timetable = stack.enter_context(Timetable())

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tieline.bench.machine import versions
-from tieline.bench.papers.psp_record import PAPER_MIP_S, Counterexample, Measured, Outcome, PlanReproduction
+from tieline.bench.papers.psp_record import PAPER_MIP_S, Counterexample, Measured, MethodResult, PlanReproduction
 from tieline.bench.papers.reproduction import Claim
 from tieline.bench.plan.bounds import PAPER, tallies
 from tieline.bench.plan.measures import warm_up
@@ -112,8 +112,8 @@ def _timed(instance: Instance, solve_it: Callable[[], Plan]) -> tuple[Plan, floa
     return proven(instance, plan), cpu
 
 
-def _outcome(plan: Plan, cpu_s: float) -> Outcome:
-    return Outcome(
+def _outcome(plan: Plan, cpu_s: float) -> MethodResult:
+    return MethodResult(
         cpu_s=cpu_s,
         objective=plan.objective,
         cost=plan.cost,

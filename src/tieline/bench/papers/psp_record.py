@@ -40,7 +40,7 @@ NOTE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class MethodResult:
     """What one method made of one instance."""
 
     cpu_s: float
@@ -64,14 +64,14 @@ class Measured:
     topics: int
     subscribers: int
     requests: int
-    ours: Outcome
+    ours: MethodResult
     #: F1 with a big M and whole x, on the same solver.
-    naive: Outcome
+    naive: MethodResult
     #: The paper's heuristic; its "bound" and whether it would call the plan optimal.
-    lagrangian: Outcome
+    lagrangian: MethodResult
     paper_bound: float
     claims_optimal: bool
-    annealing: Outcome
+    annealing: MethodResult
     #: Whether annealing found a plan without overload.
     has_annealed: bool
     #: The value of the best answer to F1 as printed; None if the time was over before there was one.
@@ -95,7 +95,7 @@ class Measured:
         """Whether the paper would call a plan optimal that is not."""
         return self.claims_optimal and self.optimum is not None and self.distance(self.lagrangian) > 0
 
-    def distance(self, outcome: Outcome) -> float:
+    def distance(self, outcome: MethodResult) -> float:
         """How much dearer than the best plan, as a share; infinite if it serves fewer requests."""
         if outcome.unmet > self.ours.unmet:
             return math.inf
@@ -171,14 +171,14 @@ def _time_row(size: str, tightness: float, group: list[Measured]) -> list[str]:
     ]
 
 
-def _seconds(outcomes: list[Outcome]) -> str:
+def _seconds(outcomes: list[MethodResult]) -> str:
     middle = median(outcome.cpu_s for outcome in outcomes)
     # a median that was cut off by a limit is a lower estimate
     is_cut = sum(outcome.is_proven for outcome in outcomes) * 2 <= len(outcomes)
     return f"{'≥ ' if is_cut and middle > 1 else ''}{three_digits(middle)}"
 
 
-def _proven(outcomes: list[Outcome]) -> str:
+def _proven(outcomes: list[MethodResult]) -> str:
     return f"{sum(outcome.is_proven for outcome in outcomes)} of {len(outcomes)}"
 
 

@@ -92,7 +92,7 @@ _SHORT_PEERS: dict[str, Callable[[], Peer]] = {
 
 
 @dataclass(slots=True)
-class Scene:
+class PlantScene:
     """One broker with its subscribers and one publisher."""
 
     timetable: Timetable
@@ -162,7 +162,7 @@ def run(*, repetitions: int, has_mosquitto: bool) -> Figure2:
         )
 
 
-def _burst(timetable: Timetable, scenes: Mapping[str, Scene], count: int, *, seed: int) -> None:
+def _burst(timetable: Timetable, scenes: Mapping[str, PlantScene], count: int, *, seed: int) -> None:
     """One burst at every broker; over when everything has arrived, or nothing more can be expected."""
     for scene in scenes.values():
         scene.begin(count, seed)
@@ -172,19 +172,19 @@ def _burst(timetable: Timetable, scenes: Mapping[str, Scene], count: int, *, see
     )
 
 
-def _lost_share(scene: Scene, topics: tuple[str, ...]) -> float:
+def _lost_share(scene: PlantScene, topics: tuple[str, ...]) -> float:
     sent = sum(len(scene.flows[topic].sent) for topic in topics)
     return sum(scene.flows[topic].lost for topic in topics) / sent
 
 
 @contextlib.contextmanager
-def _scenes(peers: Mapping[str, Callable[[], Peer]]) -> Iterator[tuple[Timetable, dict[str, Scene]]]:
+def _scenes(peers: Mapping[str, Callable[[], Peer]]) -> Iterator[tuple[Timetable, dict[str, PlantScene]]]:
     with contextlib.ExitStack() as stack:
         timetable = stack.enter_context(Timetable())
         scenes = {}
         for name, make in peers.items():
             at = stack.enter_context(Instance(make()))
-            scenes[name] = scene = Scene(timetable)
+            scenes[name] = scene = PlantScene(timetable)
             stack.callback(hang_up, scene.sockets)
             scene.open(at)
         yield timetable, scenes

@@ -18,7 +18,7 @@ from tieline.bench.measure import family
 from tieline.bench.pipeline.kills_proof import prove
 from tieline.bench.pipeline.part import Part, Site
 from tieline.bench.pipeline.processes import Cluster, command_line, driver_environment, our_path, our_program
-from tieline.bench.pipeline.publishers import Crowd, Publisher
+from tieline.bench.pipeline.publishers import Crowd, Device
 from tieline.bench.pipeline.sources import Station
 from tieline.bench.process import Process
 from tieline.bench.suite.results import Row, rows_of
@@ -94,7 +94,7 @@ class PipelineUnderKills:
         self.station = Station(folder / "station")
         self.lake = folder / "lake"
         self.crowd = Crowd(
-            [Publisher("one", 1), Publisher("two", 2), Publisher("forgetful", 1, forgets=True)],
+            [Device("one", 1), Device("two", 2), Device("forgetful", 1, forgets=True)],
             self.station.port,
             rate=_RATE,
         )

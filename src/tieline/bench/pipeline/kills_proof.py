@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tieline.bench.load.job import Metrics
-from tieline.bench.pipeline.publishers import Publisher
+from tieline.bench.pipeline.publishers import Device
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,7 +26,7 @@ class Finding(NamedTuple):
     unknown: int
 
 
-def compared(found: Counts, publishers: Iterable[Publisher]) -> Finding:
+def compared(found: Counts, publishers: Iterable[Device]) -> Finding:
     """Hold the tables against the memory of the publishers."""
     acknowledged: set[tuple[str, str]] = set()
     doubtful: set[tuple[str, str]] = set()
@@ -66,7 +66,7 @@ def debris(lake: Path) -> list[Path]:
     return [*strange, *unfinished]
 
 
-def prove(spark: SparkSession, lake: Path, publishers: Iterable[Publisher], records: int) -> Metrics:
+def prove(spark: SparkSession, lake: Path, publishers: Iterable[Device], records: int) -> Metrics:
     """Everything that can be said about the tables after ``records`` were put into the log."""
     from tieline.pipeline.lake import Lake
 

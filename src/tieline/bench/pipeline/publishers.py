@@ -32,7 +32,7 @@ _PAUSE_S: Final = 0.2
 _EXPIRY_S: Final = 100_000
 
 
-class Publisher:
+class Device:
     """One client; what it remembers outlives its connections."""
 
     def __init__(self, client_id: str, qos: int, *, forgets: bool = False) -> None:
@@ -166,7 +166,7 @@ class Publisher:
 class Crowd:
     """Publishers in a thread of their own, which goes on whatever dies."""
 
-    def __init__(self, publishers: Sequence[Publisher], port: int, *, rate: float) -> None:
+    def __init__(self, publishers: Sequence[Device], port: int, *, rate: float) -> None:
         """``rate`` messages a second, each of them."""
         self.publishers = tuple(publishers)
         self._port = port

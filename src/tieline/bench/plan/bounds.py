@@ -74,7 +74,7 @@ _STEPS = 25
 
 
 @dataclass(slots=True)
-class Tally:
+class BoundCheck:
     """How often one bound was held against an optimum, how often it was above, how close it came."""
 
     instances: int = 0
@@ -99,9 +99,9 @@ class Tally:
         return {"instances": float(self.instances), "above": float(self.above), "closeness": self.close / within}
 
 
-def tallies(count: int) -> dict[str, Tally]:
+def tallies(count: int) -> dict[str, BoundCheck]:
     """Every bound on so many instances whose optimum is known."""
-    found = {name: Tally() for name in (*BOUNDS, PAPER)}
+    found = {name: BoundCheck() for name in (*BOUNDS, PAPER)}
     for instance in scarce_instances(count):
         compact = arrays(instance)
         # each instance is small enough to be solved to the end

@@ -162,7 +162,7 @@ def _cost(effort: PriorityEffort, pair: cost.Pair) -> Iterator[Case]:
         )
 
 
-def _measure_cost(case: cost.Case, effort: PriorityEffort, pair: cost.Pair, run: Running, rows: list[Row]) -> None:
+def _measure_cost(case: cost.CostCase, effort: PriorityEffort, pair: cost.Pair, run: Running, rows: list[Row]) -> None:
     run.step(f"cost: {case.title}")
     found = pair.measure(case, seconds=effort.cost_s, repetitions=effort.cost_repetitions)
     for row, repetitions in zip(rows, found, strict=True):

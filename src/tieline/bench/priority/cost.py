@@ -38,7 +38,7 @@ CLASSES = "".join(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class CostCase:
     """A workload, and which of its numbers says what the work cost."""
 
     name: str
@@ -59,14 +59,16 @@ def _paced(seconds: float) -> Job:
 
 
 CASES = (
-    Case(name="cost-1to1", title="1:1", job=_saturated(1, ("one/to/one",), Topics(pattern="one/to/one"))),
-    Case(
+    CostCase(name="cost-1to1", title="1:1", job=_saturated(1, ("one/to/one",), Topics(pattern="one/to/one"))),
+    CostCase(
         name="cost-topics",
         title="1:1, topics change (1,000)",
         job=_saturated(1, ("turn/#",), Topics(pattern="turn/{i:04d}", each=1_000)),
     ),
-    Case(name="cost-fanin", title="fan-in 100:1", job=_saturated(100, ("fan/in/#",), Topics(pattern="fan/in/{p:03d}"))),
-    Case(name="cost-paced", title="200 clients x 20 msg/s", job=_paced, is_saturated=False),
+    CostCase(
+        name="cost-fanin", title="fan-in 100:1", job=_saturated(100, ("fan/in/#",), Topics(pattern="fan/in/{p:03d}"))
+    ),
+    CostCase(name="cost-paced", title="200 clients x 20 msg/s", job=_paced, is_saturated=False),
 )
 
 
@@ -85,7 +87,7 @@ class Pair:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def measure(self, case: Case, *, seconds: float, repetitions: int) -> tuple[list[Metrics], list[Metrics]]:
+    def measure(self, case: CostCase, *, seconds: float, repetitions: int) -> tuple[list[Metrics], list[Metrics]]:
         """The repetitions without and with classes, taking turns; who goes first alternates too."""
         if self._brokers is None:
             self._brokers = self._start(""), self._start(CLASSES)

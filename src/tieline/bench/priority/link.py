@@ -36,7 +36,7 @@ KERNEL_ROOM = 1.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
+class LinkBound:
     """The parts of the promise for one link; sizes are MQTT packets."""
 
     bytes_per_s: float

@@ -16,7 +16,7 @@ from typing import Self
 from tieline.bench.load import packets as plain
 from tieline.bench.load.clients import PATIENCE_S
 from tieline.bench.load.ends import Client
-from tieline.bench.load.job import Refused, Stalled
+from tieline.bench.load.job import Stalled, TurnedDown
 from tieline.bench.priority import packets
 
 #: Does something at a time and says when it wants to be called again, if at all.
@@ -115,7 +115,7 @@ def open_node(  # what must be said before a socket connects
         raise Stalled(f"{client_id}: no CONNACK within {PATIENCE_S:.0f} s") from error
     except OSError as error:
         sock.close()
-        raise Refused(f"{client_id}: {error}") from error
+        raise TurnedDown(f"{client_id}: {error}") from error
     except BaseException:
         sock.close()
         raise
@@ -134,7 +134,7 @@ def subscribe(
     sock.settimeout(PATIENCE_S)
     body = _exchange(sock, plain.subscribe(1, filters, qos=qos, version=5, user=user), plain.SUBACK, header_level)
     if list(body[-len(filters) :]) != [qos] * len(filters):
-        raise Refused(f"SUBSCRIBE was answered with {body.hex(' ')}")
+        raise TurnedDown(f"SUBSCRIBE was answered with {body.hex(' ')}")
 
 
 def _exchange(sock: socket.socket, request: bytes, answer: int, header_level: int | None) -> bytes:
@@ -143,10 +143,10 @@ def _exchange(sock: socket.socket, request: bytes, answer: int, header_level: in
     while True:
         chunk = sock.recv(1)  # one by one: what follows the answer is not ours to take
         if not chunk:
-            raise Refused("the broker closed the connection")
+            raise TurnedDown("the broker closed the connection")
         for first, body in inbox.feed(chunk):
             if first != answer or (answer == plain.CONNACK and body[1] != 0):
-                raise Refused(f"{request[0]:#04x} was answered with {first:#04x} {body[:16].hex(' ')}")
+                raise TurnedDown(f"{request[0]:#04x} was answered with {first:#04x} {body[:16].hex(' ')}")
             return body
 
 
@@ -185,7 +185,7 @@ class Listener(Client, ABC):
 
     def _take(self, data: bytes, when_ns: int) -> None:
         if not data:
-            raise Refused("the broker closed a subscriber's connection")
+            raise TurnedDown("the broker closed a subscriber's connection")
         for first, body in self._inbox.feed(data):
             self.heard(first, body, when_ns)
 
@@ -244,7 +244,7 @@ class SlowReader:
                 data = None
                 self._allowance = 0.0  # what could have been taken while nothing was there is gone, as on a link
             if data == b"":
-                raise Refused("the broker closed a slow reader's connection")
+                raise TurnedDown("the broker closed a slow reader's connection")
             if data:
                 self._allowance -= len(data)
                 self.taken += len(data)

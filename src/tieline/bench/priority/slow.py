@@ -56,7 +56,7 @@ _CONGESTED_S = 1.5
 
 
 @dataclass(slots=True)
-class Scene:
+class SlowScene:
     """A slow reader, a prompt one, and what they are sent."""
 
     timetable: Timetable
@@ -151,10 +151,10 @@ def watch(peer_names: Sequence[str], *, seconds: float, over: threading.Event) -
     """The slow reader's view, all brokers at once: they have nearly nothing to do.  Ends early when it is ``over``."""
     with contextlib.ExitStack() as stack:
         timetable = stack.enter_context(Timetable())
-        scenes: dict[str, Scene] = {}
+        scenes: dict[str, SlowScene] = {}
         for name in peer_names:
             at = stack.enter_context(broker(name))
-            scenes[name] = stack.enter_context(Scene(timetable))
+            scenes[name] = stack.enter_context(SlowScene(timetable))
             end = clock() + seconds
             scenes[name].begin(at, urgent_until=end - _TAIL_S, until=end)
         timetable.run(clock() + seconds, over.is_set)
@@ -209,7 +209,7 @@ def _beside(at: Endpoint, bytes_per_s: float) -> Iterator[None]:
 
     def live() -> None:
         try:
-            with Timetable() as timetable, Scene(timetable, bytes_per_s) as scene:
+            with Timetable() as timetable, SlowScene(timetable, bytes_per_s) as scene:
                 never = float("inf")
                 scene.begin(at, urgent_until=never, until=never)
                 timetable.run(clock() + _CONGESTED_S)

@@ -126,7 +126,7 @@ def _goals() -> Iterator[Goal]:
             yield value_goal(text, COSTLIER, "x", key, "cpu_ratio")
 
 
-def _thin_goals(case: thin.Case) -> Iterator[Goal]:
+def _thin_goals(case: thin.LaneCase) -> Iterator[Goal]:
     key = (case.name, SUBJECT)
     # mosquitto knows no properties, and over TLS it is no faster
     theirs = (f"thin-{case.where}", BASELINE)

@@ -27,7 +27,7 @@ from tieline.bench.brokers import Mosquitto, Tieline
 from tieline.bench.load.clients import tls_context
 from tieline.bench.load.job import Endpoint, Metrics
 from tieline.bench.peer import Instance, make_certificate
-from tieline.bench.priority.link import Bound, Shape, ThinLink, Where, thin_link
+from tieline.bench.priority.link import LinkBound, Shape, ThinLink, Where, thin_link
 from tieline.bench.priority.nodes import Reader, Timetable, Writer, clock, hang_up, open_node, subscribe
 from tieline.bench.priority.packets import Arrival, Flows, Tally
 
@@ -79,7 +79,7 @@ _SILENCE_S = 1.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class LaneCase:
     """What one lane is."""
 
     name: str
@@ -91,12 +91,14 @@ class Case:
 
 
 CASES = (
-    Case(name="thin-broker", title="at the broker", peer="tieline", where="broker"),
-    Case(name="thin-broker", title="at the broker", peer="mosquitto", where="broker"),
-    Case(name="thin-router", title="at a router", peer="tieline", where="router"),
-    Case(name="thin-router", title="at a router", peer="mosquitto", where="router"),
-    Case(name="thin-property", title="at the broker, by property", peer="tieline", where="broker", by_property=True),
-    Case(name="thin-tls", title="at a router, TLS", peer="tieline", where="router", is_tls=True),
+    LaneCase(name="thin-broker", title="at the broker", peer="tieline", where="broker"),
+    LaneCase(name="thin-broker", title="at the broker", peer="mosquitto", where="broker"),
+    LaneCase(name="thin-router", title="at a router", peer="tieline", where="router"),
+    LaneCase(name="thin-router", title="at a router", peer="mosquitto", where="router"),
+    LaneCase(
+        name="thin-property", title="at the broker, by property", peer="tieline", where="broker", by_property=True
+    ),
+    LaneCase(name="thin-tls", title="at a router, TLS", peer="tieline", where="router", is_tls=True),
 )
 
 
@@ -104,7 +106,7 @@ CASES = (
 class Lane:
     """A broker, its thin link and its three flows."""
 
-    case: Case
+    case: LaneCase
     peer: Tieline | Mosquitto
     link: ThinLink
     writers: dict[str, Writer]
@@ -141,9 +143,9 @@ class Lane:
         timetable.every(LOW_BYTES / low_rate, begin + _BULK_HEAD_START_S / 2, end, lambda: self.send(LOW, LOW_BYTES))
 
     @property
-    def bound(self) -> Bound:
+    def bound(self) -> LinkBound:
         """What is promised to urgent messages on this link."""
-        return Bound(
+        return LinkBound(
             bytes_per_s=self.link.shape.bytes_per_s,
             rtt_s=self.rtt_s,
             urgent=URGENT_BYTES,
@@ -197,12 +199,12 @@ class Lane:
 class Result:
     """One lane's numbers, and its urgent messages as (second of sending, seconds taken), missing ones included."""
 
-    case: Case
+    case: LaneCase
     metrics: Metrics
     urgent: list[tuple[float, float]]
 
 
-def run(cases: Sequence[Case], *, seconds: float, shape: Shape | None = None) -> list[Result]:
+def run(cases: Sequence[LaneCase], *, seconds: float, shape: Shape | None = None) -> list[Result]:
     """All lanes at once."""
     with contextlib.ExitStack() as stack:
         timetable = stack.enter_context(Timetable())
@@ -232,7 +234,7 @@ def _timeline(urgent: Tally, missing_s: float) -> list[tuple[float, float]]:
 
 
 @contextlib.contextmanager
-def _lane(case: Case, shape: Shape, timetable: Timetable) -> Iterator[Lane]:
+def _lane(case: LaneCase, shape: Shape, timetable: Timetable) -> Iterator[Lane]:
     with contextlib.ExitStack() as stack:
         link = stack.enter_context(thin_link(case.where, shape))
         peer: Tieline | Mosquitto

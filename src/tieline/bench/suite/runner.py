@@ -47,7 +47,7 @@ def run(suite: Suite, plan: Schedule, watcher: Watcher) -> Results:
         for text in goals:
             watcher.say(f"  {text}")
     watcher.planned(plan.steps)
-    running = Run(suite, results, watcher)
+    running = CaseRunner(suite, results, watcher)
     with contextlib.ExitStack() as stack:
         if any(not case.obstacle for case in plan.cases):
             for resource in plan.resources:
@@ -61,7 +61,7 @@ def run(suite: Suite, plan: Schedule, watcher: Watcher) -> Results:
     return results
 
 
-class Run:
+class CaseRunner:
     """A run under way, as its cases see it."""
 
     def __init__(self, suite: Suite, results: Results, watcher: Watcher) -> None:

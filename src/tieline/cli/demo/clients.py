@@ -18,7 +18,7 @@ from rich.text import Text
 
 from tieline.cli.demo.actors import Actor
 from tieline.cli.demo.children import Children, Ready
-from tieline.cli.demo.scenes import SCENES, Outcome, Stage
+from tieline.cli.demo.scenes import SCENES, SceneResult, Stage
 from tieline.cli.management import Management
 from tieline.cli.trouble import FAILED
 
@@ -79,7 +79,7 @@ def _cast(port: int, ws_port: int) -> Panel:
     return Panel(grid, title="who talks to whom", title_align="left", expand=False, padding=(0, 1))
 
 
-def _table(outcomes: list[Outcome]) -> Table:
+def _table(outcomes: list[SceneResult]) -> Table:
     table = Table(title="what happened", title_justify="left", title_style="", expand=False)
     table.add_column("scene", style="bold", no_wrap=True)
     table.add_column("story")
@@ -93,7 +93,7 @@ def _table(outcomes: list[Outcome]) -> Table:
     return table
 
 
-def _verdict(outcomes: list[Outcome], seen: dict[str, Any], took_s: float) -> Panel:
+def _verdict(outcomes: list[SceneResult], seen: dict[str, Any], took_s: float) -> Panel:
     good = sum(_is_good(outcome) for outcome in outcomes)
     totals = seen.get("totals", {})
     text = Text()
@@ -110,9 +110,9 @@ def _verdict(outcomes: list[Outcome], seen: dict[str, Any], took_s: float) -> Pa
     return Panel(text, expand=False)
 
 
-def _is_good(outcome: Outcome) -> bool:
+def _is_good(outcome: SceneResult) -> bool:
     return outcome.is_right and outcome.arrived == outcome.expected
 
 
-def _is_right(outcomes: list[Outcome], seen: dict[str, Any]) -> bool:
+def _is_right(outcomes: list[SceneResult], seen: dict[str, Any]) -> bool:
     return all(map(_is_good, outcomes)) and not seen["totals"]["dropped"]

@@ -16,7 +16,7 @@ from tieline.cli.demo.actors import PATIENCE_S, Actor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class SceneResult:
     """What one scene showed."""
 
     title: str
@@ -37,7 +37,7 @@ class Stage:
     dashboard: Actor
 
 
-def quality_of_service(stage: Stage) -> Outcome:
+def quality_of_service(stage: Stage) -> SceneResult:
     """Numbered messages at each QoS: all of them, once each, in order."""
     count = 300
     stage.dashboard.subscribe("plant/+/power", 2)
@@ -53,7 +53,7 @@ def quality_of_service(stage: Stage) -> Outcome:
         and all(message.qos == qos for message in arrived if message.topic == f"plant/{qos}/power")
         for qos in (0, 1, 2)
     )
-    return Outcome(
+    return SceneResult(
         title="QoS 0, 1 and 2",
         story="sensor (3.1.1) → dashboard (5): every message once, in order, at the QoS it was sent with",
         sent=3 * count,
@@ -63,7 +63,7 @@ def quality_of_service(stage: Stage) -> Outcome:
     )
 
 
-def retained(stage: Stage) -> Outcome:
+def retained(stage: Stage) -> SceneResult:
     """A subscriber that comes late still learns the last state."""
     for state in ("starting", "running"):
         stage.sensor.publish("plant/state", state, 1, retain=True)
@@ -73,7 +73,7 @@ def retained(stage: Stage) -> Outcome:
     late.wait_for(1)
     arrived = late.linger()
     late.leave()
-    return Outcome(
+    return SceneResult(
         title="Retained message",
         story="latecomer subscribes afterwards and is told the last state only",
         sent=2,
@@ -83,7 +83,7 @@ def retained(stage: Stage) -> Outcome:
     )
 
 
-def will(stage: Stage) -> Outcome:
+def will(stage: Stage) -> SceneResult:
     """A client that vanishes leaves a message behind; one that says goodbye does not."""
     stage.dashboard.forget()
     stage.dashboard.subscribe("alarm/#", 1)
@@ -93,7 +93,7 @@ def will(stage: Stage) -> Outcome:
     fragile.die()
     stage.dashboard.wait_for(1)
     arrived = stage.dashboard.linger()
-    return Outcome(
+    return SceneResult(
         title="Will",
         story="fragile vanishes and its will is published; polite disconnects and its will is not",
         sent=1,
@@ -103,7 +103,7 @@ def will(stage: Stage) -> Outcome:
     )
 
 
-def shared_subscription(stage: Stage) -> Outcome:
+def shared_subscription(stage: Stage) -> SceneResult:
     """A team shares the work: each job goes to exactly one of them."""
     count = 300
     team = [Actor(f"worker-{number}", port=stage.port, version=5 if number else 4) for number in range(3)]
@@ -117,7 +117,7 @@ def shared_subscription(stage: Stage) -> Outcome:
     done = sorted(int(message.payload) for worker in team for message in worker.received)
     for worker in team:
         worker.leave()
-    return Outcome(
+    return SceneResult(
         title="Shared subscription",
         story=f"three workers share $share/team/jobs/#: {' + '.join(map(str, shares))} jobs, none done twice",
         sent=count,
@@ -127,7 +127,7 @@ def shared_subscription(stage: Stage) -> Outcome:
     )
 
 
-def kept_session(stage: Stage) -> Outcome:
+def kept_session(stage: Stage) -> SceneResult:
     """Messages wait for a client that is away."""
     count = 100
     away = Actor("commuter", port=stage.port, version=4, is_clean=False)
@@ -141,7 +141,7 @@ def kept_session(stage: Stage) -> Outcome:
     arrived = back.linger()
     back.leave()
     Actor("commuter", port=stage.port, version=4, is_clean=True).leave()
-    return Outcome(
+    return SceneResult(
         title="Kept session",
         story="commuter (3.1.1) is away while messages are sent, and finds all of them in order",
         sent=count,
@@ -151,7 +151,7 @@ def kept_session(stage: Stage) -> Outcome:
     )
 
 
-def request_and_response(stage: Stage) -> Outcome:
+def request_and_response(stage: Stage) -> SceneResult:
     """MQTT 5 properties travel unaltered; a phone over WebSocket asks, the dashboard answers."""
     stage.dashboard.forget()
     stage.dashboard.subscribe("ask/#", 1)
@@ -166,7 +166,7 @@ def request_and_response(stage: Stage) -> Outcome:
         stage.dashboard.publish(back, "42", 1, properties=_properties(**seen))
         answers = phone.wait_for(1)
     phone.leave()
-    return Outcome(
+    return SceneResult(
         title="Request and response",
         story="phone (5, WebSocket) asks, dashboard answers; correlation data and user properties unaltered",
         sent=2,
@@ -176,7 +176,7 @@ def request_and_response(stage: Stage) -> Outcome:
     )
 
 
-def content(stage: Stage) -> Outcome:
+def content(stage: Stage) -> SceneResult:
     """A client asks for some of what is said, and the broker reads along."""
     stage.dashboard.forget()
     stage.dashboard.subscribe("grid/+/pcc?voltage<207")
@@ -187,7 +187,7 @@ def content(stage: Stage) -> Outcome:
     wanted = [number for number, voltage in enumerate(voltages) if voltage < 207]
     stage.dashboard.wait_for(len(wanted))
     arrived = stage.dashboard.linger()
-    return Outcome(
+    return SceneResult(
         title="Content",
         story="dashboard subscribes to grid/+/pcc?voltage<207: those messages, and no others",
         sent=len(voltages),
@@ -217,7 +217,7 @@ def _wait_for_all(team: list[Actor], count: int) -> None:
         time.sleep(0.01)
 
 
-SCENES: tuple[Callable[[Stage], Outcome], ...] = (
+SCENES: tuple[Callable[[Stage], SceneResult], ...] = (
     quality_of_service,
     retained,
     will,

@@ -94,7 +94,7 @@ def traffic(
         from tieline.pipeline.jobs import instance as planning
         from tieline.pipeline.jobs.traffic import deliveries, demand_matrix, homes, unnamed_share
 
-        links = None if network is None else planning.Network.read(network)
+        links = None if network is None else planning.NetworkFile.read(network)
         with spark.session("tieline traffic") as here:
             told = source.read(here).cache()
             passed = deliveries(told)
@@ -104,7 +104,7 @@ def traffic(
                 known = {row["client"]: row["shard"] for row in homes(told).collect()}
                 found = planning.instance(
                     matrix,
-                    links or planning.Network.of(row["shard"] for row in matrix),
+                    links or planning.NetworkFile.of(row["shard"] for row in matrix),
                     name=name,
                     homes=known,
                     unit=unit,

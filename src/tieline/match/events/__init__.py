@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tieline.conf.schema import Attribute, Kind
+from tieline.conf.schema import Attribute, AttributeKind
 from tieline.extras import ExtraNeeded
 from tieline.match.events.event_type import UNTYPED, Events, EventType
 from tieline.match.events.kinds import OTHER, CodesExhausted, Value
@@ -12,12 +12,12 @@ __all__ = [
     "OTHER",
     "UNTYPED",
     "Attribute",
+    "AttributeKind",
     "CodesExhausted",
     "EventType",
     "Events",
     "ExtraNeeded",
     "Get",
-    "Kind",
     "Reading",
     "Value",
 ]

@@ -26,7 +26,7 @@ from typing import Annotated, Any, Final  # Any: the structs are made at run tim
 
 import msgspec
 
-from tieline.conf.schema import Attribute, Kind
+from tieline.conf.schema import Attribute, AttributeKind
 from tieline.match.box import MISSING
 from tieline.match.events import json_tree
 from tieline.match.events.json_tree import ABSENT, BARE, UNREADABLE, JsonTree, bare
@@ -37,7 +37,7 @@ _Number = Annotated[float, msgspec.Meta(gt=-EXACT, lt=EXACT)]
 _Integer = Annotated[float, msgspec.Meta(gt=-EXACT, lt=EXACT, multiple_of=1)]
 _Instant = Annotated[datetime, msgspec.Meta(tz=True)]
 
-_FIELD: Final[dict[Kind, Any]] = {
+_FIELD: Final[dict[AttributeKind, Any]] = {
     "number": _Number,
     "integer": _Integer,
     "category": str,
@@ -138,7 +138,7 @@ def _ends(node: _Node, steps: tuple[str, ...]) -> list[tuple[int, tuple[str, ...
     return found
 
 
-def _finder(steps: Sequence[str], kind: Kind) -> Callable[[Any], Value]:
+def _finder(steps: Sequence[str], kind: AttributeKind) -> Callable[[Any], Value]:
     of_kind = OF_KIND[kind]
 
     def finish(raw: msgspec.Raw) -> Value:

@@ -18,13 +18,13 @@ from typing import Annotated, Final
 
 import msgspec
 
-from tieline.conf.schema import Kind
+from tieline.conf.schema import AttributeKind
 from tieline.match.box import MISSING
 
 #: number, integer and timestamp (seconds since 1970 UTC) are floats, a category is a text.
 Value = float | str | bool
 
-NUMERIC: Final[frozenset[Kind]] = frozenset({"number", "integer", "timestamp"})
+NUMERIC: Final[frozenset[AttributeKind]] = frozenset({"number", "integer", "timestamp"})
 
 #: Up to here every integer has a float64 of its own.
 EXACT: Final = 2**53
@@ -99,7 +99,7 @@ def _text_timestamp(text: str) -> float:
 
 
 #: What a value found in a payload becomes, by the kind declared.
-OF_KIND: Final[dict[Kind, Callable[[object], Value]]] = {
+OF_KIND: Final[dict[AttributeKind, Callable[[object], Value]]] = {
     "number": number,
     "integer": integer,
     "category": category,
@@ -108,7 +108,7 @@ OF_KIND: Final[dict[Kind, Callable[[object], Value]]] = {
 }
 
 #: What the text of a user property becomes, by the kind declared.
-OF_TEXT: Final[dict[Kind, Callable[[str], Value]]] = {
+OF_TEXT: Final[dict[AttributeKind, Callable[[str], Value]]] = {
     "number": decimal,
     "integer": lambda text: integer(decimal(text)),
     "category": category,

@@ -25,7 +25,7 @@ class ExpressionError(ValueError):
         return f"column {self.column}: {self.text}"
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     """What a token may stand for."""
 
     #: A bare word: an attribute, or a text where a text is expected.
@@ -43,7 +43,7 @@ class Kind(Enum):
 class Token(NamedTuple):
     """A word, what it means, and the column (from 1) where it begins."""
 
-    kind: Kind
+    kind: TokenKind
     value: Value
     column: int
 
@@ -83,19 +83,19 @@ def tokens(text: str) -> Iterator[Token]:
             content, pos = _quoted(text, pos)
             if char == "`" and not content:
                 raise ExpressionError("expected a name between backquotes", column)
-            yield Token(Kind.NAME if char == "`" else Kind.TEXT, content, column)
+            yield Token(TokenKind.NAME if char == "`" else TokenKind.TEXT, content, column)
         elif char in _DIGITS or char in "+-.":
             number, pos = _number(text, pos)
-            yield Token(Kind.NUMBER, number, column)
+            yield Token(TokenKind.NUMBER, number, column)
         elif _begins_word(char):
             end = _word_end(text, pos)
             yield _word(text[pos:end], column)
             pos = end
         else:
             spelling = text[pos : pos + 2] if text[pos : pos + 2] in _OPERATORS else char
-            yield Token(Kind.SYMBOL, _OPERATORS.get(spelling, spelling), column)
+            yield Token(TokenKind.SYMBOL, _OPERATORS.get(spelling, spelling), column)
             pos += len(spelling)
-    yield Token(Kind.END, "", len(text) + 1)
+    yield Token(TokenKind.END, "", len(text) + 1)
 
 
 def is_plain(name: str) -> bool:
@@ -111,10 +111,10 @@ def is_plain(name: str) -> bool:
 def _word(word: str, column: int) -> Token:
     lower = word.lower()
     if lower in _KEYWORDS:
-        return Token(Kind.SYMBOL, _KEYWORDS[lower], column)
+        return Token(TokenKind.SYMBOL, _KEYWORDS[lower], column)
     if lower in _TRUTHS:
-        return Token(Kind.TRUTH, _TRUTHS[lower], column)
-    return Token(Kind.WORD, word, column)
+        return Token(TokenKind.TRUTH, _TRUTHS[lower], column)
+    return Token(TokenKind.WORD, word, column)
 
 
 def _begins_word(char: str) -> bool:

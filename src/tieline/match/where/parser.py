@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tieline.match.where.lexer import ExpressionError, Kind, Token, tokens
+from tieline.match.where.lexer import ExpressionError, Token, TokenKind, tokens
 from tieline.match.where.terms import Changed, Delta, End, OneOf, Range, Term, Value, conjunction, disjunction, negation
 
 #: Characters of an expression; Solace allows 2,000 for a selector, Google Pub/Sub 256.
@@ -34,7 +34,7 @@ MAX_TERMS: Final = 64
 _LESS: Final = ("<", "<=")
 _GREATER: Final = (">", ">=")
 _EQUAL: Final = ("=", "!=")
-_VALUES: Final = (Kind.NUMBER, Kind.TEXT, Kind.TRUTH)
+_VALUES: Final = (TokenKind.NUMBER, TokenKind.TEXT, TokenKind.TRUTH)
 _KINDS: Final = {float: "a number", str: "a text", bool: "true or false"}
 
 
@@ -59,7 +59,7 @@ class _Parser:
 
     def whole(self) -> Term:
         term = self._expression()
-        if self._token.kind is not Kind.END:
+        if self._token.kind is not TokenKind.END:
             raise self._expected("'and', 'or' or the end")
         return term
 
@@ -71,7 +71,7 @@ class _Parser:
         return token
 
     def _sees(self, *symbols: str) -> bool:
-        return self._token.kind is Kind.SYMBOL and self._token.value in symbols
+        return self._token.kind is TokenKind.SYMBOL and self._token.value in symbols
 
     def _accept(self, symbol: str) -> bool:
         """Consume a symbol if it is next."""
@@ -128,7 +128,7 @@ class _Parser:
 
     def _condition(self) -> Term:
         self._count(self._token.column)
-        if self._token.kind in (Kind.WORD, Kind.NAME):
+        if self._token.kind in (TokenKind.WORD, TokenKind.NAME):
             return self._of_attribute()
         if self._token.kind in _VALUES:
             return self._of_value()
@@ -138,7 +138,7 @@ class _Parser:
         """A condition that begins with a name."""
         token = self._next()
         name = str(token.value)
-        if token.kind is Kind.WORD and self._sees("("):
+        if token.kind is TokenKind.WORD and self._sees("("):
             return self._call(name, token.column)
         if self._accept("in"):
             return self._list(name)
@@ -182,7 +182,7 @@ class _Parser:
             raise self._expected("'>' or '>=' after delta( )")
         operator = str(self._next().value)
         distance = self._token
-        if distance.kind is not Kind.NUMBER or not float(distance.value) >= 0:
+        if distance.kind is not TokenKind.NUMBER or not float(distance.value) >= 0:
             raise self._expected(f"a number not below 0 after '{operator}'")
         self._next()
         return Delta(name, float(distance.value), operator == ">")
@@ -207,16 +207,16 @@ class _Parser:
         return str(self._next().value)
 
     def _name(self, after: str) -> str:
-        if self._token.kind not in (Kind.WORD, Kind.NAME):
+        if self._token.kind not in (TokenKind.WORD, TokenKind.NAME):
             raise self._expected(f"an attribute after {after}")
         return str(self._next().value)
 
     def _value(self, after: str, *, is_ordering: bool) -> Value:
         kind = self._token.kind
         if is_ordering:
-            if kind not in (Kind.NUMBER, Kind.TEXT):
+            if kind not in (TokenKind.NUMBER, TokenKind.TEXT):
                 raise self._expected(f"a number or a quoted text after {after}")
-        elif kind not in (*_VALUES, Kind.WORD):
+        elif kind not in (*_VALUES, TokenKind.WORD):
             raise self._expected(f"a number, a text, true or false after {after}")
         return self._next().value
 

@@ -23,7 +23,7 @@ from tieline.conf.paths import distrust
 from tieline.core.ports import Fact, Portion
 from tieline.core.restore import StoredState
 from tieline.net.store.directory import BROKER, Lock
-from tieline.net.store.frames import Answers, Keep, Kind, Options, Question, encode_batch, encode_question
+from tieline.net.store.frames import AnswerKind, Answers, Keep, Options, Question, encode_batch, encode_question
 from tieline.net.store.schema import Unusable
 
 if TYPE_CHECKING:
@@ -115,15 +115,15 @@ class Durable:
                 raise Unusable("the writer of the store ended before it had begun")
             for kind, content in self._answers.feed(data):
                 match kind:
-                    case Kind.ROWS:
+                    case AnswerKind.ROWS:
                         table, rows = _decode(content)
                         state.tables[table] += rows
-                    case Kind.READY:
+                    case AnswerKind.READY:
                         counters = _decode(content)
                         state.starts, state.messages = counters["starts"], counters["messages"]
                         sock.setblocking(False)
                         return state
-                    case Kind.REFUSED:
+                    case AnswerKind.REFUSED:
                         raise Unusable(_decode(content, type=str))
                     case _:
                         self.on_alarm(_decode(content, type=str))
@@ -263,14 +263,14 @@ class Durable:
         token = 0
         for kind, content in self._answers.feed(data):
             match kind:
-                case Kind.COMMITTED:
+                case AnswerKind.COMMITTED:
                     token = _decode(content, type=int)
-                case Kind.PORTION:
+                case AnswerKind.PORTION:
                     self.unanswered -= 1
                     self.on_portion(_decode(content, type=Portion), now)
-                case Kind.TROUBLE:
+                case AnswerKind.TROUBLE:
                     self.on_trouble(_decode(content, type=str), now)
-                case Kind.REFUSED:
+                case AnswerKind.REFUSED:
                     self.detach()
                     self.on_end(_decode(content, type=str))
                 case _:

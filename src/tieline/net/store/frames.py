@@ -100,7 +100,7 @@ class Batches:
         return found
 
 
-class Kind(IntEnum):
+class AnswerKind(IntEnum):
     """What the writer has to say."""
 
     ROWS = 1  # of one table, before READY: (table, rows)
@@ -112,7 +112,7 @@ class Kind(IntEnum):
     PORTION = 7  # of what waits for a session: (session, lane, where it ends, [(message as a row, its terms)])
 
 
-def encode_answer(kind: Kind, content: object) -> bytes:
+def encode_answer(kind: AnswerKind, content: object) -> bytes:
     """One answer as bytes."""
     body = _encode(content)
     return _ANSWER.pack(kind, len(body)) + body
@@ -124,10 +124,10 @@ class Answers:
     def __init__(self) -> None:
         self._rest = b""
 
-    def feed(self, data: bytes) -> list[tuple[Kind, bytes]]:
+    def feed(self, data: bytes) -> list[tuple[AnswerKind, bytes]]:
         """The answers that are complete now, each with its encoded content."""
         data = self._rest + data if self._rest else data
-        found: list[tuple[Kind, bytes]] = []
+        found: list[tuple[AnswerKind, bytes]] = []
         pos = 0
         while len(data) - pos >= _ANSWER.size:
             kind, size = _ANSWER.unpack_from(data, pos)
@@ -135,7 +135,7 @@ class Answers:
             if len(data) - start < size:
                 break
             pos = start + size
-            found.append((Kind(kind), data[start:pos]))
+            found.append((AnswerKind(kind), data[start:pos]))
         self._rest = data[pos:]
         return found
 

@@ -29,9 +29,9 @@ from tieline.net.store.database import damaged, journal_row, open_to_write, port
 from tieline.net.store.directory import WRITER, Lock, Reserve
 from tieline.net.store.frames import (
     QUESTION,
+    AnswerKind,
     Batch,
     Batches,
-    Kind,
     Options,
     Question,
     decode_question,
@@ -73,7 +73,7 @@ class Writer:
         #: Whether the broker was told that there is no room: so it is, until the reserve is there again.
         self._is_troubled = False
         self._reserve_at = 0.0
-        self._db = open_to_write(options.data, tell=lambda text: self._answer(Kind.ALARM, text))
+        self._db = open_to_write(options.data, tell=lambda text: self._answer(AnswerKind.ALARM, text))
         self._fold, self._sequence = replay(self._db, self._path)
         self._fold.write(self._db, self._sequence)
         self._next = dict(self._db.execute("SELECT name, next FROM stream"))
@@ -96,14 +96,14 @@ class Writer:
             for row in rows(self._db, table, self._path):
                 portion.append(row)
                 if len(portion) == PORTION:
-                    self._answer(Kind.ROWS, (table, portion))
+                    self._answer(AnswerKind.ROWS, (table, portion))
                     portion = []
             if portion:
-                self._answer(Kind.ROWS, (table, portion))
+                self._answer(AnswerKind.ROWS, (table, portion))
         self._db.execute("UPDATE counter SET value = value + 1 WHERE name = 'starts'")
         starts = self._db.execute("SELECT value FROM counter WHERE name = 'starts'").fetchone()[0]
         messages = self._db.execute("SELECT ifnull(max(number), 0) FROM message").fetchone()[0]
-        self._answer(Kind.READY, {"starts": starts, "messages": messages})
+        self._answer(AnswerKind.READY, {"starts": starts, "messages": messages})
         self._hold_reserve()
 
     def run(self) -> None:
@@ -113,7 +113,7 @@ class Writer:
             batches = self._put_aside_questions(self._read()) if is_ready else []
             if batches:
                 self._commit(batches)
-                self._answer(Kind.COMMITTED, batches[-1].token)
+                self._answer(AnswerKind.COMMITTED, batches[-1].token)
                 # only now: nobody waits for this
                 self._absorb(batches)
             if self._unfolded and (
@@ -138,7 +138,7 @@ class Writer:
         while self._questions and not self._unfolded and not self._is_over:
             question = self._questions.popleft()
             last, found = portion(self._db, question, self._path)
-            self._answer(Kind.PORTION, (question.session, question.lane, last, found))
+            self._answer(AnswerKind.PORTION, (question.session, question.lane, last, found))
 
     def _hold_reserve(self) -> None:
         """Hold space for bad times; where there is none, these have begun, and nothing new should be taken."""
@@ -146,14 +146,14 @@ class Writer:
         has_room = self._reserve.take()
         if has_room and self._is_troubled:
             self._is_troubled = False
-            self._answer(Kind.TROUBLE, "")
+            self._answer(AnswerKind.TROUBLE, "")
         elif not has_room:
             self._complain("the disk is full")
 
     def _complain(self, why: str) -> None:
         if not self._is_troubled:
             self._is_troubled = True
-            self._answer(Kind.TROUBLE, f"the store cannot write: {why}")
+            self._answer(AnswerKind.TROUBLE, f"the store cannot write: {why}")
 
     def close(self) -> None:
         """Let go of the file."""
@@ -260,7 +260,7 @@ class Writer:
         if is_more:
             self._retention_at = 0.0
         for alarm in alarms:
-            self._answer(Kind.ALARM, alarm)
+            self._answer(AnswerKind.ALARM, alarm)
             occurrence = msgspec.msgpack.encode((int(time() * 1e9), "alarm", "", "", {"text": alarm}))
             self._commit([Batch(0, b"", 0, b"", 1, occurrence)])
 
@@ -281,7 +281,7 @@ class Writer:
         hung.register(self._sock, 0)
         return bool(hung.poll(patience_s * 1e3))
 
-    def _answer(self, kind: Kind, content: object) -> None:
+    def _answer(self, kind: AnswerKind, content: object) -> None:
         try:
             self._sock.sendall(encode_answer(kind, content))
         except OSError:
@@ -318,7 +318,7 @@ def main() -> int:
 
 def _refuse(sock: socket.socket, sentence: str) -> int:
     try:
-        sock.sendall(encode_answer(Kind.REFUSED, sentence))
+        sock.sendall(encode_answer(AnswerKind.REFUSED, sentence))
     except OSError:
         print(f"tieline: {sentence}", file=sys.stderr)  # noqa: T201 - the broker is gone; somebody may read this
     return 1

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from tieline.conf.schema import Attribute, Kind
+from tieline.conf.schema import Attribute, AttributeKind
 from tieline.match.events import EventType, Reading, Value
 from tieline.match.events.kinds import EXACT, NUMERIC
 
@@ -16,7 +16,7 @@ _UNREADABLE: Final = {
     "cbor": "the payload is not CBOR, or too large for it",
     "number": "the payload is not a number",
 }
-_CALLED: Final[dict[Kind, str]] = {
+_CALLED: Final[dict[AttributeKind, str]] = {
     "number": "a number",
     "integer": "an integer",
     "category": "a text",

@@ -47,7 +47,7 @@ class Access(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     cost: Positive = 0.0
 
 
-class Network(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class NetworkFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A network file: brokers, links between them, and how clients are attached."""
 
     brokers: Annotated[tuple[NetworkBroker, ...], Meta(min_length=1)]
@@ -58,7 +58,7 @@ class Network(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     unmet_cost: Positive | None = None
 
     @classmethod
-    def read(cls, file: Path) -> Network:
+    def read(cls, file: Path) -> NetworkFile:
         """A network from a JSON file."""
         try:
             network = msgspec.json.decode(file.read_bytes(), type=cls)
@@ -70,7 +70,7 @@ class Network(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return network
 
     @classmethod
-    def of(cls, shards: Iterable[str]) -> Network:
+    def of(cls, shards: Iterable[str]) -> NetworkFile:
         """Nothing but these brokers; several of them have no links that anybody knows of."""
         return cls(brokers=tuple(NetworkBroker(id=each) for each in sorted(set(shards))))
 
@@ -92,7 +92,7 @@ class Network(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 def instance(
     matrix: Iterable[Mapping[str, Any]],
-    network: Network,
+    network: NetworkFile,
     *,
     name: str,
     homes: Mapping[str, str],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from tieline.conf.schema import Attribute, Kind
+from tieline.conf.schema import Attribute, AttributeKind
 from tieline.log.columns import LOG, SHARD
 from tieline.pipeline.lake.layout import DUPLICATES, OTHER, QUARANTINE, Changed, Table
 
@@ -37,7 +37,7 @@ PAYLOAD: Final = pa.field("_payload", pa.binary())
 #: Where a row is; in the names of directories, not in the files.
 PARTITIONS: Final = pa.schema([("batch", pa.int64()), ("day", pa.date32())])
 
-_OF_KIND: Final[Mapping[Kind, pa.DataType]] = {
+_OF_KIND: Final[Mapping[AttributeKind, pa.DataType]] = {
     "number": pa.float64(),
     "integer": pa.int64(),
     "category": pa.string(),
@@ -53,12 +53,12 @@ _DUPLICATES: Final = RECORD.append(pa.field("reason", pa.string())).append(pa.fi
 _RESERVED: Final = frozenset(name.lower() for name in (*OURS.names, PAYLOAD.name, *PARTITIONS.names))
 
 
-def of_kind(kind: Kind) -> pa.DataType:
+def of_kind(kind: AttributeKind) -> pa.DataType:
     """The type of a column that holds attributes of a kind."""
     return _OF_KIND[kind]
 
 
-def arrow_schema(table: Table, attributes: Mapping[str, Kind]) -> pa.Schema:
+def arrow_schema(table: Table, attributes: Mapping[str, AttributeKind]) -> pa.Schema:
     """The columns in the files of a table; ``attributes`` are those of its event type, in the order of appearance."""
     if table.parts == (QUARANTINE,):
         return _QUARANTINE

@@ -18,7 +18,7 @@ from typing import Any, Final, Literal  # Any: values of JSON
 import msgspec
 import pyarrow as pa
 
-from tieline.conf.schema import Event, Kind, Settings
+from tieline.conf.schema import AttributeKind, Event, Settings
 from tieline.match.events import EventType
 from tieline.match.space import Space
 from tieline.pipeline.lake.columns import arrow_schema, check_names
@@ -36,7 +36,7 @@ _MOST_ORDER: Final = 16
 class Column(msgspec.Struct, frozen=True):
     """An attribute's column, since when it is there, and since when no declaration has it any longer."""
 
-    kind: Kind
+    kind: AttributeKind
     since: str
     until: str | None = None
 
@@ -65,7 +65,7 @@ class KnownType(msgspec.Struct, frozen=True):
     #: None if it has no bounded number.
     clustering: Clustering | None
 
-    def kinds(self) -> dict[str, Kind]:
+    def kinds(self) -> dict[str, AttributeKind]:
         return {name: column.kind for name, column in self.columns.items()}
 
 

@@ -49,7 +49,7 @@ _TITLE_IN = 0.75
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Scene:
+class Sketch:
     """What is to be drawn, as numbers."""
 
     instance: Instance
@@ -73,7 +73,7 @@ class Scene:
         return bool(np.isfinite(self.used).any())
 
 
-def scene_of(instance: Instance, plan: Plan | None, topic: tuple[str, str] | None) -> Scene:
+def scene_of(instance: Instance, plan: Plan | None, topic: tuple[str, str] | None) -> Sketch:
     """The scene of a plan, or of a bare network; of one topic, if its id and source are given."""
     number = {node.id: place for place, node in enumerate(instance.nodes)}
     ends = np.array([(number[link.a], number[link.b]) for link in instance.links], np.int64).reshape(-1, 2)
@@ -95,7 +95,7 @@ def scene_of(instance: Instance, plan: Plan | None, topic: tuple[str, str] | Non
     missing: dict[int, int] = {}
     for _, subscriber in unmet:
         missing[subscriber] = missing.get(subscriber, 0) + 1
-    return Scene(
+    return Sketch(
         instance=instance,
         plan=plan,
         at=places(instance),
@@ -112,7 +112,7 @@ def scene_of(instance: Instance, plan: Plan | None, topic: tuple[str, str] | Non
 class Drawing:
     """The network inside its axes, whose unit is a point on paper."""
 
-    def __init__(self, scene: Scene, axes: Axes, inches: tuple[float, float]) -> None:
+    def __init__(self, scene: Sketch, axes: Axes, inches: tuple[float, float]) -> None:
         self.scene = scene
         self.axes = axes
         nodes = scene.instance.nodes
@@ -306,7 +306,7 @@ def _size(at: Floats) -> tuple[float, float]:
     return across + LEGEND_IN, height + _TITLE_IN
 
 
-def _title(figure: Figure, scene: Scene, height: float) -> None:
+def _title(figure: Figure, scene: Sketch, height: float) -> None:
     instance, plan = scene.instance, scene.plan
     figure.text(0.015, 1 - 0.30 / height, instance.name, fontsize=13, fontweight="bold", color=INK, va="center")
     size = f"{len(instance.nodes):,} nodes, {len(instance.links):,} links, {len(instance.topics):,} topics"

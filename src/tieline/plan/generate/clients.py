@@ -21,7 +21,7 @@ from tieline.extras import needs
 from tieline.instance_document import Role
 from tieline.plan.arrays import Floats, Ints
 from tieline.plan.flaws import checked
-from tieline.plan.generate.network import Network
+from tieline.plan.generate.network import BrokerNetwork
 from tieline.plan.instance import Instance, Link, Node, Topic
 
 #: The load is estimated from at most so many topics.
@@ -61,7 +61,7 @@ class Population:
             raise ValueError(f"tightness is {self.tightness}; it must be above 0")
 
 
-def populated(bare: Network, population: Population, rng: Generator) -> Instance:
+def populated(bare: BrokerNetwork, population: Population, rng: Generator) -> Instance:
     """The instance of a bare network with clients, topics and capacities."""
     population.check()
     brokers = len(bare.ids)
@@ -146,7 +146,7 @@ def _costs(length: Floats, rng: Generator) -> Ints:
     )
 
 
-def _seen_brokers(bare: Network, at: Floats, links: int, rng: Generator) -> list[list[int]]:
+def _seen_brokers(bare: BrokerNetwork, at: Floats, links: int, rng: Generator) -> list[list[int]]:
     """The brokers that each client may attach to, the nearest first."""
     with needs("plan"):
         from scipy.spatial import cKDTree
@@ -182,7 +182,7 @@ def _wanted(population: Population, rng: Generator) -> list[list[int]]:
     return [sorted(each) for each in chosen]
 
 
-def _busy_load(bare: Network, cost: Ints, sources: list[int], targets: list[list[int]], rates: Ints) -> float:
+def _busy_load(bare: BrokerNetwork, cost: Ints, sources: list[int], targets: list[list[int]], rates: Ints) -> float:
     """The load that shortest-path trees put on the busier of the links they use."""
     with needs("plan"):
         from scipy.sparse import csr_array

@@ -18,7 +18,7 @@ _ALL_PAIRS = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Network:
+class BrokerNetwork:
     """Brokers and the links between them."""
 
     name: str
@@ -33,7 +33,9 @@ class Network:
     length: Floats
 
 
-def network(name: str, ids: tuple[str, ...], places: Floats, pairs: Ints, capacity: Floats | None = None) -> Network:
+def network(
+    name: str, ids: tuple[str, ...], places: Floats, pairs: Ints, capacity: Floats | None = None
+) -> BrokerNetwork:
     """A network whose links are as long as their ends are apart; parallel links become one with the sum of capacity."""
     pairs = np.sort(pairs.reshape(-1, 2), axis=1)
     given = np.full(len(pairs), np.nan) if capacity is None else capacity
@@ -42,10 +44,10 @@ def network(name: str, ids: tuple[str, ...], places: Floats, pairs: Ints, capaci
     together = np.zeros(len(pairs))
     np.add.at(together, place.reshape(-1), given[own])
     length = np.linalg.norm(places[pairs[:, 0]] - places[pairs[:, 1]], axis=1)
-    return Network(name=name, ids=ids, places=places, pairs=pairs, capacity=together, length=length)
+    return BrokerNetwork(name=name, ids=ids, places=places, pairs=pairs, capacity=together, length=length)
 
 
-def geometric(brokers: int, links: int, rng: Generator, *, name: str) -> Network:
+def geometric(brokers: int, links: int, rng: Generator, *, name: str) -> BrokerNetwork:
     """A mesh of so many brokers and links: a shortest spanning tree, neighbours at random, the nearest others.
 
     Neighbours are those of a triangulation.  Taken at random they leave fewer bridges than taken by length.

@@ -100,7 +100,7 @@ def _joined(parts: list[Floats]) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Outcome:
+class SolverResult:
     """The best solution that a run of HiGHS found, and the best bound."""
 
     #: Values of the columns; None if there is no solution.
@@ -154,7 +154,7 @@ class Solver:
         """Begin with a solution of which these columns are known; HiGHS completes it."""
         self._highs.setSolution(len(columns), columns.astype(np.int32), np.ascontiguousarray(values))
 
-    def run(self, run: Run, adopt: Callable[[Floats], None] | None = None) -> Outcome:
+    def run(self, run: Run, adopt: Callable[[Floats], None] | None = None) -> SolverResult:
         """Solve for as long as a run lasts; ``adopt`` gets better solutions meanwhile, if anybody listens."""
         began = time.perf_counter()
         left = run.left
@@ -177,7 +177,7 @@ class Solver:
             bound = info.objective_function_value if is_optimal else -np.inf
         if status == self._highspy.HighsModelStatus.kInfeasible:
             bound = np.inf
-        return Outcome(
+        return SolverResult(
             solution=solution,
             objective=info.objective_function_value if has_solution else np.inf,
             bound=bound,

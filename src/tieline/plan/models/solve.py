@@ -21,7 +21,7 @@ from tieline.plan.models.f1 import f1, f1_naive, f1d
 from tieline.plan.models.f1_paper import f1_paper
 from tieline.plan.models.f2 import f2
 from tieline.plan.models.formulation import Formulation, embed, extract
-from tieline.plan.models.highs import Outcome, Solver
+from tieline.plan.models.highs import Solver, SolverResult
 from tieline.plan.models.limits import add_limits
 from tieline.plan.models.tb import tb
 from tieline.plan.plan import Plan
@@ -161,7 +161,7 @@ class _Stages:
         self.proven_weight = total
         return total
 
-    def _stage(self, costs: Floats, *, whole: bool) -> Outcome:
+    def _stage(self, costs: Floats, *, whole: bool) -> SolverResult:
         self.solver.set_costs(costs)
         self.solver.stop_within(_WHOLE if whole else 1e-9)
         if self.best is not None:

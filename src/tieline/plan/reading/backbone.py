@@ -21,7 +21,7 @@ import msgspec
 
 from tieline.instance_document import FORMAT
 from tieline.plan.flaws import Flawed
-from tieline.plan.generate.network import Network
+from tieline.plan.generate.network import BrokerNetwork
 from tieline.plan.instance import UNLIMITED, Instance, Link, Node
 from tieline.plan.reading import document, sndlib
 from tieline.plan.reading.load import TOPOLOGY, bare_network
@@ -84,7 +84,7 @@ def _read(source: str, capacity: float) -> tuple[Instance, Access]:
     )
 
 
-def _counting_hops(bare: Network, capacity: float) -> Instance:
+def _counting_hops(bare: BrokerNetwork, capacity: float) -> Instance:
     return Instance(
         name=bare.name,
         nodes=tuple(

@@ -12,7 +12,7 @@ import numpy as np
 
 from tieline.plan.flaws import Flawed
 from tieline.plan.generate.clients import Population, populated
-from tieline.plan.generate.network import Network
+from tieline.plan.generate.network import BrokerNetwork
 from tieline.plan.instance import Instance
 from tieline.plan.reading import document, sndlib
 from tieline.plan.reading.networks import read_graphml, topology
@@ -38,7 +38,7 @@ def load(
     )
 
 
-def bare_network(name: str) -> Network | None:
+def bare_network(name: str) -> BrokerNetwork | None:
     """The network that a GraphML file or a topology holds; None if the name is that of something else."""
     if name.startswith(TOPOLOGY):
         return topology(name.removeprefix(TOPOLOGY))
@@ -47,7 +47,7 @@ def bare_network(name: str) -> Network | None:
     return None
 
 
-def _dressed(bare: Network, topics: int | None, requests: int | None, seed: int, tightness: float) -> Instance:
+def _dressed(bare: BrokerNetwork, topics: int | None, requests: int | None, seed: int, tightness: float) -> Instance:
     brokers = len(bare.ids)
     if brokers == 0:
         raise Flawed(f"{bare.name}: the network has no nodes")

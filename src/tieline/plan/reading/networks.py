@@ -18,14 +18,14 @@ import numpy as np
 
 from tieline.extras import needs
 from tieline.plan.flaws import Flawed
-from tieline.plan.generate.network import Network, network
+from tieline.plan.generate.network import BrokerNetwork, network
 
 _X: Final = ("Longitude", "x", "lon")
 _Y: Final = ("Latitude", "y", "lat")
 _CAPACITY: Final = ("LinkSpeedRaw", "capacity")
 
 
-def read_graphml(path: Path) -> Network:
+def read_graphml(path: Path) -> BrokerNetwork:
     """The network in a GraphML file."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -34,7 +34,7 @@ def read_graphml(path: Path) -> Network:
     return parse_graphml(text, name=path.stem)
 
 
-def parse_graphml(text: str, *, name: str) -> Network:
+def parse_graphml(text: str, *, name: str) -> BrokerNetwork:
     """The network that GraphML text describes."""
     if "<!ENTITY" in text or "<!DOCTYPE" in text:
         # entities can grow without bound when they are expanded, and GraphML needs none
@@ -106,7 +106,7 @@ def _number(data: Mapping[str, str], names: tuple[str, ...], where: str) -> floa
     return math.nan
 
 
-def topology(key: str) -> Network:
+def topology(key: str) -> BrokerNetwork:
     """The bare network of a topology; links have no capacity of their own."""
     with needs("plan"):
         import topohub

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tieline.sim.microgrid.messages import LEVELS, Kind
+from tieline.sim.microgrid.messages import LEVELS, MessageKind
 from tieline.sim.microgrid.world import World
 
 
@@ -52,7 +52,7 @@ def text(
     return "\n".join(lines) + "\n"
 
 
-def _types(world: World) -> dict[Kind, tuple[_Attribute, ...]]:
+def _types(world: World) -> dict[MessageKind, tuple[_Attribute, ...]]:
     node = _Attribute("node", "category", values=world.nodes)
     most_kw = 2 * sum(abs(each.kilowatts) for each in world.network.elements) / len(world.nodes)
     most_a = most_kw / (3**0.5 * float(world.network.kilovolts.min()))
@@ -95,7 +95,7 @@ def _types(world: World) -> dict[Kind, tuple[_Attribute, ...]]:
     }
 
 
-def _filter(kind: Kind) -> str:
+def _filter(kind: MessageKind) -> str:
     return f"microgrid/+/+/{kind}"
 
 

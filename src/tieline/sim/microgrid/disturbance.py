@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tieline.sim.microgrid.messages import Deviation, Incident
-from tieline.sim.microgrid.network import Complex, Network
+from tieline.sim.microgrid.network import Complex, PowerNetwork
 
 Floats = NDArray[np.float64]
 
@@ -70,7 +70,7 @@ def incident(node: str, *, begin_s: float, end_s: float, residual_v: float) -> I
     return Incident(round(begin_s, 3), node, kind, round(residual_v, 2), round(end_s - begin_s, 3))
 
 
-def left_by_fault(network: Network, node: int, resistance_ohm: float) -> tuple[NDArray[np.float64], float]:
+def left_by_fault(network: PowerNetwork, node: int, resistance_ohm: float) -> tuple[NDArray[np.float64], float]:
     """The share of its voltage that each node keeps while the fault lasts, and the current of the fault in A."""
     between = network.impedance[np.ix_(network.buses, network.buses)] + network.source
     kilovolts = float(network.kilovolts[node])

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tieline.sim.microgrid.extra import Unbuildable, data_of, need
-from tieline.sim.microgrid.network import Complex, Element, Network, solve
+from tieline.sim.microgrid.network import Complex, Element, PowerNetwork, solve
 
 #: Seconds between two values.
 STEP_S: Final = 900
@@ -73,7 +73,7 @@ _MOST_CHUNKS: Final = 16
 class PowerFlow:
     """What a network's nodes do at each step of 15 minutes, solved when it is asked for and then remembered."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: PowerNetwork) -> None:
         self._network = network
         columns = {name for each in network.elements for name in (each.active, each.reactive) if name is not None}
         self._profiles = read_profiles(columns)
@@ -117,7 +117,7 @@ class PowerFlow:
         return 1.0 if name is None else self._profiles[name][rows]
 
 
-def sensitivity(network: Network) -> tuple[Floats, Floats]:
+def sensitivity(network: PowerNetwork) -> tuple[Floats, Floats]:
     """Per unit voltage at each node for a kW, and for a kvar, more injected at each node, near nominal voltage."""
     among = network.impedance[np.ix_(network.buses, network.buses)] / network.base_kw
     return among.real, among.imag

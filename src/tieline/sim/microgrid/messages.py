@@ -13,15 +13,15 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-Kind = Literal["reading", "incident", "fault", "protection", "command"]
+MessageKind = Literal["reading", "incident", "fault", "protection", "command"]
 Deviation = Literal["dip", "swell", "interruption"]
 Action = Literal["trip", "reclose", "lockout"]
 Order = Literal["open", "close", "shed", "restore", "setpoint"]
 
 #: How urgent each kind is, most urgent first; each is a class of that name in the broker's configuration.
-LEVELS: Final[dict[Kind, int]] = {"protection": 3, "fault": 3, "command": 2, "incident": 1, "reading": 0}
+LEVELS: Final[dict[MessageKind, int]] = {"protection": 3, "fault": 3, "command": 2, "incident": 1, "reading": 0}
 #: What the broker calls a level: the first class that has it.
-CLASSES: Final[dict[int, Kind]] = {level: kind for kind, level in reversed(LEVELS.items())}
+CLASSES: Final[dict[int, MessageKind]] = {level: kind for kind, level in reversed(LEVELS.items())}
 
 
 class Message(NamedTuple):
@@ -29,7 +29,7 @@ class Message(NamedTuple):
 
     #: When it leaves its meter, in seconds since 1970; what it speaks of may be earlier.
     sent_s: float
-    kind: Kind
+    kind: MessageKind
     topic: str
     payload: bytes
     #: Which client of the world publishes it.
@@ -75,7 +75,7 @@ class Command(msgspec.Struct, frozen=True):
 
 Report = Incident | FaultReport | Protection | Command
 
-_KINDS: Final[dict[type[Report], Kind]] = {
+_KINDS: Final[dict[type[Report], MessageKind]] = {
     Incident: "incident",
     FaultReport: "fault",
     Protection: "protection",
@@ -85,7 +85,7 @@ _KINDS: Final[dict[type[Report], Kind]] = {
 _encode = msgspec.json.Encoder().encode
 
 
-def topic_of(grid: str, place: str, kind: Kind) -> str:
+def topic_of(grid: str, place: str, kind: MessageKind) -> str:
     """The topic of a node's, or a device's, messages of one kind."""
     return f"microgrid/{grid}/{place}/{kind}"
 

@@ -50,7 +50,7 @@ class Element:
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class PowerNetwork:
     """One network; arrays over all its buses but the one where the grid outside begins."""
 
     name: str
@@ -71,7 +71,7 @@ class Network:
     elements: tuple[Element, ...]
 
 
-def build(name: str) -> Network:
+def build(name: str) -> PowerNetwork:
     """A network by name: ``cigre_lv``, ``cigre_mv``, or a SimBench code such as ``1-LV-rural1--0-sw``."""
     if name not in ("cigre_lv", "cigre_mv") and re.fullmatch(r"1-\w+-[\w.-]+", name) is None:
         raise Unbuildable(f'there is no network "{name}": cigre_lv, cigre_mv, or a SimBench code: 1-LV-rural1--0-sw.')
@@ -87,7 +87,7 @@ def build(name: str) -> Network:
     return _reduce(name, net, named=True)
 
 
-def grown(network: Network, factor: float) -> Network:
+def grown(network: PowerNetwork, factor: float) -> PowerNetwork:
     """The same network with all loads multiplied; sources stay as they are."""
     elements = (
         replace(each, kilowatts=factor * each.kilowatts, kilovars=factor * each.kilovars)
@@ -98,7 +98,7 @@ def grown(network: Network, factor: float) -> Network:
     return replace(network, elements=tuple(elements))
 
 
-def solve(network: Network, power: Complex) -> Complex:
+def solve(network: PowerNetwork, power: Complex) -> Complex:
     """Voltages per unit for each row of injected powers per unit; both have one column for each bus."""
     voltage = np.broadcast_to(network.idle, power.shape)
     transposed = network.impedance.T
@@ -120,7 +120,7 @@ def _cigre_lv(described: Any) -> Any:
     return net
 
 
-def _reduce(name: str, net: Any, *, named: bool) -> Network:
+def _reduce(name: str, net: Any, *, named: bool) -> PowerNetwork:
     """What is left of a pandapower network when the grid outside is an ideal voltage."""
     need("pandapower").runpp(net, numba=False, calculate_voltage_angles=True)
     inside = net._ppc["internal"]  # noqa: SLF001 - pandapower offers the matrix nowhere else
@@ -138,7 +138,7 @@ def _reduce(name: str, net: Any, *, named: bool) -> Network:
     metered = sorted({element.bus for element in elements})
     bus_of = {position[int(places[bus])]: bus for bus in reversed(net.bus.index) if int(places[bus]) in position}
     labels = [str(net.bus.at[bus_of[index], "name"]) for index in metered]
-    network = Network(
+    network = PowerNetwork(
         name=name,
         nodes=_node_names(labels),
         feeders=_feeders(admittance[np.ix_(others, others)], metered, _node_names(labels)),
@@ -214,7 +214,7 @@ def _source(net: Any, base_kw: float) -> complex:
     return complex(base_kw / 1_000 / power_mva * complex(ratio, 1) / abs(complex(ratio, 1)))
 
 
-def _compare(network: Network, solved: Complex) -> None:
+def _compare(network: PowerNetwork, solved: Complex) -> None:
     power = np.zeros((1, len(network.idle)), complex)
     for element in network.elements:
         power[0, element.bus] += complex(element.kilowatts, element.kilovars) / network.base_kw

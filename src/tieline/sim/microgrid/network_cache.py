@@ -21,7 +21,7 @@ import numpy as np
 
 from tieline.extras import remedy
 from tieline.sim.microgrid.extra import Unbuildable
-from tieline.sim.microgrid.network import Element, Network
+from tieline.sim.microgrid.network import Element, PowerNetwork
 
 #: Whose versions decide whether a kept network still holds.
 _MAKERS: Final = ("pandapower", "simbench", "numpy")
@@ -42,7 +42,7 @@ class _Kept(msgspec.Struct, array_like=True):
     elements: tuple[Element, ...]
 
 
-def keep(name: str, build: Callable[[str], Network]) -> Network:
+def keep(name: str, build: Callable[[str], PowerNetwork]) -> PowerNetwork:
     """The network of this name: from the cache if it is there, else built, and kept for the next time."""
     try:
         versions = [version(each) for each in _MAKERS]
@@ -81,7 +81,7 @@ def _put(file: Path, content: bytes) -> None:
         raise
 
 
-def _freeze(network: Network) -> _Kept:
+def _freeze(network: PowerNetwork) -> _Kept:
     return _Kept(
         network.name,
         network.nodes,
@@ -96,9 +96,9 @@ def _freeze(network: Network) -> _Kept:
     )
 
 
-def _thaw(kept: _Kept) -> Network:
+def _thaw(kept: _Kept) -> PowerNetwork:
     idle = np.frombuffer(kept.idle, np.complex128)
-    return Network(
+    return PowerNetwork(
         name=kept.name,
         nodes=kept.nodes,
         feeders=kept.feeders,

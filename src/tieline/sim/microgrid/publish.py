@@ -20,7 +20,7 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from tieline.sim.microgrid.extra import Unbuildable
-from tieline.sim.microgrid.messages import LEVELS, Kind, Message
+from tieline.sim.microgrid.messages import LEVELS, Message, MessageKind
 from tieline.sim.microgrid.rows import messages
 from tieline.sim.microgrid.telling import CONTROL, PROTECTION
 from tieline.sim.microgrid.world import World
@@ -51,9 +51,9 @@ class Witness(Protocol):
 class Tally:
     """How many messages of each kind were published, acknowledged and refused."""
 
-    published: Counter[Kind] = field(default_factory=Counter)
-    acknowledged: Counter[Kind] = field(default_factory=Counter)
-    refused: Counter[Kind] = field(default_factory=Counter)
+    published: Counter[MessageKind] = field(default_factory=Counter)
+    acknowledged: Counter[MessageKind] = field(default_factory=Counter)
+    refused: Counter[MessageKind] = field(default_factory=Counter)
     #: The furthest that publishing fell behind the time of the world, in seconds of real time.
     late_s: float = 0.0
 

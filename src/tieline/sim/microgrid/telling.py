@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tieline.sim.microgrid.disturbance import RESIDUE, Disturbance, incident, left_by_fault
 from tieline.sim.microgrid.flow import STEP_S, PowerFlow
 from tieline.sim.microgrid.messages import Action, Command, FaultReport, Message, Order, Protection, Report, message_of
-from tieline.sim.microgrid.network import Network
+from tieline.sim.microgrid.network import PowerNetwork
 from tieline.sim.microgrid.scenario import DAY_S, Fault, Upset
 
 Floats = NDArray[np.float64]
@@ -33,7 +33,7 @@ class Scene:
     """The grid, its network and its flow, which everything that happens refers to."""
 
     grid: str
-    network: Network
+    network: PowerNetwork
     flow: PowerFlow
 
     def volts(self, at_s: float) -> Floats:
