@@ -142,6 +142,14 @@ class Publisher(Client):
         """Everything is acknowledged."""
         return not self._open
 
+    def write(self, topic: str, number: int) -> bytes:
+        """What a message of a topic says."""
+        return f"{self.client_id} {self.qos} {number}".encode()
+
+    def number_of(self, message: Publish) -> int:
+        """Which message of its topic it is."""
+        return int(message.payload.split()[2])
+
     def welcomed(self) -> None:
         for packet_id, message in self._open.items():
             if message is None:
@@ -160,7 +168,7 @@ class Publisher(Client):
             self._next += 1
             # the least free one: a broker that forgets that an id was released takes the next message for the last one
             packet_id = next(number for number in range(1, WINDOW + 1) if number not in self._open)
-            payload = f"{self.client_id} {self.qos} {self.sent[topic]}".encode()
+            payload = self.write(topic, self.sent[topic])
             self.sent[topic] += 1
             message = Publish(topic=topic, payload=payload, qos=self.qos, packet_id=packet_id, retain=self.retain)
             self._open[packet_id] = message
@@ -175,7 +183,7 @@ class Publisher(Client):
         if isinstance(packet, Puback | Pubrec):
             message = self._open.get(packet.packet_id)
             if message is not None:
-                self.acknowledged[message.topic] = int(message.payload.split()[2])
+                self.acknowledged[message.topic] = self.number_of(message)
         if isinstance(packet, Puback | Pubcomp):
             self._open.pop(packet.packet_id, None)
         elif isinstance(packet, Pubrec):
@@ -203,24 +211,28 @@ class Subscriber(Client):
             self.is_subscribed = False
             self._received.clear()
         if not self.is_subscribed:
-            self.send(Subscribe(packet_id=1, subscriptions=(Subscription(filter=self.filter, qos=self.qos),)))
+            self.send(Subscribe(packet_id=1, subscriptions=self.wishes()))
+
+    def wishes(self) -> tuple[Subscription, ...]:
+        """What it subscribes to."""
+        return (Subscription(filter=self.filter, qos=self.qos),)
 
     def handle(self, packet: Packet) -> None:
         if isinstance(packet, Suback):
             self.is_subscribed = True
         elif isinstance(packet, Publish):
-            publisher, qos, number = packet.payload.decode().split()
-            flow = (publisher, packet.topic, int(qos))
-            if packet.qos == 0:
-                self.got[flow].append(int(number))
-            elif packet.qos == 1:
-                self.got[flow].append(int(number))
-                self.send(Puback(packet_id=packet.packet_id))
-            else:
-                if packet.packet_id not in self._received:
-                    self._received.add(packet.packet_id)
-                    self.got[flow].append(int(number))
-                self.send(Pubrec(packet_id=packet.packet_id))
+            if packet.qos < 2:
+                self.take(packet)
+            elif packet.packet_id not in self._received:
+                self._received.add(packet.packet_id)
+                self.take(packet)
+            if packet.qos:
+                self.send((Puback if packet.qos == 1 else Pubrec)(packet_id=packet.packet_id))
         elif isinstance(packet, Pubrel):
             self._received.discard(packet.packet_id)
             self.send(Pubcomp(packet_id=packet.packet_id))
+
+    def take(self, message: Publish) -> None:
+        """A message has come; with QoS 2 once, however often it was sent."""
+        publisher, qos, number = message.payload.decode().split()
+        self.got[publisher, message.topic, int(qos)].append(int(number))

@@ -1,0 +1,162 @@
+"""Honest clients of joined brokers: publishers of numbered measurements, and subscribers that judge what they get."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from random import Random
+from time import monotonic
+from typing import Final
+from zlib import crc32
+
+from tests.robust.chaos.brokers import Broker
+from tests.robust.remembering import WINDOW, Flow, Publisher, Subscriber
+from tieline.wire.packets import Publish, Subscription
+from tieline.wire.topics import matches
+
+TOPICS: Final = tuple(f"plant/{area}/{what}" for area in "abc" for what in ("power", "volts"))
+#: Filters with the least value that is wanted; None takes everything.
+WISHES: Final = (
+    ("plant/#", None),
+    ("plant/+/power", None),
+    ("plant/a/+", None),
+    ("plant/b/volts", None),
+    ("plant/+/power", 50.0),
+    ("plant/c/volts", 80.0),
+    ("+/b/power", 20.0),
+)
+
+
+class Wrong(Exception):
+    """Somebody got what it should not have got, or in a wrong order; the flow and the number are of the message."""
+
+    def __init__(self, text: str, flow: Flow, number: int) -> None:
+        super().__init__(text)
+        self.flow = flow
+        self.number = number
+
+
+def value_of(flow: Flow, number: int) -> float:
+    """What a message measures."""
+    return float(crc32(f"{flow} {number}".encode()) % 100)
+
+
+class _AtBroker:
+    """What publishers and subscribers have in common: a broker, and a time at which they come back to it."""
+
+    broker: Broker
+    rests_until = 0.0
+
+    def rest(self, for_s: float) -> None:
+        """Come back later."""
+        self.rests_until = monotonic() + for_s
+
+
+class Source(_AtBroker, Publisher):
+    """A publisher at one broker, whose messages say by JSON which they are."""
+
+    def __init__(self, broker: Broker, client_id: str, version: int, qos: int, random: Random) -> None:
+        super().__init__(client_id, version, qos, tuple(random.sample(TOPICS, 2)))
+        self.broker = broker
+        self._random = random
+        #: Messages that were sent more than once, since everything was last settled.
+        self.again: set[tuple[str, int]] = set()
+        #: When each message was first sent, since everything was last settled.
+        self.sent_at: dict[tuple[str, int], float] = {}
+
+    def flow(self, topic: str) -> Flow:
+        """Which messages are in an order."""
+        return self.client_id, topic, self.qos
+
+    def write(self, topic: str, number: int) -> bytes:
+        self.sent_at[topic, number] = monotonic()
+        pad = "x" * self._random.choice((0, 0, 0, 40, 400, 4_000))
+        said = {"by": self.client_id, "qos": self.qos, "n": number, "v": value_of(self.flow(topic), number), "pad": pad}
+        return json.dumps(said).encode()
+
+    def number_of(self, message: Publish) -> int:
+        return int(json.loads(message.payload)["n"])
+
+    def welcomed(self) -> None:
+        self.again |= {(message.topic, self.number_of(message)) for message in self._open.values() if message}
+        super().welcomed()
+
+    def publish(self, count: int) -> None:
+        if self.qos:
+            super().publish(count)
+        elif self.is_welcome:
+            for _ in range(count):
+                topic = self._random.choice(self.topics)
+                number = self.sent[topic]
+                self.sent[topic] += 1
+                self.send(Publish(topic=topic, payload=self.write(topic, number), qos=0))
+
+    @property
+    def has_room(self) -> bool:
+        """It may publish more."""
+        return len(self._open) < WINDOW
+
+    def forget(self) -> None:
+        """Everything is settled: nobody will ask for it again."""
+        self.again.clear()
+        self.sent_at.clear()
+
+
+class Sink(_AtBroker, Subscriber):
+    """A subscriber at one broker, with some filters and conditions; it says at once what is wrong."""
+
+    def __init__(self, broker: Broker, client_id: str, version: int, random: Random, sources: dict[str, Source]) -> None:
+        super().__init__(client_id, version, 2, "")
+        self.broker = broker
+        self._sources = sources
+        self._wishes = tuple(random.sample(WISHES, random.randint(1, 3)))
+        #: By flow, the first number that it must get; what came before may come.
+        self.promised: dict[Flow, int] = {}
+        #: By flow, the numbers that came since everything was last settled, and how often with QoS 1.
+        self.since: dict[Flow, dict[int, int]] = defaultdict(dict)
+        self._last: dict[Flow, int] = {}
+        self.taken = 0
+
+    def wishes(self) -> tuple[Subscription, ...]:
+        return tuple(
+            Subscription(filter=filter_ if least is None else f"{filter_}?v>{least:g}", qos=self.qos)
+            for filter_, least in self._wishes
+        )
+
+    def wants(self, flow: Flow, number: int) -> bool:
+        """Whether a message is among what it has subscribed to."""
+        value = value_of(flow, number)
+        return any(matches(filter_, flow[1]) and (least is None or value > least) for filter_, least in self._wishes)
+
+    def take(self, message: Publish) -> None:
+        said = json.loads(message.payload)
+        flow, number = (said["by"], message.topic, said["qos"]), said["n"]
+        self.taken += 1
+        if not self.wants(flow, number):
+            raise Wrong("is not wanted", flow, number)
+        if message.qos != flow[2]:
+            raise Wrong(f"came with QoS {message.qos}", flow, number)
+        seen = self.since[flow]
+        if number in seen:
+            may = flow[2] == 1 and (message.dup or (flow[1], number) in self._sources[flow[0]].again)
+            if not may:
+                raise Wrong("came twice", flow, number)
+        elif number <= self._last.get(flow, -1):
+            raise Wrong(f"came behind number {self._last[flow]}", flow, number)
+        else:
+            self._last[flow] = number
+        seen[number] = seen.get(number, 0) + 1
+
+    def missing(self, flow: Flow, count: int) -> list[int]:
+        """The numbers below ``count`` that it must get, and has not got."""
+        seen = self.since[flow]
+        first = self.promised.get(flow, count)
+        return [number for number in range(first, count) if number not in seen and self.wants(flow, number)]
+
+    def promise(self, flow: Flow, number: int) -> None:
+        """From now on it gets everything from this number on."""
+        self.promised[flow] = number
+
+    def forget(self) -> None:
+        """Everything is settled: what comes now is new."""
+        self.since.clear()

@@ -1,0 +1,139 @@
+"""What befalls brokers, the cables between them and their clients: one function for each kind, which heals by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from tests.robust.chaos.brokers import Broker
+from tests.robust.chaos.storm import Cable, Storm
+from tieline.overlay.strategies import STRATEGIES
+
+
+def kill(storm: Storm) -> None:
+    """A broker, its writer or both die, or it is asked to stop; it is started again."""
+    broker = _somebody(storm)
+    how = storm.random.choices(["broker", "both", "writer", "stop"], [5, 5, 2, 2])[0]
+    storm.tell(f"{broker.name} is ended: {how}")
+    broker.kill(how)
+
+
+def stop(storm: Storm) -> None:
+    """A broker stands still, for less or more than others wait for it."""
+    broker = _somebody(storm)
+    for_s = storm.random.choice((storm.random.uniform(0.1, 2.0), storm.random.uniform(3.0, 8.0)))
+    storm.tell(f"{broker.name} stands still for {for_s:.1f}")
+    broker.stand_still()
+    storm.later(for_s, broker.go_on)
+
+
+def cut(storm: Storm) -> None:
+    """A cable is cut; one end may not notice."""
+    _cut(storm, storm.random.choice(storm.links), storm.random.uniform(0.05, 4.0))
+
+
+def partition(storm: Storm) -> None:
+    """Some brokers become an island."""
+    names = [broker.name for broker in storm.present]
+    island = set(storm.random.sample(names, storm.random.randint(1, len(names) - 1)))
+    for_s = storm.random.uniform(0.5, 6.0)
+    storm.tell(f"{', '.join(sorted(island))} are an island for {for_s:.1f}")
+    for cable in storm.links:
+        if len(island.intersection(cable.ends)) == 1:
+            _cut(storm, cable, for_s)
+
+
+def silence(storm: Storm) -> None:
+    """Nothing passes in one direction, for less or more than it takes to notice."""
+    cable, is_forth = storm.random.choice(storm.links), storm.random.random() < 0.5
+    for_s = storm.random.choice((storm.random.uniform(0.1, 2.0), storm.random.uniform(3.0, 7.0)))
+    storm.tell(f"{cable} is silent {'forth' if is_forth else 'back'} for {for_s:.1f}")
+    storm.cables.silence(cable.number, is_forth=is_forth)
+    _mend(storm, cable, for_s)
+
+
+def slow(storm: Storm) -> None:
+    """A cable carries little."""
+    cable, rate = storm.random.choice(storm.links), storm.random.choice((2_000.0, 8_000.0, 30_000.0))
+    for_s = storm.random.uniform(1.0, 6.0)
+    storm.tell(f"{cable} carries {rate:.0f} B/s for {for_s:.1f}")
+    storm.cables.slow(cable.number, rate)
+    _mend(storm, cable, for_s)
+
+
+def fill(storm: Storm) -> None:
+    """A disk is full for a while."""
+    broker, for_s = _somebody(storm), storm.random.uniform(1.0, 5.0)
+    if not broker.disk.is_small:
+        return
+    storm.tell(f"the disk of {broker.name} is full for {for_s:.1f}")
+    broker.disk.fill()
+    broker.is_doomed = True
+    storm.later(for_s, partial(_empty, storm, broker))
+
+
+def hang_up(storm: Storm) -> None:
+    """A client's connection ends, and it comes back."""
+    client = storm.random.choice(list(storm.clients()))
+    for_s = storm.random.choice((0.0, storm.random.uniform(0.1, 3.0)))
+    storm.tell(f"{client.client_id} hangs up for {for_s:.1f}")
+    client.hang_up()
+    client.rest(for_s)
+
+
+def change_strategy(storm: Storm) -> None:
+    """A broker chooses links in another way."""
+    broker = _somebody(storm)
+    broker.strategy = storm.random.choice(list(STRATEGIES))
+    storm.tell(f"{broker.name} goes by {broker.strategy}")
+    broker.is_doomed = True  # before it is ready, the signal ends it
+    broker.reload()
+
+
+#: How often each happens, by comparison.
+KINDS: Final[dict[Callable[[Storm], None], int]] = {
+    kill: 6,
+    stop: 3,
+    cut: 6,
+    partition: 2,
+    silence: 4,
+    slow: 2,
+    fill: 1,
+    hang_up: 5,
+    change_strategy: 2,
+}
+
+
+def befall(storm: Storm, seconds: float) -> None:
+    """Faults for a while."""
+    left = seconds
+    kinds = list(KINDS)
+    while left > 0:
+        (do,) = storm.random.choices(kinds, [KINDS[kind] for kind in kinds])
+        do(storm)
+        storm.faults[do.__name__] = storm.faults.get(do.__name__, 0) + 1
+        wait_s = storm.random.choice((0.1, 0.5, 1.0, 2.0))
+        storm.run_for(wait_s)
+        left -= wait_s
+
+
+def _somebody(storm: Storm) -> Broker:
+    running = [broker for broker in storm.present if broker.is_running and not broker.is_stopped]
+    return storm.random.choice(running or storm.present)
+
+
+def _cut(storm: Storm, cable: Cable, for_s: float) -> None:
+    how = storm.random.choice(("both", "both", "dialler", "acceptor"))
+    storm.tell(f"{cable} is cut for {for_s:.1f}, and noticed by {how}")
+    storm.cables.cut(cable.number, how)
+    _mend(storm, cable, for_s)
+
+
+def _mend(storm: Storm, cable: Cable, for_s: float) -> None:
+    storm.later(for_s, partial(storm.cables.mend, cable.number))
+
+
+def _empty(storm: Storm, broker: Broker) -> None:
+    broker.disk.empty()
+    storm.tell(f"the disk of {broker.name} has room again")
