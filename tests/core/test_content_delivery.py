@@ -56,6 +56,20 @@ def test_overlapping_subscriptions_are_one_copy_with_all_that_match(qos: int, wa
     check_routes(world.broker)
 
 
+def test_messages_of_one_topic_keep_their_order_behind_one_that_is_asked_about() -> None:
+    world = content_world()
+    client, publisher = world.client("c"), world.client("p")
+    client.subscribe(f"{FILTER}?voltage<207")
+    client.subscribe("site/#")
+    for topic in ("site/1", "site/2"):
+        publisher.publish(topic, b"0")
+        client.expect(Publish, topic=topic)
+    low, lower = said(voltage=150), said(voltage=50)
+    together = [(PCC, lower), ("site/1", b"1"), (PCC, low), ("site/1", b"2"), ("site/2", b"3")]
+    publisher.send(*(Publish(topic=topic, payload=payload) for topic, payload in together))
+    assert got(client) == [lower, b"1", low, b"2", b"3"]
+
+
 def test_no_local_counts_for_those_that_match() -> None:
     world = content_world()
     client, other = world.client("c"), world.client("o")

@@ -14,13 +14,16 @@ from typing import Final
 
 from tests.robust.chaos.brokers import Broker
 from tests.robust.chaos.cables import Cables
-from tests.robust.chaos.clients import Sink, Source, Wrong
-from tests.robust.remembering import Client, Flow
+from tests.robust.chaos.clients import Prober, Sink, Source, Wrong
+from tests.robust.remembering import Flow
+
+Member = Source | Sink | Prober
 
 #: How long everything may take to come to rest when nothing is wrong any more; the machine may be busy.
 SETTLE_S: Final = 120.0
 #: How long nothing may come any more before everything counts as settled.
 _QUIET_S: Final = 1.0
+_CALL_S: Final = 0.2
 _STEP_S: Final = 0.02
 #: Messages of one publisher in a second, about.
 _RATE: Final = 12.0
@@ -59,6 +62,7 @@ class Storm:
         self.links: list[Cable] = []
         self.sources: dict[str, Source] = {}
         self.sinks: dict[str, Sink] = {}
+        self.probers: dict[str, Prober] = {}
         #: What comes back to its senses later.
         self._agenda: list[tuple[float, int, Callable[[], None]]] = []
         self._order = count()
@@ -95,6 +99,7 @@ class Storm:
         for qos in (0, 1, 2):
             source = Source(broker, f"{name}-from-{qos}", self.random.choice((4, 5)), qos, self.random)
             self.sources[source.client_id] = source
+        self.probers[name] = Prober(broker)
         for number in (1, 2):
             sink = Sink(broker, f"{name}-to-{number}", self.random.choice((4, 5)), self.random, self.sources)
             self.sinks[sink.client_id] = sink
@@ -114,9 +119,9 @@ class Storm:
         """The brokers that have not left."""
         return [broker for broker in self.brokers.values() if not broker.has_left]
 
-    def clients(self) -> Iterator[Source | Sink]:
+    def clients(self) -> Iterator[Member]:
         """Those of brokers that have not left."""
-        for client in (*self.sources.values(), *self.sinks.values()):
+        for client in (*self.sources.values(), *self.sinks.values(), *self.probers.values()):
             if not client.broker.has_left:
                 yield client
 
@@ -146,7 +151,7 @@ class Storm:
             client.send()
         self._read(connected)
 
-    def _read(self, connected: list[Source | Sink]) -> None:
+    def _read(self, connected: list[Member]) -> None:
         with selectors.DefaultSelector() as selector:
             for client in connected:
                 if client.sock is not None:
@@ -162,7 +167,7 @@ class Storm:
                 except AssertionError as error:
                     self.fail(str(error))
 
-    def _reconnect(self, client: Source | Sink) -> bool:
+    def _reconnect(self, client: Member) -> bool:
         now = monotonic()
         if now < client.rests_until or client.broker.is_down or client.broker.is_stopped:
             return False
@@ -192,21 +197,28 @@ class Storm:
     def settle(self) -> None:
         """With nothing wrong any more, see everything arrive, and everybody be promised everything from now on."""
         deadline = monotonic() + SETTLE_S
-        quiet_since, taken = monotonic(), -1
+        quiet_since, taken, called_at = monotonic(), -1, 0.0
+        for prober in self.probers.values():
+            prober.heard.clear()
         while True:
             self._step(publishes=False)
             now = monotonic()
+            if now - called_at > _CALL_S:
+                called_at = now
+                for prober in self.probers.values():
+                    prober.call()
             found = sum(sink.taken for sink in self.sinks.values())
             if found != taken:
                 quiet_since, taken = now, found
             lost = self._lost()
-            waits = [client.client_id for client in self.clients() if not _is_settled(client)]
+            waits = [client.client_id for client in self.clients() if not self._is_settled(client)]
             if not lost and not waits and not self._agenda and now - quiet_since > _QUIET_S:
                 break
             if now > deadline:
                 if lost:
                     sink, flow, number, all_ = lost[0]
-                    self.fail(f"{_name(flow, number)} is missing at {sink}, with {all_ - 1} others", flow, number)
+                    others = f"{all_ - 1} others, and {len(lost) - 1} other flows somewhere"
+                    self.fail(f"{_name(flow, number)} is missing at {sink}, with {others}", flow, number)
                 self.fail(f"everything has to come to rest, and these do not: {waits}")
         self.tell("everything has arrived")
         for source in self.sources.values():
@@ -219,6 +231,13 @@ class Storm:
         for broker in self.brokers.values():
             for trouble in broker.troubles():
                 self.fail(trouble)
+
+    def _is_settled(self, client: Member) -> bool:
+        if isinstance(client, Prober):
+            return client.heard >= {broker.name for broker in self.present}
+        if isinstance(client, Source):
+            return client.is_settled and client.is_welcome
+        return client.is_subscribed and client.is_welcome
 
     def _lost(self) -> list[tuple[str, Flow, int, int]]:
         """What somebody should have got: the first of each flow at each sink, and how many there are in all."""
@@ -242,6 +261,13 @@ class Storm:
             when = "before everything was last settled" if at is None else f"at {at - self._began:.3f}"
             again = "and again" if (flow[1], number) in source.again else "once"
             story.append(f"{_name(flow, number)} was sent {again}, first {when}")
+            for sink in self.sinks.values():
+                if sink.client_id in text:
+                    story += [
+                        f"{at - self._began:8.3f}  {sink.client_id} gets number {other}"
+                        for at, this, other in sink.recent
+                        if this == flow
+                    ]
         names = [broker for broker in self.brokers.values() if flow is None or broker.name in text]
         for broker in names:
             if broker.log.exists():
@@ -250,17 +276,11 @@ class Storm:
 
     def close(self) -> None:
         """Leave nothing behind."""
-        for client in (*self.sources.values(), *self.sinks.values()):
+        for client in (*self.sources.values(), *self.sinks.values(), *self.probers.values()):
             client.hang_up()
         for broker in self.brokers.values():
             broker.close()
         self.cables.close()
-
-
-def _is_settled(client: Client) -> bool:
-    if isinstance(client, Source):
-        return client.is_settled and client.is_welcome
-    return isinstance(client, Sink) and client.is_subscribed and client.is_welcome
 
 
 def _name(flow: Flow, number: int) -> str:

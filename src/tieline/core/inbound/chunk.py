@@ -384,7 +384,11 @@ class Chunks:
         heat = priorities.heat(route, run.messages, now)
         if run.kinds > 1:
             bundle = Bundle(packets, run.messages, run.largest, conn.version, origin, level, now, heat)
-            self._delivery.deliver_plainly(bundle, route, now)
+            if self._pending:
+                # an earlier message of one of the topics may be among those that wait
+                self._pending += [(burst, route) for burst in bundle.bursts()]
+            else:
+                self._delivery.deliver_plainly(bundle, route, now)
         else:
             version = conn.version
             burst = Burst(packets, run.messages, run.head, run.topic, version, origin, level, now, heat, taxon)
