@@ -16,7 +16,7 @@ COMPILED_TESTS := $(addprefix tests/,clause core interop match net overlay robus
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses=2
 SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 
-.PHONY: help shape install compile uncompile demo test test-core test-compiled test-cluster explore check format bench docs spec fuzz attack lock peers clean
+.PHONY: help shape install compile uncompile demo test test-core test-compiled test-cluster explore check format bench docs spec fuzz attack chaos lock peers clean
 
 help: ## print this list
 	@printf '\n  \033[1mTieline\033[0m: make …\n\n'
@@ -90,6 +90,9 @@ fuzz: $(STAMP) ## feed the decoder bytes that nobody meant
 
 attack: $(STAMP) ## ten minutes of attacks on a broker, and what honest clients notice; ARGS="--seconds 60" for less
 	@$(BIN)/python -m tests.robust.attack $(ARGS)
+
+chaos: $(STAMP) ## ten minutes of dying, stopped and cut off brokers, and what their clients miss; ARGS="--seconds 60"
+	@$(BIN)/python -m tests.robust.chaos $(ARGS)
 
 lock: ## pin every dependency again, with hashes
 	@test -x .lock/bin/pip-compile || { $(PYTHON) -m venv .lock && .lock/bin/pip install --quiet "pip-tools>=7.4"; }

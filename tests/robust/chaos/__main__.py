@@ -31,7 +31,9 @@ def main() -> int:
         place = asked.folder or Path(folder)
         place.mkdir(parents=True, exist_ok=True)
         try:
-            summary = run(place, seed, seconds=asked.seconds, brokers=asked.brokers, tell=lambda text: print(text, flush=True))
+            summary = run(
+                place, seed, seconds=asked.seconds, brokers=asked.brokers, tell=lambda text: print(text, flush=True)
+            )
         except Failed as failed:
             print(failed)
             print(f"once more: make chaos ARGS='--seed {seed} --seconds {asked.seconds:g} --brokers {asked.brokers}'")

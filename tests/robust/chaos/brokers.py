@@ -103,6 +103,8 @@ class Broker:
         #: It has left, for ever.
         self.has_left = False
         self.starts = 0
+        #: What it held when it was first weighed, and in which start.
+        self._weighed = 0, 0
 
     def __repr__(self) -> str:
         return f"<Broker {self.name}>"
@@ -195,6 +197,15 @@ class Broker:
     def resident_bytes(self) -> int:
         """What the broker holds in memory, without its writer."""
         return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * _PAGE
+
+    def weigh(self) -> int:
+        """How many bytes it holds beyond what it held when it was weighed first in this life."""
+        start, held = self._weighed
+        now = self.resident_bytes
+        if start != self.starts:
+            self._weighed = self.starts, now
+            return 0
+        return now - held
 
     def troubles(self) -> list[str]:
         """Lines of its log that should not be there."""

@@ -137,7 +137,8 @@ def _run(commands: Connection) -> None:
         for wire in wires.values():
             reading += wire.readable(now)
             writing += wire.writable(now)
-        ready = select.select([commands, *reading], writing, [], _TICK_S)
+        readers: list[Connection | socket.socket] = [commands, *reading]
+        ready = select.select(readers, writing, [], _TICK_S)
         able = {*ready[0], *ready[1]}
         for wire in wires.values():
             if wire.listening in able:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict, deque
+from collections.abc import Sequence
 from random import Random
 from time import monotonic
 from typing import Final
 from zlib import crc32
 
 from tests.robust.chaos.brokers import Broker
-from tests.robust.remembering import WINDOW, Flow, Publisher, Subscriber
-from tieline.wire.packets import Publish, Subscription
+from tests.robust.remembering import WINDOW, Client, Flow, Publisher, Subscriber
+from tieline.wire.packets import Disconnect, Publish, Subscription
 from tieline.wire.topics import matches
 
 TOPICS: Final = tuple(f"plant/{area}/{what}" for area in "abc" for what in ("power", "volts"))
-#: Filters with the least value that is wanted; None takes everything.
-WISHES: Final = (
+#: A filter, and the value above which its messages are wanted; None takes everything.
+Wish = tuple[str, float | None]
+WISHES: Final[Sequence[Wish]] = (
     ("plant/#", None),
     ("plant/+/power", None),
     ("plant/a/+", None),
@@ -41,7 +43,7 @@ def value_of(flow: Flow, number: int) -> float:
     return float(crc32(f"{flow} {number}".encode()) % 100)
 
 
-class _AtBroker:
+class Member(Client):
     """What publishers and subscribers have in common: a broker, and a time at which they come back to it."""
 
     broker: Broker
@@ -51,8 +53,15 @@ class _AtBroker:
         """Come back later."""
         self.rests_until = monotonic() + for_s
 
+    def end_session(self) -> None:
+        """Nothing is to be kept for it any more."""
+        self.hang_up()
+        self.is_kept = self.is_known = False
+        self.connect(self.broker.port)
+        self.send(Disconnect())
 
-class Source(_AtBroker, Publisher):
+
+class Source(Member, Publisher):
     """A publisher at one broker, whose messages say by JSON which they are."""
 
     def __init__(self, broker: Broker, client_id: str, version: int, qos: int, random: Random) -> None:
@@ -102,14 +111,16 @@ class Source(_AtBroker, Publisher):
         self.sent_at.clear()
 
 
-class Sink(_AtBroker, Subscriber):
+class Sink(Member, Subscriber):
     """A subscriber at one broker, with some filters and conditions; it says at once what is wrong."""
 
-    def __init__(self, broker: Broker, client_id: str, version: int, random: Random, sources: dict[str, Source]) -> None:
+    def __init__(  # what it wants, and whose messages it gets
+        self, broker: Broker, client_id: str, version: int, wishes: Sequence[Wish], sources: dict[str, Source]
+    ) -> None:
         super().__init__(client_id, version, 2, "")
         self.broker = broker
         self._sources = sources
-        self._wishes = tuple(random.sample(WISHES, random.randint(1, 3)))
+        self._wishes = wishes
         #: By flow, the first number that it must get; what came before may come.
         self.promised: dict[Flow, int] = {}
         #: By flow, the numbers that came since everything was last settled, and in which start of the broker.
@@ -167,7 +178,7 @@ class Sink(_AtBroker, Subscriber):
         self.since.clear()
 
 
-class Prober(_AtBroker, Subscriber):
+class Prober(Member, Subscriber):
     """Tells others that its broker is there, and hears of theirs."""
 
     def __init__(self, broker: Broker) -> None:

@@ -1,4 +1,4 @@
-"""What befalls brokers, the cables between them and their clients: one function for each kind, which heals by itself."""
+"""What befalls brokers, the cables between them and their clients: a function for each kind, which heals by itself."""
 
 from __future__ import annotations
 

@@ -14,23 +14,37 @@ from tests.robust.chaos.storm import Storm
 ROUND_S: Final = 20.0
 
 
+#: How long others need to hear that a broker wants nothing any more.
+_FORGET_S: Final = 4.0
+
+
 def run(folder: Path, seed: int, *, seconds: float, brokers: int, tell: Callable[[str], None]) -> str:
     """Rounds for about so long; what happened, in a sentence.  Raises Failed with the story of what went wrong."""
     began = monotonic()
     with closing(Storm(folder, seed, brokers)) as storm:
         storm.settle()
-        rounds = 0
+        rounds, coming, leaving = 0, 0, 0
         while rounds == 0 or monotonic() - began < seconds - ROUND_S:
             rounds += 1
+            if rounds % 2 == 0 and len(storm.present) < brokers + 2:
+                coming += 1
+                storm.later(storm.random.uniform(0.0, ROUND_S / 2), storm.join)
+            elif rounds % 2 and rounds > 1 and (broker := storm.leave()) is not None:
+                leaving += 1
+                storm.run_for(_FORGET_S)
+                storm.remove(broker)
             befall(storm, ROUND_S)
             healing = monotonic()
             storm.settle()
-            sent = sum(sum(source.sent.values()) for source in storm.sources.values())
-            taken = sum(sink.taken for sink in storm.sinks.values())
             most = max(broker.resident_bytes for broker in storm.present)
             tell(
-                f"round {rounds}, {monotonic() - began:.0f} s: {sent:,} published, {taken:,} taken, at rest after "
-                f"{monotonic() - healing:.1f} s, at most {most / 1e6:.0f} MB"
+                f"round {rounds}, {monotonic() - began:.0f} s: {_sums(storm)}, at rest after "
+                f"{monotonic() - healing:.1f} s, {len(storm.present)} brokers of at most {most / 1e6:.0f} MB"
             )
         faults = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in sorted(storm.faults.items()))
-        return f"{rounds} rounds, {sent:,} published, {taken:,} taken, nothing wrong; faults: {faults}"
+        return f"{rounds} rounds, {_sums(storm)}, nothing wrong; faults: {faults}, {coming} join, {leaving} leave"
+
+
+def _sums(storm: Storm) -> str:
+    sent = sum(sum(source.sent.values()) for source in storm.sources.values())
+    return f"{sent:,} published, {sum(sink.taken for sink in storm.sinks.values()):,} taken"

@@ -14,13 +14,13 @@ from typing import Final
 
 from tests.robust.chaos.brokers import Broker
 from tests.robust.chaos.cables import Cables
-from tests.robust.chaos.clients import Prober, Sink, Source, Wrong
+from tests.robust.chaos.clients import WISHES, Member, Prober, Sink, Source, Wrong
 from tests.robust.remembering import Flow
-
-Member = Source | Sink | Prober
 
 #: How long everything may take to come to rest when nothing is wrong any more; the machine may be busy.
 SETTLE_S: Final = 120.0
+#: Bytes that a broker may hold beyond what it held when everything had come to rest for the first time in its life.
+GROWTH: Final = 24 << 20
 #: How long nothing may come any more before everything counts as settled.
 _QUIET_S: Final = 1.0
 _CALL_S: Final = 0.2
@@ -69,7 +69,7 @@ class Storm:
         self._names = count(1)
         self._numbers = count(1)
         self._published_at = monotonic()
-        #: Messages that were taken before everything was last settled, and faults by their names.
+        #: How many faults there were, by their names.
         self.faults: dict[str, int] = {}
         for _ in range(brokers):
             self.add()
@@ -101,7 +101,8 @@ class Storm:
             self.sources[source.client_id] = source
         self.probers[name] = Prober(broker)
         for number in (1, 2):
-            sink = Sink(broker, f"{name}-to-{number}", self.random.choice((4, 5)), self.random, self.sources)
+            wishes = self.random.sample(WISHES, self.random.randint(1, 3))
+            sink = Sink(broker, f"{name}-to-{number}", self.random.choice((4, 5)), wishes, self.sources)
             self.sinks[sink.client_id] = sink
             self.tell(f"{sink.client_id} wants {', '.join(wish.filter for wish in sink.wishes())}")
         return broker
@@ -124,6 +125,44 @@ class Storm:
         for client in (*self.sources.values(), *self.sinks.values(), *self.probers.values()):
             if not client.broker.has_left:
                 yield client
+
+    def join(self) -> None:
+        """A new broker comes, in the middle of everything; it is promised something when all has settled."""
+        self.add().start()
+
+    def leave(self) -> Broker | None:
+        """A broker that nobody needs leaves for ever: its clients have ended their sessions, and others forget it."""
+        able = [broker for broker in self.present if self._holds_without(broker)]
+        if len(able) < 2 or len(self.present) <= 3:
+            return None
+        broker = self.random.choice(able)
+        self.tell(f"{broker.name} is going to leave")
+        for client in [client for client in self.clients() if client.broker is broker]:
+            client.end_session()
+        return broker
+
+    def remove(self, broker: Broker) -> None:
+        """It has left."""
+        self.tell(f"{broker.name} leaves")
+        broker.has_left = True
+        broker.kill("stop")
+        broker.wait()
+        self.links = [link for link in self.links if broker.name not in link.ends]
+        for client in (*self.sources.values(), *self.sinks.values(), *self.probers.values()):
+            if client.broker is broker:
+                client.hang_up()
+
+    def _holds_without(self, broker: Broker) -> bool:
+        """Whether all others are joined without it."""
+        names = {other.name for other in self.present} - {broker.name}
+        found: set[str] = set()
+        front = [min(names)]
+        while front:
+            name = front.pop()
+            if name not in found:
+                found.add(name)
+                front += [end for link in self.links if name in link.ends for end in link.ends if end in names]
+        return found == names
 
     def later(self, after_s: float, do: Callable[[], None]) -> None:
         """Do something in a while."""
@@ -163,7 +202,9 @@ class Storm:
                 try:
                     client.read()
                 except Wrong as wrong:
-                    self.fail(f"{_name(wrong.flow, wrong.number)} {wrong} at {client.client_id}", wrong.flow, wrong.number)
+                    self.fail(
+                        f"{_name(wrong.flow, wrong.number)} {wrong} at {client.client_id}", wrong.flow, wrong.number
+                    )
                 except AssertionError as error:
                     self.fail(str(error))
 
@@ -223,21 +264,25 @@ class Storm:
         self.tell("everything has arrived")
         for source in self.sources.values():
             for topic, number in source.sent.items():
-                for sink in self.sinks.values():
-                    sink.promise(source.flow(topic), number)
+                for each in self.sinks.values():
+                    each.promise(source.flow(topic), number)
             source.forget()
-        for sink in self.sinks.values():
-            sink.forget()
+        for each in self.sinks.values():
+            each.forget()
         for broker in self.brokers.values():
             for trouble in broker.troubles():
                 self.fail(trouble)
+            if not broker.has_left and (grown := broker.weigh()) > GROWTH:
+                self.fail(
+                    f"{broker.name} has grown by {grown >> 20} MiB since everything was settled for the first time"
+                )
 
     def _is_settled(self, client: Member) -> bool:
         if isinstance(client, Prober):
             return client.heard >= {broker.name for broker in self.present}
         if isinstance(client, Source):
             return client.is_settled and client.is_welcome
-        return client.is_subscribed and client.is_welcome
+        return isinstance(client, Sink) and client.is_subscribed and client.is_welcome
 
     def _lost(self) -> list[tuple[str, Flow, int, int]]:
         """What somebody should have got: the first of each flow at each sink, and how many there are in all."""
@@ -271,7 +316,9 @@ class Storm:
         names = [broker for broker in self.brokers.values() if flow is None or broker.name in text]
         for broker in names:
             if broker.log.exists():
-                story += [f"{broker.name}: {line}" for line in broker.log.read_text(errors="replace").splitlines()[-15:]]
+                story += [
+                    f"{broker.name}: {line}" for line in broker.log.read_text(errors="replace").splitlines()[-15:]
+                ]
         raise Failed("\n".join([*story, f"{monotonic() - self._began:8.3f}  WRONG: {text}"]))
 
     def close(self) -> None:

@@ -1,0 +1,133 @@
+"""The instrument behind ``make chaos``: what it takes for wrong, what its cables do to bytes, and that it runs."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.kits.patience import PATIENCE_S, until
+from tests.robust.chaos.brokers import Broker
+from tests.robust.chaos.cables import Cables
+from tests.robust.chaos.clients import TOPICS, Sink, Source, Wrong, value_of
+from tests.robust.chaos.rounds import run
+from tieline.wire.packets import Publish
+
+TOPIC = TOPICS[0]
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    broker = Broker(tmp_path, "b", 1, 2)
+    yield broker
+    broker.close()
+
+
+def _message(flow: tuple[str, str, int], number: int, *, dup: bool = False, qos: int | None = None) -> Publish:
+    said = {"by": flow[0], "qos": flow[2], "n": number, "v": value_of(flow, number), "pad": ""}
+    return Publish(
+        topic=flow[1], payload=json.dumps(said).encode(), qos=flow[2] if qos is None else qos, packet_id=1, dup=dup
+    )
+
+
+def _pair(broker: Broker, qos: int) -> tuple[Sink, Source, list[int]]:
+    """A sink for what is above the median, a source, and the first numbers that are wanted."""
+    source = Source(broker, "source", 5, qos, Random(1))
+    flow = source.flow(TOPIC)
+    sink = Sink(broker, "sink", 5, (("plant/#", 50.0),), {"source": source})
+    return sink, source, [n for n in range(50) if value_of(flow, n) > 50.0]
+
+
+@pytest.mark.parametrize("qos", [0, 1, 2])
+def test_what_comes_in_order_and_once_is_right(broker: Broker, qos: int) -> None:
+    sink, source, numbers = _pair(broker, qos)
+    flow = source.flow(TOPIC)
+    sink.promise(flow, 0)
+    for number in numbers:
+        sink.take(_message(flow, number))
+    assert sink.missing(flow, 50) == []
+
+
+@pytest.mark.parametrize("qos", [0, 1, 2])
+def test_what_is_twice_late_unwanted_or_missing_is_wrong(broker: Broker, qos: int) -> None:
+    sink, source, numbers = _pair(broker, qos)
+    flow = source.flow(TOPIC)
+    sink.promise(flow, numbers[1])
+    sink.take(_message(flow, numbers[2]))
+    for number, words in [
+        (numbers[2], "came twice"),
+        (numbers[0], f"came behind number {numbers[2]}"),
+        (next(n for n in range(50) if n not in numbers), "is not wanted"),
+    ]:
+        with pytest.raises(Wrong, match=words):
+            sink.take(_message(flow, number))
+    with pytest.raises(Wrong, match="came with QoS"):
+        sink.take(_message(flow, numbers[3], qos=(qos + 1) % 3))
+    assert sink.missing(flow, numbers[3]) == [numbers[1]]
+    assert sink.missing(("somebody", TOPIC, qos), 50) == [], "nothing was promised of it"
+
+
+def test_qos_1_may_come_again_where_the_protocol_says_so(broker: Broker) -> None:
+    sink, source, (one, two, three, *_) = _pair(broker, 1)
+    flow = source.flow(TOPIC)
+    for number in (one, two, three):
+        sink.take(_message(flow, number))
+    sink.take(_message(flow, one, dup=True))
+    source.again.add((TOPIC, two))
+    sink.take(_message(flow, two))
+    with pytest.raises(Wrong, match="came twice"):
+        sink.take(_message(flow, three))
+    broker.starts += 1
+    sink.take(_message(flow, three))
+
+
+def test_a_cable_is_cut_silenced_and_mended() -> None:
+    cables = Cables()
+    with socket.create_server(("127.0.0.1", 0)) as target, socket.create_server(("127.0.0.1", 0)) as probe:
+        target.settimeout(PATIENCE_S)
+        port = int(probe.getsockname()[1])
+        probe.close()
+        try:
+            cables.open(1, port, int(target.getsockname()[1]))
+            with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as one:
+                other, _ = target.accept()
+                other.settimeout(PATIENCE_S)
+                cables.silence(1, is_forth=False)
+                one.sendall(b"forth")
+                other.sendall(b"back")
+                assert other.recv(100) == b"forth"
+                one.settimeout(0.1)
+                with pytest.raises(TimeoutError):
+                    one.recv(100)
+                one.settimeout(PATIENCE_S)
+                cables.mend(1)
+                assert one.recv(100) == b"back"
+                cables.cut(1, "dialler")
+                with pytest.raises(ConnectionResetError):
+                    one.recv(100)
+                other.settimeout(0.1)
+                with pytest.raises(TimeoutError):
+                    other.recv(100)
+                other.close()
+            cables.mend(1)
+
+            def crosses() -> bool:
+                with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as again:
+                    again.sendall(b"again")
+                    with target.accept()[0] as far:
+                        return far.recv(100) == b"again"
+
+            until(crosses, "bytes cross again")
+        finally:
+            cables.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("seed", range(2))
+def test_joined_brokers_in_a_storm(tmp_path: Path, seed: int) -> None:
+    assert "nothing wrong" in run(tmp_path, seed, seconds=60.0, brokers=4, tell=print)
