@@ -569,6 +569,13 @@ class Overlay(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "flood sends a copy over every link."
         ),
     ] = "path"
+    groups: Annotated[
+        Literal["local", "balanced"],
+        Meta(
+            description="Which member of a shared subscription gets a message: local prefers clients of the broker "
+            "that accepts it; with balanced, brokers are picked by the number of their members."
+        ),
+    ] = "local"
 
 
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

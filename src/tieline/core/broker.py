@@ -43,6 +43,7 @@ from tieline.core.inbound.taken_over import TakenOver
 from tieline.core.inbound.will import Wills, delay_s
 from tieline.core.message import Message
 from tieline.core.outbound.deliver import Delivery
+from tieline.core.outbound.named import NamedDelivery
 from tieline.core.outbound.order import Order
 from tieline.core.outbound.replay import Replays
 from tieline.core.outbound.retained import Retained
@@ -273,7 +274,8 @@ class Broker:
             self.chronicle,
         )
         #: What other brokers accepted comes in here.
-        self.from_brokers = FromBrokers(routes, self.content, priorities, retained, delivery, self.work)
+        named = NamedDelivery(routes, self.content, account, self.work)
+        self.from_brokers = FromBrokers(routes, self.content, priorities, retained, delivery, named, self.work)
         has_chronicle = self.chronicle is not None
         self._chunks = Chunks(
             FirstPacket(self._connecting, self._connections, holds, self.work, account),

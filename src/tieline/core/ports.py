@@ -224,10 +224,10 @@ class Prospect(NamedTuple):
 class Neighbours(Protocol):
     """Other brokers that this one is joined with: they hear of what its clients want."""
 
-    def began(self, filter_: str, condition: str | None) -> None:
-        """A client subscribes to a bare filter, perhaps with a condition in its canonical spelling."""
+    def began(self, filter_: str, condition: str | None, share: str | None = None) -> None:
+        """A client subscribes to a bare filter, perhaps with a condition in its canonical spelling, or in a group."""
 
-    def ended(self, filter_: str, condition: str | None) -> None:
+    def ended(self, filter_: str, condition: str | None, share: str | None = None) -> None:
         """A subscription that has begun is over."""
 
     def wait(self, then: Callable[[], None], now: float) -> bool:
@@ -240,10 +240,10 @@ class Neighbours(Protocol):
 class Alone:
     """The neighbours of a broker that has none."""
 
-    def began(self, filter_: str, condition: str | None) -> None:
+    def began(self, filter_: str, condition: str | None, share: str | None = None) -> None:
         """Nobody need hear of it."""
 
-    def ended(self, filter_: str, condition: str | None) -> None:
+    def ended(self, filter_: str, condition: str | None, share: str | None = None) -> None:
         """Nobody need hear of it."""
 
     def wait(self, then: Callable[[], None], now: float) -> bool:

@@ -84,3 +84,7 @@ class Counts:
     not_its_own: int = 0
     #: Parcels for this broker that were withheld on the way: it may not read them, or their origin not write them.
     missing: int = 0
+    #: Entries of groups of another broker that were not looked at, because it has too many.
+    groups_refused: int = 0
+    #: Messages for groups whose broker is dead, and that were given to others.
+    reassigned: int = 0

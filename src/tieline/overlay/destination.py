@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from tieline.core.account import Drop
 from tieline.core.message import Item, Queued
-from tieline.core.receiver import Grant, Outlet
+from tieline.core.receiver import Grant, Outlet, Share
 
 
 class Collector(Protocol):
     """Who gathers the destinations of each item."""
 
-    def collect(self, item: Queued, number: int, now: float) -> None:
-        """One more broker wants an item."""
+    def collect(self, item: Queued, number: int, now: float, share: Share | None = None) -> None:
+        """One more broker wants an item, or was picked to give it to one member of a group."""
+
+    def is_reachable(self, number: int) -> bool:
+        """Whether a way leads to a broker now."""
 
     def turn_away(self, name: str, item: Item, why: Drop, now: float) -> None:
         """Name what a broker should have got and does not get."""
@@ -32,6 +36,8 @@ class Destination:
         #: So much is owed to it that nothing more should be accepted for it; who collects says so.
         self.is_full = False
         self.is_over = False
+        #: Which topics it may be sent where that depends on each: groups are picked for whole filters; None for all.
+        self.may_read: Callable[[bytes], bool] | None = None
 
     def __repr__(self) -> str:
         return f"<Destination {self.name}>"
@@ -48,16 +54,21 @@ class Destination:
 
     @property
     def is_present(self) -> bool:
-        """It takes everything, and keeps it while the other broker is away."""
-        return True
+        """Whether a way leads there now; it takes everything, and keeps it while the other broker is away."""
+        return self._collector.is_reachable(self.number)
 
     def offer(self, item: Queued, grant: Grant, now: float) -> None:
-        """Have an item carried there; what came from another broker is carried there by that one."""
-        if not item.origin.broker:
-            self._collector.collect(item, self.number, now)
+        """Have an item carried there; what came from another broker is carried there by that one.
+
+        For a group, it comes from whoever was picked before and has nobody to give it to.
+        """
+        if not item.origin.broker or grant.share is not None:
+            self._collector.collect(item, self.number, now, grant.share)
 
     def has_room(self, item: Item, copies: int = 0) -> bool:
-        """Whether more may be owed to it."""
+        """Whether more may be owed to it, and it may be sent this."""
+        if self.may_read is not None and not self.may_read(item.topic):
+            return False
         return not self.lacks_room(item)
 
     def lacks_room(self, item: Item) -> bool:

@@ -74,9 +74,9 @@ class Joined:
         self.names = self.node.directory.names
         #: The other brokers as receivers, by number.
         self.destinations: dict[int, Destination] = {}
-        self.outgoing = Outgoing(core, self.node.carrier.sender, self.destinations, self._limits)
-        self._remote = RemoteInterests(core, self.names, self.destinations, self.outgoing)
-        self._incoming = Incoming(core, self.names, self.node.counts)
+        self.outgoing = Outgoing(core, self.node.carrier.sender, self.node.membership, self.destinations, self._limits)
+        self._remote = RemoteInterests(core, self.names, self.destinations, self.outgoing, self.node.counts)
+        self._incoming = Incoming(core, self.names, self.node.counts, self.destinations, self.outgoing.addressing)
         #: Interests that have begun (True) or ended since others were last told.
         self._changes: list[tuple[Entry, bool]] = []
         #: What waits until others know of some subscriptions, by the numbers of those.
@@ -99,18 +99,19 @@ class Joined:
 
     # -- what clients of this broker want
 
-    def began(self, filter_: str, condition: str | None) -> None:
+    def began(self, filter_: str, condition: str | None, share: str | None = None) -> None:
         """A subscription begins: others hear of it soon."""
-        self._change(filter_, condition, True)
+        self._change(filter_, condition, share, True)
 
-    def ended(self, filter_: str, condition: str | None) -> None:
+    def ended(self, filter_: str, condition: str | None, share: str | None = None) -> None:
         """A subscription is over: others hear of it after a while."""
-        self._change(filter_, condition, False)
+        self._change(filter_, condition, share, False)
 
-    def _change(self, filter_: str, condition: str | None, is_new: bool) -> None:
+    def _change(self, filter_: str, condition: str | None, share: str | None, is_new: bool) -> None:
         if filter_ == _OWN or filter_.startswith(f"{_OWN}/"):
             return
-        entry = entry_of(filter_, condition=condition, fingerprint=self._remote.fingerprint)
+        fingerprint = self._remote.fingerprint
+        entry = entry_of(filter_, share=share or "", condition=condition, fingerprint=fingerprint)
         if not self._changes:
             self._core.timers.soon(self._tell_soon)
         self._changes.append((entry, is_new))

@@ -55,7 +55,7 @@ class Membership:
     def __init__(self, broker: int, life: int, incarnation: int, names: Mapping[int, str] | None = None) -> None:
         self.broker = self._broker = broker
         #: By number, as far as they are known: numbers are everybody's own.
-        self._names = {} if names is None else names
+        self.names = {} if names is None else names
         #: Changes whenever something was learned.
         self.view = 0
         self._own = LinkState(broker, life, 0, incarnation, {})
@@ -149,7 +149,7 @@ class Membership:
 
     def _rank(self, link: tuple[int, int, int]) -> tuple[int, list[tuple[str, int]]]:
         cost, *ends = link
-        return cost, sorted((self._names.get(end, ""), end) for end in ends)
+        return cost, sorted((self.names.get(end, ""), end) for end in ends)
 
     def links_of(self, broker: int) -> dict[int, int]:
         """The links of a broker that both ends name, with their costs, by the other end."""

@@ -10,9 +10,13 @@ from tieline.core.account import Drop
 from tieline.core.broker import Broker
 from tieline.core.holdings import Kind
 from tieline.core.message import Item, Message, Origin, Queued
+from tieline.core.receiver import Share
+from tieline.overlay.addressing import Addressing
 from tieline.overlay.destination import Destination
 from tieline.overlay.frame import lane_of
 from tieline.overlay.limits import LONGEST, Limits
+from tieline.overlay.membership import Membership
+from tieline.overlay.naming import MOST_MESSAGES
 from tieline.overlay.parcel import Writing, write_run
 from tieline.overlay.sender import Sender
 
@@ -23,14 +27,23 @@ _KEEPS_UP: Final = 65_536
 class Outgoing:
     """Each item goes to the sender once, with all of its destinations; what leaves together is one parcel or more."""
 
-    def __init__(self, core: Broker, sender: Sender, destinations: Mapping[int, Destination], limits: Limits) -> None:
+    def __init__(
+        self,
+        core: Broker,
+        sender: Sender,
+        membership: Membership,
+        destinations: Mapping[int, Destination],
+        limits: Limits,
+    ) -> None:
         self._core = core
+        self._membership = membership
         self._sender = sender
         self._destinations = destinations
         self._limits = limits
-        #: The item whose destinations are gathered, and those.
+        #: The item whose destinations are gathered, those, and the groups that some of them were picked for.
         self._item: Queued | None = None
         self._wanted: list[int] = []
+        self.addressing = Addressing()
         #: The publisher of the last item, and the lanes into which its messages go.
         self._publisher: Origin | None = None
         self._spread = 0
@@ -39,21 +52,33 @@ class Outgoing:
         self._to: list[int] = []
         self._parcels: list[bytes] = []
         self._growing: Writing | None = None
+        #: What stands in front of that one, and how many more messages it may hold if that says something.
+        self._front = b""
+        self._more = 0
         self._items: list[Queued] = []
         #: Bytes that are owed, as the account of what is kept has them.
         self.accounted = 0
         #: Brokers to which more is owed since the last turn.
         self._charged: set[int] = set()
 
-    def collect(self, item: Queued, number: int, now: float) -> None:
-        """One more broker wants an item."""
+    def collect(self, item: Queued, number: int, now: float, share: Share | None = None) -> None:
+        """One more broker wants an item, or was picked to give it to one member of a group."""
         if item.qos:
             self._core.journal.expected += 1  # its acknowledgement waits for what is owed
-        if item is self._item:
+        if item is not self._item:
+            self._close_item(now)
+            self._item, self._wanted = item, []
+        if share is None:
             self._wanted.append(number)
-            return
-        self._close_item(now)
-        self._item, self._wanted = item, [number]
+        elif item.origin.broker:
+            is_asked = self._core.from_brokers.named.is_asked(share)
+            self.addressing.add(number, share, is_handed_on=True, is_asked=is_asked)
+        else:
+            self.addressing.add(number, share)
+
+    def is_reachable(self, number: int) -> bool:
+        """Whether a way leads to a broker now."""
+        return number in self._membership.reachable
 
     def turn_away(self, name: str, item: Item, why: Drop, now: float) -> None:
         """Name what a broker should have got and does not get."""
@@ -64,22 +89,32 @@ class Outgoing:
         if item is None:
             return
         self._item = None
+        if not self.addressing:
+            self._add(item, self._wanted, b"", now)
+            return
+        for to, front in self.addressing.take(self._wanted, item.qos, self._membership.names):
+            self._add(item, to, front, now)
+
+    def _add(self, item: Queued, to: list[int], front: bytes, now: float) -> None:
+        """Put an item behind others for the same destinations; what stands in front says who it is for there."""
         if item.origin is not self._publisher:
             self._publisher, self._spread = item.origin, crc32(item.origin.client.encode())
         lane = lane_of(item.level, item.qos > 0, self._spread)
-        if lane != self._lane or self._wanted != self._to:
+        if lane != self._lane or to != self._to:
             self._send(now)
-            self._lane, self._to = lane, self._wanted
+            self._lane, self._to = lane, to
         if not isinstance(item, Message):
             self._close_parcel()
-            self._parcels.append(write_run(item))
+            self._parcels.append(front + write_run(item))
         else:
             if item.size > LONGEST:
                 self._send(now)  # the others shall not be refused with it
             growing = self._growing
-            if growing is None or not growing.takes(item):
+            if growing is None or front != self._front or not growing.takes(item) or (front and not self._more):
                 self._close_parcel()
                 growing = self._growing = Writing(item)
+                self._front, self._more = front, MOST_MESSAGES
+            self._more -= 1
             growing.add(item, now)
         self._items.append(item)
 
@@ -87,7 +122,7 @@ class Outgoing:
         growing = self._growing
         if growing is not None:
             self._growing = None
-            self._parcels.append(growing.done())
+            self._parcels.append(self._front + growing.done())
 
     def _send(self, now: float) -> None:
         self._close_parcel()

@@ -7,8 +7,8 @@
 
 Flags are the QoS, 4 for retain, 8 for an expiry, 16 for properties and 32 for the topic of the message before.  Levels
 are those that the accepting broker gave.  Messages of one publisher that leave together are one parcel: who they are
-from is said once, and the ends keep one number for all of them.
-Without any byte, it is the place of something that was withheld on the way.
+from is said once, and the ends keep one number for all of them.  In front of it may stand for which groups it is
+(:mod:`tieline.overlay.naming`).  Without any byte, it is the place of something that was withheld on the way.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 from tieline.core.message import Bundle, Burst, Message, Origin
 from tieline.overlay.fields import BadFrame, Reader, put, put_bytes
 from tieline.overlay.frame import LEVELS
+from tieline.overlay.naming import NAMED, SEVERAL, parts_of, put_several
 from tieline.wire.frames import publish_head
 
 _RETAIN, _EXPIRES, _PROPERTIES, _SAME_TOPIC, _FLAGS = 4, 8, 16, 32, 63
@@ -118,6 +119,14 @@ def read_parcel(parcel: bytes, origin_of: Callable[[str], Origin], now: float) -
     return messages
 
 
+def count_packets(packets: bytes) -> int:
+    """How many packets there are, as far as they are some."""
+    pos, count, size = 0, 0, len(packets)
+    while pos < size and (found := publish_head(packets, pos, size)) is not None:
+        pos, count = found[2], count + 1
+    return count
+
+
 def sift(parcel: bytes, is_allowed: Callable[[bytes], bool]) -> tuple[bytes, Counter[bytes]]:
     """What is left of a parcel when only messages of some topics may pass, and by topic how many may not.
 
@@ -125,8 +134,10 @@ def sift(parcel: bytes, is_allowed: Callable[[bytes], bool]) -> tuple[bytes, Cou
     """
     if not parcel:
         return parcel, Counter()
-    reader = Reader(parcel)
     try:
+        if parcel[0] in {NAMED, SEVERAL}:
+            return _sift_parts(parcel, is_allowed)
+        reader = Reader(parcel)
         kind = reader.integer()
         if kind == 1:
             return _sift_run(parcel, reader, is_allowed)
@@ -135,6 +146,22 @@ def sift(parcel: bytes, is_allowed: Callable[[bytes], bool]) -> tuple[bytes, Cou
         return _sift_messages(parcel, reader, is_allowed)
     except BadFrame:
         return WITHHELD, Counter({b"": 1})
+
+
+def _sift_parts(parcel: bytes, is_allowed: Callable[[bytes], bool]) -> tuple[bytes, Counter[bytes]]:
+    """The same of parcels with something in front of them, or of several in the place of one."""
+    kept: list[bytes] = []
+    removed: Counter[bytes] = Counter()
+    for front, inner in parts_of(parcel):
+        if inner[:1] not in {b"\x00", b"\x01"}:
+            raise BadFrame("parcels in parcels")
+        rest, gone = sift(inner, is_allowed)
+        removed += gone
+        if rest:
+            kept.append(front + rest)
+    if not removed:
+        return parcel, removed
+    return (put_several(kept) if kept else WITHHELD), removed
 
 
 def _sift_messages(parcel: bytes, reader: Reader, is_allowed: Callable[[bytes], bool]) -> tuple[bytes, Counter[bytes]]:

@@ -13,19 +13,28 @@ from tieline.core.broker import Broker
 from tieline.core.receiver import ActiveSubscription
 from tieline.core.routing.route import ConditionalSubscription
 from tieline.match.where import Asked, ExpressionError, Predicate, parse, spell
+from tieline.overlay.counts import Counts
 from tieline.overlay.destination import Collector, Destination
 from tieline.overlay.entries import Entries, Entry
 from tieline.overlay.may import May
+from tieline.overlay.remote_groups import RemoteGroups
 from tieline.wire.packets import Subscription
+from tieline.wire.topics import SHARE
 
 
 class RemoteInterests:
     """Subscriptions of a :class:`~tieline.overlay.destination.Destination` for each broker that wants something."""
 
     def __init__(
-        self, core: Broker, names: Mapping[int, str], destinations: dict[int, Destination], collector: Collector
+        self,
+        core: Broker,
+        names: Mapping[int, str],
+        destinations: dict[int, Destination],
+        collector: Collector,
+        counts: Counts,
     ) -> None:
         self._core = core
+        self._groups = RemoteGroups(core.routes, counts, is_balanced=core.settings.overlay.groups == "balanced")
         self._names = names
         self._collector = collector
         #: Of the event types by which conditions are meant here.
@@ -46,21 +55,43 @@ class RemoteInterests:
             destination = self._destinations[number] = Destination(number, self._names[number], self._collector)
         wants = self._wants.setdefault(number, {})
         rights = self._rights.get(number)
-        for entry in added:
-            if entry not in wants and not entry.share:
-                wants[entry] = (entry,) if rights is None else rights.read.narrow(entry)
+        destination.may_read = None if rights is None else rights.read.has
+        for entry, terms in added.items():
+            if entry not in wants:
+                if entry.share and not self._groups.admits(destination, entry):
+                    continue
+                wants[entry] = self._allowed(entry, rights)
                 self._hold(destination, wants[entry])
+            if entry.share:
+                self._groups.learned(destination, entry, terms.members)
         # a set of both would be no frozenset, which compiled code takes it for
         for entry in [entry for entry in removed if entry in wants]:
             self._release(destination, wants.pop(entry))
+            if entry.share:
+                self._groups.forgotten(destination, entry)
+
+    def _allowed(self, entry: Entry, rights: May | None) -> tuple[Entry, ...]:
+        """What is subscribed for an entry.
+
+        Where only the broker that asks can tell what a condition means, everything with its topics is, and several
+        such entries come to the same.  A group stays one, whatever of it a broker may read: that is asked of each
+        message.
+        """
+        if self._predicate(entry) is None:
+            entry = entry._replace(condition="", fingerprint=0)
+        if rights is None:
+            return (entry,)
+        narrowed = rights.read.narrow(entry)
+        return (entry,) if entry.share and narrowed else narrowed
 
     def limit(self, rights: Mapping[int, May]) -> None:
         """Let some brokers have nothing else than they may read; all others may read all."""
         self._rights = {**rights}
         for number, wants in self._wants.items():
             destination, may = self._destinations[number], self._rights.get(number)
+            destination.may_read = None if may is None else may.read.has
             for entry, had in list(wants.items()):
-                wants[entry] = (entry,) if may is None else may.read.narrow(entry)
+                wants[entry] = self._allowed(entry, may)
                 if wants[entry] != had:
                     self._hold(destination, wants[entry])
                     self._release(destination, had)
@@ -85,18 +116,20 @@ class RemoteInterests:
                 self._core.routes.cancel(destination, spelled, subscription)
 
     def _subscribe(self, destination: Destination, entry: Entry) -> tuple[str, ActiveSubscription]:
-        predicate = self._predicate(destination, entry)
-        spelled = entry.filter if predicate is None else spell(Asked(None, entry.filter, entry.condition))
+        predicate, share = self._predicate(entry), entry.share or None
+        spelled = f"{SHARE}{share}/{entry.filter}" if share else entry.filter
+        if predicate is not None:
+            spelled = spell(Asked(share, entry.filter, entry.condition))
         options = Subscription(filter=spelled, qos=2, retain_as_published=True)
         subscription = ActiveSubscription(options, 0)
         if predicate is not None:
             subscription = ConditionalSubscription(
-                options, 0, destination, None, entry.filter, predicate, self._core.references
+                options, 0, destination, share, entry.filter, predicate, self._core.references
             )
-        self._core.routes.subscribe(destination, None, entry.filter, subscription)
+        self._core.routes.subscribe(destination, share, entry.filter, subscription)
         return spelled, subscription
 
-    def _predicate(self, destination: Destination, entry: Entry) -> Predicate | None:
+    def _predicate(self, entry: Entry) -> Predicate | None:
         """The condition of an entry; None without one, or where only the broker that asks can tell what it means."""
         if not entry.condition or entry.fingerprint != self.fingerprint:
             return None
@@ -104,5 +137,5 @@ class RemoteInterests:
             return parse(entry.condition)
         except ExpressionError as error:
             text = f"condition: {error}"
-            self._core.account.tell(Event("interest_refused", destination.client_id, "", text, is_trouble=True))
+            self._core.account.tell(Event("interest_refused", "", "", text, is_trouble=True))
             return None

@@ -10,6 +10,7 @@ from typing import Final
 
 from tieline.core.message import Bundle, Burst, Message, Origin
 from tieline.core.outbound.deliver import Delivery
+from tieline.core.outbound.named import PLAIN, NamedDelivery, Naming
 from tieline.core.outbound.retained import Retained
 from tieline.core.routing.content_match import ContentMatch
 from tieline.core.routing.priorities import Priorities
@@ -38,8 +39,11 @@ class FromBrokers:
         priorities: Priorities,
         retained: Retained,
         delivery: Delivery,
+        named: NamedDelivery,
         work: Work,
     ) -> None:
+        #: Gives messages for groups to members of those that are named.
+        self.named = named
         self._routes = routes
         self._content = content
         self._priorities = priorities
@@ -49,7 +53,7 @@ class FromBrokers:
         #: Messages that came although nobody here wanted them.
         self.useless = 0
 
-    def message(self, message: Message, now: float) -> bool:
+    def message(self, message: Message, now: float, naming: Naming = PLAIN) -> bool:
         """Keep a message if it is retained, and queue it for its receivers; False if its topic can be none."""
         topic = message.topic
         route = self._routes.known.get(topic)
@@ -68,13 +72,15 @@ class FromBrokers:
         self._work.did(WORK_PER_MESSAGE)
         if message.retain:
             self._retained.keep(message, now)
-        elif not route.serves_clients:
-            self.useless += 1
-        if route.has_receivers:
+        is_wanted = route.serves_clients or message.retain
+        if route.groups or naming is not PLAIN:
+            is_wanted = self.named.deliver(message, route, naming, now) > 0 or message.retain
+        elif route.has_receivers:
             self._delivery.deliver(message, route, now)
+        self.useless += not is_wanted
         return True
 
-    def run(self, packets: bytes, version: int, origin: Origin, level: int, now: float) -> bool:
+    def run(self, packets: bytes, version: int, origin: Origin, level: int, now: float, naming: Naming = PLAIN) -> bool:
         """Queue QoS 0 packets without properties as they are; False at the first that is none."""
         pos, size = 0, len(packets)
         routes, priorities = self._routes, self._priorities
@@ -98,11 +104,11 @@ class FromBrokers:
             while stop + stride <= size and packets.startswith(prefix, stop):
                 stop += stride
             count = (stop - pos) // stride
-            if kinds and route is last and route.is_simple and may_mix:
+            if kinds and route is last and route.is_simple and may_mix and naming is PLAIN:
                 kinds, messages, largest = kinds + 1, messages + count, max(largest, stride)
             else:
                 if kinds and last is not None:
-                    self._pass(packets[begin:pos], kinds, messages, largest, burst, last, now)
+                    self._pass(packets[begin:pos], kinds, messages, largest, burst, last, naming, now)
                 begin, kinds, messages, largest, last = pos, 1, count, stride, route
                 heat = priorities.heat(route, count, now)
                 taxon = priorities.of_topic(route)
@@ -110,7 +116,7 @@ class FromBrokers:
                 burst = Burst(packets[pos:stop], count, *shape)
             pos = stop
         if kinds and last is not None:
-            self._pass(packets[begin:], kinds, messages, largest, burst, last, now)
+            self._pass(packets[begin:], kinds, messages, largest, burst, last, naming, now)
         return True
 
     def _pass(  # what a run has found out
@@ -121,21 +127,16 @@ class FromBrokers:
         largest: int,
         burst: Burst | None,
         route: Route,
+        naming: Naming,
         now: float,
     ) -> None:
         assert burst is not None
         self._work.did(kinds * WORK_PER_KIND)
-        if not route.serves_clients:
+        if naming is not PLAIN or not route.is_simple:
+            self.useless += messages - self.named.deliver(burst, route, naming, now)
+        elif not route.serves_clients:
             # whoever else wants it is sent it by the broker that has accepted it
             self.useless += messages
-            return
-        if route.is_conditional:
-            wanted = 0
-            for part, narrowed in self._content.parts(burst, route):
-                if narrowed.serves_clients:
-                    wanted += part.messages
-                    self._delivery.deliver(part, narrowed, now)
-            self.useless += messages - wanted
         elif kinds == 1:
             self._delivery.deliver(burst, route, now)
         else:

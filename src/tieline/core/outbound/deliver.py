@@ -99,6 +99,11 @@ class Delivery:
             for part, narrowed in self._content.parts(item, route):
                 receivers += self.deliver(part, narrowed, now)
             return receivers
+        if route.is_spanning and isinstance(item, Burst) and item.messages > 1:
+            # cut for all groups alike: a broker gets each part once, with the names of all groups that it is for
+            for part in item.deal(item.messages):
+                receivers += self.deliver(part, route, now)
+            return receivers
         for grant in grants:
             own = grant.for_item(item)
             if own is not None:
@@ -127,8 +132,9 @@ class Delivery:
             if grant.qos and grant.for_item(item) is not None and grant.receiver.lacks_room(item):
                 return grant.receiver
         for group in route.groups:
-            assured = [grant for grant in group.members.values() if grant.qos]
-            if assured and not any(grant.receiver.has_room(item) for grant in group.members.values()):
+            grants = group.grants
+            assured = [grant for grant in grants if grant.qos]
+            if assured and not any(grant.receiver.has_room(item) for grant in grants):
                 lacking = [grant.receiver for grant in assured if grant.receiver.lacks_room(item)]
                 if lacking:
                     return lacking[0]

@@ -21,9 +21,11 @@ MOST_BYTES = 33_554_432
 class ConditionalSubscriptions:
     """The subscriptions with a condition on one filter."""
 
-    __slots__ = ("_all", "_tables")
+    __slots__ = ("_all", "_tables", "remote")
 
     def __init__(self, filter_: str, events: Events) -> None:
+        #: How many of them are those of other brokers.
+        self.remote = 0
         self._all: dict[ConditionalSubscription, None] = {}
         # tables grow with the subscriptions: making them when the first message comes would take seconds if there are
         # many, and the publisher would pay for what subscribers have asked
@@ -42,11 +44,13 @@ class ConditionalSubscriptions:
     def add(self, conditional: ConditionalSubscription) -> int:
         """Add a subscription to every table there is; what that cost, in units of work."""
         self._all[conditional] = None
+        self.remote += conditional.receiver.is_broker
         return sum([table.add(conditional) for table in self._tables.values()])
 
     def remove(self, conditional: ConditionalSubscription) -> None:
         """Take a subscription out of every table, and forget what it was sent last."""
         del self._all[conditional]
+        self.remote -= conditional.receiver.is_broker
         if conditional.last is not None:
             conditional.last.clear()
         for table in self._tables.values():

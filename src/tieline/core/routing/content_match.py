@@ -142,15 +142,18 @@ class ContentMatch:
         if share is None:
             yield item, None
             return
-        route = self._routes.of(item.topic)
+        for part, narrowed in self.each(item, self._routes.of(item.topic)):
+            yield part, _pick(narrowed, part, share)
+
+    def each(self, item: Item, route: Route) -> Iterator[tuple[Item, Route]]:
+        """The messages of an item, each with its route, also those that nobody wants; all together if none is asked."""
         if not route.is_conditional:
-            yield item, _pick(route, item, share)
+            yield item, route
         elif isinstance(item, Burst):
             for number, narrowed in enumerate(self._one_by_one(item, route)):
-                part = item.part(number, number + 1)
-                yield part, _pick(narrowed, part, share)
+                yield item.part(number, number + 1), narrowed
         else:
-            yield item, _pick(self.route_of(item, route), item, share)
+            yield item, self.route_of(item, route)
 
     def _decode(self, event: EventType, payloads: Sequence[bytes]) -> list[list[float] | None]:
         """What the payloads say, as numbers; None for each that cannot be read.  They count as examined."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tieline.core.receiver import ActiveSubscription, Grant, Receiver
+from tieline.core.receiver import ActiveSubscription, Grant, Receiver, Share
 from tieline.core.routing.groups import Group
 from tieline.match.change import ChangeMemory, LastValues
 from tieline.match.conditions import ConditionTable
@@ -76,7 +76,7 @@ class ConditionalSubscription(ActiveSubscription):
 class RouteConditions:
     """What a route with conditions on it knows."""
 
-    __slots__ = ("effort", "event", "is_birth", "is_heavy", "matched", "may_read", "tables")
+    __slots__ = ("effort", "event", "is_birth", "is_heavy", "matched", "may_read", "remote", "tables")
 
     def __init__(
         self,
@@ -86,8 +86,11 @@ class RouteConditions:
         *,
         is_birth: bool,
         may_read: Callable[[Receiver], bool] | None = None,
+        remote: int = 0,
     ) -> None:
         self.event = event
+        #: How many of the conditions are those of other brokers.
+        self.remote = remote
         self.tables = tables
         #: Who may read the topic at all; None when everybody may.
         self.may_read = may_read
@@ -117,6 +120,7 @@ class Route:
 
     __slots__ = (
         "_before",
+        "_by_share",
         "_period",
         "_recent",
         "conditions",
@@ -127,6 +131,7 @@ class Route:
         "is_conditional",
         "is_given",
         "is_simple",
+        "is_spanning",
         "level",
         "serves_clients",
     )
@@ -153,11 +158,14 @@ class Route:
         #: The heat was given from outside, and deliveries do not add to it.
         self.is_given = False
         if conditions is not None:
-            self.heat += sum(map(len, conditions.tables))
+            self.heat += max(0, sum(map(len, conditions.tables)) - conditions.remote)
         #: Deliveries in the current and in the last period, for a heat that counts them.
         self._recent = self._before = self._period = 0
         #: The level that topic rules give; -1 when none does.
         self.level = level
+        #: Groups have members at other brokers: what is dealt out to them is cut first, so that a broker gets it once.
+        self.is_spanning = any(group.brokers for group in groups)
+        self._by_share: dict[Share, Group] | None = None
         #: Neither No Local nor shared subscriptions nor conditions: every grant gets every message.
         self.is_simple = not (groups or self.is_conditional or any(grant.no_local or grant.marks for grant in grants))
 
@@ -167,6 +175,12 @@ class Route:
         route.heat = heat
         route.is_given = True
         return route
+
+    def group(self, share: Share) -> Group | None:
+        """The shared subscription of this name and filter, if the route leads to it."""
+        if self._by_share is None:
+            self._by_share = {group.share: group for group in self.groups}
+        return self._by_share.get(share)
 
     def heat_with(self, weight: float, messages: int, period: int) -> float:
         """Subscribers plus weighted deliveries of the last whole period; counts these messages."""

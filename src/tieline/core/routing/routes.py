@@ -269,12 +269,13 @@ class Routes:
                     matched.setdefault(receiver, []).append(subscription)
             for group in bucket.groups.values():
                 readers = group.readers(may_read)
-                if readers.members:
+                if readers.has_receivers:
                     groups.append(readers)
         conditions: RouteConditions | None = None
         if event is not None:
             tables = tuple(each.table(event) if most is None else each.look(event, most) for each in conditionals)
-            conditions = RouteConditions(event, tables, matched, is_birth=is_birth, may_read=may_read)
+            remote = sum([each.remote for each in conditionals])
+            conditions = RouteConditions(event, tables, matched, is_birth=is_birth, may_read=may_read, remote=remote)
         grants = tuple([folded(receiver, subscription) for receiver, subscription in matched.items()])
         return Route(grants, tuple(groups), level, conditions)
 
@@ -294,15 +295,16 @@ class Routes:
             group = bucket.groups.get(share)
             if group is None:
                 group = bucket.groups[share] = Group(share, filter_)
-            is_new = receiver not in group.members
+            members = group.spanning.grants if receiver.is_broker else group.members
+            is_new = receiver not in members
             grant = grant_for(receiver, [subscription])
             grant.share = group.share
-            group.members[receiver] = grant
+            members[receiver] = grant
         if is_new and not receiver.is_broker:
             self.count += 1
             self.shared += share is not None
             self.weight += weight_of(filter_)
-            self.neighbours.began(filter_, None)
+            self.neighbours.began(filter_, None, share)
         self._forget(filter_, bucket)
         return is_new
 
@@ -312,7 +314,7 @@ class Routes:
             conditional.group = bucket.groups.setdefault(
                 conditional.share, Group(conditional.share, conditional.filter)
             )
-            conditional.group.conditionals += 1
+            conditional.group.joined(conditional.receiver)
         is_first = bucket.conditionals is None
         if bucket.conditionals is None:
             bucket.conditionals = ConditionalSubscriptions(conditional.filter, self._events)
@@ -323,7 +325,7 @@ class Routes:
             self.count += 1
             self.shared += conditional.share is not None
             self.weight += weight_of(conditional.options.filter)
-            self.neighbours.began(conditional.filter, _shown(conditional))
+            self.neighbours.began(conditional.filter, _shown(conditional), conditional.share)
         if is_first:
             # routes know the conditions on their filters, but not yet that there are any on this one
             self._forget(conditional.filter, bucket)
@@ -356,16 +358,15 @@ class Routes:
         self._look_after(conditionals)
         group = conditional.group
         if group is not None:
-            group.conditionals -= 1
-            group.served.pop(conditional.receiver, None)
-            if not group.members and not group.conditionals:
+            group.left(conditional.receiver)
+            if group.is_over:
                 del bucket.groups[group.share.name]
         self.conditional -= 1
         if not conditional.receiver.is_broker:
             self.count -= 1
             self.shared -= conditional.share is not None
             self.weight -= weight_of(conditional.options.filter)
-            self.neighbours.ended(conditional.filter, _shown(conditional))
+            self.neighbours.ended(conditional.filter, _shown(conditional), conditional.share)
         if not conditionals:
             bucket.conditionals = None
             self._leave(conditional.filter, bucket)
@@ -380,16 +381,19 @@ class Routes:
                 return False
         else:
             group = bucket.groups.get(share)
-            if group is None or group.members.pop(receiver, None) is None:
+            if group is None:
+                return False
+            members = group.spanning.grants if receiver.is_broker else group.members
+            if members.pop(receiver, None) is None:
                 return False
             group.served.pop(receiver, None)
-            if not group.members and not group.conditionals:
+            if group.is_over:
                 del bucket.groups[share]
         if not receiver.is_broker:
             self.count -= 1
             self.shared -= share is not None
             self.weight -= weight_of(filter_)
-            self.neighbours.ended(filter_, None)
+            self.neighbours.ended(filter_, None, share)
         self._leave(filter_, bucket)
         return True
 
