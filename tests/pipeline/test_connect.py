@@ -22,7 +22,7 @@ from tests.pipeline.decode.records import prop
 from tests.pipeline.lake import kit
 from tests.pipeline.source.conftest import Serve
 from tieline.pipeline.java import find_java
-from tieline.pipeline.jobs.ingest import Running
+from tieline.pipeline.jobs.ingest import Filling
 from tieline.pipeline.jobs.ingest_batch import Logs
 from tieline.pipeline.lake import Lake
 
@@ -123,7 +123,7 @@ def test_the_same_tables_and_answers(server: str, run: Run, spark: SparkSession,
     assert kit.debris(tmp_path / "lake") == []
 
     here = Lake.create(tmp_path / "here", kit.settings(TOML))
-    running = Running(spark, here, Logs([served.url], max_rows=15))
+    running = Filling(spark, here, Logs([served.url], max_rows=15))
     running.start(once=True)
     assert running.wait(200)
     for table in ("events/reading", "quarantine", "duplicates"):

@@ -23,7 +23,7 @@ from tieline.pipeline.lake import Lake, LakeError
 def _lake(tmp_path: Path) -> Any:
     lake = Lake.create(tmp_path / "lake", kit.settings())
     for number in range(2):
-        kit.land(lake, {kit.READING: kit.rows_of(lake, kit.READING, [number])}, number=number)
+        kit.land(lake, {kit.READING: kit.rows_of(lake, kit.READING, [number])})
     return lake
 
 

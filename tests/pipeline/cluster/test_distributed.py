@@ -16,7 +16,7 @@ from tieline.bench.pipeline.sources import Station, publish, running
 from tieline.bench.process import Process
 from tieline.conf.load import load
 from tieline.match.events import Events
-from tieline.pipeline.jobs.ingest import Running
+from tieline.pipeline.jobs.ingest import Filling
 from tieline.pipeline.jobs.ingest_batch import Logs
 from tieline.pipeline.jobs.match.job import match_events
 from tieline.pipeline.jobs.match.subscriptions import subscription
@@ -50,7 +50,7 @@ def command(folder: Path, *words: str) -> str:
 
 def ingest_here(spark: SparkSession, place: Path, stations: Sequence[Station]) -> Lake:
     lake = Lake.create(place, load(stations[0].config))
-    query = Running(spark, lake, Logs([each.url for each in stations]))
+    query = Filling(spark, lake, Logs([each.url for each in stations]))
     query.start(once=True)
     for _ in range(120):
         if query.wait(1):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,10 +20,11 @@ from hypothesis import strategies as st
 from tests.kits.examples import examples
 from tests.pipeline.decode.records import prop, record, table
 from tests.pipeline.lake import kit
-from tieline.pipeline.jobs import ingest_task
+from tieline.pipeline.jobs import ingest_batch, ingest_task
 from tieline.pipeline.jobs.ingest_batch import Batch, Ingest
 from tieline.pipeline.jobs.ingest_task import Work
 from tieline.pipeline.lake import DUPLICATES, QUARANTINE, Lake, Table
+from tieline.pipeline.lake.disk import Disk
 from tieline.pipeline.lake.layout import events
 
 TABLES = (kit.READING, kit.SWITCH, events("other"), Table((QUARANTINE,)), Table((DUPLICATES,)))
@@ -42,7 +45,7 @@ def batch_of(records: Sequence[dict[str, Any]], number: int, tasks: int = 2) -> 
             for report in ingest_task.run(part, work):
                 yield from zip(report["kind"].to_pylist(), report["data"].to_pylist(), strict=True)
 
-    return Batch(run, list, lambda state: msgspec.structs.replace(state, queries={"q": number}))
+    return Batch(run, list, lambda state: msgspec.structs.replace(state, place={"edge": number}))
 
 
 def rows(lake: Lake, where: Table) -> list[dict[str, Any]]:
@@ -144,19 +147,60 @@ def test_a_batch_that_fails_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.
     assert ingest.take(batch).rows == {"events/reading": 1}
 
 
-def test_files_of_tasks_that_were_lost_are_not_part_of_the_batch(tmp_path: Path) -> None:
+def test_files_of_tasks_that_were_given_up_are_not_part_of_the_batch(tmp_path: Path) -> None:
     lake = Lake.create(tmp_path / "lake", kit.settings())
     good = batch_of([record(0)], 0)
 
     def run(work: Work) -> list[tuple[str, bytes]]:
-        lost = Path(work.tables, "events", "reading", "day=2020-01-01", "part-lost.parquet")
-        lost.parent.mkdir(parents=True)
-        lost.write_bytes(b"")
-        return list(good.run(work))
+        list(good.run(work))  # nobody hears of what these tasks report
+        reports = list(good.run(work))
+        (found,) = (report for report in ingest_batch.read(reports).files)
+        Path(found.path).with_name("part-half.parquet").write_bytes(b"PAR1")
+        return reports
 
     Ingest(lake).take(good._replace(run=run))
     assert places(lake) == [("edge", 0)]
-    assert not list(lake.layout.root.glob("events/**/day=2020*"))
+    assert kit.debris(lake.layout.root) == []
+
+
+def test_an_executor_that_comes_back_while_its_batch_lands_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = Lake.create(tmp_path / "lake", kit.settings())
+    good = batch_of([record(0)], 0)
+    works: list[Work] = []
+
+    def run(work: Work) -> list[tuple[str, bytes]]:
+        works.append(work)
+        return list(good.run(work))
+
+    def comes_back(*_arguments: object) -> None:
+        list(good.run(works[0]))
+
+    remove = shutil.rmtree
+
+    def removed(path: Path, **more: Any) -> None:
+        remove(path, **more)
+        Path(path, "written", "events").mkdir(parents=True)
+        raise OSError(errno.ENOTEMPTY, "Directory not empty", str(path))
+
+    for name in ("move", "sync_tree"):
+        step = getattr(Disk, name)
+
+        def stepped(self: Disk, *given: Any, step: Any = step) -> None:
+            comes_back()
+            step(self, *given)
+
+        monkeypatch.setattr(Disk, name, stepped)
+    with monkeypatch.context() as racing:
+        racing.setattr(shutil, "rmtree", removed)
+        Ingest(lake).take(good._replace(run=run))
+    assert places(lake) == [("edge", 0)]
+    assert list(lake.layout.staging.iterdir()) != []
+    Lake.open(lake.layout.root)
+    assert list(lake.layout.staging.iterdir()) == []
+    Ingest(lake).take(batch_of([record(1)], 1))
+    assert places(lake) == [("edge", 0), ("edge", 1)]
 
 
 def test_a_record_of_last_week_lands_in_last_week(tmp_path: Path) -> None:
@@ -169,7 +213,7 @@ def test_a_record_of_last_week_lands_in_last_week(tmp_path: Path) -> None:
 def test_an_empty_batch_lands_too(tmp_path: Path) -> None:
     lake = Lake.create(tmp_path / "lake", kit.settings())
     Ingest(lake).take(batch_of([], 0))
-    assert lake.state().has("q", 0)
+    assert lake.state().place == {"edge": 0}
     assert lake.state().batch == 0
 
 

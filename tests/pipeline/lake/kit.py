@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-import msgspec
 import pyarrow as pa
 import pyarrow.dataset as ds
 
@@ -49,13 +48,13 @@ def rows_of(lake: Lake, where: Table, offsets: Sequence[int], *, day: int = 1) -
     )
 
 
-def land(lake: Lake, content: Mapping[Table, pa.Table], *, query: str = "q", number: int = 0) -> State:
+def land(lake: Lake, content: Mapping[Table, pa.Table]) -> State:
     """Land one batch, as ingest does."""
     with lake.attempt() as attempt:
         for where, rows in content.items():
-            write(rows, where, attempt.table(where))
-        before = lake.state()
-        return lake.land(attempt, msgspec.structs.replace(before, queries={**before.queries, query: number}))
+            for path, _rows in write(rows, where, attempt.written):
+                attempt.adopt(path, where, lake.disk)
+        return lake.land(attempt, lake.state())
 
 
 def offsets_in(lake: Lake, where: Table) -> list[int]:

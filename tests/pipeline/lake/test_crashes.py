@@ -55,10 +55,10 @@ class LakeAgainstModel(RuleBasedStateMachine):
         }
         self.reopen(at)
         try:
-            kit.land(self.lake, content, number=self.batches)
+            kit.land(self.lake, content)
         except Crash:
             self.restart(None)
-            if not self.lake.state().has("q", self.batches):
+            if self.lake.state().batch != self.batches:
                 return
         self.batches += 1
         self.readings += [(offset, day) for offset in offsets[:readings]]
@@ -96,7 +96,7 @@ class LakeAgainstModel(RuleBasedStateMachine):
     def holds_what_landed(self) -> None:
         assert kit.offsets_in(self.lake, kit.READING) == sorted(offset for offset, _day in self.readings)
         assert kit.offsets_in(self.lake, kit.SWITCH) == sorted(offset for offset, _day in self.switches)
-        assert self.lake.state().queries.get("q", -1) == self.batches - 1
+        assert self.lake.state().batch == self.batches - 1
 
     @invariant()
     def has_no_debris(self) -> None:
@@ -112,7 +112,7 @@ TestLakeAgainstModel.settings = examples(30, stateful_step_count=12, suppress_he
 def test_every_single_step_of_a_landing_and_a_compaction_may_be_the_last(tmp_path: Path, can_exchange: bool) -> None:
     lake = Lake.create(tmp_path / "before", kit.settings())
     for number in range(2):
-        kit.land(lake, {kit.READING: kit.rows_of(lake, kit.READING, [number])}, number=number)
+        kit.land(lake, {kit.READING: kit.rows_of(lake, kit.READING, [number])})
 
     def prepared(name: str) -> Lake:
         shutil.copytree(tmp_path / "before", tmp_path / name)
@@ -120,7 +120,7 @@ def test_every_single_step_of_a_landing_and_a_compaction_may_be_the_last(tmp_pat
 
     def change(lake: Lake) -> None:
         content = {table: kit.rows_of(lake, table, [2]) for table in (kit.READING, kit.SWITCH)}
-        kit.land(lake, content, number=2)
+        kit.land(lake, content)
         list(compact(lake))
 
     measured = prepared("measured")
@@ -133,7 +133,7 @@ def test_every_single_step_of_a_landing_and_a_compaction_may_be_the_last(tmp_pat
         with pytest.raises(Crash):
             change(lake)
         lake = Lake.open(tmp_path / str(at))
-        landed = lake.state().has("q", 2)
+        landed = lake.state().batch == 2
         assert kit.offsets_in(lake, kit.READING) == ([0, 1, 2] if landed else [0, 1])
         assert kit.offsets_in(lake, kit.SWITCH) == ([2] if landed else [])
         assert kit.debris(lake.layout.root) == []

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,8 @@ from pyspark.sql import SparkSession
 
 from tests.kits.patience import PATIENCE_S
 from tests.pipeline.lake import kit
-from tieline.pipeline.lake import Changed, Foreign, Lake, LakeError, NotALake
-from tieline.pipeline.lake.compaction import compact
+from tieline.pipeline.lake import Changed, Lake, LakeError, NotALake, Overtaken
+from tieline.pipeline.lake.compaction import Merge, compact, here
 from tieline.pipeline.lake.disk import Busy, locked
 
 GAINED = kit.TOML.replace('{name = "node", kind = "category"}', '{name = "phase", kind = "integer"}')
@@ -31,7 +32,7 @@ def _lake(tmp_path: Path) -> Any:
 
 def landed(lake: Lake, *numbers: Any) -> Any:
     for number in numbers:
-        kit.land(lake, {kit.READING: kit.rows_of(lake, kit.READING, [number])}, number=number)
+        kit.land(lake, {kit.READING: kit.rows_of(lake, kit.READING, [number])})
 
 
 def test_duckdb_and_pandas_and_pyarrow_read_plain_files(lake: Lake) -> None:
@@ -55,7 +56,7 @@ def test_duckdb_and_pandas_and_pyarrow_read_plain_files(lake: Lake) -> None:
 @pytest.mark.timeout(300)
 def test_spark_reads_the_columns_of_today_and_only_the_days_asked_for(lake: Lake, spark: SparkSession) -> None:
     landed(lake, 0)
-    kit.land(lake, {kit.READING: kit.rows_of(lake, kit.READING, [7], day=9)}, number=1)
+    kit.land(lake, {kit.READING: kit.rows_of(lake, kit.READING, [7], day=9)})
     lake.evolve(kit.settings(GAINED))
     landed(lake, 2)
     rows = lake.read(spark, "reading")
@@ -103,13 +104,24 @@ def test_changes_that_tables_cannot_follow_are_refused(lake: Lake, before: str, 
     assert Lake.open(lake.layout.root).document == lake.document
 
 
-def test_another_query_is_refused_once_there_are_batches(lake: Lake) -> None:
-    lake.claim("first")
-    lake.claim("second")
-    kit.land(lake, {}, query="second")
-    lake.claim("second")
-    with pytest.raises(Foreign, match="filled by the query second, and this one is third"):
-        lake.claim("third")
+def test_a_batch_that_follows_another_one_than_the_last_is_refused(lake: Lake) -> None:
+    before = lake.state()
+    landed(lake, 0)
+    with lake.attempt() as attempt, pytest.raises(Overtaken, match=r"batch 0 has landed .* follows batch -1"):
+        lake.land(attempt, before)
+    assert lake.state().batch == 0
+
+
+def test_a_merge_that_was_carried_out_twice_counts_once(lake: Lake) -> None:
+    landed(lake, 0, 1, 2)
+
+    def twice(merges: Sequence[Merge]) -> list[str]:
+        here(merges)
+        return here(merges)
+
+    (found,) = compact(lake, run=twice)
+    assert (found.files_after, found.rows) == (1, 3)
+    assert kit.offsets_in(lake, kit.READING) == [0, 1, 2]
 
 
 def test_directories_that_are_no_lakes(tmp_path: Path, lake: Lake) -> None:

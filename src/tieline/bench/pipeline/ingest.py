@@ -166,14 +166,14 @@ def _check(frame: DataFrame, records: int) -> None:
 
 
 def _tables(spark: SparkSession, station: Station, place: Path, records: int) -> Spent:
-    from tieline.pipeline.jobs.ingest import Running
+    from tieline.pipeline.jobs.ingest import Filling
     from tieline.pipeline.jobs.ingest_batch import Logs
     from tieline.pipeline.lake import Lake
 
     lake = Lake.create(place, load(station.config))
 
     def fill() -> None:
-        query = Running(spark, lake, Logs([station.url]))
+        query = Filling(spark, lake, Logs([station.url]))
         query.start(once=True)
         try:
             while not query.wait(_WAIT_S):

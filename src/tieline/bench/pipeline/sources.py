@@ -28,9 +28,9 @@ from tieline.bench.pipeline.processes import our_path, our_program
 from tieline.bench.pipeline.readings import EVENT_TYPE, Readings, log_table, payloads, readings, topics
 from tieline.bench.process import Process
 from tieline.pipeline.decode.records import NEEDED
+from tieline.pipeline.source.batch import BatchReader
 from tieline.pipeline.source.format import TielineSource
-from tieline.pipeline.source.options import LOG, SourceOptions, read_options
-from tieline.pipeline.source.ranges import BatchReader, read_range
+from tieline.pipeline.source.options import LOG, read_options
 from tieline.wire.encode import encode
 from tieline.wire.frames import Framer
 from tieline.wire.packets import Connack, Connect, Packet, Puback, Publish
@@ -136,13 +136,9 @@ def _expect(sock: socket.socket, framer: Framer, kind: type[Packet]) -> None:
 class TupleReader(BatchReader):
     """Hands out one tuple for each record."""
 
-    def __init__(self, options: SourceOptions) -> None:
-        super().__init__(options)
-        self._asked = options
-
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The records of one range, row by row."""
-        for batch in read_range(self._asked, partition):
+        for batch in super().read(partition):
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 

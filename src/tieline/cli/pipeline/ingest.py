@@ -96,21 +96,19 @@ def _follow(
     once: bool,
     every_s: float | None,
 ) -> None:
-    from pyspark.errors import StreamingQueryException
+    from tieline.pipeline.jobs.ingest import Filling
 
-    from tieline.pipeline.jobs.ingest import filling
-
-    running = filling(spark, lake, logs, on_landed=progress.landed)
-    running.start(once=once, every_s=every_s)
+    filling = Filling(spark, lake, logs, on_landed=progress.landed)
+    filling.start(once=once, every_s=every_s)
     try:
-        while not asked.is_set() and not running.wait(_LOOK_S):
-            progress.tell(running.behind())
-    except StreamingQueryException:
+        while not asked.is_set() and not filling.wait(_LOOK_S):
+            progress.tell(filling.behind())
+    except Exception:
         # Ctrl-C in a terminal also reaches the Python workers; what they leave unfinished is taken up the next time
         if not asked.is_set():
             raise
     finally:
-        running.stop()
+        filling.stop()
 
 
 def _take_history(

@@ -14,8 +14,9 @@ from tieline.conf.schema import Settings
 from tieline.match.events import Events
 from tieline.match.events.sparkplug import MOST_DEVICES
 
-#: What topics of birth certificates look like, for a filter in Spark.
+#: What topics of birth certificates look like, and the filters by which a log server finds them.
 PATTERN: Final = r"^spBv1\.0/[^/]*/[ND]BIRTH/[^/]*(/[^/]*)?$"
+TOPICS: Final = tuple(f"spBv1.0/+/{kind}/{rest}" for kind in ("NBIRTH", "DBIRTH") for rest in ("+", "+/+"))
 
 
 class Birth(NamedTuple):

@@ -15,7 +15,7 @@ from tieline.match.events.sparkplug import Births
 from tieline.pipeline.decode.births import Birth
 from tieline.pipeline.decode.records import NEEDED
 from tieline.pipeline.jobs import ingest_task
-from tieline.pipeline.jobs.ingest_batch import Batch
+from tieline.pipeline.jobs.ingest_batch import Batch, ingest_in_tasks
 from tieline.pipeline.jobs.ingest_task import Work
 from tieline.pipeline.lake import LakeError, State
 from tieline.pipeline.lake.columns import RECORD
@@ -84,12 +84,7 @@ def batch_of(spark: SparkSession, files: Sequence[File]) -> Batch:
     pieces = [piece for each in files for piece in _pieces(each.path)]
 
     def run(work: Work) -> list[tuple[str, bytes]]:
-        def task(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            mine = [pieces[number] for batch in numbers for number in batch.column("id").to_pylist()]
-            return ingest_task.run(_read(mine), work)
-
-        frame = spark.range(0, len(pieces), 1, max(1, len(pieces)))
-        return [(row["kind"], bytes(row["data"])) for row in frame.mapInArrow(task, ingest_task.REPORT_DDL).collect()]
+        return ingest_in_tasks(spark, pieces, _read, work)
 
     def after(state: State) -> State:
         return msgspec.structs.replace(state, history={**state.history, **{each.name: each.bytes for each in files}})

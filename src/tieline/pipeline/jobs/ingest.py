@@ -1,116 +1,160 @@
 """Ingest: brokers' logs become tables, continuously or up to now, and directories of history besides.
 
-A streaming query reads the logs; behind Spark Connect, where it could not land batches, rounds of plain queries do.
-The query's place in the logs is kept by Spark's checkpoint inside the lake; what has landed is kept by the lake itself.
-When Spark repeats a batch after a crash, the lake knows that it has it.  So every record of the logs is in the tables
-once.
+Theory of operation
+-------------------
+This process asks the log servers where the next batch ends, lets tasks fetch, decode and write it, and lands what they
+have reported.  Only file names and a few keys come back; the rows go from a broker into files within one task.  It is
+the same on this machine, on a cluster and behind Spark Connect, since it needs nothing of Spark but a task for each
+range.
+
+The place in the logs is part of the lake's state and lands in one step with the batch that it belongs to.  A batch that
+did not land has left nothing, and is read again; one that has landed is never asked for again.  So every record of the
+logs is in the tables once, whatever dies in between.
 """
 
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final  # Any: values of JSON
+from typing import TYPE_CHECKING, Final
 
 import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from tieline.pipeline.decode.births import PATTERN, TOPICS, Birth
 from tieline.pipeline.jobs import history
-from tieline.pipeline.jobs.ingest_batch import MAX_ROWS, After, Filling, Ingest, Logs, OnLanded, ahead, batch_of
-from tieline.pipeline.jobs.ingest_rounds import Rounds
-from tieline.pipeline.lake import Lake, LakeError, State
-from tieline.pipeline.session import is_connected
-from tieline.pipeline.source.offsets import shards
+from tieline.pipeline.jobs.ingest_batch import MAX_ROWS, Batch, Ingest, Landed, Logs, OnLanded, ingest_in_tasks
+from tieline.pipeline.lake import Lake, State
+from tieline.pipeline.options import SparkOffset
+from tieline.pipeline.source.following import Following
+from tieline.pipeline.source.offsets import CREATED, shards
+from tieline.pipeline.source.options import SourceOptions, read_options
+from tieline.pipeline.source.ranges import Range, read_range
+from tieline.pipeline.tasks import in_tasks
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql import SparkSession
 
-#: The checkpoint's directory below ``_checkpoints``.
-_CHECKPOINT: Final = "ingest"
-#: In the checkpoint, what the query is called.
-_METADATA: Final = "metadata"
+#: Between two looks at logs that had nothing new.
+_IDLE_S: Final = 0.25
+_BIRTHS_DDL: Final = "shard string, offset bigint, topic string, payload binary"
 
 
-class Stopped(Exception):
-    """A batch was not begun because somebody wants to end."""
-
-
-def filling(spark: SparkSession, lake: Lake, logs: Logs, *, on_landed: OnLanded | None = None) -> Filling:
-    """What fills a lake from logs in this session."""
-    kind = Rounds if is_connected(spark) else Running
-    return kind(spark, lake, logs, on_landed=on_landed)
-
-
-class Running:
-    """A streaming query that fills a lake."""
+class Filling:
+    """Fills a lake from logs, in the background, one batch after the other."""
 
     def __init__(self, spark: SparkSession, lake: Lake, logs: Logs, *, on_landed: OnLanded | None = None) -> None:
         self._spark = spark
         self._lake = lake
-        self._logs = logs
-        self._checkpoint = lake.layout.checkpoints / _CHECKPOINT
-        self._ingest = Ingest(lake)
         self._on_landed = on_landed
-        #: Held while a batch is made.
-        self._at_work = threading.Lock()
-        self._is_stopping = False
-        self._query: StreamingQuery | None = None
+        self._ingest = Ingest(lake)
+        self._options = read_options(logs.source())
+        self._following = Following(self._options)
+        self._behind: int | None = None
+        self._is_stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        #: What ended the thread, unless it came to its end.
+        self._problem: Exception | None = None
 
     def start(self, *, once: bool = False, every_s: float | None = None) -> None:
-        """Begin; with ``once`` the query ends when it has what there is now."""
-        is_known = (self._checkpoint / _METADATA).exists()
-        self._lake.refuse_other_query(_query_id(self._checkpoint) if is_known else "a new one")
-        writer = self._stream().writeStream.queryName("tieline ingest").foreachBatch(self._land)
-        writer = writer.option("checkpointLocation", str(self._checkpoint))
-        if once:
-            writer = writer.trigger(availableNow=True)
-        elif every_s is not None:
-            writer = writer.trigger(processingTime=f"{round(every_s * 1_000)} milliseconds")
-        self._query = writer.start()
+        """Begin; with ``once`` it ends when it has what there is now.
 
-    def wait(self, seconds: int) -> bool:
-        """Whether the query has ended, or does so within this time; raises what ended it."""
-        assert self._query is not None
-        return bool(self._query.awaitTermination(seconds))
+        ``every_s`` is the least time between the beginnings of two batches.
+        """
+        self._lake.bring_forward()
+        self._thread = threading.Thread(target=self._run, args=(once, every_s), name="tieline ingest", daemon=True)
+        self._thread.start()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it has ended, or does so within this time; raises what ended it."""
+        assert self._thread is not None
+        self._thread.join(seconds)
+        if self._problem is not None:
+            raise self._problem
+        return not self._thread.is_alive()
 
     def stop(self) -> None:
         """End between two batches: the one in the making lands, the next does not begin."""
-        if self._query is None:
-            return
-        with self._at_work:
-            self._is_stopping = True
-        self._query.stop()
+        self._is_stopping.set()
+        if self._thread is not None:
+            self._thread.join()
 
     def behind(self) -> int | None:
         """How many offsets the logs are ahead; None while that is not known."""
-        progress = None if self._query is None else self._query.lastProgress
-        if progress is None or not progress["sources"]:
-            return None
-        source = progress["sources"][0]
-        return ahead(shards(source["latestOffset"]), shards(source["endOffset"]))
+        return self._behind
 
-    def _land(self, frame: DataFrame, number: int) -> None:
-        with self._at_work:
-            if self._is_stopping:
-                # to return would tell Spark that the batch is done
-                raise Stopped("ingest was stopped before this batch")
-            query = _query_id(self._checkpoint)
-            self._lake.claim(query)
-            if self._lake.state().has(query, number):
-                return
-            landed = self._ingest.take(batch_of(frame, self._after(query, number)))
-        if self._on_landed is not None:
-            self._on_landed(landed)
+    def _run(self, once: bool, every_s: float | None) -> None:
+        try:
+            if once:
+                self._following.stop_at_latest()
+            # where a lake without a place begins is found once, also if nothing comes for long
+            place = self._place()
+            while not self._is_stopping.is_set():
+                began = time.monotonic()
+                before, place = place, self._round(place)
+                if place == before and once:
+                    return
+                pause = _IDLE_S if place == before else 0.0
+                if every_s is not None and not once:
+                    pause = max(pause, began + every_s - time.monotonic())
+                self._is_stopping.wait(pause)
+        except Exception as problem:  # noqa: BLE001 - it is raised where somebody waits
+            self._problem = problem
 
-    def _stream(self) -> DataFrame:
-        return self._spark.readStream.format("tieline").options(**self._logs.source()).load()
+    def _place(self) -> SparkOffset:
+        """Where reading goes on, or begins."""
+        kept = self._lake.place()
+        if kept is None:
+            return self._following.begin()
+        if CREATED not in kept:
+            # of a lake that was brought forward without its checkpoint: the stores are taken for those that were read
+            known = self._following.latest()[CREATED]
+            kept = {**kept, CREATED: {name: known.get(name, 0.0) for name in kept}}
+        # once more, in case that the last process was killed between the batch and this
+        self._following.commit(kept)
+        return kept
 
-    def _after(self, query: str, number: int) -> After:
+    def _round(self, start: SparkOffset) -> SparkOffset:
+        """Land what comes next, if anything does; where reading goes on."""
+        end = self._following.next_end(start, self._options.max_rows)
+        latest = shards(self._following.latest())
+        if end != start:
+            landed = self._ingest.take(self._batch(start, end))
+            self._following.commit(end)
+            if self._on_landed is not None:
+                self._on_landed(landed)
+        self._behind = sum(max(0, offset - end.get(name, 0)) for name, offset in latest.items())
+        return end
+
+    def _batch(self, start: SparkOffset, end: SparkOffset) -> Batch:
         def after(state: State) -> State:
-            positions = {**state.positions, **_positions(self._checkpoint, number)}
-            return msgspec.structs.replace(state, queries={**state.queries, query: number}, positions=positions)
+            return msgspec.structs.replace(state, positions={**state.positions, **shards(end)}, place=end)
 
-        return after
+        # checks the stores once more, right before they are read, and tells which records are lost
+        ranges = self._following.ranges(start, end)
+        run = partial(ingest_in_tasks, self._spark, ranges, partial(_records, self._options))
+        return Batch(run, partial(self._births, ranges), after)
+
+    def _births(self, ranges: Sequence[Range]) -> list[Birth]:
+        topics = self._options.topics or TOPICS
+        asked = replace(self._options, columns=Birth._fields, topics=topics)
+        rows = in_tasks(self._spark, ranges, partial(_births, asked), _BIRTHS_DDL)
+        return [Birth(row["shard"], row["offset"], row["topic"], bytes(row["payload"])) for row in rows]
+
+
+def _records(options: SourceOptions, ranges: Sequence[Range]) -> Iterator[pa.RecordBatch]:
+    for each in ranges:
+        yield from read_range(options, each)
+
+
+def _births(options: SourceOptions, ranges: Sequence[Range]) -> Iterator[pa.RecordBatch]:
+    for batch in _records(options, ranges):
+        yield batch.filter(pc.match_substring_regex(batch.column("topic"), PATTERN))
 
 
 def take_history(
@@ -128,23 +172,8 @@ def take_history(
     for files in history.groups(history.pending(directory, lake.state()), max_rows):
         if asked_to_stop is not None and asked_to_stop.is_set():
             break
-        landed = ingest.take(history.batch_of(spark, files))
+        landed: Landed = ingest.take(history.batch_of(spark, files))
         records += landed.records
         if on_landed is not None:
             on_landed(landed)
     return records
-
-
-def _query_id(checkpoint: Path) -> str:
-    """The id that Spark gave the query when its checkpoint was made; batches are counted from there."""
-    try:
-        found: dict[str, Any] = msgspec.json.decode((checkpoint / _METADATA).read_bytes())
-        return str(found["id"])
-    except (OSError, msgspec.DecodeError, KeyError) as problem:
-        raise LakeError(f"the checkpoint {checkpoint} cannot be read: {problem}.") from None
-
-
-def _positions(checkpoint: Path, number: int) -> dict[str, int]:
-    """Where a batch ends in each log, by what Spark wrote down before it began; the last line is that of the source."""
-    *_, last = (checkpoint / "offsets" / str(number)).read_text().splitlines()
-    return shards(last)

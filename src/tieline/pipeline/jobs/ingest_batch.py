@@ -3,8 +3,10 @@
 Theory of operation
 -------------------
 Repeats are rare.  So the tasks decode and write all records at once, and report the keys by which repeats are found.
-Only if there is a repeat, the files are thrown away and written again without it; the repeated record goes to the table
-of duplicates instead.  A batch costs one reading of the source, and one with repeats costs two.
+Only if there is a repeat, they do so again without it; the repeated record goes to the table of duplicates instead.  A
+batch costs one reading of the source, and one with repeats costs two.
+
+Files count that the tasks have reported, by name: an executor that was given up may go on writing, and harms nothing.
 
 The driver sees keys of the records, and no rows: a few tens of bytes for each record that has ``seq``, and at most some
 hundred records of each session otherwise.  How many, the size of a batch bounds.
@@ -13,23 +15,25 @@ hundred records of each session otherwise.  How many, the size of a batch bounds
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 import pyarrow as pa
 
-from tieline.pipeline.decode.births import PATTERN, Birth
+from tieline.pipeline.decode.births import Birth
 from tieline.pipeline.decode.records import NEEDED
 from tieline.pipeline.dedupe.repeats import IngestMemory, Repeat
+from tieline.pipeline.jobs import ingest_task
 from tieline.pipeline.jobs.ingest_task import Repeats, Seen, Work, Written
 from tieline.pipeline.lake import Lake
-from tieline.pipeline.lake.disk import walk
 from tieline.pipeline.lake.document import State, newest_state
 from tieline.pipeline.lake.landing import Attempt
+from tieline.pipeline.lake.layout import table
+from tieline.pipeline.tasks import Piece, in_tasks
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
+    from pyspark.sql import SparkSession
 
 #: Runs the tasks of a batch with this work, and returns what they reported.
 RunTasks = Callable[[Work], Iterable[tuple[str, bytes]]]
@@ -87,9 +91,9 @@ class Ingest:
             reported = read(batch.run(work))
             found = memory.repeats(reported.numbered, reported.sent)
             if found:
-                self._lake.disk.remove(attempt.content / "tables")
                 reported = read(batch.run(work._replace(repeats=_by_shard(found))))
-            _drop_strangers(attempt, reported.files)
+            for each in reported.files:
+                attempt.adopt(Path(each.path), table(each.table), self._lake.disk)
             after = _after(batch.after(state), reported)
             attempt.state.mkdir(parents=True, exist_ok=True)
             memory.save(attempt.state)
@@ -102,7 +106,7 @@ class Ingest:
         if self._reads_births:
             memory.learn(births := batch.births())
             before = (*before, *births)
-        return Work(msgspec.json.encode(self._lake.document), str(attempt.content / "tables"), before)
+        return Work(msgspec.json.encode(self._lake.document), str(attempt.written), before)
 
 
 def read(reports: Iterable[tuple[str, bytes]]) -> Reported:
@@ -121,16 +125,19 @@ def read(reports: Iterable[tuple[str, bytes]]) -> Reported:
     return Reported(files, seen, numbered, sent)
 
 
-def run_frame(frame: DataFrame, work: Work) -> list[tuple[str, bytes]]:
-    """Run the tasks of a batch over a DataFrame of log records."""
-    from tieline.pipeline.decode.records import NEEDED
-    from tieline.pipeline.jobs import ingest_task
+def ingest_in_tasks(
+    spark: SparkSession,
+    pieces: Sequence[Piece],
+    read: Callable[[Sequence[Piece]], Iterator[pa.RecordBatch]],
+    work: Work,
+) -> list[tuple[str, bytes]]:
+    """Let tasks read the records of pieces, decode them and write files; what they reported."""
 
-    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return ingest_task.run(batches, work)
+    def task(mine: Sequence[Piece]) -> Iterator[pa.RecordBatch]:
+        return ingest_task.run(read(mine), work)
 
-    reports = frame.select(*NEEDED).mapInArrow(task, ingest_task.REPORT_DDL).collect()
-    return [(row["kind"], bytes(row["data"])) for row in reports]
+    rows = in_tasks(spark, pieces, task, ingest_task.REPORT_DDL)
+    return [(row["kind"], bytes(row["data"])) for row in rows]
 
 
 def _by_shard(found: list[Repeat]) -> Mapping[str, Repeats]:
@@ -161,17 +168,6 @@ def _rows(files: Iterable[Written]) -> dict[str, int]:
     return found
 
 
-def _drop_strangers(attempt: Attempt, files: Iterable[Written]) -> None:
-    """Remove what tasks wrote that were repeated elsewhere: only the files in the list are the batch."""
-    known = {each.path for each in files}
-    for path in walk(attempt.content / "tables"):
-        if path.is_dir():
-            if not any(path.iterdir()):
-                path.rmdir()
-        elif str(path) not in known:
-            path.unlink()
-
-
 #: Offsets in one batch, unless said otherwise.
 MAX_ROWS: Final = 1_000_000
 
@@ -191,37 +187,3 @@ class Logs(NamedTuple):
         """All options of ``format("tieline")``."""
         ours = {"url": ",".join(self.urls), "maxRowsPerTrigger": str(self.max_rows), "columns": ",".join(NEEDED)}
         return {**ours, **self.options}
-
-
-class Filling(Protocol):
-    """Fills a lake from logs, in the background."""
-
-    def start(self, *, once: bool = False, every_s: float | None = None) -> None:
-        """Begin; with ``once`` it ends when it has what there is now.
-
-        ``every_s`` is the least time between the beginnings of two batches.
-        """
-
-    def wait(self, seconds: int) -> bool:
-        """Whether it has ended, or does so within this time; raises what ended it."""
-
-    def stop(self) -> None:
-        """End between two batches: the one in the making lands, the next does not begin."""
-
-    def behind(self) -> int | None:
-        """How many offsets the logs are ahead; None while that is not known."""
-
-
-def batch_of(frame: DataFrame, after: After) -> Batch:
-    """Records of logs as a batch."""
-
-    def births() -> list[Birth]:
-        rows = frame.where(frame["topic"].rlike(PATTERN)).select(*Birth._fields).collect()
-        return [Birth(row["shard"], row["offset"], row["topic"], bytes(row["payload"])) for row in rows]
-
-    return Batch(lambda work: run_frame(frame, work), births, after)
-
-
-def ahead(latest: Mapping[str, int], end: Mapping[str, int]) -> int:
-    """How many offsets lie between where logs end and where reading has come to."""
-    return sum(max(0, offset - end.get(name, 0)) for name, offset in latest.items())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tieline.pipeline.lake.document import Document, State
 from tieline.pipeline.lake.lake import Lake
-from tieline.pipeline.lake.layout import DUPLICATES, OTHER, QUARANTINE, Changed, Foreign, LakeError, NotALake, Table
+from tieline.pipeline.lake.layout import DUPLICATES, OTHER, QUARANTINE, Changed, LakeError, NotALake, Overtaken, Table
 from tieline.pipeline.lake.reading import Status
 
 __all__ = [
@@ -13,10 +13,10 @@ __all__ = [
     "QUARANTINE",
     "Changed",
     "Document",
-    "Foreign",
     "Lake",
     "LakeError",
     "NotALake",
+    "Overtaken",
     "State",
     "Status",
     "Table",

@@ -26,6 +26,7 @@ from tieline.pipeline.lake.disk import locked
 from tieline.pipeline.lake.lake import Lake
 from tieline.pipeline.lake.layout import LakeError, Table, batch_name, batch_number, day_name, day_of, files
 from tieline.pipeline.lake.writing import clustered, part_name, write_file
+from tieline.pipeline.tasks import in_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -102,16 +103,14 @@ def _compact(lake: Lake, table: Table, keep_from: date | None, run: RunMerges) -
     before = files(live)
     kept = [path for path in before if keep_from is None or day_of(path) >= keep_from.isoformat()]
     with lake.attempt() as attempt:
-        fresh = attempt.root / "table"
-        merges = list(_merges(lake, table, kept, fresh))
+        fresh, written = attempt.root / "table", attempt.root / "written"
+        merges = list(_merges(lake, table, kept, written))
         if not merges and len(kept) == len(before):
             return None
         fresh.mkdir()
         merged = {path for each in merges for path in each.sources}
-        written = set(run(merges))
-        for path in files(fresh):
-            if str(path) not in written:  # of a task that was lost and carried out again elsewhere
-                path.unlink()
+        # by name: a task that was given up and carried out again elsewhere may still write there
+        _link(lake, map(Path, run(merges)), written, fresh)
         _link(lake, (path for path in kept if str(path) not in merged), live, fresh)
         lake.disk.sync_tree(fresh)
         with lake.changing():
@@ -195,15 +194,10 @@ def on_spark(spark: SparkSession) -> RunMerges:
     """Carries out each merge as one task."""
 
     def run(merges: Sequence[Merge]) -> list[str]:
-        if not merges:
-            return []
+        def work(mine: Sequence[Merge]) -> Iterator[pa.RecordBatch]:
+            for each in mine:
+                yield pa.RecordBatch.from_arrays([pa.array(merge(each), pa.string())], names=["path"])
 
-        def task(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for batch in numbers:
-                for number in batch.column("id").to_pylist():
-                    yield pa.RecordBatch.from_arrays([pa.array(merge(merges[number]), pa.string())], names=["path"])
-
-        found = spark.range(0, len(merges), 1, len(merges)).mapInArrow(task, "path string").collect()
-        return [row["path"] for row in found]
+        return [row["path"] for row in in_tasks(spark, merges, work, "path string")]
 
     return run

@@ -64,9 +64,16 @@ class Disk:
         os.link(source, target)
 
     def remove(self, path: Path) -> None:
-        """Remove a file or a whole directory, if it is there."""
+        """Remove a file or a whole directory, if it is there.
+
+        Somebody who was given up may still write into the directory: what that leaves is removed the next time.
+        """
         if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
+            try:
+                shutil.rmtree(path)
+            except OSError as problem:
+                if problem.errno not in {errno.ENOTEMPTY, errno.ENOENT}:
+                    raise
         else:
             path.unlink(missing_ok=True)
 

@@ -3,8 +3,12 @@
 A type may gain attributes: files of before have no such column, and readers see null.  A type may lose attributes: the
 column stays.  An attribute may not change its kind, because one column has one type.
 
-The state says which query and history files a batch came from, and how far each broker's log was read.  It lands with
-the batch, in the same step, so that it is never ahead of the tables nor behind them.
+The state says how far each broker's log was read, and which history files were.  It lands with the batch, in the same
+step, so that it is never ahead of the tables nor behind them.
+
+In lakes of version 1 the place in the logs was that of a streaming query, in Spark's checkpoint
+(:mod:`tieline.pipeline.lake.earlier`).  Programs of that time would begin anew where they find none, so the version
+says that it is in the state now.
 """
 
 from __future__ import annotations
@@ -25,7 +29,8 @@ from tieline.pipeline.lake.columns import arrow_schema, check_names
 from tieline.pipeline.lake.disk import Disk
 from tieline.pipeline.lake.layout import Changed, LakeError, NotALake, Table
 
-VERSION: Final = 1
+VERSION: Final = 2
+_READ: Final = (1, VERSION)
 Format = Literal["parquet", "delta"]
 #: Bits of the curve's key: a signed 64-bit column holds it.
 _BITS: Final = 62
@@ -77,7 +82,7 @@ class Document(msgspec.Struct, frozen=True):
     created: str
     format: Format = "parquet"
     types: dict[str, KnownType] = {}
-    #: The streaming query that fills the lake; None before the first batch of one.
+    #: In lakes of version 1, the streaming query that filled it.
     query: str | None = None
 
     def evolved(self, declared: Mapping[str, Event], now: str) -> Document:
@@ -111,8 +116,8 @@ def load_document(path: Path) -> Document:
         raise NotALake(f"{path.parent} is no lake: it has no {path.name}.") from None
     try:
         version = msgspec.json.decode(data, type=dict[str, object]).get("version")
-        if version != VERSION:
-            raise NotALake(f"{path} is of version {version}; this Tieline reads version {VERSION}.")
+        if version not in _READ:
+            raise NotALake(f"{path} is of version {version}; this Tieline reads versions {_READ[0]} to {VERSION}.")
         return msgspec.json.decode(data, type=Document)
     except msgspec.DecodeError as problem:
         raise NotALake(f"{path} cannot be read: {problem}.") from None
@@ -172,11 +177,11 @@ class State(msgspec.Struct, frozen=True):
 
     #: The number of the batch; -1 before the first.
     batch: int = -1
-    #: The newest batch of each streaming query, by the query's own count.
+    #: In lakes of version 1, the newest batch of each streaming query, by the query's own count.
     queries: dict[str, int] = {}
     #: The offset behind the last one seen of each broker's log.
     positions: dict[str, int] = {}
-    #: Where ingest that keeps no checkpoint goes on, as a checkpoint would say it.
+    #: Where reading the logs goes on, as :func:`tieline.pipeline.source.offsets.encode` says it.
     place: dict[str, Any] = {}
     #: History files that were taken, by name, with their sizes.
     history: dict[str, int] = {}
@@ -184,10 +189,6 @@ class State(msgspec.Struct, frozen=True):
     rows: dict[str, int] = {}
     #: When the batch landed.
     landed: str | None = None
-
-    def has(self, query: str, batch: int) -> bool:
-        """Whether a batch of a query is in the tables already."""
-        return batch <= self.queries.get(query, -1)
 
 
 def newest_state(states: Path) -> tuple[State, Path | None]:

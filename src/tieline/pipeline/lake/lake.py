@@ -6,25 +6,23 @@ import os
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
 
 from tieline.conf.schema import Settings
 from tieline.pipeline.lake import document as documents
-from tieline.pipeline.lake import landing, reading
+from tieline.pipeline.lake import earlier, landing, reading
 from tieline.pipeline.lake.disk import Disk, locked
 from tieline.pipeline.lake.document import Document, Format, State
 from tieline.pipeline.lake.landing import Attempt
-from tieline.pipeline.lake.layout import DUPLICATES, QUARANTINE, Foreign, LakeError, Layout, Table, events
+from tieline.pipeline.lake.layout import DUPLICATES, QUARANTINE, LakeError, Layout, Overtaken, Table, events
 from tieline.pipeline.lake.reading import Status, status_of
+from tieline.pipeline.options import SparkOffset
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-#: Stands for a query's id where ingest runs without a checkpoint, behind Spark Connect: the state says how far it is.
-WITHOUT_CHECKPOINT: Final = "connect"
 
 
 class Lake:
@@ -67,7 +65,7 @@ class Lake:
             from tieline.pipeline.lake import delta
 
             delta.check()
-        for directory in (layout.root, layout.staging, layout.landing, layout.state, layout.checkpoints):
+        for directory in (layout.root, layout.staging, layout.landing, layout.state):
             disk.make(directory)
         now = documents.now_text()
         document = documents.new_document(form, now)
@@ -126,48 +124,37 @@ class Lake:
             if self.document != before:
                 documents.save_document(self.document, self.layout.document, self.disk)
 
-    def claim(self, query: str) -> None:
-        """Say which query fills the lake; refuses another one than before.
+    def place(self) -> SparkOffset | None:
+        """Where reading the logs goes on; None if nothing was read yet."""
+        return self.state().place or earlier.place(self.layout, self.document, self.state())
 
-        Batches are counted by their query.  With the count of another one, rows would land twice or not at all.
-        """
+    def bring_forward(self) -> None:
+        """Let the place in the logs be part of the state from now on, also where it was not when the lake was made."""
         with self.changing():
             self.document = documents.load_document(self.layout.document)
-            if self.document.query == query:
-                return
-            self.refuse_other_query(query)
-            self.document = msgspec.structs.replace(self.document, query=query)
-            documents.save_document(self.document, self.layout.document, self.disk)
-
-    def refuse_other_query(self, query: str) -> None:
-        """Raise :class:`Foreign` if another query has filled the lake."""
-        known = self.document.query
-        if known is None or known == query or known not in self.state().queries:
-            return
-        if known == WITHOUT_CHECKPOINT:
-            raise Foreign(
-                f"{self.layout.root} is filled through Spark Connect, and its place in the logs is not that of any "
-                "checkpoint. Go on with --master sc://HOST, or begin another lake."
-            )
-        if query == WITHOUT_CHECKPOINT:
-            raise Foreign(
-                f"{self.layout.root} is filled by a streaming query, whose checkpoint says how far it is; behind Spark "
-                "Connect there is none. Go on with a master (local[*], spark://HOST), or begin another lake."
-            )
-        raise Foreign(
-            f"{self.layout.root} is filled by the query {known}, and this one is {query}: its checkpoint below "
-            f"{self.layout.checkpoints} was lost or exchanged. Bring it back, or begin another lake."
-        )
+            if self.document.version != documents.VERSION:
+                self.document = msgspec.structs.replace(self.document, version=documents.VERSION)
+                documents.save_document(self.document, self.layout.document, self.disk)
 
     def attempt(self) -> AbstractContextManager[Attempt]:
         """A place for the files of the next batch."""
         return landing.attempt(self.layout, self.disk)
 
     def land(self, attempt: Attempt, state: State) -> State:
-        """Bring an attempt into the tables as the next batch, together with the state after it."""
+        """Bring an attempt into the tables as the next batch, together with the state after it.
+
+        ``state`` was made of the state that the batch follows.  If another batch has landed since, this one may hold
+        the same records: it is refused with :class:`Overtaken`.
+        """
         with self.changing():
             landing.land_decided(self.layout, self.disk, self._place())
-            number = self.state().batch + 1
+            newest = self.state()
+            if newest.batch != state.batch:
+                raise Overtaken(
+                    f"batch {newest.batch} has landed in {self.layout.root} while another one was made that follows "
+                    f"batch {state.batch}: somebody else fills this lake. Nothing of the latter was brought in."
+                )
+            number = newest.batch + 1
             state = msgspec.structs.replace(state, batch=number, landed=documents.now_text())
             documents.save_state(state, attempt.state, self.disk)
             landing.decide_batch(self.layout, self.disk, attempt, number)

@@ -4,7 +4,9 @@ Theory of operation
 -------------------
 Half-done work is in ``_staging``: each attempt has a directory of its own, and a lock in it that ends with its process.
 Whoever opens a lake removes the attempts whose lock nobody holds.  So a process that was killed leaves nothing behind
-for long, and never harms another one that is still at work.
+for long, and never harms another one that is still at work.  Tasks write into a directory beside what becomes the
+batch, and only files that they have reported get a second name in it: an executor that was given up and comes back
+writes where nobody looks any more, or fails because the directory is gone.
 
 Everything of a batch, its state too, is written below one such directory and synchronised.  Renaming it to
 ``_landing/<number>`` decides: before, the batch does not exist and will be made again; afterwards it will be in the
@@ -24,7 +26,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -44,6 +46,15 @@ class Attempt:
         #: What becomes a batch: one directory per table, and ``state``.
         self.content = root / "content"
 
+        #: Where tasks write.  What they have reported is adopted from there; what else is there belongs to nobody.
+        self.written = root / "written"
+
+    def adopt(self, file: Path, table: Table, disk: Disk) -> None:
+        """Make a file of a task, in a directory ``day=YYYY-MM-DD``, part of the batch."""
+        target = self.table(table) / file.parent.name / file.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        disk.link(file, target)
+
     def table(self, table: Table) -> Path:
         """Where the files of a table go: into directories ``day=YYYY-MM-DD`` below this one."""
         return self.content.joinpath("tables", *table.parts)
@@ -58,8 +69,13 @@ class Attempt:
 def attempt(layout: Layout, disk: Disk) -> Iterator[Attempt]:
     """A new attempt; what is left of it at the end is removed."""
     made = Attempt(layout.staging / secrets.token_hex(8))
-    disk.make(made.content)
-    with locked(made.root / _OWNER):
+    with ExitStack() as held:
+        # who sweeps holds the same lock: it finds no attempt that nobody owns yet
+        with locked(layout.lock):
+            disk.make(made.root)
+            held.enter_context(locked(made.root / _OWNER))
+        disk.make(made.content)
+        disk.make(made.written)
         try:
             yield made
         finally:
@@ -67,7 +83,7 @@ def attempt(layout: Layout, disk: Disk) -> Iterator[Attempt]:
 
 
 def sweep(layout: Layout, disk: Disk) -> int:
-    """Remove the attempts of processes that are gone; returns how many."""
+    """Remove the attempts of processes that are gone; returns how many.  The tables' lock is held."""
     if not layout.staging.is_dir():
         return 0
     abandoned = [each for each in layout.staging.iterdir() if not is_held(each / _OWNER)]

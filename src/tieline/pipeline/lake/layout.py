@@ -14,8 +14,8 @@ class NotALake(LakeError):
     """A directory holds no lake, or one of another version."""
 
 
-class Foreign(LakeError):
-    """A batch comes from a query that has not filled this lake."""
+class Overtaken(LakeError):
+    """Another batch has landed while this one was made."""
 
 
 class Changed(LakeError):
@@ -68,7 +68,8 @@ class Layout:
         self.landing = root / "_landing"
         #: What was known after the last batches, one directory for each.
         self.state = root / "_state"
-        self.checkpoints = root / "_checkpoints"
+        #: Where Spark kept the place in the logs of lakes that were begun before it was part of the state.
+        self.checkpoint = root / "_checkpoints" / "ingest"
         #: Held by the one process that ingests, and by the one that compacts.
         self.ingest_lock = root / "_state" / "ingest.lock"
         self.compact_lock = root / "_state" / "compact.lock"

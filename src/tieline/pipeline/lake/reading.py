@@ -65,7 +65,6 @@ class Status(msgspec.Struct, frozen=True):
     lake: str
     id: str
     format: str
-    query: str | None
     #: The number of the last batch and when it landed.
     batch: int
     landed: str | None
@@ -81,7 +80,6 @@ def status_of(layout: Layout, document: Document, state: State, tables: Iterable
         lake=str(layout.root),
         id=document.id,
         format=document.format,
-        query=document.query,
         batch=state.batch,
         landed=state.landed,
         positions=dict(sorted(state.positions.items())),

@@ -16,8 +16,8 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from tieline.pipeline.options import OptionError
+from tieline.pipeline.source.batch import BatchReader
 from tieline.pipeline.source.options import SPARK, SourceOptions, read_options
-from tieline.pipeline.source.ranges import BatchReader
 from tieline.pipeline.source.stream import StreamReader
 
 

@@ -1,20 +1,17 @@
-"""Ranges of offsets: a task reads one, straight from a broker's log server; a batch query cuts every log into some."""
+"""Ranges of offsets: a task reads one, straight from a broker's log server."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from tieline.log.columns import SHARD
-from tieline.pipeline.options import OptionError
 from tieline.pipeline.source.client import Gap
-from tieline.pipeline.source.offsets import Place, chosen, missing, survey
 from tieline.pipeline.source.options import ARROW, SourceOptions
 
 log: Final = logging.getLogger("tieline.pipeline.source")
@@ -23,8 +20,8 @@ log: Final = logging.getLogger("tieline.pipeline.source")
 REMEDY: Final = '.option("failOnDataLoss", "false") goes on behind them'
 
 
-@dataclass(frozen=True)
-class Range(InputPartition):
+@dataclass(frozen=True, slots=True)
+class Range:
     """The offsets from ``start`` up to, and without, ``end`` of one broker's log."""
 
     shard: str
@@ -40,10 +37,8 @@ def cut(shard: str, url: str, start: int, end: int, *, rows: int) -> list[Range]
     return [Range(shard, url, first, last) for first, last in pairwise(edges)]
 
 
-def read_range(options: SourceOptions, part: InputPartition) -> Iterator[pa.RecordBatch]:
+def read_range(options: SourceOptions, part: Range) -> Iterator[pa.RecordBatch]:
     """The records of a range, in exactly the columns that were asked for."""
-    if not isinstance(part, Range):
-        return  # Spark makes a partition of its own where there is nothing to read
     schema = pa.schema([ARROW[options.stream].field(name) for name in options.columns])
     asked = [name for name in options.columns if name != SHARD.name] or ["offset"]
     batches = options.client(part.url).read(
@@ -72,33 +67,3 @@ def _column(field: pa.Field, batch: pa.RecordBatch, shard: str) -> pa.Array:
         return pa.repeat(shard, batch.num_rows)
     found = batch.column(field.name)
     return found if found.type == field.type else found.cast(field.type)
-
-
-class BatchReader(DataSourceReader):
-    """Reads once; Spark makes it on the driver and sends copies to executors."""
-
-    def __init__(self, options: SourceOptions) -> None:
-        self._options = options
-
-    def partitions(self) -> Sequence[InputPartition]:
-        """The ranges that are read in parallel."""
-        options, found = self._options, survey(self._options)
-        starts = chosen("startingOffsets", options.starting, found)
-        ends = chosen("endingOffsets", options.ending, found)
-        parts: list[InputPartition] = []
-        for name, shard in sorted(found.items()):
-            start, end = starts[name].offset, ends[name].offset
-            if start > end:
-                raise OptionError(f"startingOffsets ({start}) lies behind endingOffsets ({end}) for {name}")
-            gap = missing(name, Place(start, 0.0), shard) if start < end else None
-            if gap is not None:
-                if options.fail_on_data_loss:
-                    raise Gap(f"{gap}; {REMEDY}", gap.first, gap.last)
-                warn(name, Gap(str(gap), gap.first, min(gap.last, end)))
-                start = min(gap.last, end)
-            parts += cut(name, shard.url, start, end, rows=options.partition_rows)
-        return parts
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The records of one range."""
-        return read_range(self._options, partition)

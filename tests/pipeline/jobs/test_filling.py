@@ -1,4 +1,4 @@
-"""Ingest without a checkpoint: Spark's part runs in this process, everything else is the real thing."""
+"""Ingest from logs: Spark's part runs in this process, everything else is the real thing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
+import msgspec
 import pyarrow as pa
 import pytest
 
@@ -15,56 +16,41 @@ from tests.net.logserver.writing import record as logged
 from tests.pipeline.lake import kit
 from tests.pipeline.source.conftest import Serve
 from tieline.conf.schema import Log, Settings
+from tieline.pipeline.jobs.ingest import Filling
 from tieline.pipeline.jobs.ingest_batch import Landed, Logs
-from tieline.pipeline.jobs.ingest_rounds import Rounds
-from tieline.pipeline.lake import Foreign, Lake
+from tieline.pipeline.lake import Lake, LakeError, Overtaken
 from tieline.pipeline.source.client import Gap, LogError
-from tieline.pipeline.source.options import read_options
-from tieline.pipeline.source.ranges import BatchReader
 
 TOML = '[event.reading]\ntopic = "grid/+/pcc"\nattributes = [{name = "number", kind = "integer"}]\n'
 
 
 class Here:
-    """What rounds need of a session: reads of our format, and functions over what they give."""
+    """What ingest needs of a session: a task for each number of a range."""
 
     def __init__(self) -> None:
         self.queries = 0
         #: Raised by the next query, after its tasks have run.
         self.breaks: list[Exception] = []
 
-    @property
-    def read(self) -> Self:
+    def range(self, start: int, end: int, step: int, tasks: int) -> Self:
+        assert (start, step) == (0, 1) and end == tasks
+        self._tasks = tasks
         return self
 
-    def format(self, name: str) -> Self:
-        assert name == "tieline"
-        return self
-
-    def options(self, **given: str) -> Self:
-        self._given = given
-        return self
-
-    def load(self) -> Self:
-        self._reader = BatchReader(read_options(self._given))
-        return self
-
-    def select(self, *_names: str) -> Self:
-        return self
-
-    def mapInArrow(self, task: Any, _schema: str) -> Self:  # noqa: N802 - Spark's name
+    def mapInArrow(self, task: Any, _columns: str) -> Self:  # noqa: N802 - Spark's name
         self._task = task
         return self
 
     def collect(self) -> list[dict[str, Any]]:
         self.queries += 1
-        found = [row for part in self._reader.partitions() for row in self._rows(part)]
+        found = [row for number in range(self._tasks) for row in self._rows(number)]
         if self.breaks:
             raise self.breaks.pop()
         return found
 
-    def _rows(self, part: Any) -> Iterator[dict[str, Any]]:
-        for batch in self._task(self._reader.read(part)):
+    def _rows(self, number: int) -> Iterator[dict[str, Any]]:
+        numbers = pa.RecordBatch.from_arrays([pa.array([number])], names=["id"])
+        for batch in self._task(iter([numbers])):
             yield from pa.RecordBatch.to_pylist(batch)
 
 
@@ -82,9 +68,9 @@ def once(lake: Lake, *served: Any, here: Here | None = None, max_rows: int = 1_0
     """A run up to now, in a lake that is opened anew."""
     landed: list[Landed] = []
     logs = Logs([each.url for each in served], max_rows, options)
-    rounds = Rounds(here or Here(), Lake.open(lake.layout.root), logs, on_landed=landed.append)  # type: ignore[arg-type]
-    rounds.start(once=True)
-    assert rounds.wait(PATIENCE_S)
+    filling = Filling(here or Here(), Lake.open(lake.layout.root), logs, on_landed=landed.append)  # type: ignore[arg-type]
+    filling.start(once=True)
+    assert filling.wait(PATIENCE_S)
     return landed
 
 
@@ -120,18 +106,18 @@ def test_it_follows_until_it_is_stopped(lake: Lake, serve: Serve) -> None:
     served = serve(settings=Settings(name="edge", log=Log(readers=("tables",))), records=20)
     landed: list[Landed] = []
     logs = Logs([served.url], 15, {"reader": "tables", "startingOffsets": "latest"})
-    rounds = Rounds(Here(), lake, logs, on_landed=landed.append)  # type: ignore[arg-type]
-    assert rounds.behind() is None
-    rounds.start(every_s=0.05)
+    filling = Filling(Here(), lake, logs, on_landed=landed.append)  # type: ignore[arg-type]
+    assert filling.behind() is None
+    filling.start(every_s=0.05)
     try:
-        until(lambda: rounds._source._asked, "the first look at the log")
-        assert not rounds.wait(0)
+        until(lambda: filling.behind() == 0, "the first look at the log")
+        assert not filling.wait(0)
         served.writer.append([logged(number) for number in range(20, 50)])
         until(lambda: len(landed) == 2, "both batches")
     finally:
-        rounds.stop()
-    assert rounds.wait(0)
-    assert rounds.behind() == 0
+        filling.stop()
+    assert filling.wait(0)
+    assert filling.behind() == 0
     assert offsets(lake) == list(range(20, 50))
     # what has landed is never asked for again
     assert (served.writer.data / "readers" / "tables").read_text().strip() == "50"
@@ -169,12 +155,71 @@ def test_another_store_is_refused(lake: Lake, serve: Serve) -> None:
         once(lake, served)
 
 
-def test_streaming_and_rounds_do_not_share_a_lake(lake: Lake, serve: Serve) -> None:
-    kit.land(lake, {}, query="a-streaming-query")
-    lake.claim("a-streaming-query")
-    with pytest.raises(Foreign, match=r"filled by a streaming query.*Go on with a master"):
-        once(lake, serve(records=1))
-    other = Lake.create(lake.layout.root.with_name("other"), kit.settings(TOML))
-    once(other, serve("north", records=1))
-    with pytest.raises(Foreign, match=r"filled through Spark Connect.*Go on with --master sc://"):
-        Lake.open(other.layout.root).refuse_other_query("a new one")
+def test_a_batch_that_somebody_else_overtook_is_refused(lake: Lake, serve: Serve) -> None:
+    served = serve(records=5)
+
+    class Slow(Here):
+        def collect(self) -> list[dict[str, Any]]:
+            found = super().collect()
+            once(lake, served)
+            return found
+
+    with pytest.raises(Overtaken, match="somebody else fills this lake"):
+        once(lake, served, here=Slow())
+    assert offsets(lake) == list(range(5))
+
+
+# --- lakes whose place was in the checkpoint of a streaming query
+
+
+def first_version(lake: Lake, end: int, **more: Any) -> Path:
+    """Turn a lake into one that a streaming query filled; the file in which Spark wrote down where its batch ends."""
+    state, root = lake.state(), lake.layout.root
+    earlier = msgspec.structs.replace(state, place={}, queries={"q": 7}, positions={"edge": end}, **more)
+    (root / "_state" / str(state.batch) / "state.json").write_bytes(msgspec.json.encode(earlier))
+    document = msgspec.json.decode(lake.layout.document.read_bytes())
+    lake.layout.document.write_bytes(msgspec.json.encode({**document, "version": 1, "query": "q"}))
+    written = lake.layout.checkpoint / "offsets" / "7"
+    written.parent.mkdir(parents=True)
+    return written
+
+
+def test_a_lake_of_a_streaming_query_is_brought_forward(lake: Lake, serve: Serve) -> None:
+    served = serve(records=20)
+    once(lake, served)
+    place = lake.state().place
+    first_version(lake, 20).write_text(f"v1\n{{}}\n{msgspec.json.encode(place).decode()}")
+    served.writer.append([logged(20), logged(21)])
+    assert [each.records for each in once(lake, served)] == [2]
+    assert offsets(lake) == list(range(22))
+    assert Lake.open(lake.layout.root).document.version == 2
+    assert once(lake, served) == []
+
+
+def test_a_checkpoint_of_another_store_is_noticed(lake: Lake, serve: Serve) -> None:
+    served = serve(records=20)
+    once(lake, served)
+    place = {"edge": 20, "$created": {"edge": 17.5}}
+    first_version(lake, 20).write_text(f"v1\n{{}}\n{msgspec.json.encode(place).decode()}")
+    with pytest.raises(LogError, match="is not the one that was read before"):
+        once(lake, served)
+
+
+@pytest.mark.parametrize("left", [None, b"", b"v1\n{}\n", b'v1\n{}\n{"edge": 31, "$created": {"edge": 0}}'])
+def test_what_a_loss_of_power_left_of_a_checkpoint_loses_nothing(lake: Lake, serve: Serve, left: bytes | None) -> None:
+    served = serve(records=20)
+    once(lake, served)
+    written = first_version(lake, 20)
+    if left is not None:
+        written.write_bytes(left)
+    served.writer.append([logged(number) for number in range(20, 40)])
+    assert [each.records for each in once(lake, served)] == [20]
+    assert offsets(lake) == list(range(40))
+
+
+def test_a_lake_with_history_and_no_checkpoint_is_refused(lake: Lake, serve: Serve) -> None:
+    served = serve(records=20)
+    once(lake, served)
+    first_version(lake, 90, history={"a.parquet": 1_000})
+    with pytest.raises(LakeError, match="nobody can tell how far the logs were read"):
+        once(lake, served)
