@@ -141,7 +141,7 @@ def test_lost_data_may_be_passed_over_and_is_counted(serve: Serve, caplog: pytes
         assert rows(source, start, end) == [("edge", n) for n in range(20, 30)]
     assert source.lost == 20
     assert "20 records of edge are lost: offsets 0 to 19" in caplog.text
-    assert "20 records were lost since this query was started" in caplog.text
+    assert "20 records were lost since reading was started" in caplog.text
     # everything up to the planned end is gone
     served.writer.forget(50)
     assert rows(source, start, end) == []
