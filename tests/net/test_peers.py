@@ -117,6 +117,16 @@ def test_what_is_retained_is_kept_where_it_was_wanted() -> None:
             assert later.expect(Publish, payload=b"on").retain
 
 
+def test_whoever_connects_after_an_assured_message_has_left_is_let_in() -> None:
+    with line("a", "b") as (a, b), dial(a.urls[0], "here") as here:
+        subscribe(here, "x", 1)
+        for number in range(3):
+            with dial(b.urls[0], f"far {number}") as far:
+                publish(far, "x", b"%d" % number, 1)
+            got = here.expect(Publish, payload=b"%d" % number)
+            here.send(Puback(packet_id=got.packet_id))
+
+
 def test_a_burst_of_one_broker_reaches_the_other_whole_and_in_order() -> None:
     with line("a", "b") as (a, b), dial(a.urls[0], "here") as here, dial(b.urls[0], "far") as far:
         subscribe(here, "n/#", 0)

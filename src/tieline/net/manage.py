@@ -108,6 +108,12 @@ class Management:
             return {"error": 'a request is one line of JSON such as {"do": "top"}'}
         if what == "top":
             return self.top()
+        if what == "net":
+            return (
+                {"error": "this broker is not joined with others"}
+                if (net := self._server.net) is None
+                else net.answer("", monotonic())
+            )
         if what == "reload":
             try:
                 return await reload(
@@ -134,7 +140,7 @@ class Management:
                 return inquiry.answer(self._server.core, request, monotonic())
             except inquiry.InquiryError as error:
                 return {"error": str(error)}
-        known = ", ".join(sorted((*INQUIRIES, "demand", "heat", "reload", "top")))
+        known = ", ".join(sorted((*INQUIRIES, "demand", "heat", "net", "reload", "top")))
         return {"error": f'this broker does not know how to do "{what}"; it knows: {known}'}
 
     def top(self) -> dict[str, Any]:

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from tieline.core.ports import Access, Allowed, Refused, Store
     from tieline.core.timers import Action
     from tieline.net.auth.passwords import Passwords
+    from tieline.net.net_report import NetReport
     from tieline.net.peer_listener import PeerListener
     from tieline.net.peers import Peers
 
@@ -125,6 +126,8 @@ class Server:
         self._loop: Loop | None = None
         #: Other brokers; None while it is alone.
         self._peers: Peers | None = None
+        #: What is known of the network of brokers; None while it is alone.
+        self.net: NetReport | None = None
         self._core: Core | None = None
         self._management: Management | None = None
         self._told: Counter[Drop] = Counter()
@@ -198,16 +201,18 @@ class Server:
             name_client=_name_client,
             now=monotonic(),
         )
-        self._core.system.beside = lambda: {f"tieline/logins/{name}": count for name, count in self.logins.items()}
+        self._core.system.beside = self._beside
         self._loop = Loop(self._core, self._on_fault)
         self._loop.on_events = lambda: logs.tell_events(self.core.account)
         try:
             if is_joined(self.settings):
                 # twenty modules that a broker alone has no use for
+                from tieline.net.net_report import NetReport
                 from tieline.net.peers import Peers
 
                 notes = [] if self._keeper is None else self._keeper.notes
                 self._peers = Peers(self.settings, self._core, self._loop, self._deliver, notes)
+                self.net = NetReport(self._peers)
             if self._keeper is not None:
                 self._keeper.begin(self._core, self._loop)
             self._listen(self._core, self._loop)
@@ -255,6 +260,11 @@ class Server:
         """Whether something has come of the first attempt to reach each broker that is to be joined."""
         return self._peers is None or self._peers.is_settled
 
+    def _beside(self) -> dict[str, int]:
+        """What ``$SYS`` shows of the shell."""
+        found = {f"tieline/logins/{name}": count for name, count in self.logins.items()}
+        return found if self.net is None else found | self.net.topics()
+
     def attach(self) -> None:
         """Let the running asyncio loop call the turns."""
         if self._nested is None:
@@ -296,7 +306,7 @@ class Server:
         self._listeners = []
         if self._peers is not None:
             self._peers.stop(monotonic())
-            self._peers = None
+            self._peers = self.net = None
         if self.door is not None:
             self.door.close()
             self.door = None

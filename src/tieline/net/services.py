@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tieline.core.broker import Broker as Core
     from tieline.net.auth.door import Door
     from tieline.net.auth.passwords import Passwords
+    from tieline.net.net_report import NetReport
     from tieline.net.vitals import Vitals
 
 Done = Callable[[Allowed | Refused], None]
@@ -37,6 +38,8 @@ class Running(Protocol):
     vitals: Vitals
     #: When it began, by the monotonic clock.
     started: float
+    #: What is known of the network of brokers; None where it is alone.
+    net: NetReport | None
 
     @property
     def core(self) -> Core: ...

@@ -222,6 +222,11 @@ class Carrier:
     # -- for those who ask
 
     @property
+    def parked(self) -> int:
+        """Frames that wait here for a way."""
+        return len(self._parked)
+
+    @property
     def unfinished(self) -> int:
         """Messages that are owed, held or parked here."""
         return self.sender.unfinished + len(self._parked) + self.taker.unfinished

@@ -191,6 +191,11 @@ class Link:
         """Frames that are here: sent and not acknowledged, or waiting."""
         return len(self._custody) + sum(map(len, self._queues))
 
+    @property
+    def waiting(self) -> list[tuple[int, int]]:
+        """By level, frames that wait to be sent, and their bytes."""
+        return [(len(queue), size) for queue, size in zip(self._queues, self._queued_bytes, strict=True)]
+
     # -- sending
 
     def offer(self, item: Numbered) -> None:

@@ -63,7 +63,7 @@ class Outgoing:
 
     def collect(self, item: Queued, number: int, now: float, share: Share | None = None) -> None:
         """One more broker wants an item, or was picked to give it to one member of a group."""
-        if item.qos:
+        if item.qos and not self._core.journal.is_volatile:
             self._core.journal.expected += 1  # its acknowledgement waits for what is owed
         if item is not self._item:
             self._close_item(now)

@@ -11,6 +11,20 @@ from tieline.version import __version__
 
 if TYPE_CHECKING:
     from tieline.net.services import Running
+    from tieline.overlay.figures import LinkNumbers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Net:
+    """What is known of the network of brokers, and what passed this one's own links."""
+
+    totals: dict[str, int]
+    #: What happened between brokers, and how often links were lost, by name.
+    counts: dict[str, int]
+    lost: dict[str, int]
+    links: list[LinkNumbers]
+    #: The names of the levels, the lowest first.
+    classes: list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +47,8 @@ class Figures:
     classes: list[ClassReport]
     #: Waiting times of congested messages, by class: how many waited less than 2^n milliseconds.
     waits: dict[str, list[int]]
+    #: The network of brokers; empty while this one is alone.
+    net: Net | None
     #: Why the broker should not be sent new clients; empty when it is ready.
     troubles: list[str]
 
@@ -107,8 +123,17 @@ def take(server: Running) -> Figures:
         memory={str(kind): size for kind, size in core.holdings.by_kind().items()},
         classes=report(sessions, core.priorities.classes, account, now),
         waits={name: list(buckets) for name, buckets in zip(core.priorities.classes.names, account.waits, strict=True)},
+        net=_net(server),
         troubles=troubles(server),
     )
+
+
+def _net(server: Running) -> Net | None:
+    net = server.net
+    if net is None:
+        return None
+    classes = server.core.priorities.classes.names
+    return Net(totals=net.totals(), counts=net.counts, lost=net.lost, links=net.links, classes=[*classes])
 
 
 def troubles(server: Running) -> list[str]:

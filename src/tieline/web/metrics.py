@@ -16,6 +16,8 @@ from prometheus_client.core import (
 )
 from prometheus_client.exposition import choose_encoder
 
+from tieline.web.net_metrics import net_metrics
+
 if TYPE_CHECKING:
     from tieline.web.figures import Figures
 
@@ -96,6 +98,8 @@ class _Collector:
             memory.add_metric((kind,), size)
         yield memory
         yield from _classes(figures)
+        if figures.net is not None:
+            yield from net_metrics(figures.net)
 
 
 def _counted(name: str, text: str, counts: dict[str, int]) -> CounterMetricFamily:

@@ -1,0 +1,143 @@
+"""`tieline net` shows the brokers that are joined, as one of them knows it, and draws them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import msgspec
+import pytest
+
+from tests.cli.conftest import Served, Tieline
+from tests.kits.dial import dial
+from tests.kits.patience import until
+from tests.net.test_peers import publish, reaches, settings, subscribe
+from tieline.cli.net_drawing import drawing
+from tieline.net.net_report import verdict
+from tieline.pytest_plugin import BrokerThread
+from tieline.wire.packets import Publish
+
+
+@pytest.fixture(name="three", scope="module")
+def _three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[BrokerThread]]:
+    """Brokers a, b and c in a line, each with a management socket."""
+    with ExitStack() as stack:
+        running: list[BrokerThread] = []
+        for name in "abc":
+            conf = settings(name, *([running[-1].urls[1]] if running else []))
+            data = str(tmp_path_factory.mktemp(name))
+            running.append(stack.enter_context(BrokerThread(msgspec.structs.replace(conf, data=data), manage=True)))
+        for broker in running:
+            until(partial(reaches, broker, 2), "every broker knows of all others")
+        yield running
+
+
+def data_of(broker: BrokerThread) -> str:
+    return str(broker._server.settings.data)
+
+
+def test_who_is_there_and_what_passed(tieline: Tieline, three: list[BrokerThread], tmp_path: Path) -> None:
+    a, b, c = three
+    with dial(c.urls[0], "far") as far, dial(a.urls[0], "near") as near:
+        subscribe(far, "x", 1)
+        publish(near, "x", b"hello", 1)
+        far.expect(Publish, payload=b"hello")
+    shown = tieline("net", "--data", data_of(a))
+    assert (shown.returncode, shown.stderr) == (0, "")
+    lines = shown.stdout.splitlines()
+    assert lines[0].strip() == "3 brokers joined."
+    for expected in ("a – b", "b – c", "1 normal", "strategy path"):
+        assert expected in shown.stdout
+    answer = json.loads(tieline("net", "--json", "--data", data_of(b)).stdout)
+    assert [link["ends"] for link in answer["links"]] == [["a", "b"], ["b", "c"]]
+    by_peer = {link["peer"]: link for link in answer["own"]}
+    passed = {peer: sum(one["sent"] for one in link["classes"]) for peer, link in by_peer.items()}
+    assert passed == {"a": 0, "c": 1} and by_peer["a"]["is_up"] and not by_peer["a"]["lost"]
+    assert answer["totals"]["brokers/reachable"] == 3 and answer["totals"]["useless"] == 0
+    file = tmp_path / "net.svg"
+    drawn = tieline("net", "--svg", str(file), "--data", data_of(b))
+    assert drawn.stdout == f"{file}: 3 brokers joined.\n"
+    texts = [each.text for each in ET.fromstring(file.read_text()).iter("{http://www.w3.org/2000/svg}text")]
+    assert {"a", "b", "c", "3 brokers joined."} <= set(texts)
+
+
+def test_a_broker_that_is_alone_says_so(tieline: Tieline, served: Served) -> None:
+    shown = tieline("net", "--data", str(served.data))
+    assert shown.returncode == 1 and "this broker is not joined with others" in shown.stderr
+    assert tieline("net", "--watch", "--svg", "x.svg", "--data", str(served.data)).returncode == 2
+
+
+def _network(names: list[str], pairs: list[tuple[str, str]], **more: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "name": names[0],
+        "brokers": [
+            {"name": name, "is_here": not at, "is_reachable": True, "owed": 0, "owed_bytes": 0, "via": []}
+            for at, name in enumerate(names)
+        ],
+        "links": [{"ends": [*pair], "is_up": True, "is_own": names[0] in pair, "costs": [1, 1]} for pair in pairs],
+        "own": [],
+        "away": [],
+        **more,
+    }
+    return {"verdict": verdict(found), **found}
+
+
+def _boxes(text: str) -> list[tuple[float, float, float]]:
+    """The middles and widths of the brokers in a drawing."""
+    found = []
+    for each in ET.fromstring(text).iter("{http://www.w3.org/2000/svg}rect"):
+        if each.get("rx") == "9":
+            x, y, width = (float(each.get(name, "nan")) for name in ("x", "y", "width"))
+            found.append((x + width / 2, y + 17, width))
+    return found
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        [(f"n{number}", f"n{number + 1}") for number in range(11)],
+        [(f"n{number}", f"n{(number + 1) % 12}") for number in range(12)],
+        [("n0", f"n{number}") for number in range(1, 12)],
+        [("n0", "n1"), ("n5", "n6")],
+        [],
+    ],
+)
+def test_brokers_do_not_stand_on_each_other(pairs: list[tuple[str, str]]) -> None:
+    names = [f"n{number}" for number in range(12)]
+    boxes = _boxes(drawing(_network(names, pairs)))
+    assert len(boxes) == 12
+    for one, other in combinations(boxes, 2):
+        assert abs(one[0] - other[0]) > (one[2] + other[2]) / 2 or abs(one[1] - other[1]) > 34, (one, other)
+    assert all(x - width / 2 > 0 and x + width / 2 < 960 for x, _, width in boxes)
+
+
+def test_names_are_text_in_a_drawing_and_many_brokers_are_drawn() -> None:
+    hostile = "<script>alert(1)</script>'&\""
+    text = drawing(_network(["a", hostile], [("a", hostile)]))
+    ET.fromstring(text)
+    assert "<script" not in text
+    many = [f"n{number}" for number in range(255)]
+    pairs = [(f"n{number}", f"n{number // 2}") for number in range(1, 255)]
+    assert len(_boxes(drawing(_network(many, pairs)))) == 255
+
+
+def test_the_verdict_is_one_sentence() -> None:
+    found = _network(["a", "b", "c"], [("a", "b"), ("b", "c")])
+    assert found["verdict"] == "3 brokers joined."
+    found["brokers"][2]["is_reachable"] = False
+    found["own"] = [
+        {"peer": "c", "is_up": False, "since_s": 14.2, "why": "the other end has closed the connection"},
+        {"peer": "b", "is_up": True, "since_s": 3.0, "why": ""},
+    ]
+    found["away"] = [{"url": "peer://10.0.0.9:7883", "peer": "", "trouble": "it cannot be reached"}]
+    assert verdict(found) == (
+        "2 brokers joined, c cannot be reached, 1 link down (to c for 14 s: the other end has closed the connection), "
+        "nobody answers at peer://10.0.0.9:7883."
+    )
+    assert verdict(_network(["a"], [])) == "No other broker is known."
