@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from tests.kits.ledger import Life, comparable
 from tests.kits.world import Client, World
 from tieline.core.durable import facts
-from tieline.core.ports import Fact, Reads, Store
+from tieline.core.ports import Fact, Reads, Rows, Store
 from tieline.core.restore import StoredState
 from tieline.wire.packets import (
     Puback,
@@ -56,12 +56,7 @@ class LateStore:
         """Note the question; whoever commits answers it."""
         self.questions.append((session, lane, after, messages, size))
 
-    def submit(
-        self,
-        facts: Sequence[Fact],
-        log: Sequence[tuple[object, ...]] = (),
-        events: Sequence[tuple[object, ...]] = (),
-    ) -> int:
+    def submit(self, facts: Sequence[Fact], log: Rows = (), events: Rows = ()) -> int:
         """Take a batch over; its token is its number."""
         assert facts or log or events, "an empty batch costs a commit and changes nothing"
         self.batches.append(tuple(facts))

@@ -342,6 +342,15 @@ class Broker:
         """To whom these bytes, which have just arrived, may be written as they are; None if they must be received."""
         return self._passing.pass_on(conn, data, now)
 
+    def take(self, conn: Connection, data: bytes, now: float, is_alone: bool) -> None:
+        """Bytes have arrived: where nothing else has, what can be passed on at once is; all else is received."""
+        outlets = self._passing.pass_on(conn, data, now) if is_alone else None
+        if outlets is None:
+            self.receive(conn, data, now)
+            return
+        for outlet in outlets:
+            outlet.write(data, now)
+
     def fill(self, conn: Connection, limit: int, now: float) -> list[bytes]:
         """What to write next, in pieces, about ``limit`` bytes; fewer when nothing more may be sent now."""
         pieces = self.writer.fill(conn, limit, now)

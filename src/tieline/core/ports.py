@@ -16,6 +16,8 @@ from tieline.wire.reason import Reason
 
 #: Something that has to survive (:mod:`tieline.core.durable.facts`).
 Fact = tuple[Any, ...]
+#: Records or occurrences of the log, as tuples of their fields (:mod:`tieline.log.record`).
+Rows = Sequence[tuple[object, ...]]
 
 
 class Login(Struct, frozen=True, kw_only=True):
@@ -148,16 +150,8 @@ class Store(Protocol):
     #: It has been given more than it can make permanent soon: nothing more should be read from clients.
     is_behind: bool
 
-    def submit(
-        self,
-        facts: Sequence[Fact],
-        log: Sequence[tuple[object, ...]] = (),
-        events: Sequence[tuple[object, ...]] = (),
-    ) -> int:
-        """Take a batch over and return its token; tokens grow.
-
-        ``log`` and ``events`` are the fields of records and occurrences (:mod:`tieline.log.record`).
-        """
+    def submit(self, facts: Sequence[Fact], log: Rows = (), events: Rows = ()) -> int:
+        """Take a batch over and return its token; tokens grow."""
 
     @property
     def committed(self) -> int:
@@ -196,12 +190,7 @@ class Memory:
     def __init__(self) -> None:
         self._token = 0
 
-    def submit(
-        self,
-        facts: Sequence[Fact],
-        log: Sequence[tuple[object, ...]] = (),
-        events: Sequence[tuple[object, ...]] = (),
-    ) -> int:
+    def submit(self, facts: Sequence[Fact], log: Rows = (), events: Rows = ()) -> int:
         """Take a batch, and forget it."""
         self._token += 1
         return self._token

@@ -113,19 +113,9 @@ class SocketLink:
         self._appetite = READ if len(data) < READ else READ_MORE
         if self._layer is None:
             # the core ignores what comes after the end
-            self._take(data, now, is_alone)
+            self._loop.broker.take(self.conn, data, now, is_alone)
         elif not self._is_lingering:
             self._read_layer(self._layer, data, now, is_alone)
-
-    def _take(self, data: bytes, now: float, is_alone: bool) -> None:
-        """Hand what was read to the core; a message that can be passed on at once is."""
-        broker = self._loop.broker
-        outlets = broker.pass_on(self.conn, data, now) if is_alone else None
-        if outlets is None:
-            broker.receive(self.conn, data, now)
-            return
-        for outlet in outlets:
-            outlet.write(data, now)
 
     def write(self, data: bytes, now: float) -> None:
         """Write bytes that the core says may go at once."""
@@ -164,7 +154,7 @@ class SocketLink:
             broker.shut(self.conn, error.name, now, text=error.text)
             return
         if plain:
-            self._take(plain, now, is_alone)
+            broker.take(self.conn, plain, now, is_alone)
         broker.note_framed(self.conn, layer.held, now)
         if layer.is_over and not self.conn.closing:
             broker.shut(self.conn, "connection_lost", now)

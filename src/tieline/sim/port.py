@@ -110,19 +110,9 @@ class Port:
         data = self._end.read(READ)
         if data:
             # the core ignores what comes after the end
-            self._take(data, now, is_alone)
+            self._node.broker.take(self.conn, data, now, is_alone)
         else:
             self.abort(now)
-
-    def _take(self, data: bytes, now: float, is_alone: bool) -> None:
-        """Hand what was read to the core; a message that can be passed on at once is."""
-        broker = self._node.broker
-        outlets = broker.pass_on(self.conn, data, now) if is_alone else None
-        if outlets is None:
-            broker.receive(self.conn, data, now)
-            return
-        for outlet in outlets:
-            outlet.write(data, now)
 
     # -- writing
 

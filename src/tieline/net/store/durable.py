@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from tieline.conf.paths import distrust
-from tieline.core.ports import Fact, Portion
+from tieline.core.ports import Fact, Portion, Rows
 from tieline.core.restore import StoredState
 from tieline.net.store.directory import BROKER, Lock
 from tieline.net.store.frames import AnswerKind, Answers, Keep, Options, Question, encode_batch, encode_question
@@ -166,12 +166,7 @@ class Durable:
 
     # -- the store
 
-    def submit(
-        self,
-        facts: Sequence[Fact],
-        log: Sequence[tuple[object, ...]] = (),
-        events: Sequence[tuple[object, ...]] = (),
-    ) -> int:
+    def submit(self, facts: Sequence[Fact], log: Rows = (), events: Rows = ()) -> int:
         """Take a batch over; it leaves with the next :meth:`flush`."""
         self._token += 1
         data = encode_batch(self._token, facts, log, events)
