@@ -67,6 +67,12 @@ def test_a_reading() -> None:
         (b'{"time": "yesterday"}', "attribute time is not a time: yesterday"),
         (b'{"time": 1772366400000}', "attribute time is no time between the years 1 and 9999"),
         (b'{"node": 7}', "attribute node is not a text: 7"),
+        (b'{"voltage": 1e999}', "the payload has a number that is too large"),
+        (b"1e999", "the payload has a number that is too large"),
+        *(
+            (payload, "the payload has none of the attributes: time, voltage, current, frequency, node")
+            for payload in (b"1", b"[]", b'"x"', b"null", b"{}", b'{"VOLTAGE": 1}', b'{"something": 1}')
+        ),
     ],
 )
 def test_reasons(payload: bytes, reason: str) -> None:
@@ -76,7 +82,7 @@ def test_reasons(payload: bytes, reason: str) -> None:
     assert (row["event"], row["payload"], row["offset"]) == ("reading", payload, 0)
 
 
-@pytest.mark.parametrize("payload", [b"{}", b'{"voltage": null, "time": null}', b'{"something": 1}'])
+@pytest.mark.parametrize("payload", [b'{"voltage": null, "time": null}', b'{"voltage": null}'])
 def test_an_attribute_that_is_missing_is_null(payload: bytes) -> None:
     where, row = reading(payload)
     assert where == READING

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -17,7 +18,7 @@ from tests.pipeline.source.served import Served
 from tieline.pipeline.jobs import history
 from tieline.pipeline.jobs.ingest import Filling, take_history
 from tieline.pipeline.jobs.ingest_batch import Landed, Logs
-from tieline.pipeline.lake import Lake, LakeError
+from tieline.pipeline.lake import Lake, LakeError, State
 
 #: The first test of a session waits for the JVM too.
 pytestmark = pytest.mark.timeout(300)
@@ -96,6 +97,27 @@ def test_history_that_is_none_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
         history.pending(directory, after)
 
 
+def test_a_history_file_is_known_by_its_content(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    for directory, offset in ((here, 0), (elsewhere, 1)):
+        directory.mkdir()
+        pq.write_table(table([record(offset)]), directory / "0.parquet")
+    assert (here / "0.parquet").stat().st_size == (elsewhere / "0.parquet").stat().st_size
+    (first,) = history.pending(here, State())
+    taken = history.batch_of(Mock(), [first]).after(State())
+    assert history.pending(here, taken) == []
+    # the same name and size, and other records
+    assert [each.path for each in history.pending(elsewhere, taken)] == [elsewhere / "0.parquet"]
+    # the same records under another name
+    shutil.copy(here / "0.parquet", elsewhere / "copy.parquet")
+    shutil.copy(elsewhere / "0.parquet", elsewhere / "again.parquet")
+    assert len(history.pending(elsewhere, taken)) == 1
+    # what an earlier version took is passed over, and said
+    before = State(history={"0.parquet": (here / "0.parquet").stat().st_size})
+    assert history.pending(here, before) == []
+    assert "1 files are passed over" in caplog.text
+
+
 def test_files_are_put_together_and_never_divided() -> None:
-    files = [history.File(str(number), Path(), 1, rows) for number, rows in enumerate([5, 5, 11, 1, 9])]
+    files = [history.File(str(number), Path(), rows) for number, rows in enumerate([5, 5, 11, 1, 9])]
     assert [[each.rows for each in group] for group in history.groups(files, 10)] == [[5, 5], [11], [1, 9]]

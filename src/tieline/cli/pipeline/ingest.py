@@ -114,17 +114,20 @@ def _follow(
 def _take_history(
     spark: SparkSession, lake: Lake, directory: Path, max_rows: int, progress: Progress, asked: threading.Event
 ) -> None:
-    from tieline.pipeline.jobs.history import pending
     from tieline.pipeline.jobs.ingest import take_history
     from tieline.pipeline.jobs.ingest_batch import Landed
 
-    total = sum(each.rows for each in pending(directory, lake.state()))
+    total = 0
+
+    def found(records: int) -> None:
+        nonlocal total
+        total = records
 
     def landed(batch: Landed) -> None:
         progress.landed(batch)
         progress.tell(total - progress.records)
 
-    take_history(spark, lake, directory, max_rows=max_rows, on_landed=landed, asked_to_stop=asked)
+    take_history(spark, lake, directory, max_rows=max_rows, on_pending=found, on_landed=landed, asked_to_stop=asked)
 
 
 def _lake(path: Path, config: Path | None, *, delta: bool) -> Lake:

@@ -28,6 +28,8 @@ EARLIEST: Final = -62_135_596_800.0
 LATEST: Final = 253_402_300_799.0
 #: Of a value, enough to know it again.
 _SHOWN: Final = 40
+#: Stands for what is not there, where null may be.
+_ABSENT: Final = object()
 
 
 class Bad(Exception):
@@ -39,7 +41,8 @@ def examined(
 ) -> list[Value | None]:
     """The values of a record that lacks some attribute, user properties included; raises :class:`Bad`.
 
-    An attribute may be missing, and is null then.  Something else in its place is an error.
+    An attribute may be missing, and is null then.  Something else in its place is an error, and so is JSON that has
+    none of them: a row of nulls would say that something was measured.
     """
     reading = event_type.read(payload, properties, topic)
     if reading is None:
@@ -48,9 +51,14 @@ def examined(
     if not is_readable and all(value is None for value in values):
         # some user property is there, but none that says anything about the event
         raise Bad(unreadable(written_as, payload))
+    tree = _tree(payload) if written_as == "json" and is_readable else _ABSENT
     for attribute, value in zip(event_type.attributes, values, strict=True):
         if value is None:
-            _refuse_other_kind(attribute, _raw(reading, attribute, payload if written_as == "json" else None))
+            _refuse_other_kind(attribute, _raw(reading, attribute, tree))
+    if tree is not _ABSENT and all(value is None for value in values):
+        places = [attribute.place for attribute in event_type.attributes]
+        if all(_at(tree, place) is _ABSENT for place in places):
+            raise Bad(f"the payload has none of the attributes: {_shown(', '.join(places))}")
     return values
 
 
@@ -72,22 +80,35 @@ def _refuse_other_kind(attribute: Attribute, raw: object) -> None:
     raise Bad(f"attribute {attribute.name} is not {_CALLED[attribute.kind]}: {_shown(raw)}")
 
 
-def _raw(reading: Reading, attribute: Attribute, json: bytes | None) -> object:
+def _raw(reading: Reading, attribute: Attribute, tree: object) -> object:
     """What is in an attribute's place.  JSON is opened as a whole, because objects and arrays count here too."""
     found = reading.raw(attribute.name, attribute.place)
-    if found is not None or json is None:
-        return found
+    if found is None and tree is not _ABSENT:
+        found = _at(tree, attribute.place)
+    return None if found is _ABSENT else found
+
+
+def _tree(payload: bytes) -> object:
+    """JSON as a whole; absent where only parts of it can be read.  Numbers that are too large raise :class:`Bad`."""
     try:
-        tree = msgspec.json.decode(json)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    for step in attribute.place.split("."):
-        if isinstance(tree, dict):
-            tree = tree.get(step)
+        return msgspec.json.decode(payload)
+    except (UnicodeDecodeError, RecursionError):
+        return _ABSENT
+    except msgspec.DecodeError as problem:
+        if "out of range" in str(problem):
+            raise Bad("the payload has a number that is too large for any number here") from None
+        return _ABSENT
+
+
+def _at(tree: object, place: str) -> object:
+    """What is in a place of JSON, which may be null; absent if the place is not there."""
+    for step in place.split("."):
+        if isinstance(tree, dict) and step in tree:
+            tree = tree[step]
         elif isinstance(tree, list) and step.isdecimal() and int(step) < len(tree):
             tree = tree[int(step)]
         else:
-            return None
+            return _ABSENT
     return tree
 
 

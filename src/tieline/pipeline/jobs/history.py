@@ -1,7 +1,13 @@
-"""History: directories of Parquet files that have the columns of the log, ingested like a log and each file once."""
+"""History: directories of Parquet files that have the columns of the log, ingested like a log and each file once.
+
+A file is known by its content.  Its name says little: two directories may each have a ``0.parquet`` of one size, and a
+file that was copied elsewhere has the same records still.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -23,6 +29,8 @@ from tieline.pipeline.lake.columns import RECORD
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+log: Final = logging.getLogger("tieline.pipeline.history")
+
 #: Rows of one task.
 _TASK_ROWS: Final = 524_288
 
@@ -30,10 +38,9 @@ _TASK_ROWS: Final = 524_288
 class File(NamedTuple):
     """A file of history."""
 
-    #: Its path below the directory, by which it is remembered.
-    name: str
+    #: Of its content, by which it is remembered.
+    digest: str
     path: Path
-    bytes: int
     rows: int
 
 
@@ -45,24 +52,40 @@ class Piece(NamedTuple):
 
 
 def pending(directory: Path, state: State) -> list[File]:
-    """The files of a directory that have not been taken, by name; refuses one that changed since it was taken."""
+    """The files of a directory whose content was not taken yet; refuses one that has changed since it was taken."""
     if not directory.is_dir():
         raise LakeError(f"{directory} is no directory of history files.")
     # tasks read the files, and they run in other directories than this process
     directory = directory.absolute()
-    found: list[File] = []
+    places = set(state.files.values())
+    found: dict[str, File] = {}
+    earlier = 0
     for path in sorted(directory.rglob("*.parquet")):
-        name, size = path.relative_to(directory).as_posix(), path.stat().st_size
-        taken = state.history.get(name)
-        if taken == size:
+        rows = _checked(path).num_rows
+        digest = _digest(path)
+        if digest in state.files or digest in found:
             continue
-        if taken is not None:
+        if str(path) in places:
             raise LakeError(
-                f"{path} has {size:,} bytes and had {taken:,} when it was taken: a history file must not change. Give "
-                "new rows a new name."
+                f"{path} has another content than it had when it was taken: a history file must not change. Give new "
+                "rows a new name."
             )
-        found.append(File(name, path, size, _checked(path).num_rows))
-    return found
+        if state.history.get(path.relative_to(directory).as_posix()) == path.stat().st_size:
+            earlier += 1
+            continue
+        found[digest] = File(digest, path, rows)
+    if earlier:
+        log.warning(
+            "%d files are passed over: an earlier version took files of the same names and sizes, and did not remember "
+            "their content",
+            earlier,
+        )
+    return list(found.values())
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
 def groups(files: Iterable[File], most_rows: int) -> Iterator[list[File]]:
@@ -87,7 +110,7 @@ def batch_of(spark: SparkSession, files: Sequence[File]) -> Batch:
         return ingest_in_tasks(spark, pieces, _read, work)
 
     def after(state: State) -> State:
-        return msgspec.structs.replace(state, history={**state.history, **{each.name: each.bytes for each in files}})
+        return msgspec.structs.replace(state, files={**state.files, **{each.digest: str(each.path) for each in files}})
 
     return Batch(run, lambda: _births(files), after)
 

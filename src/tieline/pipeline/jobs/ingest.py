@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -163,13 +163,21 @@ def take_history(
     directory: Path,
     *,
     max_rows: int = MAX_ROWS,
+    on_pending: Callable[[int], None] | None = None,
     on_landed: OnLanded | None = None,
     asked_to_stop: threading.Event | None = None,
 ) -> int:
-    """Bring the files of a directory into a lake, those that it has not taken yet; returns how many records."""
+    """Bring the files of a directory into a lake, those that it has not taken yet; returns how many records.
+
+    Before the first batch, somebody may be told how many records there will be.
+    """
+    lake.bring_forward()
     ingest = Ingest(lake)
     records = 0
-    for files in history.groups(history.pending(directory, lake.state()), max_rows):
+    pending = history.pending(directory, lake.state())
+    if on_pending is not None:
+        on_pending(sum(each.rows for each in pending))
+    for files in history.groups(pending, max_rows):
         if asked_to_stop is not None and asked_to_stop.is_set():
             break
         landed: Landed = ingest.take(history.batch_of(spark, files))

@@ -183,8 +183,10 @@ class State(msgspec.Struct, frozen=True):
     positions: dict[str, int] = {}
     #: Where reading the logs goes on, as :func:`tieline.pipeline.source.offsets.encode` says it.
     place: dict[str, Any] = {}
-    #: History files that were taken, by name, with their sizes.
+    #: In lakes of version 1, history files that were taken, by their name below their directory, with their sizes.
     history: dict[str, int] = {}
+    #: History files that were taken since: where each was, by a digest of its content.
+    files: dict[str, str] = {}
     #: Rows that ever landed, by table.
     rows: dict[str, int] = {}
     #: When the batch landed.

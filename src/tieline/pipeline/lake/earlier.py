@@ -27,7 +27,7 @@ def place(layout: Layout, document: Document, state: State) -> SparkOffset | Non
     written = _written(layout.checkpoint / "offsets" / str(number))
     if written is not None and all(written.get(name) == offset for name, offset in _logs(state, written)):
         return written
-    if state.history:
+    if state.history or state.files:
         raise LakeError(
             f"{layout.root} was filled by a streaming query, whose checkpoint {layout.checkpoint} cannot be read, and "
             "has taken history besides, so that nobody can tell how far the logs were read. Bring the checkpoint back, "
@@ -38,7 +38,11 @@ def place(layout: Layout, document: Document, state: State) -> SparkOffset | Non
 
 def _logs(state: State, written: SparkOffset) -> list[tuple[str, int]]:
     """What the state knows of the logs that the checkpoint names; without history both say the same."""
-    return [] if state.history else [(name, offset) for name, offset in state.positions.items() if name in written]
+    return (
+        []
+        if state.history or state.files
+        else [(name, offset) for name, offset in state.positions.items() if name in written]
+    )
 
 
 def _written(path: Path) -> SparkOffset | None:

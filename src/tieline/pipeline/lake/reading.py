@@ -83,7 +83,7 @@ def status_of(layout: Layout, document: Document, state: State, tables: Iterable
         batch=state.batch,
         landed=state.landed,
         positions=dict(sorted(state.positions.items())),
-        history_files=len(state.history),
+        history_files=len(state.history) + len(state.files),
         tables=[_table(table.name, _files(document, layout.table(table))) for table in tables],
     )
 
