@@ -48,7 +48,7 @@ class Carrier:
         journal: Journal,
         counts: Counts,
         deliver: Deliver,
-        send: Callable[[int, Numbered], None],
+        send: Callable[[int, Numbered, float], None],
         limits: Limits,
     ) -> None:
         self._broker = broker
@@ -128,7 +128,7 @@ class Carrier:
         if copies:
             path = data.path + bytes((self._broker,))
             for peer, destinations in copies.items():
-                self._send(peer, data.to(destinations, path))
+                self._send(peer, data.to(destinations, path), now)
         if blind:
             self._blind(data, blind, now)
 
@@ -191,7 +191,7 @@ class Carrier:
                 self.link_lost(link, now)
         if self._parked:
             self._retry_parked(now)
-        self.sender.pump_all(now)
+        self.sender.view_changed(now)
         self.taker.view_changed(now)
 
     def pass_notice(self, notice: Notice, now: float) -> None:
@@ -201,7 +201,7 @@ class Carrier:
             self._counts.notices_lost += 1
         else:
             path = notice.path + bytes((self._broker,))
-            self._send(peers[0], Notice(notice.topic, notice.source, notice.target, notice.body, path))
+            self._send(peers[0], Notice(notice.topic, notice.source, notice.target, notice.body, path), now)
 
     # -- incarnations
 

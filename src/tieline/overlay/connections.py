@@ -32,7 +32,7 @@ class Connections:
 
     def open(self, handle: int, now: float, cost: int, name: str) -> Connection:
         """A connection is there, to somebody who has proven to have that name, or nothing if it is empty."""
-        connection = self._connections[handle] = Connection(handle, now, cost)
+        connection = self._connections[handle] = Connection(handle, now, cost, self._patience.longest)
         if name:
             self._proven[handle] = name
         self._timers.at(now + self._patience.ping_s, partial(self._look_after, connection))
@@ -44,6 +44,11 @@ class Connections:
         if connection is None or connection.stage in {Stage.REFUSED, Stage.OVER}:
             return None
         return connection
+
+    def link(self, handle: int) -> Link | None:
+        """The link that a connection belongs to, once the peer has said who it is."""
+        connection = self._connections.get(handle)
+        return None if connection is None else connection.link
 
     def proven(self, connection: Connection) -> str | None:
         """The name that the other end has proven to have."""

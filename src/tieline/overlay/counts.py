@@ -27,8 +27,12 @@ class Counts:
     no_route: int = 0
     #: Messages with QoS 0 given up because a link had too much to carry, as voids.
     voided: int = 0
-    #: Copies of assured messages that a full link did not take; their origin sends them again.
+    #: Copies of assured messages and notices that a full link did not take; origins send the former again.
     link_full: int = 0
+    #: Copies of assured messages that were not taken because their stream waits for room on a link.
+    turned_away: int = 0
+    #: Times that a stream was told that it may come again.
+    credits: int = 0
     #: Frames whose path ended blind, which wait for another view.
     parked: int = 0
     #: Copies whose path ended blind where others are on other ways.

@@ -13,9 +13,11 @@
     DATA        link number, lane, origin, tag, age, attempt, path, destinations with a place each, payloads
     VOID        the same with a count instead of payloads: numbers that nobody will ever send
     NOTICE      link number, topic of the notice, source, target, path, body
+    SEGMENT     slot, and some bytes of a DATA, VOID or NOTICE that is sent in pieces
+    LAST        link number, slot, and the last of those bytes (:mod:`tieline.overlay.segments`)
 
-Integers, bytes and texts are those of :mod:`tieline.overlay.fields`.  Only DATA, VOID and NOTICE have link numbers:
-the others are said again after a reconnection anyway, or are of no use then.
+Integers, bytes and texts are those of :mod:`tieline.overlay.fields`.  Only DATA, VOID, NOTICE and LAST have link
+numbers: the others are said again after a reconnection anyway, or are of no use then.
 
 A *tag* is 16 bits of what a stream's numbers belong to: the incarnation of a broker with assured messages, a life of it
 with others.  A *place* is a number in a stream and the tag of the destination, in one integer.
@@ -55,6 +57,8 @@ class Kind(IntEnum):
     NOTICE = 9
     NAMES = 10
     REFUSED = 11
+    SEGMENT = 12
+    LAST = 13
 
 
 class Topic(IntEnum):
@@ -63,6 +67,7 @@ class Topic(IntEnum):
     END_ACK = 1  # how far the streams of the target have been committed, and which numbers are missing
     ECHO = 2  # the interest of the target is known and committed, up to a version
     ASK = 3  # the source wants an echo of a version of its interest
+    CREDIT = 4  # how much the source takes of some streams of the target, for a link that is full or has room again
 
 
 def lane_of(level: int, assured: bool, spread: int) -> int:
@@ -92,7 +97,7 @@ def place(number: int, tag: int) -> int:
 class Data:
     """A batch of messages on their way from one origin to a set of destinations; also a void, which has no payloads."""
 
-    __slots__ = ("attempt", "born", "count", "destinations", "lane", "origin", "path", "payloads", "tag")
+    __slots__ = ("_size", "attempt", "born", "count", "destinations", "lane", "origin", "path", "payloads", "tag")
 
     def __init__(  # the fields of a frame
         self,
@@ -122,6 +127,7 @@ class Data:
         self.attempt = attempt
         #: Numbers that the frame takes in each stream.
         self.count = void or len(payloads)
+        self._size = 0
 
     @property
     def level(self) -> int:
@@ -130,7 +136,11 @@ class Data:
     @property
     def size(self) -> int:
         """About as many bytes as it takes on a link and in memory."""
-        return 16 + len(self.path) + 3 * len(self.destinations) + sum(map(len, self.payloads)) + len(self.payloads)
+        size = self._size
+        if not size:
+            size = 16 + len(self.path) + 3 * len(self.destinations) + sum(map(len, self.payloads)) + len(self.payloads)
+            self._size = size
+        return size
 
     def to(self, destinations: dict[int, int], path: bytes) -> Data:
         """A copy for some of the destinations."""
@@ -142,6 +152,20 @@ class Data:
         """The same numbers without what they stood for."""
         head = self.lane, self.origin, self.tag, self.destinations, ()
         return Data(*head, born=self.born, path=self.path, attempt=self.attempt, void=self.count)
+
+    def swallow(self, other: Data, most: int) -> bool:
+        """Let a void stand for the numbers of another frame as well, if they are the next ones in all its streams."""
+        if (
+            self.count + other.count > most
+            or (self.lane, self.origin, self.tag, self.path) != (other.lane, other.origin, other.tag, other.path)
+            or self.destinations.keys() != other.destinations.keys()
+        ):
+            return False
+        step = self.count << TAG_BITS
+        if any(place + step != other.destinations[to] for to, place in self.destinations.items()):
+            return False
+        self.count += other.count
+        return True
 
 
 class Notice:
@@ -185,31 +209,38 @@ def numbered(number: int, item: Numbered, now: float) -> list[bytes]:
 
     Payloads are long where there are many messages, so they are not copied here: whoever writes joins all pieces once.
     """
+    pieces: list[bytes] = [b""]
+    kind, size = write(item, pieces, now)
+    first = put(number)
+    pieces[0] = put(kind, len(first) + size) + first
+    return pieces
+
+
+def write(item: Numbered, pieces: list[bytes], now: float) -> tuple[Kind, int]:
+    """Add what stands behind the link number; which kind of frame that is, and how long."""
     body = bytearray()
     if isinstance(item, Notice):
-        add(body, number, item.topic, item.source, item.target, len(item.path))
+        add(body, item.topic, item.source, item.target, len(item.path))
         body += item.path
         body += item.body
-        return [frame(Kind.NOTICE, body)]
+        pieces.append(bytes(body))
+        return Kind.NOTICE, len(body)
     age_ms = int((now - item.born) * 1000)
     destinations = item.destinations
-    add(body, number, item.lane, item.origin, item.tag, age_ms if age_ms > 0 else 0, item.attempt, len(item.path))
+    add(body, item.lane, item.origin, item.tag, age_ms if age_ms > 0 else 0, item.attempt, len(item.path))
     body += item.path
     add(body, len(destinations))
     for pair in destinations.items():
         add(body, *pair)
     add(body, item.count)
-    if not item.payloads:
-        return [frame(Kind.VOID, body)]
-    pieces = [b"", bytes(body)]
+    pieces.append(bytes(body))
     size = len(body)
     for payload in item.payloads:
         length = put(len(payload))
         pieces.append(length)
         pieces.append(payload)
         size += len(length) + len(payload)
-    pieces[0] = put(Kind.DATA, size)
-    return pieces
+    return (Kind.DATA if item.payloads else Kind.VOID), size
 
 
 def read_numbered(kind: Kind, body: bytes, now: float, ours: bytes = SAME) -> tuple[int, Numbered]:

@@ -24,13 +24,12 @@ from typing import Final
 from tieline.overlay.counts import Counts
 from tieline.overlay.directory import Translation
 from tieline.overlay.fields import BadFrame, put
-from tieline.overlay.frame import LEVELS, Data, Kind, Notice, Numbered, frame, is_assured, numbered
+from tieline.overlay.frame import LARGEST, Data, Kind, Numbered, frame, numbered
 from tieline.overlay.hello import Hello
 from tieline.overlay.inbox import Inbox
+from tieline.overlay.line import Line
 from tieline.overlay.meter import Meter, Pings
-
-#: A level that waits gets one byte for so many of higher ones, so that urgent traffic delays others and starves none.
-_FLOOR: Final = 16
+from tieline.overlay.segments import SEGMENT, Gathering, Piece
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +46,14 @@ class Patience:
     ack_s: float = 0.02
     #: Bytes received after which it waits no longer.
     ack_bytes: int = 16_384
-    #: Bytes that may wait for the link, for each level.
+    #: Bytes of messages with QoS 0 that may wait for the link, of assured ones of each level, and of notices.
     queue_bytes: int = 1 << 20
+    #: Where the link carries little in a second, so many bytes of assured messages of each level may wait.
+    queue_least: int = 16_384
+    #: Bytes of a piece of what is longer than there is room for on the link.
+    segment: int = SEGMENT
+    #: Bytes of the longest frame that is taken in pieces.
+    longest: int = LARGEST
     #: Bytes that may be on their way without an acknowledgement.
     custody_bytes: int = 1 << 18
     #: Frames about links and interests that may wait for a peer that does not read.
@@ -78,7 +83,7 @@ _ALWAYS: Final = frozenset({Kind.PING, Kind.NAMES, Kind.LINK_STATE, Kind.INTERES
 LEGAL: Final[Mapping[Stage, frozenset[Kind]]] = {
     Stage.GREETING: frozenset({Kind.HELLO, Kind.REFUSED}),
     Stage.RESUMING: _ALWAYS | {Kind.RESUME},
-    Stage.UP: _ALWAYS | {Kind.HOP_ACK, Kind.DATA, Kind.VOID, Kind.NOTICE},
+    Stage.UP: _ALWAYS | {Kind.HOP_ACK, Kind.DATA, Kind.VOID, Kind.NOTICE, Kind.SEGMENT, Kind.LAST},
     Stage.REFUSED: frozenset(),
     Stage.OVER: frozenset(),
 }
@@ -88,10 +93,11 @@ class Connection:
     """What lasts as long as one socket."""
 
     __slots__ = (
-        "controls", "cost", "handle", "heard_at", "inbox", "link", "pings", "sent_at", "stage", "theirs", "why",
+        "controls", "cost", "gathering", "handle", "heard_at", "inbox", "link", "pings", "sent_at", "stage", "theirs",
+        "why",
     )  # fmt: skip
 
-    def __init__(self, handle: int, now: float, cost: int = 1) -> None:
+    def __init__(self, handle: int, now: float, cost: int = 1, longest: int = LARGEST) -> None:
         self.handle = handle
         #: What the way over it counts.
         self.cost = cost
@@ -99,6 +105,7 @@ class Connection:
         self.theirs = Translation()
         self.stage = Stage.GREETING
         self.inbox = Inbox()
+        self.gathering = Gathering(longest)
         #: Frames without numbers that go before all others.
         self.controls: deque[bytes] = deque()
         self.pings = Pings()
@@ -172,10 +179,8 @@ class Link:
         #: Sent and not acknowledged, by ascending number; while the link is down, also what was kept without one (0).
         self._custody: deque[tuple[int, Numbered]] = deque()
         self._custody_bytes = 0
-        self._queues: tuple[deque[Numbered], ...] = tuple(deque() for _ in range(LEVELS))
-        self._queued_bytes = [0] * LEVELS
-        #: By level, bytes of higher levels that were sent while it waited.
-        self._passed_over = [0] * LEVELS
+        #: What waits to be sent.
+        self.line = Line(counts, patience.queue_bytes, patience.queue_least, patience.segment)
 
     @property
     def is_up(self) -> bool:
@@ -184,12 +189,17 @@ class Link:
     @property
     def has_more(self) -> bool:
         """Whether there is something to write and the peer has not too much unacknowledged already."""
-        waits = any(self._queues) and self._custody_bytes < self._patience.custody_bytes
-        return waits or self.is_ack_due
+        return self.is_ack_due or (not self.line.is_empty and self._custody_bytes < self._patience.custody_bytes)
 
     def __len__(self) -> int:
         """Frames that are here: sent and not acknowledged, or waiting."""
-        return len(self._custody) + sum(map(len, self._queues))
+        return len(self._custody) + len(self.line)
+
+    @property
+    def held_bytes(self) -> int:
+        """What is kept in memory for it: sent and not acknowledged, waiting, and what has come in pieces."""
+        begun = 0 if self.connection is None else self.connection.gathering.bytes
+        return self._custody_bytes + sum(self.line.bytes) + begun
 
     @property
     def waiting(self) -> list[tuple[int, int]]:
@@ -198,63 +208,45 @@ class Link:
 
     # -- sending
 
-    def offer(self, item: Numbered) -> None:
-        """Have something sent; without room a void goes in the place of QoS 0, and the ends see to the rest."""
-        level = item.level
-        if self._queued_bytes[level] >= self._patience.queue_bytes:
-            if isinstance(item, Notice) or is_assured(item.lane):
-                self._counts.link_full += 1
-                return
-            self._counts.voided += item.count
-            item = item.as_void()
-            if self._queued_bytes[level] >= 2 * self._patience.queue_bytes:
-                return  # the receiver skips the numbers after a moment
-        self._queues[level].append(item)
-        self._queued_bytes[level] += item.size
+    def offer(self, item: Numbered, now: float) -> bool:
+        """Have something sent; False if too much of its kind waits already, which is for its origin to know."""
+        if self.line.push(item, now):
+            return True
+        self._counts.link_full += 1
+        return False
 
     def fill(self, parts: list[bytes], room: int, now: float) -> None:
         """Add what goes next: an acknowledgement that is due, then the most urgent."""
-        if self.received > self._acknowledged and (self.is_ack_due or any(self._queues)):
+        line = self.line
+        if self.received > self._acknowledged and (self.is_ack_due or not line.is_empty):
             self._acknowledged, self._unacknowledged_bytes = self.received, 0
             parts.append(frame(Kind.HOP_ACK, put(self.received)))
         self.is_ack_due = False
         while room > 0 and self._custody_bytes < self._patience.custody_bytes:
-            level = self._next_level()
-            if level < 0:
-                break
-            item = self._queues[level].popleft()
-            size = item.size
-            self._queued_bytes[level] -= size
-            for lower in range(level):
-                if self._queues[lower]:
-                    self._passed_over[lower] += size
-            self._number += 1
-            self._custody.append((self._number, item))
-            self._custody_bytes += size
-            pieces = numbered(self._number, item, now)
-            parts += pieces
-            written = sum(map(len, pieces))
-            self.meter.left(item, level, written)
-            room -= written
+            item = line.pop(room, now)
+            if item is None:
+                return
+            if isinstance(item, Piece):
+                whole = item.item
+                if item.is_last:
+                    self._keep_sent(whole)
+                    self.meter.left(whole, whole.level, whole.size)
+                parts.append(item.frame(self._number))
+                room -= len(parts[-1])
+            else:
+                self._keep_sent(item)
+                pieces = numbered(self._number, item, now)
+                parts += pieces
+                written = sum(map(len, pieces))
+                self.meter.left(item, item.level, written)
+                room -= written
+        line.settle(now)
 
-    def _next_level(self) -> int:
-        """The level that goes next, or -1: the highest that waits, unless a lower one was passed over for long.
-
-        Nobody saves up: a level that does not wait has no claim.
-        """
-        highest = due = -1
-        for level in range(LEVELS):
-            queue = self._queues[level]
-            if not queue:
-                self._passed_over[level] = 0
-                continue
-            highest = level
-            if due < 0 and self._passed_over[level] >= _FLOOR * queue[0].size:
-                due = level
-        if 0 <= due < highest:
-            self._passed_over[due] = 0
-            return due
-        return highest
+    def _keep_sent(self, item: Numbered) -> None:
+        """Something leaves under the next number, and is kept until the peer says that it has come."""
+        self._number += 1
+        self._custody.append((self._number, item))
+        self._custody_bytes += item.size
 
     def acknowledged(self, number: int) -> None:
         """The peer has everything up to a number: it is the peer's to carry now."""
@@ -297,18 +289,13 @@ class Link:
         self._custody.clear()
         self._custody_bytes = 0
         self._number = received
-        for item in reversed(again):
-            self._queues[item.level].appendleft(item)
-            self._queued_bytes[item.level] += item.size
+        self.line.take_back(again)
 
     def hand_out(self) -> list[tuple[int, Numbered]]:
         """Everything that is here, with its number if it was sent: to be carried another way, or kept."""
-        items = [*self._custody, *((0, item) for queue in reversed(self._queues) for item in queue)]
+        items = [*self._custody, *((0, item) for item in self.line.drain())]
         self._custody.clear()
         self._custody_bytes = 0
-        for queue in self._queues:
-            queue.clear()
-        self._queued_bytes = [0] * LEVELS
         return items
 
     def keep(self, number: int, item: Data) -> None:
@@ -322,3 +309,4 @@ class Link:
         assert not self.is_up or numbers == sorted(set(numbers)), numbers
         assert not numbers or numbers[-1] <= self._number
         assert self._acknowledged <= self.received
+        self.line.check()

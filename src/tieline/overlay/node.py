@@ -18,6 +18,7 @@ from tieline.overlay.announcing import Announcing
 from tieline.overlay.carrier import Carrier
 from tieline.overlay.connections import Connections
 from tieline.overlay.counts import Counts
+from tieline.overlay.credit import Crediting
 from tieline.overlay.directory import Directory
 from tieline.overlay.durable import Begun, Ends, Fact, Journal, Named
 from tieline.overlay.entries import Entry
@@ -96,6 +97,17 @@ class Node:
             deliver=deliver,
             send=self._send,
             limits=limits or Limits(),
+        )
+        self.crediting = Crediting(
+            broker,
+            self.directory.names,
+            links=self.links,
+            incarnations=self.carrier.incarnations,
+            timers=timers,
+            counts=self.counts,
+            limit=self.carrier.sender.limit,
+            find=self.directory.find,
+            pass_notice=self.carrier.pass_notice,
         )
         self.announcing = Announcing(
             broker,
@@ -216,7 +228,11 @@ class Node:
 
     def fill(self, handle: int, room: int, now: float) -> bytes:
         """What is to be written next on a connection, about as much as there is room for."""
-        return self.connections.fill(handle, room, now)
+        data = self.connections.fill(handle, room, now)
+        link = self.connections.link(handle)
+        if link is not None:
+            self.crediting.filled(link, now)
+        return data
 
     def closed(self, handle: int, now: float) -> None:
         """A connection is no more."""
@@ -238,6 +254,7 @@ class Node:
         return self.announcing.granted
 
     def _lost(self, link: Link, now: float) -> None:
+        self.crediting.lost(link.peer)
         self.connections.tell_peers(self.membership.disconnect(link.peer).bytes)
         self._view_changed(now)
 
@@ -282,8 +299,13 @@ class Node:
             link.acknowledged(Reader(body).integer())
             if link.has_more:
                 self.connections.dirty.add(connection.handle)
+        elif kind is Kind.SEGMENT:
+            connection.gathering.add(body, now)
         else:
-            number, item = read_numbered(kind, body, now, connection.theirs.table)
+            since = now
+            if kind is Kind.LAST:
+                kind, body, since = connection.gathering.finish(body, now)
+            number, item = read_numbered(kind, body, since, connection.theirs.table)
             if item.path[-1:] != bytes((link.peer,)):
                 raise BadFrame("a path that does not end with who sends it")
             owed = link.owes_ack
@@ -386,6 +408,8 @@ class Node:
             self.carrier.arrived(item, now)
         elif item.topic is Topic.END_ACK:
             self.carrier.sender.settled(item, now)
+        elif item.topic is Topic.CREDIT:
+            self.crediting.heard(item, now)
         elif item.topic is Topic.ECHO:
             self.announcing.echoed(item.source, Reader(item.body).integer(), now)
         else:
@@ -395,10 +419,11 @@ class Node:
         self.carrier.view_changed(now)
         self.announcing.grant(now)
 
-    def _send(self, peer: int, item: Numbered) -> None:
+    def _send(self, peer: int, item: Numbered, now: float) -> None:
         link = self.links[peer]
         fence = self.fences.get(peer)
-        link.offer(item if fence is None else fence.leaves(item))
+        passed = item if fence is None else fence.leaves(item)
+        self.crediting.offer(link, passed, now, is_single=self.carrier.strategy.is_single)
         if link.connection is not None:
             self.connections.dirty.add(link.connection.handle)
 

@@ -12,9 +12,10 @@ from typing import Final
 
 from tieline.core.timers import Timer, Timers
 from tieline.overlay.counts import Counts
+from tieline.overlay.credit import FREE, WAIT
 from tieline.overlay.durable import Ends, Journal, Owed, Owing, Settled
 from tieline.overlay.fields import Reader
-from tieline.overlay.frame import ASSURED_LANES, Data, Notice, is_assured, place
+from tieline.overlay.frame import ASSURED_LANES, TAG, TAG_BITS, Data, Notice, is_assured, place
 from tieline.overlay.incarnations import Incarnations
 from tieline.overlay.limits import LONGEST, Limits
 from tieline.overlay.membership import Membership
@@ -22,6 +23,8 @@ from tieline.overlay.streams import Outgoing, batches
 
 #: Copies of copies kept thin links full for 40 s and more when a flood was repeated as soon as a single copy is.
 COPIES_PACE: Final = 4
+#: How often the time doubles after which something is sent again, while nothing comes of it.
+MOST_PATIENT: Final = 3
 
 
 class Sender:
@@ -156,7 +159,9 @@ class Sender:
     def pump(self, broker: int, lane: int, stream: Outgoing, now: float) -> None:
         """Send what is safe and not on its way, as far as the window and a way there allow."""
         if self._may_reach(broker):
-            for batch in batches(stream.unsent()):
+            for batch in stream.portions():
+                if not stream.spend(batch):
+                    break
                 if not stream.is_underway:
                     stream.touched_at = now
                 first = stream.sent + 1
@@ -167,10 +172,37 @@ class Sender:
         self._watch_settling(now)
 
     def pump_all(self, now: float, to: int | None = None) -> None:
-        """Send what waits for a way, to one broker or to all."""
-        for (broker, lane), stream in self.outgoing.items():
-            if to in (None, broker) and stream.sent < stream.committed:
-                self.pump(broker, lane, stream, now)
+        """Send what waits for a way, to one broker or to all: the most urgent first."""
+        waiting = [
+            (lane, broker)
+            for (broker, lane), stream in self.outgoing.items()
+            if to in (None, broker) and stream.sent < stream.committed
+        ]
+        for lane, broker in sorted(waiting, reverse=True):
+            self.pump(broker, lane, self.outgoing[broker, lane], now)
+
+    def view_changed(self, now: float) -> None:
+        """Links have come or gone: a link that was full need not be on the way any more, nor what was sent before."""
+        for stream in self.outgoing.values():
+            stream.credit = None
+            stream.timeouts = 0
+        self.pump_all(now)
+
+    def limit(self, destination: int, lane: int, where: int, room: int, now: float) -> None:
+        """A full link on the way takes so many bytes of a stream from some place on, or everything again."""
+        stream = self.outgoing.get((destination, lane))
+        if stream is None or where & TAG != self._incarnations.tags.get(destination):
+            return
+        stream.touched_at = now
+        number = (where >> TAG_BITS) + stream.owing.base
+        if room == FREE:
+            stream.credit = None
+        else:
+            stream.credit = room
+            if stream.owing.settled < number <= stream.sent:
+                stream.sent = number - 1
+        if room != WAIT:
+            self.pump(destination, lane, stream, now)
 
     def _send_again(
         self, broker: int, lane: int, stream: Outgoing, first: int, payloads: tuple[bytes, ...], now: float
@@ -191,8 +223,11 @@ class Sender:
         """What was not settled for long is sent again."""
         self._resend_timer = None
         for (broker, lane), stream in self.outgoing.items():
-            if stream.is_unsettled and now - stream.touched_at >= self._limits.resend_s * self.pace:
+            # what waits at a thin link for long does not wait shorter when it is sent again and again
+            patience_s = self._limits.resend_s * max(self.pace, 1 << min(stream.timeouts, MOST_PATIENT))
+            if stream.is_unsettled and now - stream.touched_at >= patience_s:
                 self._counts.resent_by_origin += stream.sent - stream.owing.settled
+                stream.timeouts += 1
                 stream.rewind()
                 self.pump(broker, lane, stream, now)
         self._watch_settling(now)
@@ -218,6 +253,7 @@ class Sender:
                 self._journal.note(Settled(destination, lane, number + base))
                 stream.sent = max(stream.sent, number + base)
                 stream.touched_at = now
+                stream.timeouts = 0
             elif is_stalled:
                 stream.touched_at = now
             if holes and now - stream.asked_at >= self._limits.hole_s / 2 * self.pace:

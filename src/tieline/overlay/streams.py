@@ -14,16 +14,18 @@ WINDOW: Final = 512
 HELD_BYTES: Final = 1 << 22
 #: Messages and bytes that are sent in one frame; a longer message is alone in its frame.
 _BATCH, _BATCH_BYTES = 64, 65_536
+#: What a frame takes beside its messages, at most.
+_FRAME: Final = 64
 #: A stream of QoS 0 that is heard for the first time begins at its beginning if that is no further back than this.
 _EARLY: Final = 16
 
 
-def batches(payloads: Iterable[bytes]) -> Iterator[tuple[bytes, ...]]:
+def batches(payloads: Iterable[bytes], most: int = _BATCH_BYTES) -> Iterator[tuple[bytes, ...]]:
     """Messages in their order, as many together as one frame should hold."""
     batch: list[bytes] = []
     size = 0
     for payload in payloads:
-        if batch and (len(batch) == _BATCH or size + len(payload) > _BATCH_BYTES):
+        if batch and (len(batch) == _BATCH or size + len(payload) > most):
             yield tuple(batch)
             batch, size = [], 0
         batch.append(payload)
@@ -35,7 +37,7 @@ def batches(payloads: Iterable[bytes]) -> Iterator[tuple[bytes, ...]]:
 class Outgoing:
     """The origin's end of an assured stream: ``settled <= sent <= committed <= last``."""
 
-    __slots__ = ("asked_at", "attempt", "committed", "is_stalled", "owing", "sent", "touched_at")
+    __slots__ = ("asked_at", "attempt", "committed", "credit", "is_stalled", "owing", "sent", "timeouts", "touched_at")
 
     def __init__(self, owing: Owing) -> None:
         self.owing = owing
@@ -48,6 +50,10 @@ class Outgoing:
         #: When a hole was last filled.
         self.asked_at = 0.0
         self.attempt = 0
+        #: How often it was sent again in vain since the destination last moved on, or links came or went.
+        self.timeouts = 0
+        #: Bytes that a full link on the way takes of it; None where none is full, as far as is known.
+        self.credit: int | None = None
         #: The destination has no room now, and will say when it has.
         self.is_stalled = False
 
@@ -62,7 +68,21 @@ class Outgoing:
     def may_send(self, first: int, count: int) -> bool:
         """Whether some messages are the next, within the window, and there is room for them."""
         is_near = first + count - 1 - self.owing.settled <= WINDOW
-        return self.sent == first - 1 and is_near and not self.is_stalled
+        return self.sent == first - 1 and is_near and not self.is_stalled and self.credit is None
+
+    def portions(self) -> Iterator[tuple[bytes, ...]]:
+        """What may be sent now, in frames, none of which has much more than what a full link takes."""
+        credit = self.credit
+        return batches(self.unsent(), _BATCH_BYTES if credit is None else max(0, min(credit, _BATCH_BYTES)))
+
+    def spend(self, payloads: tuple[bytes, ...]) -> bool:
+        """Whether a full link on the way takes some messages; as many as that are taken off what it does."""
+        if self.credit is None:
+            return True
+        if self.credit <= 0:
+            return False
+        self.credit -= sum(map(len, payloads)) + len(payloads) + _FRAME
+        return True
 
     def unsent(self) -> Iterator[bytes]:
         """The messages that are safe, not on their way and within the window."""
@@ -79,6 +99,7 @@ class Outgoing:
         """Take for unsent whatever is not settled; who said that there was no room may have died since."""
         self.sent = self.owing.settled
         self.is_stalled = False
+        self.credit = None
         self.attempt += 1
 
     def renew(self, incarnations: tuple[int, ...]) -> None:

@@ -1,0 +1,320 @@
+"""What waits for one link: the most urgent first, a floor for those below, and a name for whatever is dropped.
+
+Theory of operation
+-------------------
+Mostly a line is empty again at the end of the turn in which it was filled, and is then a queue for each level, of
+which the highest goes first.  It is *congested* when several levels wait at once, when something has to be cut, or when
+there is no room.  Then everything is handed to the policy that queues of clients have too (:mod:`tieline.sched`), with
+its floors and its rules about who dies, until the line has run empty.
+
+Three kinds of things have bounds of their own, so that none takes the room of another: messages with QoS 0 of all
+levels together, assured ones of each level, and notices.  An assured message that finds no room is turned away, which
+is for its origin to know (:mod:`tieline.overlay.credit`).  With QoS 0 the policy says who has to go; a void with the
+same numbers takes its place.
+
+Something longer than there is room for is cut (:mod:`tieline.overlay.segments`): a piece of it goes, and the rest is
+put back in front of its level, where it waits for its turn like everything else.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any, Final  # Any: a policy orders whatever waits
+
+from tieline.overlay.counts import Counts
+from tieline.overlay.frame import LEVELS, MOST, Data, Notice, Numbered, is_assured
+from tieline.overlay.segments import SEGMENT, Cut, Piece
+from tieline.sched.feedback import Feedback
+from tieline.sched.policy import EVERY, Policy
+from tieline.sched.waiting import Waiting
+
+#: Called with messages that a full line has dropped.
+Dropped = Callable[[Data, float], None]
+#: The kinds of things that are counted apart: assured messages of each level, QoS 0, and notices.
+LOOSE, NOTICES, _KINDS = LEVELS, LEVELS + 1, LEVELS + 2
+#: Something up to this long goes whole where there is room for so much in general.
+_WHOLE: Final = 1 << 17
+#: Room from which on nothing is short of it.
+_PLENTY: Final = 1 << 16
+
+
+def _nobody(item: Data, now: float) -> None:
+    pass
+
+
+class Line:
+    """Everything that waits for one link."""
+
+    def __init__(self, counts: Counts, most: int, least: int, segment: int = SEGMENT) -> None:
+        self._counts = counts
+        #: Bytes of a piece where there is not much room.
+        self._segment = segment
+        #: Bytes of each kind that may wait, whatever the link can carry; and at least, however thin it is.
+        self._most = most
+        self._least = least
+        #: Bytes of assured messages of each level that may wait here.
+        self.assured_most = most
+        #: By kind, bytes that wait.
+        self.bytes = [0] * _KINDS
+        #: Those whom a drop is told, and the policy for the next congestion.
+        self.dropped: Dropped = _nobody
+        self.make_policy: Callable[[], Policy[Any]] = Feedback
+        self._queues: tuple[deque[Numbered], ...] = tuple(deque() for _ in range(LEVELS))
+        #: Only while the line is congested.
+        self._policy: Policy[Numbered] | None = None
+        #: Entries of the policy; ``_order`` is the number of the last.
+        self._waiting = 0
+        self._order = 0
+        #: By level, what was begun to be sent, with the number of its entry.
+        self._cuts: dict[int, tuple[int, Cut]] = {}
+        #: By level, the void that was made last and may still grow.
+        self._voids: dict[int, Waiting[Numbered]] = {}
+
+    def __len__(self) -> int:
+        return self._waiting + sum(map(len, self._queues))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing waits."""
+        return not self._waiting and not any(self._queues)
+
+    @property
+    def is_congested(self) -> bool:
+        """Whether a policy decides who goes next."""
+        return self._policy is not None
+
+    def note_rate(self, bytes_per_s: float) -> None:
+        """So much leaves the link in a second: what waits here beyond that waits better at its origin."""
+        self.assured_most = min(self._most, max(self._least, int(bytes_per_s)))
+
+    # -- coming
+
+    def push(self, item: Numbered, now: float) -> bool:
+        """Let something wait; False for what is turned away, because too much of its kind waits already."""
+        kind, size = _kind(item), item.size
+        held = self.bytes[kind]
+        if kind != LOOSE:
+            # the last one may be as long as it likes: otherwise a long one would never find room
+            if held >= (self._most if kind == NOTICES else self.assured_most):
+                return False
+            self._add(item, kind, size, now)
+        elif held < 2 * self._most or not _is_void(item):
+            # of too many voids some go, and the receiver skips their numbers after a moment
+            self._add(item, kind, size, now)
+            if held + size > self._most:
+                self._make_room(now)
+        return True
+
+    def _add(self, item: Numbered, kind: int, size: int, now: float) -> None:
+        self.bytes[kind] += size
+        if self._policy is None:
+            self._queues[item.level].append(item)
+        else:
+            self._enter(self._policy, item, kind, size, now)
+
+    def _enter(self, policy: Policy[Numbered], item: Numbered, kind: int, size: int, now: float) -> None:
+        self._order += 1
+        self._waiting += 1
+        level = item.level
+        # a level is one flow with QoS 0 and one without: what came first goes first in each
+        policy.push(
+            Waiting(
+                item,
+                order=self._order,
+                level=level,
+                since=now,
+                size=size,
+                messages=self._segments(size),
+                flow=2 * level + (kind != LOOSE),
+                # what is assured is not dropped for want of room, nor is what takes none
+                is_assured=kind != LOOSE or _is_void(item),
+            ),
+            now,
+        )
+
+    def take_back(self, items: list[Numbered]) -> None:
+        """What was under way on a lost connection goes first of its level, in its order, room or not."""
+        self._relax()
+        for item in reversed(items):
+            self._queues[item.level].appendleft(item)
+            self.bytes[_kind(item)] += item.size
+
+    # -- going
+
+    def pop(self, room: int, now: float) -> Numbered | Piece | None:
+        """What goes next, or a piece of it if it is longer than there is room for; None if nothing waits."""
+        policy = self._policy
+        if policy is None:
+            queue = self._next_queue()
+            if queue is None:
+                return None
+            item = queue[0]
+            if item.size <= self._whole(room):
+                queue.popleft()
+                self.bytes[_kind(item)] -= item.size
+                return item
+            policy = self._congest(now)
+        waiting = policy.pop(now)
+        if waiting is None:
+            self._policy = None
+            return None
+        self._waiting -= 1
+        item, level = waiting.entry, waiting.level
+        if self._voids.get(level) is waiting:
+            del self._voids[level]
+        cut = self._begun(waiting, room)
+        if cut is None:
+            self._left(item, waiting.size)
+            return item
+        some = room if policy.most == EVERY else min(room, self._segment * policy.most)
+        piece = cut.next(level, min(max(some, self._segment), _PLENTY), now)
+        if piece.is_last:
+            del self._cuts[level]
+            self._left(item, waiting.size)
+            return piece
+        self.bytes[_kind(item)] -= waiting.size - cut.left
+        waiting.size = cut.left
+        waiting.messages = max(1, min(waiting.messages - 1, self._segments(cut.left)))
+        self._waiting += 1
+        policy.put_back(waiting)
+        return piece
+
+    def _left(self, item: Numbered, size: int) -> None:
+        """An entry of the policy has left, and it may have been the last one."""
+        self.bytes[_kind(item)] -= size
+        if not self._waiting:
+            self._policy = None
+            self._voids.clear()
+
+    def _begun(self, waiting: Waiting[Numbered], room: int) -> Cut | None:
+        """What is sent of an entry in pieces; None if it goes whole."""
+        order, cut = self._cuts.get(waiting.level, (0, None))
+        if cut is None or order != waiting.order:
+            # whatever else was begun at this level begins anew when its turn comes again
+            if waiting.size <= self._whole(room):
+                return None
+            cut = Cut(waiting.entry)
+            self._cuts[waiting.level] = waiting.order, cut
+        return cut
+
+    def settle(self, now: float) -> None:
+        """No more goes for now: if several levels wait, from now on a policy decides whose turn it is."""
+        if self._policy is None and sum(1 for queue in self._queues if queue) > 1:
+            self._congest(now)
+
+    def drain(self) -> Iterator[Numbered]:
+        """Give up everything, the most urgent first, each level in its order."""
+        self._relax()
+        for queue in reversed(self._queues):
+            yield from queue
+            queue.clear()
+        self.bytes = [0] * _KINDS
+
+    def _next_queue(self) -> deque[Numbered] | None:
+        for level in range(LEVELS - 1, -1, -1):
+            if self._queues[level]:
+                return self._queues[level]
+        return None
+
+    # -- congestion
+
+    def _congest(self, now: float) -> Policy[Numbered]:
+        policy: Policy[Numbered] = self.make_policy()
+        self._policy = policy
+        for queue in self._queues:
+            while queue:
+                item = queue.popleft()
+                self._enter(policy, item, _kind(item), item.size, now)
+        return policy
+
+    def _relax(self) -> None:
+        """Have queues again; what was begun to be sent begins anew."""
+        policy, self._policy = self._policy, None
+        self._cuts.clear()
+        self._voids.clear()
+        if policy is None:
+            return
+        left: list[Waiting[Numbered]] = []
+        while (waiting := policy.pop(0.0)) is not None:
+            left.append(waiting)
+        self._waiting = 0
+        left.sort(key=_order)
+        for waiting in left:
+            item = waiting.entry
+            self.bytes[_kind(item)] += item.size - waiting.size
+            self._queues[item.level].append(item)
+
+    def _make_room(self, now: float) -> None:
+        """Let the policy give up messages with QoS 0 until the others have room."""
+        policy = self._policy or self._congest(now)
+        while self.bytes[LOOSE] > self._most:
+            victim = policy.evict()
+            if victim is None:
+                break
+            data = victim.entry
+            assert isinstance(data, Data)
+            if victim.size == self.bytes[LOOSE]:
+                policy.keep(victim)  # there is room for one, however long it is
+                break
+            self._waiting -= 1
+            self.bytes[LOOSE] -= victim.size
+            self._counts.voided += data.count
+            self.dropped(data, now)
+            self._leave_void(policy, victim, data)
+
+    def _leave_void(self, policy: Policy[Numbered], victim: Waiting[Numbered], data: Data) -> None:
+        """Numbers that nobody will ever send are said to be such, many at a time where they follow each other."""
+        last = self._voids.get(victim.level)
+        if last is not None and isinstance(last.entry, Data) and last.entry.swallow(data, MOST):
+            return
+        void = data.as_void()
+        self._waiting += 1
+        # it is short, and must not be dropped again
+        left: Waiting[Numbered] = Waiting(
+            void,
+            order=victim.order,
+            level=victim.level,
+            since=victim.since,
+            size=void.size,
+            flow=victim.flow,
+            is_assured=True,
+        )
+        self.bytes[LOOSE] += void.size
+        policy.keep(left)
+        self._voids[victim.level] = left
+
+    def _whole(self, room: int) -> int:
+        """How long something may be that is sent in one piece; where there is plenty of room, a bit too much is none."""
+        return _WHOLE if room >= _PLENTY else max(room, self._segment)
+
+    def _segments(self, size: int) -> int:
+        return -(-size // self._segment)
+
+    def check(self) -> None:
+        """What always holds, for tests."""
+        if self._policy is None:
+            assert not self._waiting
+            sizes = [0] * _KINDS
+            for queue in self._queues:
+                for item in queue:
+                    sizes[_kind(item)] += item.size
+            assert sizes == self.bytes, (sizes, self.bytes)
+        else:
+            assert not any(self._queues)
+        assert min(self.bytes) >= 0
+
+
+def _kind(item: Numbered) -> int:
+    """Among which things it is counted."""
+    if isinstance(item, Notice):
+        return NOTICES
+    return item.level if is_assured(item.lane) else LOOSE
+
+
+def _is_void(item: Numbered) -> bool:
+    return isinstance(item, Data) and not item.payloads
+
+
+def _order(waiting: Waiting[Numbered]) -> int:
+    return waiting.order

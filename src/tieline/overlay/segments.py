@@ -1,0 +1,121 @@
+"""Long frames in pieces, so that what is urgent waits for a piece of them at most.
+
+The body of a DATA, VOID or NOTICE, without its link number and behind its kind, is sent as SEGMENT frames, between which
+other frames may go.  Each names a slot, one for each level, and whether it is the first for it: whatever had begun in
+that slot is given up then.  The link number comes with the last piece, because what was not sent whole was not sent.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tieline.overlay.fields import BadFrame, Reader, put
+from tieline.overlay.frame import LEVELS, Kind, Numbered, frame, write
+
+#: Bytes of a piece where there is not much room.
+SEGMENT: Final = 1_400
+#: What is shorter than this is not left for a piece of its own.
+_CRUMB: Final = 64
+
+
+class Piece:
+    """Some bytes of something that is sent in pieces."""
+
+    __slots__ = ("_data", "_slot", "is_last", "item")
+
+    def __init__(self, item: Numbered, slot: int, data: bytes, *, is_last: bool) -> None:
+        #: That of which it is a piece.
+        self.item = item
+        self.is_last = is_last
+        self._slot = slot
+        self._data = data
+
+    def frame(self, number: int) -> bytes:
+        """As it is sent; only the last one says its link number."""
+        if self.is_last:
+            return frame(Kind.LAST, put(number, self._slot) + self._data)
+        return frame(Kind.SEGMENT, put(self._slot) + self._data)
+
+
+class Cut:
+    """Something that is sent in pieces, and how much of it has gone."""
+
+    __slots__ = ("_data", "_gone", "_item")
+
+    def __init__(self, item: Numbered) -> None:
+        self._item = item
+        #: Written when the first piece goes, because only then is it known how old it is.
+        self._data = b""
+        self._gone = 0
+
+    @property
+    def left(self) -> int:
+        """Bytes that have not gone yet, once some have."""
+        return len(self._data) - self._gone
+
+    def next(self, level: int, most: int, now: float) -> Piece:
+        """As many of the next bytes as may go, or a few more if they are the last."""
+        is_first = not self._gone
+        if is_first:
+            pieces: list[bytes] = [b""]
+            kind, _size = write(self._item, pieces, now)
+            pieces[0] = put(kind)
+            self._data = b"".join(pieces)
+        end = self._gone + most
+        if end + _CRUMB >= len(self._data):
+            end = len(self._data)
+        data = self._data[self._gone : end]
+        self._gone = end
+        return Piece(self._item, level << 1 | is_first, data, is_last=end == len(self._data))
+
+
+class Gathering:
+    """What has come in pieces over one connection, and is not whole yet."""
+
+    __slots__ = ("_begun", "_most", "_since")
+
+    def __init__(self, most: int) -> None:
+        #: The longest that is gathered.
+        self._most = most
+        self._begun: tuple[bytearray, ...] = tuple(bytearray() for _ in range(LEVELS))
+        #: When the first piece of each came: its age was true then.
+        self._since = [0.0] * LEVELS
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that have come and are of no use yet."""
+        return sum(map(len, self._begun))
+
+    def add(self, body: bytes, now: float) -> None:
+        """Keep a piece that is not the last one."""
+        reader = Reader(body)
+        self._add(reader, now)
+
+    def _add(self, reader: Reader, now: float) -> int:
+        slot = reader.integer()
+        level = slot >> 1
+        if level >= LEVELS:
+            raise BadFrame(f"a piece for slot {slot}")
+        begun = self._begun[level]
+        if slot & 1:
+            begun.clear()
+            self._since[level] = now
+        elif not begun:
+            raise BadFrame("a piece of something that did not begin")
+        begun += reader.rest()
+        if len(begun) > self._most:
+            raise BadFrame(f"a frame of more than {self._most} bytes, in pieces")
+        return level
+
+    def finish(self, body: bytes, now: float) -> tuple[Kind, bytes, float]:
+        """The last piece has come: the kind and the body of the whole, with its link number, and when it began."""
+        reader = Reader(body)
+        number = reader.integer()
+        level = self._add(reader, now)
+        begun = self._begun[level]
+        if begun[0] not in {Kind.DATA, Kind.VOID, Kind.NOTICE}:
+            raise BadFrame(f"a frame of kind {begun[0]} in pieces")
+        kind = Kind(begun[0])
+        whole = b"".join((put(number), memoryview(begun)[1:]))
+        begun.clear()
+        return kind, whole, self._since[level]
