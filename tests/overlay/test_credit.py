@@ -9,7 +9,8 @@ from tieline.overlay.durable import Ends
 from tieline.overlay.fields import Reader, put, put_bytes
 from tieline.overlay.frame import TAG_BITS, Data, Notice, Numbered, Topic, lane_of
 from tieline.overlay.incarnations import Incarnations
-from tieline.overlay.links import Link, Patience
+from tieline.overlay.links import Link
+from tieline.overlay.patience import Patience
 
 LANE = lane_of(1, True, 0)
 
@@ -19,7 +20,7 @@ def data(number: int, *, origin: int = 1, to: int = 3, size: int = 100, lane: in
 
 
 def link(most: int = 1_000, counts: Counts | None = None) -> Link:
-    return Link(2, Patience(queue_bytes=most, queue_least=100), counts or Counts())
+    return Link(2, Patience(queue_bytes=most, credit_bytes=most, least_bytes=100), counts or Counts())
 
 
 def sent(link: Link, most: int = 1 << 20) -> int:

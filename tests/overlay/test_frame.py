@@ -102,7 +102,7 @@ def test_any_body_is_read_or_refused(kind: Kind, body: bytes) -> None:
 
 
 def test_hello_notice_link_state_and_interest_come_back() -> None:
-    hello = Hello("north", (1 << 64) - 1, 7, 1 << 40, {1: "north", 2: "süd"}, {1: 5, 2: 1 << 30})
+    hello = Hello("north", (1 << 64) - 1, 7, 1 << 40, 1 << 28, {1: "north", 2: "süd"}, {1: 5, 2: 1 << 30})
     [(_, body)] = Inbox().take(hello.bytes)
     assert read_hello(body) == hello
     [(kind, body)] = Inbox().take(b"".join(numbered(4, Notice(Topic.ECHO, 1, 2, b"xyz", b"\x01"), 0.0)))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
+from typing import Any  # Any: what the kit makes a broker of
 
 import pytest
 
+from tests.kits import overlay_world
 from tests.kits.check_overlay import Kind, Verdict, check_overlay, run_history
 from tests.kits.interpreted import replaces_methods
 from tests.kits.overlay_world import Choice, Make
@@ -14,14 +17,16 @@ from tieline.core.timers import Timers
 from tieline.overlay.carrier import Carrier
 from tieline.overlay.durable import Ends
 from tieline.overlay.frame import TAG_BITS, Data, is_assured
-from tieline.overlay.links import Connection, Link, Patience
+from tieline.overlay.links import Connection, Link
 from tieline.overlay.node import Node
+from tieline.overlay.patience import Patience
 from tieline.overlay.strategies import BASELINES, STRATEGIES
 from tieline.overlay.strategies.path import Path
 from tieline.overlay.streams import Incoming
 from tieline.overlay.taker import Deliver
 
 PATIENCE = Patience(ping_s=0.5, suspect_s=1.0, down_s=1.5)
+NARROW = replace(PATIENCE, queue_bytes=1_000, credit_bytes=1_000, least_bytes=500, segment=100)
 FAULTY = (Kind.LINKS, Kind.PARTITIONS, Kind.CRASHES, Kind.VOLATILE)
 
 
@@ -38,6 +43,7 @@ def _node(  # what a broker is made of
     incarnation: int,
     life: int,
     carrier: type[Carrier] = Carrier,
+    patience: Patience | None = None,
 ) -> Node:
     return Node(
         name,
@@ -46,7 +52,7 @@ def _node(  # what a broker is made of
         timers,
         incarnation=incarnation,
         life=life,
-        patience=PATIENCE,
+        patience=patience or PATIENCE,
         strategy=strategy,
         carrier=carrier,
     )
@@ -83,6 +89,33 @@ def test_a_thousand_histories_with_changing_strategies(kind: Kind) -> None:
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_a_thousand_histories(name: str, kind: Kind) -> None:
     check_overlay(_make(name), kind, range(1_000))
+
+
+@pytest.mark.parametrize("kind", FAULTY)
+def test_nor_where_links_are_full_and_frames_go_in_pieces(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(overlay_world, "_KERNEL", 200)
+    assert _check_full(kind, range(4)) > 400
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", FAULTY)
+def test_a_thousand_histories_with_full_links(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(overlay_world, "_KERNEL", 200)
+    _check_full(kind, range(1_000))
+
+
+def _check_full(kind: Kind, seeds: Iterable[int]) -> int:
+    """Histories in which links take a thousand bytes of each level, and pieces of a hundred."""
+    nodes: list[Node] = []
+
+    def make(*args: Any, **kwargs: Any) -> Node:
+        nodes.append(_node(Path, *args, patience=NARROW, **kwargs))
+        return nodes[-1]
+
+    deliveries = check_overlay(make, kind, seeds)
+    assert sum(node.counts.turned_away for node in nodes) > 0
+    assert sum(node.counts.credits for node in nodes) > 0
+    return deliveries
 
 
 def test_a_history_is_its_seed() -> None:

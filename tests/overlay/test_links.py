@@ -7,7 +7,8 @@ from itertools import pairwise
 from tieline.overlay.counts import Counts
 from tieline.overlay.frame import Data, Kind, lane_of, read_numbered
 from tieline.overlay.inbox import Inbox
-from tieline.overlay.links import Link, Patience
+from tieline.overlay.links import Link
+from tieline.overlay.patience import Patience
 
 
 def _data(level: int, size: int = 100) -> Data:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kits.examples import examples
+from tieline.core.account import Drop
 from tieline.core.timers import Timers
 from tieline.overlay.durable import Ends, Taken
 from tieline.overlay.entries import Form, Said, entry_of, read_said
@@ -16,14 +17,15 @@ from tieline.overlay.fields import put
 from tieline.overlay.frame import Data, Kind, Notice, Topic, frame, lane_of, numbered, place, tag_of
 from tieline.overlay.hello import Hello
 from tieline.overlay.inbox import Inbox
-from tieline.overlay.links import LEGAL, STAGES, Patience, Stage
+from tieline.overlay.links import LEGAL, STAGES, Stage
 from tieline.overlay.membership import LinkState
 from tieline.overlay.node import Node
+from tieline.overlay.patience import Patience
 
 
 def _hello(name: str = "b2", **changes: Any) -> bytes:  # Any: the fields of a HELLO differ
     """What broker b2 says first to broker b1, which means both by the same numbers."""
-    hello = Hello("b2", 22, 1, 7, {1: "b1", 2: "b2", 3: "b3", 4: "b4"}, {})
+    hello = Hello("b2", 22, 1, 7, 1 << 24, {1: "b1", 2: "b2", 3: "b3", 4: "b4"}, {})
     return hello._replace(name=name, **changes).bytes
 
 
@@ -231,7 +233,7 @@ def test_silence_ends_a_connection_and_pings_prevent_it() -> None:
 
 
 def test_a_full_link_makes_voids_of_qos_0_and_leaves_the_rest_to_the_origin() -> None:
-    pair = _joined(Patience(queue_bytes=200))
+    pair = _joined(Patience(queue_bytes=200, credit_bytes=200, least_bytes=200))
     for number in range(10):
         pair.publish(b"%d" % number + bytes(60), assured=False)
     voided = pair.nodes[1].counts.voided
@@ -290,10 +292,20 @@ def test_an_end_acknowledgement_leaves_after_the_commit_of_what_was_made_of_the_
     assert not pair.nodes[1].unfinished
 
 
-def test_what_is_too_long_is_refused_and_counted() -> None:
-    pair = _joined()
-    assert not pair.publish(bytes(9 << 20))
+def test_what_is_longer_than_a_frame_may_be_goes_in_pieces_and_nothing_is_longer_than_the_peer_takes() -> None:
+    lost: list[tuple[Data, Drop]] = []
+    patience = Patience(longest=24 << 20, dropped=lambda data, why, now: lost.append((data, why)))
+    pair = _joined(patience)
+    assert pair.publish(bytes(20 << 20))
+    assert pair.publish(bytes(24 << 20))
+    assert pair.publish(b"and a short one")
+    until = pair.now + 5
+    while pair.nodes[1].unfinished and pair.now < until:
+        pair.run(0.05)
+    assert list(map(len, pair.got)) == [20 << 20, 0, 15]
     assert pair.nodes[1].counts.too_long == 1
+    assert [(data.count, why) for data, why in lost] == [(1, Drop.TOO_LARGE)]
+    assert not pair.nodes[1].unfinished
 
 
 def test_a_subscription_is_granted_late_and_counted_if_nobody_echoes() -> None:

@@ -43,7 +43,7 @@ def test_pieces_make_the_same_frame_as_it_would_have_been_whole(sizes: list[int]
         assert last[0] is Kind.LAST
         kind, body, since = gathering.finish(last[1], 0.0)
         assert [(kind, body)] == list(Inbox().take(b"".join(numbered(number, item, 0.0))))
-        assert gathering.bytes == 0
+        assert gathering.held == 0
         assert since == 0.0
 
 
@@ -75,7 +75,7 @@ def test_the_time_that_pieces_take_makes_a_message_older() -> None:
 def test_what_begins_anew_takes_the_place_of_what_had_begun() -> None:
     gathering = Gathering(1 << 20)
     gathering.add(_sent(_pieces(_data(1, 5_000), 300), 1)[0][1], 0.0)
-    assert gathering.bytes == 300
+    assert gathering.held == 300
     *before, last = _sent(_pieces(_data(1, 700), 300), 1)
     for _, body in before:
         gathering.add(body, 0.0)
@@ -100,3 +100,5 @@ def test_only_what_has_a_number_comes_in_pieces() -> None:
     gathering.add(put(3) + bytes([Kind.HELLO]) + bytes(10), 0.0)
     with pytest.raises(BadFrame, match="kind 1 in pieces"):
         gathering.finish(put(1, 2) + b"x", 0.0)
+    with pytest.raises(BadFrame, match="kind 0 in pieces"):
+        gathering.finish(put(1, 5), 0.0)

@@ -39,6 +39,7 @@ class Drop(StrEnum):
     UNKNOWN_LEVEL = "unknown_level"  # its priority is no level, and such messages are refused
     REPEATED = "repeated"  # its producer had published it before; acknowledged, because it has arrived
     MALFORMED_ONCE = "malformed_once"  # its $once is no PRODUCER/NUMBER
+    LINK_FULL = "link_full"  # QoS 0 for another broker, and too much waited for the link to it already
     OUT_OF_TURN = "out_of_turn"  # an earlier number of its producer was refused and comes first
 
 

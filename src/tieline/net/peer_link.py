@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from tieline.net.layer import LayerError
 from tieline.net.outq import SocketBuffer
 from tieline.overlay.greeting import Greeting, Refusal
-from tieline.sched.outflow import FAST, LEAST, Outflow
+from tieline.sched.outflow import LEAST, Outflow
 
 if TYPE_CHECKING:
     from tieline.core.broker import Broker
@@ -76,7 +76,8 @@ class PeerLink:
         self._put_off = b""
         self._unsent: memoryview | bytes = b""
         self._events = _IN
-        self._outq = Outflow(SocketBuffer(sock), LEAST if household.core.priorities.always_matter else FAST)
+        # what is urgent may come at any time, and a fast link is past every bound after a few writes
+        self._outq = Outflow(SocketBuffer(sock), LEAST)
         self._is_waiting = False
         #: Bytes in both directions, as they are on the wire.
         self.bytes_in = self.bytes_out = 0
@@ -222,6 +223,8 @@ class PeerLink:
             if self._unsent or self.handle_number not in node.dirty or self.fd < 0:
                 return
             if outq.is_due and outq.look(now) <= 0:
+                if outq.is_slow:
+                    node.note_rate(self.handle_number, outq.path.rate)
                 self._look_again(now + outq.drained_in())
                 return
             data = node.fill(self.handle_number, min(_WRITE, max(1, outq.room)), now)

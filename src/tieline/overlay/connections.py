@@ -8,7 +8,8 @@ from functools import partial
 from tieline.core.timers import Timers
 from tieline.overlay.counts import Counts
 from tieline.overlay.frame import Kind, frame
-from tieline.overlay.links import Connection, Link, Patience, Stage
+from tieline.overlay.links import Connection, Link, Stage
+from tieline.overlay.patience import Patience
 
 
 class Connections:

@@ -119,8 +119,8 @@ class Credit:
         """Forget those who had credit and have not used it for a while: they are free."""
         told: list[Told] = []
         for streams in self._streams:
-            for key in [key for key, stream in streams.items() if stream.credit > 0 and stream.until <= now]:
-                told.append(Told(key, streams.pop(key).place, FREE))
+            over = [key for key, stream in streams.items() if stream.credit > 0 and stream.until <= now]
+            told += [Told(key, streams.pop(key).place, FREE) for key in over]
         return told
 
     def grant(self, link: Link, now: float) -> list[Told]:

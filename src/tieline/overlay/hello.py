@@ -8,7 +8,7 @@ from tieline.overlay.fields import BadFrame, Reader, put, put_bytes
 from tieline.overlay.frame import Kind, frame
 
 #: Of the protocol, the lowest and the highest that are spoken here; the highest that both ends speak is used.
-VERSIONS: Final = (2, 2)
+VERSIONS: Final = (3, 3)
 #: Characters of a broker's name.
 LONGEST_NAME: Final = 255
 
@@ -25,6 +25,8 @@ class Hello(NamedTuple):
     life: int
     #: Tells one start of a broker from another; link numbers begin anew with each.
     start: int
+    #: Bytes of the longest frame that it takes, in however many pieces.
+    longest: int
     #: By number as the sender means it, the name of each broker that it knows.
     names: dict[int, str]
     #: By number, the version that it knows of each broker's interest.
@@ -33,7 +35,7 @@ class Hello(NamedTuple):
     @property
     def bytes(self) -> bytes:
         pairs = [number for pair in self.versions.items() for number in pair]
-        numbers = put(self.incarnation, self.life, self.start)
+        numbers = put(self.incarnation, self.life, self.start, self.longest)
         tables = put_names(self.names), put(len(self.versions), *pairs)
         return frame(Kind.HELLO, b"".join((put(*VERSIONS), put_bytes(self.name.encode()), numbers, *tables)))
 
@@ -46,10 +48,10 @@ def read_hello(body: bytes) -> Hello:
         theirs, ours = f"{lowest} to {highest}", f"{VERSIONS[0]} to {VERSIONS[1]}"
         raise Refused(f"one broker speaks versions {theirs} of the link protocol and the other {ours}")
     name = reader.text()
-    incarnation, life, start = reader.integer(), reader.integer(), reader.integer()
+    incarnation, life, start, longest = (reader.integer() for _ in range(4))
     names = read_names(reader)
     versions = {reader.broker(): reader.integer() for _ in reader.repeat()}
-    return Hello(name, incarnation, life, start, names, versions)
+    return Hello(name, incarnation, life, start, longest, names, versions)
 
 
 def put_names(names: dict[int, str]) -> bytes:

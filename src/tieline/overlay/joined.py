@@ -21,12 +21,13 @@ from tieline.overlay.destination import Destination
 from tieline.overlay.entries import Entry, entry_of
 from tieline.overlay.incoming import Incoming
 from tieline.overlay.limits import Limits
-from tieline.overlay.links import Patience
 from tieline.overlay.may import Fence, May
 from tieline.overlay.node import Node
 from tieline.overlay.notes import Notes
 from tieline.overlay.outgoing import Outgoing
+from tieline.overlay.patience import Patience
 from tieline.overlay.remote import RemoteInterests
+from tieline.overlay.shortage import Shortage
 from tieline.overlay.strategies import STRATEGIES
 from tieline.overlay.ways import prospect
 
@@ -36,9 +37,11 @@ _QOS: Final = 2
 _OWN: Final = "$SYS"
 #: What few messages wait for; a stream that comes far is acknowledged at once.
 _ACK_S: Final = 0.002
-#: Bytes of each level that wait for a link, as many as for a client; and those that the next hop has not acknowledged,
-#: which are what a busy broker reads of its clients between two looks at the link.
+#: Bytes that wait for a link, as many as for a client; and those that the next hop has not acknowledged, which are what
+#: a busy broker reads of its clients between two looks at the link.
 _QUEUE_BYTES, _CUSTODY_BYTES = 8 << 20, 4 << 20
+#: Bytes of short messages that may come together, and what a frame has beside the longest message of a client.
+_RUN, _BESIDE = 1 << 20, 1 << 17
 
 
 class Joined:
@@ -58,6 +61,7 @@ class Joined:
         self._notes = Notes()
         self.name = core.settings.name
         self._limits = limits or Limits(ack_s=_ACK_S)
+        shortage = Shortage(core, lambda: self.names)
         self.node = Node(
             self.name,
             self._notes.restore(notes),
@@ -66,7 +70,13 @@ class Joined:
             incarnation=incarnation,
             life=life,
             limits=self._limits,
-            patience=Patience(queue_bytes=_QUEUE_BYTES, custody_bytes=_CUSTODY_BYTES),
+            patience=Patience(
+                queue_bytes=_QUEUE_BYTES,
+                custody_bytes=_CUSTODY_BYTES,
+                longest=max(core.settings.limits.packet_bytes, _RUN) + _BESIDE,
+                make_policy=shortage.make_policy,
+                dropped=shortage.dropped,
+            ),
             strategy=STRATEGIES[strategy],
         )
         self._now = 0.0

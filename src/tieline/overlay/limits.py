@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from tieline.overlay.frame import LARGEST
-
-#: Bytes of the longest message that is carried, until messages travel in segments.
-LONGEST: Final = LARGEST // 2
+#: Bytes of the longest parcel that is carried: a message of MQTT, and who it is from.
+LONGEST: Final = (1 << 28) + (1 << 17)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

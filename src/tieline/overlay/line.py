@@ -19,18 +19,17 @@ put back in front of its level, where it waits for its turn like everything else
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
-from typing import Any, Final  # Any: a policy orders whatever waits
+from collections.abc import Iterator
+from typing import Final
 
+from tieline.core.account import Drop
 from tieline.overlay.counts import Counts
 from tieline.overlay.frame import LEVELS, MOST, Data, Notice, Numbered, is_assured
-from tieline.overlay.segments import SEGMENT, Cut, Piece
-from tieline.sched.feedback import Feedback
+from tieline.overlay.patience import Patience
+from tieline.overlay.segments import Cut, Piece
 from tieline.sched.policy import EVERY, Policy
 from tieline.sched.waiting import Waiting
 
-#: Called with messages that a full line has dropped.
-Dropped = Callable[[Data, float], None]
 #: The kinds of things that are counted apart: assured messages of each level, QoS 0, and notices.
 LOOSE, NOTICES, _KINDS = LEVELS, LEVELS + 1, LEVELS + 2
 #: Something up to this long goes whole where there is room for so much in general.
@@ -39,27 +38,19 @@ _WHOLE: Final = 1 << 17
 _PLENTY: Final = 1 << 16
 
 
-def _nobody(item: Data, now: float) -> None:
-    pass
-
-
 class Line:
     """Everything that waits for one link."""
 
-    def __init__(self, counts: Counts, most: int, least: int, segment: int = SEGMENT) -> None:
+    def __init__(self, counts: Counts, patience: Patience) -> None:
         self._counts = counts
-        #: Bytes of a piece where there is not much room.
-        self._segment = segment
-        #: Bytes of each kind that may wait, whatever the link can carry; and at least, however thin it is.
-        self._most = most
-        self._least = least
+        self._patience = patience
+        self._segment = patience.segment
+        #: Bytes of QoS 0 that may wait, and of notices.
+        self._most = patience.queue_bytes
         #: Bytes of assured messages of each level that may wait here.
-        self.assured_most = most
+        self.assured_most = patience.credit_bytes
         #: By kind, bytes that wait.
         self.bytes = [0] * _KINDS
-        #: Those whom a drop is told, and the policy for the next congestion.
-        self.dropped: Dropped = _nobody
-        self.make_policy: Callable[[], Policy[Any]] = Feedback
         self._queues: tuple[deque[Numbered], ...] = tuple(deque() for _ in range(LEVELS))
         #: Only while the line is congested.
         self._policy: Policy[Numbered] | None = None
@@ -86,18 +77,25 @@ class Line:
 
     def note_rate(self, bytes_per_s: float) -> None:
         """So much leaves the link in a second: what waits here beyond that waits better at its origin."""
-        self.assured_most = min(self._most, max(self._least, int(bytes_per_s)))
+        patience = self._patience
+        self.assured_most = min(patience.credit_bytes, max(patience.least_bytes, int(bytes_per_s)))
 
     # -- coming
 
+    def takes(self, item: Numbered) -> bool:
+        """Whether something would be let in; the last that is may be as long as it likes, or it would never be."""
+        kind = _kind(item)
+        if kind == LOOSE:
+            return True
+        return self.bytes[kind] < (self._most if kind == NOTICES else self.assured_most)
+
     def push(self, item: Numbered, now: float) -> bool:
         """Let something wait; False for what is turned away, because too much of its kind waits already."""
+        if not self.takes(item):
+            return False
         kind, size = _kind(item), item.size
         held = self.bytes[kind]
         if kind != LOOSE:
-            # the last one may be as long as it likes: otherwise a long one would never find room
-            if held >= (self._most if kind == NOTICES else self.assured_most):
-                return False
             self._add(item, kind, size, now)
         elif held < 2 * self._most or not _is_void(item):
             # of too many voids some go, and the receiver skips their numbers after a moment
@@ -220,7 +218,7 @@ class Line:
     # -- congestion
 
     def _congest(self, now: float) -> Policy[Numbered]:
-        policy: Policy[Numbered] = self.make_policy()
+        policy: Policy[Numbered] = self._patience.make_policy()
         self._policy = policy
         for queue in self._queues:
             while queue:
@@ -260,7 +258,7 @@ class Line:
             self._waiting -= 1
             self.bytes[LOOSE] -= victim.size
             self._counts.voided += data.count
-            self.dropped(data, now)
+            self._patience.dropped(data, Drop.LINK_FULL, now)
             self._leave_void(policy, victim, data)
 
     def _leave_void(self, policy: Policy[Numbered], victim: Waiting[Numbered], data: Data) -> None:
@@ -285,7 +283,7 @@ class Line:
         self._voids[victim.level] = left
 
     def _whole(self, room: int) -> int:
-        """How long something may be that is sent in one piece; where there is plenty of room, a bit too much is none."""
+        """How long something may be that goes whole; where there is plenty of room, a bit too much is none."""
         return _WHOLE if room >= _PLENTY else max(room, self._segment)
 
     def _segments(self, size: int) -> int:

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from tieline.core.account import Drop
 from tieline.overlay.counts import Counts
 from tieline.overlay.directory import Translation
 from tieline.overlay.fields import BadFrame, put
@@ -29,35 +29,8 @@ from tieline.overlay.hello import Hello
 from tieline.overlay.inbox import Inbox
 from tieline.overlay.line import Line
 from tieline.overlay.meter import Meter, Pings
-from tieline.overlay.segments import SEGMENT, Gathering, Piece
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
-    """How long things may take on a link."""
-
-    #: Silence of ours after which a ping is sent.
-    ping_s: float = 1.0
-    #: Silence of the peer after which it may not be there any more; it is then replaced by who has its name.
-    suspect_s: float = 2.5
-    #: Silence of the peer after which the connection is given up.
-    down_s: float = 4.0
-    #: How long a hop acknowledgement may wait for more to acknowledge.
-    ack_s: float = 0.02
-    #: Bytes received after which it waits no longer.
-    ack_bytes: int = 16_384
-    #: Bytes of messages with QoS 0 that may wait for the link, of assured ones of each level, and of notices.
-    queue_bytes: int = 1 << 20
-    #: Where the link carries little in a second, so many bytes of assured messages of each level may wait.
-    queue_least: int = 16_384
-    #: Bytes of a piece of what is longer than there is room for on the link.
-    segment: int = SEGMENT
-    #: Bytes of the longest frame that is taken in pieces.
-    longest: int = LARGEST
-    #: Bytes that may be on their way without an acknowledgement.
-    custody_bytes: int = 1 << 18
-    #: Frames about links and interests that may wait for a peer that does not read.
-    controls: int = 10_000
+from tieline.overlay.patience import Patience
+from tieline.overlay.segments import FRAME, Gathering, Piece
 
 
 class Stage(StrEnum):
@@ -169,6 +142,8 @@ class Link:
         self.connection: Connection | None = None
         #: What the peer last said of itself, and the last number of that start of it that came.
         self.incarnation = self.life = self.start = 0
+        #: Bytes of the longest frame that it takes.
+        self.longest = LARGEST
         self.received = 0
         #: Received numbers and bytes that are not acknowledged.
         self._acknowledged = 0
@@ -180,7 +155,7 @@ class Link:
         self._custody: deque[tuple[int, Numbered]] = deque()
         self._custody_bytes = 0
         #: What waits to be sent.
-        self.line = Line(counts, patience.queue_bytes, patience.queue_least, patience.segment)
+        self.line = Line(counts, patience)
 
     @property
     def is_up(self) -> bool:
@@ -198,7 +173,7 @@ class Link:
     @property
     def held_bytes(self) -> int:
         """What is kept in memory for it: sent and not acknowledged, waiting, and what has come in pieces."""
-        begun = 0 if self.connection is None else self.connection.gathering.bytes
+        begun = 0 if self.connection is None else self.connection.gathering.held
         return self._custody_bytes + sum(self.line.bytes) + begun
 
     @property
@@ -210,10 +185,25 @@ class Link:
 
     def offer(self, item: Numbered, now: float) -> bool:
         """Have something sent; False if too much of its kind waits already, which is for its origin to know."""
+        if item.size > self.longest and isinstance(item, Data) and self.line.takes(item):
+            item = self._without_long(item, now)
         if self.line.push(item, now):
             return True
         self._counts.link_full += 1
         return False
+
+    def _without_long(self, item: Data, now: float) -> Data:
+        """A frame with empty places where something is longer than the peer takes."""
+        long = tuple(parcel for parcel in item.payloads if len(parcel) + FRAME > self.longest)
+        if not long:
+            return item
+        self._counts.too_long += len(long)
+        lost = item.to(item.destinations, item.path)
+        lost.payloads = long
+        self._patience.dropped(lost, Drop.TOO_LARGE, now)
+        short = item.to(item.destinations, item.path)
+        short.payloads = tuple(b"" if len(parcel) + FRAME > self.longest else parcel for parcel in item.payloads)
+        return short
 
     def fill(self, parts: list[bytes], room: int, now: float) -> None:
         """Add what goes next: an acknowledgement that is due, then the most urgent."""
@@ -279,7 +269,7 @@ class Link:
         connection.link = self
         if hello.start != self.start:
             self.start, self.received = hello.start, 0
-        self.incarnation, self.life = hello.incarnation, hello.life
+        self.incarnation, self.life, self.longest = hello.incarnation, hello.life, hello.longest
         self._acknowledged, self._unacknowledged_bytes, self.is_ack_due = self.received, 0, False
 
     def resumed(self, received: int) -> None:

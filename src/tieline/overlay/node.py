@@ -28,9 +28,10 @@ from tieline.overlay.hello import Hello, Refused, put_names, read_hello, read_na
 from tieline.overlay.incarnations import Incarnations
 from tieline.overlay.interests import Granted, Interests, life_of
 from tieline.overlay.limits import Limits
-from tieline.overlay.links import Connection, Link, Patience, Stage
+from tieline.overlay.links import Connection, Link, Stage
 from tieline.overlay.may import Fence
 from tieline.overlay.membership import LinkState, Membership, read_link_state
+from tieline.overlay.patience import Patience
 from tieline.overlay.strategies.path import Path
 from tieline.overlay.strategies.strategy import Strategy
 from tieline.overlay.taker import Deliver
@@ -201,6 +202,7 @@ class Node:
             self.incarnation,
             self.life,
             self._start,
+            self._patience.longest,
             self.directory.names,
             self.interests.versions,
         )
@@ -233,6 +235,12 @@ class Node:
         if link is not None:
             self.crediting.filled(link, now)
         return data
+
+    def note_rate(self, handle: int, bytes_per_s: float) -> None:
+        """So much leaves a connection in a second: what waits for it beyond that waits better at its origin."""
+        link = self.connections.link(handle)
+        if link is not None:
+            link.line.note_rate(bytes_per_s)
 
     def closed(self, handle: int, now: float) -> None:
         """A connection is no more."""

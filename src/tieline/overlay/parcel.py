@@ -127,6 +127,20 @@ def count_packets(packets: bytes) -> int:
     return count
 
 
+def contents(parcel: bytes) -> tuple[bytes, int]:
+    """The topic of the first message in a parcel, and how many there are; of what cannot be understood, one."""
+    topic, count = b"", 0
+
+    def note(found: bytes) -> bool:
+        nonlocal topic, count
+        topic = found if not count else topic
+        count += 1
+        return True
+
+    _kept, removed = sift(parcel, note)
+    return topic, count + sum(removed.values())
+
+
 def sift(parcel: bytes, is_allowed: Callable[[bytes], bool]) -> tuple[bytes, Counter[bytes]]:
     """What is left of a parcel when only messages of some topics may pass, and by topic how many may not.
 

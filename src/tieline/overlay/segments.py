@@ -1,8 +1,9 @@
 """Long frames in pieces, so that what is urgent waits for a piece of them at most.
 
-The body of a DATA, VOID or NOTICE, without its link number and behind its kind, is sent as SEGMENT frames, between which
-other frames may go.  Each names a slot, one for each level, and whether it is the first for it: whatever had begun in
-that slot is given up then.  The link number comes with the last piece, because what was not sent whole was not sent.
+The body of a DATA, VOID or NOTICE, without its link number and behind its kind, is sent as SEGMENT frames, and other
+frames may go between them.  Each names a slot, one for each level, and whether it is the first for it: whatever had
+begun in that slot is given up then.  The link number comes with the last piece, because what was not sent whole was
+not sent.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from tieline.overlay.frame import LEVELS, Kind, Numbered, frame, write
 
 #: Bytes of a piece where there is not much room.
 SEGMENT: Final = 1_400
+#: What a frame takes beside what it carries, for so many destinations as there are, at most.
+FRAME: Final = 8_192
 #: What is shorter than this is not left for a piece of its own.
 _CRUMB: Final = 64
 
@@ -82,7 +85,7 @@ class Gathering:
         self._since = [0.0] * LEVELS
 
     @property
-    def bytes(self) -> int:
+    def held(self) -> int:
         """Bytes that have come and are of no use yet."""
         return sum(map(len, self._begun))
 
@@ -113,9 +116,9 @@ class Gathering:
         number = reader.integer()
         level = self._add(reader, now)
         begun = self._begun[level]
-        if begun[0] not in {Kind.DATA, Kind.VOID, Kind.NOTICE}:
-            raise BadFrame(f"a frame of kind {begun[0]} in pieces")
-        kind = Kind(begun[0])
+        kind = begun[0] if begun else 0
+        if kind not in {Kind.DATA, Kind.VOID, Kind.NOTICE}:
+            raise BadFrame(f"a frame of kind {kind} in pieces")
         whole = b"".join((put(number), memoryview(begun)[1:]))
         begun.clear()
-        return kind, whole, self._since[level]
+        return Kind(kind), whole, self._since[level]

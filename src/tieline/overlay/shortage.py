@@ -1,0 +1,35 @@
+"""What becomes of messages where a link has too little room: the policy of this broker decides, and drops are named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any  # Any: a policy orders whatever waits
+
+from tieline.core.account import Drop
+from tieline.core.broker import Broker
+from tieline.overlay.frame import Data
+from tieline.overlay.parcel import contents
+from tieline.sched.policies import make
+from tieline.sched.policy import Policy
+
+
+class Shortage:
+    """The rules of one broker for all its links, as they are configured when they are needed."""
+
+    def __init__(self, core: Broker, names: Callable[[], Mapping[int, str]]) -> None:
+        self._core = core
+        #: By number, the brokers that are known.
+        self._names = names
+
+    def make_policy(self) -> Policy[Any]:
+        """The policy that queues of clients have, with the rules that hold now."""
+        return make(self._core.settings.priority.policy, self._core.priorities.classes.rules)
+
+    def dropped(self, data: Data, why: Drop, now: float) -> None:
+        """Messages had to go: they are counted and recorded for each broker that does not get them."""
+        names, account = self._names(), self._core.account
+        for parcel in data.payloads:
+            topic, messages = contents(parcel)
+            for number in data.destinations:
+                client = f"broker {names.get(number, '')}"
+                account.drop(now, why, client, topic, messages, level=data.level, since=data.born)
