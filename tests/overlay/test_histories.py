@@ -108,8 +108,8 @@ def _check_full(kind: Kind, seeds: Iterable[int]) -> int:
     """Histories in which links take a thousand bytes of each level, and pieces of a hundred."""
     nodes: list[Node] = []
 
-    def make(*args: Any, **kwargs: Any) -> Node:
-        nodes.append(_node(Path, *args, patience=NARROW, **kwargs))
+    def make(*args: Any) -> Node:
+        nodes.append(partial(_node, Path, patience=NARROW)(*args))
         return nodes[-1]
 
     deliveries = check_overlay(make, kind, seeds)
