@@ -51,6 +51,9 @@ class Line:
         self.assured_most = patience.credit_bytes
         #: By kind, bytes that wait.
         self.bytes = [0] * _KINDS
+        #: By level, frames that wait, and their bytes.
+        self.frames = [0] * LEVELS
+        self.level_bytes = [0] * LEVELS
         self._queues: tuple[deque[Numbered], ...] = tuple(deque() for _ in range(LEVELS))
         #: Only while the line is congested.
         self._policy: Policy[Numbered] | None = None
@@ -105,7 +108,7 @@ class Line:
         return True
 
     def _add(self, item: Numbered, kind: int, size: int, now: float) -> None:
-        self.bytes[kind] += size
+        self._note(item, 1, size)
         if self._policy is None:
             self._queues[item.level].append(item)
         else:
@@ -131,12 +134,19 @@ class Line:
             now,
         )
 
+    def _note(self, item: Numbered, frames: int, size: int) -> None:
+        """So many frames and bytes more of the kind of something wait."""
+        level = item.level
+        self.bytes[_kind(item)] += size
+        self.frames[level] += frames
+        self.level_bytes[level] += size
+
     def take_back(self, items: list[Numbered]) -> None:
         """What was under way on a lost connection goes first of its level, in its order, room or not."""
         self._relax()
         for item in reversed(items):
             self._queues[item.level].appendleft(item)
-            self.bytes[_kind(item)] += item.size
+            self._note(item, 1, item.size)
 
     # -- going
 
@@ -150,7 +160,7 @@ class Line:
             item = queue[0]
             if item.size <= self._whole(room):
                 queue.popleft()
-                self.bytes[_kind(item)] -= item.size
+                self._note(item, -1, -item.size)
                 return item
             policy = self._congest(now)
         waiting = policy.pop(now)
@@ -171,7 +181,7 @@ class Line:
             del self._cuts[level]
             self._left(item, waiting.size)
             return piece
-        self.bytes[_kind(item)] -= waiting.size - cut.left
+        self._note(item, 0, cut.left - waiting.size)
         waiting.size = cut.left
         waiting.messages = max(1, min(waiting.messages - 1, self._segments(cut.left)))
         self._waiting += 1
@@ -180,7 +190,7 @@ class Line:
 
     def _left(self, item: Numbered, size: int) -> None:
         """An entry of the policy has left, and it may have been the last one."""
-        self.bytes[_kind(item)] -= size
+        self._note(item, -1, -size)
         if not self._waiting:
             self._policy = None
             self._voids.clear()
@@ -207,7 +217,7 @@ class Line:
         for queue in reversed(self._queues):
             yield from queue
             queue.clear()
-        self.bytes = [0] * _KINDS
+        self.bytes, self.frames, self.level_bytes = [0] * _KINDS, [0] * LEVELS, [0] * LEVELS
 
     def _next_queue(self) -> deque[Numbered] | None:
         for level in range(LEVELS - 1, -1, -1):
@@ -240,7 +250,7 @@ class Line:
         left.sort(key=_order)
         for waiting in left:
             item = waiting.entry
-            self.bytes[_kind(item)] += item.size - waiting.size
+            self._note(item, 0, item.size - waiting.size)
             self._queues[item.level].append(item)
 
     def _make_room(self, now: float) -> None:
@@ -256,7 +266,7 @@ class Line:
                 policy.keep(victim)  # there is room for one, however long it is
                 break
             self._waiting -= 1
-            self.bytes[LOOSE] -= victim.size
+            self._note(data, -1, -victim.size)
             self._counts.voided += data.count
             self._patience.dropped(data, Drop.LINK_FULL, now)
             self._leave_void(policy, victim, data)
@@ -278,7 +288,7 @@ class Line:
             flow=victim.flow,
             is_assured=True,
         )
-        self.bytes[LOOSE] += void.size
+        self._note(void, 1, void.size)
         policy.keep(left)
         self._voids[victim.level] = left
 
@@ -301,6 +311,8 @@ class Line:
         else:
             assert not any(self._queues)
         assert min(self.bytes) >= 0
+        assert sum(self.bytes) == sum(self.level_bytes)
+        assert sum(self.frames) == len(self)
 
 
 def _kind(item: Numbered) -> int:

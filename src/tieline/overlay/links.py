@@ -179,7 +179,7 @@ class Link:
     @property
     def waiting(self) -> list[tuple[int, int]]:
         """By level, frames that wait to be sent, and their bytes."""
-        return [(len(queue), size) for queue, size in zip(self._queues, self._queued_bytes, strict=True)]
+        return list(zip(self.line.frames, self.line.level_bytes, strict=True))
 
     # -- sending
 
