@@ -164,7 +164,7 @@ def study(
     try:
         readings = mapping.readings(table, question.columns)
         has_incidents = question.incident_event in lake.document.types
-        happened = _happened(spark, lake, question) if has_incidents else spark.createDataFrame([], _NO_INCIDENTS)
+        happened = _happened(lake, spark, question) if has_incidents else spark.createDataFrame([], _NO_INCIDENTS)
     except Unmapped as problem:
         raise Unassessable(f"events of type {question.event} cannot be judged: {problem}.") from None
     found = offsets(table)
@@ -189,6 +189,10 @@ def _span(question: Question) -> tuple[datetime | None, datetime | None]:
     return question.start and question.start + slip, question.end and question.end + slip
 
 
-def _happened(spark: SparkSession, lake: Lake, question: Question) -> DataFrame:
-    table = lake.read(spark, question.incident_event, question.start, question.end)
-    return mapping.incidents(table, question.columns)
+def _happened(lake: Lake, spark: SparkSession, question: Question) -> DataFrame:
+    """The incidents of that time, and those that had begun before and were not over."""
+    found = mapping.incidents(lake.read(spark, question.incident_event, None, question.end), question.columns)
+    if question.start is None:
+        return found
+    over = sql.unix_micros("time") / 1e6 + sql.coalesce(sql.nanvl("duration", sql.lit(0.0)), sql.lit(0.0))
+    return found.where((sql.col("time") >= sql.lit(question.start)) | (over > question.start.timestamp()))

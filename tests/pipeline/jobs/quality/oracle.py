@@ -62,6 +62,19 @@ def means(readings: list[Reading], quantity: str, limits: Limits) -> dict[tuple[
     return result
 
 
+def excuses(incident: Incident, limits: Limits) -> bool:
+    """Whether it is a dip or a swell of at most a minute, or an interruption."""
+    _, _, kind, residual, duration = incident
+    percent = None if residual is None else residual / limits.nominal_v * 100
+    if kind == "interruption":
+        return percent is None or percent < 5
+    if duration is None or not 0.01 <= duration <= 60:
+        return False
+    if kind == "dip":
+        return percent is None or percent < 90
+    return kind == "swell" and (percent is None or percent > 110)
+
+
 def is_flagged(node: str, start: int, length: int, incidents: Iterable[Incident]) -> bool:
     for other, time, _, _, duration in incidents:
         lasting = 0.0 if duration is None or not duration > 0 else duration
@@ -80,7 +93,8 @@ def verdicts(readings: list[Reading], incidents: list[Incident], limits: Limits)
     found: dict[tuple[str, date, str], Any] = {}
     of_node: dict[str, list[Incident]] = defaultdict(list)
     for incident in incidents:
-        of_node[incident[0]].append(incident)
+        if excuses(incident, limits):
+            of_node[incident[0]].append(incident)
     for quantity, length in WINDOWS.items():
         by_week: dict[tuple[str, date], list[tuple[float, bool, bool]]] = defaultdict(list)
         for (node, start), (value, _, is_measured) in means(readings, quantity, limits).items():

@@ -1,7 +1,7 @@
 """Everything that readings and incidents say about a network, as named tables: above all the verdicts on its weeks.
 
 A week has so many windows. A window is *measured* when it holds enough readings, and *judged* when it was measured and
-no incident flags it (or flagged ones are kept). The rules, in this order:
+no dip, swell or interruption flags it (or flagged ones are kept). The rules, in this order:
 
 1. More windows outside than the clause leaves room for in the whole week: fail, however little else was measured.
 2. Fewer windows judged than ``least_coverage`` asks for: too little data. What was not measured never counts as good.
@@ -126,8 +126,9 @@ def assess(readings: DataFrame, happened: DataFrame, limits: Limits) -> Assessme
     """
     usual = cadence_of(readings, limits)
     calendar = weeks.calendar(readings, limits.time_zone)
-    voltage = means.mark_flagged(means.voltage(readings, limits, usual), happened, calendar, WINDOW_S["voltage"])
-    frequency = means.mark_flagged(means.frequency(readings, limits, usual), happened, calendar, WINDOW_S["frequency"])
+    excused = incidents.flagging(happened, limits)
+    voltage = means.mark_flagged(means.voltage(readings, limits, usual), excused, calendar, WINDOW_S["voltage"])
+    frequency = means.mark_flagged(means.frequency(readings, limits, usual), excused, calendar, WINDOW_S["frequency"])
     return Assessment(
         cadence=usual,
         calendar=calendar,

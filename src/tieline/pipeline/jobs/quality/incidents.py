@@ -16,6 +16,7 @@ from tieline.pipeline.jobs.quality.limits import Limits
 
 OUTSIDE: Final = "outside the table"
 OTHER: Final = "other"
+INTERRUPTION: Final = "interruption"
 _NONE: Final = float("-inf")
 _ANY: Final = float("inf")
 
@@ -61,7 +62,7 @@ TABLES: Final = (
         (Band("10 – 500 ms", 0.01, 0.5), Band("0.5 – 5 s", 0.5, 5), Band("5 – 60 s", 5, 60)),
     ),
     IncidentTable(
-        "interruption",
+        INTERRUPTION,
         (Band("5 > u", _NONE, 5),),
         (Band("short, up to 3 min", 0, 180), Band("long, over 3 min", 180, _ANY)),
     ),
@@ -89,6 +90,21 @@ def classify(incidents: DataFrame, limits: Limits) -> DataFrame:
         sql.when(fits, lasting).otherwise(OUTSIDE).alias("lasting"),
         weeks.monday(sql.col("time"), limits.time_zone).alias("monday"),
     )
+
+
+def flagging(incidents: DataFrame, limits: Limits) -> DataFrame:
+    """Incidents for which the windows that they touch may be left out: 3.2.12 and 4.3 of EN 50160, IEC 61000-4-30.
+
+    A dip or a swell is over within a minute, and what is too low or too high for longer is what the means are there
+    for; an interruption may last.  What was left of the voltage has to fit the kind, if it was said.
+    """
+    percent = sql.col("residual") * 100 / limits.nominal_v
+    fits = sql.lit(col=False)
+    for each in TABLES:
+        deep = sql.col("residual").isNull() | (_depth(each, percent) != OUTSIDE)
+        brief = sql.lit(col=True) if each.kind == INTERRUPTION else _lasting(each) != OUTSIDE
+        fits = fits | ((sql.col("kind") == each.kind) & deep & brief)
+    return incidents.where(sql.col("time").isNotNull() & fits)
 
 
 def table(incidents: DataFrame, limits: Limits) -> DataFrame:
