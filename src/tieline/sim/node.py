@@ -49,25 +49,10 @@ class VirtualBroker:
         self.accept(ours, listener=listener)
         return theirs
 
-    def accept(
-        self,
-        end: Endpoint,
-        *,
-        listener: str = "",
-        peer: str = "",
-        max_level: int = 3,
-        node_level: int | None = None,
-        has_header: bool = False,
-    ) -> Connection:
-        """Serve the client at the other end; the levels are those of the listener."""
-        conn = self.broker.open(
-            self.clock.now,
-            listener=listener,
-            peer=peer or f"virtual:{self.broker.account.connections}",
-            max_level=max_level,
-            node_level=node_level,
-            has_header=has_header,
-        )
+    def accept(self, end: Endpoint, *, listener: str = "", node_level: int | None = None) -> Connection:
+        """Serve the client at the other end; its level is that of its listener."""
+        peer = f"virtual:{self.broker.account.connections}"
+        conn = self.broker.open(self.clock.now, listener=listener, peer=peer, node_level=node_level)
         port = Port(self, end, conn)
         conn.link = port
         self._ports.add(port)

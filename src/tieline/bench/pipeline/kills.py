@@ -60,7 +60,7 @@ class Crash(Part):
         return 2 + self.kills
 
     def rows(self) -> list[Row]:
-        """One for everything."""
+        """One for all that was killed."""
         return rows_of(WORKLOAD, "random kills", self.name, [PEER])
 
     def obstacle(self) -> str:

@@ -45,7 +45,7 @@ class Part(ABC):
 
     @abstractmethod
     def measure(self, site: Site, rows: list[Row]) -> None:
-        """Fill the rows."""
+        """Do the work, and give each row its numbers."""
 
     def obstacle(self) -> str:
         """Why it cannot be measured here, in a sentence that says what would help; nothing if it can."""

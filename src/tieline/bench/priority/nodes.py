@@ -198,7 +198,7 @@ class Reader(Listener):
         self._receive = receive
 
     def heard(self, first: int, body: bytes, when_ns: int) -> None:
-        """Pass messages on."""
+        """Hand messages to whoever wants them."""
         if first & 0xF0 == plain.PUBLISH:
             self._receive(packets.arrival(first, body), when_ns)
 
