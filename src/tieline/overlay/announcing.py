@@ -23,7 +23,7 @@ GRANT_S, ASK_S = 5.0, 1.0
 class Announcing:
     """Says what changes in our interest, gathers echoes of it, and echoes what others say of theirs."""
 
-    def __init__(
+    def __init__(  # what it says, and what it is said by
         self,
         broker: int,
         interests: Interests,

@@ -49,9 +49,9 @@ class VirtualBroker:
         self.accept(ours, listener=listener)
         return theirs
 
-    def accept(self, end: Endpoint, *, listener: str = "", node_level: int | None = None) -> Connection:
+    def accept(self, end: Endpoint, *, listener: str = "", peer: str = "", node_level: int | None = None) -> Connection:
         """Serve the client at the other end; its level is that of its listener."""
-        peer = f"virtual:{self.broker.account.connections}"
+        peer = peer or f"virtual:{self.broker.account.connections}"
         conn = self.broker.open(self.clock.now, listener=listener, peer=peer, node_level=node_level)
         port = Port(self, end, conn)
         conn.link = port

@@ -32,7 +32,7 @@ WORK_PER_MESSAGE: Final = 30
 class FromBrokers:
     """Routes what other brokers have accepted."""
 
-    def __init__(
+    def __init__(  # the rooms that a message passes
         self,
         routes: Routes,
         content: ContentMatch,
