@@ -535,6 +535,21 @@ class Peer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Annotated[int, Meta(ge=1, le=65_535)],
         Meta(description="What the link counts for in the length of a way; the shortest way is taken."),
     ] = 1
+    capacity: Annotated[
+        Annotated[float, Meta(ge=1_000)] | NoLimit,
+        Meta(
+            description="Bits that the link carries in a second. No more is given to it, so that nothing waits in a "
+            "modem or router on the way, where urgent messages could not overtake. Measured, if it is not said."
+        ),
+    ] = "none"
+    compress: Annotated[
+        bool,
+        Meta(
+            description="Whether what is sent to it is compressed while the link is short of room. Each end says it "
+            "for its own direction; both can always read it. With peer+tls:// the length of what is encrypted then "
+            "depends on what it says."
+        ),
+    ] = False
 
 
 class Overlay(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

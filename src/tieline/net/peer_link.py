@@ -13,6 +13,7 @@ from tieline.net.layer import LayerError
 from tieline.net.outq import SocketBuffer
 from tieline.overlay.greeting import Greeting, Refusal
 from tieline.sched.outflow import LEAST, Outflow
+from tieline.sched.pace import Pacer
 
 if TYPE_CHECKING:
     from tieline.core.broker import Broker
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Bytes read from a peer before others get their turn; bytes of one write, and writes in one turn.
 _READ: Final = 262_144
+#: The same of one that compresses what it sends, which it may have made of two hundred times as much.
+_READ_PACKED: Final = 8_192
 _WRITE: Final = 131_072
 _WRITES: Final = 4
 _IN, _OUT = select.EPOLLIN, select.EPOLLOUT
@@ -74,10 +77,13 @@ class PeerLink:
         self._is_connecting = dialler is not None
         #: What was read and is looked at when others have had their turn.
         self._put_off = b""
+        self._appetite = _READ
         self._unsent: memoryview | bytes = b""
         self._events = _IN
         # what is urgent may come at any time, and a fast link is past every bound after a few writes
         self._outq = Outflow(SocketBuffer(sock), LEAST)
+        #: Where it is known what the link carries.
+        self._pacer: Pacer | None = None
         self._is_waiting = False
         #: Bytes in both directions, as they are on the wire.
         self.bytes_in = self.bytes_out = 0
@@ -116,7 +122,7 @@ class PeerLink:
         if not events & ~_OUT or self.fd < 0 or self._put_off:
             return
         try:
-            data = self._sock.recv(_READ)
+            data = self._sock.recv(self._appetite)
         except BlockingIOError:
             return
         except OSError as error:
@@ -167,7 +173,9 @@ class PeerLink:
         if self.greeting is not None and data:
             data = self._greet(self.greeting, data, now)
         if data and self.fd >= 0:
-            self._household.joined.receive(self.handle_number, data, now)
+            joined = self._household.joined
+            joined.receive(self.handle_number, data, now)
+            self._appetite = _READ_PACKED if joined.node.packs(self.handle_number) else _READ
 
     def _greet(self, greeting: Greeting, data: bytes, now: float) -> bytes:
         try:
@@ -227,7 +235,14 @@ class PeerLink:
                     node.note_rate(self.handle_number, outq.path.rate)
                 self._look_again(now + outq.drained_in())
                 return
-            data = node.fill(self.handle_number, min(_WRITE, max(1, outq.room)), now)
+            room = min(_WRITE, max(1, outq.room))
+            if self._pacer is not None:
+                room = min(room, self._pacer.room(now))
+                if room <= 0:
+                    node.note_rate(self.handle_number, self._pacer.bytes_per_s)
+                    self._look_again(self._pacer.next_at())
+                    return
+            data = node.fill(self.handle_number, room, now)
             if not data:
                 return
             self._wrap(data, now)
@@ -244,7 +259,14 @@ class PeerLink:
         self.write(now)
 
     def _wrap(self, data: bytes, now: float) -> None:
-        self._send(data if self._tls is None else self._tls.wrap(data), now)
+        wrapped = data if self._tls is None else self._tls.wrap(data)
+        if self._pacer is not None:
+            self._pacer.gave(len(wrapped), now)
+        self._send(wrapped, now)
+
+    def pace(self, bits_per_s: float | None) -> None:
+        """Give no more from now on than the link carries; None where that has to be found out."""
+        self._pacer = None if bits_per_s is None else Pacer(bits_per_s)
 
     def _send(self, data: bytes | memoryview, now: float) -> None:
         try:

@@ -11,6 +11,7 @@ from pathlib import Path
 from time import monotonic, time
 from typing import TYPE_CHECKING, Final
 
+from tieline.conf.schema import Peer
 from tieline.core.account import Event
 from tieline.net.address import client_context
 from tieline.net.dialler import Dialler
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from tieline.core.timers import Action, Timers
     from tieline.net.loop import Loop
 
+#: What is said of a peer of which nothing is said.
+ANYBODY: Final = Peer(name="")
 #: How long a greeting may take, and how many connections may be in theirs.
 _GREETING_S: Final = 5.0
 _STRANGERS: Final = 64
@@ -139,8 +142,18 @@ class Peers:
         if link.dialler is not None:
             link.dialler.succeeded(name)
         self._came_or_went("peer_up", link, "dialled" if link.dialler is not None else "accepted", now)
-        conf = self._by_name.get(name) or (None if link.dialler is None else link.dialler.conf)
-        self.joined.node.opened(link.handle_number, now, 1 if conf is None else conf.cost, name)
+        conf = self._conf_of(link)
+        self.joined.node.opened(link.handle_number, now, conf.cost, name)
+        self._tune(link, conf, now)
+
+    def _conf_of(self, link: PeerLink) -> Peer:
+        """What is said of a peer: by its name, or else by the address where it was dialled."""
+        return self._by_name.get(link.peer) or (ANYBODY if link.dialler is None else link.dialler.conf)
+
+    def _tune(self, link: PeerLink, conf: Peer, now: float) -> None:
+        """Have a link treated as is said."""
+        link.pace(None if conf.capacity == "none" else conf.capacity)
+        self.joined.node.tune(link.handle_number, conf.cost, now, is_packed=conf.compress)
 
     def refused(self, link: PeerLink, refusal: Refusal, now: float) -> None:
         """A greeting ended with a refusal: it is counted, and told in the words of whoever refused."""

@@ -15,6 +15,7 @@
     NOTICE      link number, topic of the notice, source, target, path, body
     SEGMENT     slot, and some bytes of a DATA, VOID or NOTICE that is sent in pieces
     LAST        link number, slot, and the last of those bytes (:mod:`tieline.overlay.segments`)
+    PACKED      other frames, compressed (:mod:`tieline.overlay.packing`)
 
 Integers, bytes and texts are those of :mod:`tieline.overlay.fields`.  Only DATA, VOID, NOTICE and LAST have link
 numbers: the others are said again after a reconnection anyway, or are of no use then.
@@ -59,6 +60,7 @@ class Kind(IntEnum):
     REFUSED = 11
     SEGMENT = 12
     LAST = 13
+    PACKED = 14
 
 
 class Topic(IntEnum):

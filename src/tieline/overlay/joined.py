@@ -61,7 +61,7 @@ class Joined:
         self._notes = Notes()
         self.name = core.settings.name
         self._limits = limits or Limits(ack_s=_ACK_S)
-        shortage = Shortage(core, lambda: self.names)
+        self._shortage = shortage = Shortage(core, lambda: self.names)
         self.node = Node(
             self.name,
             self._notes.restore(notes),
@@ -76,6 +76,7 @@ class Joined:
                 longest=max(core.settings.limits.packet_bytes, _RUN) + _BESIDE,
                 make_policy=shortage.make_policy,
                 dropped=shortage.dropped,
+                is_short=shortage.is_short,
             ),
             strategy=STRATEGIES[strategy],
         )
@@ -188,6 +189,7 @@ class Joined:
         self.outgoing.flush(now)
         self._settle(now)
         self.outgoing.reckon(now)
+        self._shortage.reckon(self.node.links.values())
 
     def _settle(self, now: float) -> None:
         if self._core.journal.is_volatile:

@@ -35,7 +35,7 @@ LOOSE, NOTICES, _KINDS = LEVELS, LEVELS + 1, LEVELS + 2
 #: Something up to this long goes whole where there is room for so much in general.
 _WHOLE: Final = 1 << 17
 #: Room from which on nothing is short of it.
-_PLENTY: Final = 1 << 16
+PLENTY: Final = 1 << 16
 
 
 class Line:
@@ -90,7 +90,10 @@ class Line:
         kind = _kind(item)
         if kind == LOOSE:
             return True
-        return self.bytes[kind] < (self._most if kind == NOTICES else self.assured_most)
+        held, patience = self.bytes[kind], self._patience
+        if held >= patience.least_bytes and patience.is_short():
+            return False
+        return held < (self._most if kind == NOTICES else self.assured_most)
 
     def push(self, item: Numbered, now: float) -> bool:
         """Let something wait; False for what is turned away, because too much of its kind waits already."""
@@ -103,8 +106,11 @@ class Line:
         elif held < 2 * self._most or not _is_void(item):
             # of too many voids some go, and the receiver skips their numbers after a moment
             self._add(item, kind, size, now)
+            least = self._patience.least_bytes
             if held + size > self._most:
-                self._make_room(now)
+                self._make_room(self._most, now)
+            elif held + size > least and self._patience.is_short():
+                self._make_room(least, now)
         return True
 
     def _add(self, item: Numbered, kind: int, size: int, now: float) -> None:
@@ -176,7 +182,7 @@ class Line:
             self._left(item, waiting.size)
             return item
         some = room if policy.most == EVERY else min(room, self._segment * policy.most)
-        piece = cut.next(level, min(max(some, self._segment), _PLENTY), now)
+        piece = cut.next(level, min(max(some, self._segment), PLENTY), now)
         if piece.is_last:
             del self._cuts[level]
             self._left(item, waiting.size)
@@ -253,10 +259,10 @@ class Line:
             self._note(item, 0, item.size - waiting.size)
             self._queues[item.level].append(item)
 
-    def _make_room(self, now: float) -> None:
+    def _make_room(self, most: int, now: float) -> None:
         """Let the policy give up messages with QoS 0 until the others have room."""
         policy = self._policy or self._congest(now)
-        while self.bytes[LOOSE] > self._most:
+        while self.bytes[LOOSE] > most:
             victim = policy.evict()
             if victim is None:
                 break
@@ -294,7 +300,7 @@ class Line:
 
     def _whole(self, room: int) -> int:
         """How long something may be that goes whole; where there is plenty of room, a bit too much is none."""
-        return _WHOLE if room >= _PLENTY else max(room, self._segment)
+        return _WHOLE if room >= PLENTY else max(room, self._segment)
 
     def _segments(self, size: int) -> int:
         return -(-size // self._segment)

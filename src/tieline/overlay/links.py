@@ -27,8 +27,9 @@ from tieline.overlay.fields import BadFrame, put
 from tieline.overlay.frame import LARGEST, Data, Kind, Numbered, frame, numbered
 from tieline.overlay.hello import Hello
 from tieline.overlay.inbox import Inbox
-from tieline.overlay.line import Line
+from tieline.overlay.line import PLENTY, Line
 from tieline.overlay.meter import Meter, Pings
+from tieline.overlay.packing import Packer, Unpacker
 from tieline.overlay.patience import Patience
 from tieline.overlay.segments import FRAME, Gathering, Piece
 
@@ -51,7 +52,7 @@ STAGES: Final[Mapping[Stage, frozenset[Stage]]] = {
     Stage.REFUSED: frozenset({Stage.OVER}),
     Stage.OVER: frozenset({Stage.OVER}),
 }
-_ALWAYS: Final = frozenset({Kind.PING, Kind.NAMES, Kind.LINK_STATE, Kind.INTEREST, Kind.REFUSED})
+_ALWAYS: Final = frozenset({Kind.PACKED, Kind.PING, Kind.NAMES, Kind.LINK_STATE, Kind.INTEREST, Kind.REFUSED})
 #: Which frames each stage takes.
 LEGAL: Final[Mapping[Stage, frozenset[Kind]]] = {
     Stage.GREETING: frozenset({Kind.HELLO, Kind.REFUSED}),
@@ -66,8 +67,8 @@ class Connection:
     """What lasts as long as one socket."""
 
     __slots__ = (
-        "controls", "cost", "gathering", "handle", "heard_at", "inbox", "link", "pings", "sent_at", "stage", "theirs",
-        "why",
+        "controls", "cost", "gathering", "handle", "heard_at", "inbox", "link", "packer", "pings", "sent_at", "stage",
+        "theirs", "unpacked", "unpacker", "why",
     )  # fmt: skip
 
     def __init__(self, handle: int, now: float, cost: int = 1, longest: int = LARGEST) -> None:
@@ -81,6 +82,11 @@ class Connection:
         self.gathering = Gathering(longest)
         #: Frames without numbers that go before all others.
         self.controls: deque[bytes] = deque()
+        #: Compresses what is written while there is little room; None where that is not wanted.
+        self.packer: Packer | None = None
+        #: Set once the peer has compressed something, with the frames that come out of that.
+        self.unpacker: Unpacker | None = None
+        self.unpacked = Inbox()
         self.pings = Pings()
         #: The name of the reason why it was ended here; empty while it was not.
         self.why = ""
@@ -117,9 +123,18 @@ class Connection:
             size += len(parts[-1])
         if self.stage is Stage.UP and self.link is not None and not self.controls:
             self.link.fill(parts, room - size, now)
-        if parts:
-            self.sent_at = now
-        return b"".join(parts)
+        if not parts:
+            return b""
+        self.sent_at = now
+        data = b"".join(parts)
+        is_packed = self.packer is not None and room < PLENTY and self.stage is Stage.UP
+        return self.packer.pack(data) if is_packed and self.packer is not None else data
+
+    def unpack(self, body: bytes) -> list[tuple[Kind, bytes]]:
+        """The frames that the peer has compressed into one."""
+        if self.unpacker is None:
+            self.unpacker = Unpacker()
+        return list(self.unpacked.take(self.unpacker.unpack(body)))
 
     @property
     def has_more(self) -> bool:

@@ -31,6 +31,7 @@ from tieline.overlay.limits import Limits
 from tieline.overlay.links import Connection, Link, Stage
 from tieline.overlay.may import Fence
 from tieline.overlay.membership import LinkState, Membership, read_link_state
+from tieline.overlay.packing import Packer
 from tieline.overlay.patience import Patience
 from tieline.overlay.strategies.path import Path
 from tieline.overlay.strategies.strategy import Strategy
@@ -219,7 +220,14 @@ class Node:
         try:
             for kind, body in connection.inbox.take(data):
                 connection.admit(kind)
-                self._handle(connection, kind, body, now)
+                if kind is Kind.PACKED:
+                    for inner, unpacked in connection.unpack(body):
+                        connection.admit(inner)
+                        self._handle(connection, inner, unpacked, now)
+                        if connection.is_over:
+                            break
+                else:
+                    self._handle(connection, kind, body, now)
                 if connection.is_over:
                     break
         except Refused as refusal:
@@ -235,6 +243,27 @@ class Node:
         if link is not None:
             self.crediting.filled(link, now)
         return data
+
+    def tune(self, handle: int, cost: int, now: float, *, is_packed: bool) -> None:
+        """Another cost of a connection from now on, and whether what is written is compressed where room is short."""
+        connection = self.connections.find(handle)
+        if connection is None:
+            return
+        if not is_packed:
+            connection.packer = None
+        elif connection.packer is None:
+            connection.packer = Packer()
+        link = connection.link
+        if cost != connection.cost:
+            connection.cost = cost
+            if link is not None and connection.stage is Stage.UP:
+                self.connections.tell_peers(self.membership.connect(link.peer, cost).bytes)
+                self._view_changed(now)
+
+    def packs(self, handle: int) -> bool:
+        """Whether the peer compresses what it sends."""
+        connection = self.connections.find(handle)
+        return connection is not None and connection.unpacker is not None
 
     def note_rate(self, handle: int, bytes_per_s: float) -> None:
         """So much leaves a connection in a second: what waits for it beyond that waits better at its origin."""
@@ -307,6 +336,8 @@ class Node:
             link.acknowledged(Reader(body).integer())
             if link.has_more:
                 self.connections.dirty.add(connection.handle)
+        elif kind is Kind.PACKED:
+            raise BadFrame("a packed frame in a packed frame")
         elif kind is Kind.SEGMENT:
             connection.gathering.add(body, now)
         else:

@@ -16,6 +16,11 @@ from tieline.sched.policy import Policy
 Dropped = Callable[[Data, Drop, float], None]
 
 
+def never() -> bool:
+    """Memory is never short."""
+    return False
+
+
 def unheard(item: Data, why: Drop, now: float) -> None:
     """Nobody wants to know of what is dropped."""
 
@@ -43,6 +48,8 @@ class Patience:
     #: Who goes first, and who has to go, when more waits than goes at once; and who is told of what is dropped.
     make_policy: Callable[[], Policy[Any]] = Feedback
     dropped: Dropped = unheard
+    #: Whether all that the broker keeps is too much: then no link keeps more than the least.
+    is_short: Callable[[], bool] = never
     #: Bytes of a piece of what is longer than there is room for on the link.
     segment: int = SEGMENT
     #: Bytes of the longest frame that is taken in pieces.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any  # Any: a policy orders whatever waits
 
 from tieline.core.account import Drop
 from tieline.core.broker import Broker
+from tieline.core.holdings import Kind
 from tieline.overlay.frame import Data
+from tieline.overlay.links import Link
 from tieline.overlay.parcel import contents
 from tieline.sched.policies import make
 from tieline.sched.policy import Policy
@@ -20,6 +22,19 @@ class Shortage:
         self._core = core
         #: By number, the brokers that are known.
         self._names = names
+        #: Bytes that links hold, as the account of what is kept has them.
+        self._accounted = 0
+
+    def is_short(self) -> bool:
+        """Whether the broker keeps nothing more for anybody."""
+        return self._core.holdings.refusal(0) is not None
+
+    def reckon(self, links: Iterable[Link]) -> None:
+        """Count what waits for links, what is under way on them, and what has come in pieces."""
+        held = sum(link.held_bytes for link in links)
+        if held != self._accounted:
+            self._core.holdings.broker.take(Kind.LINKS, held - self._accounted)
+            self._accounted = held
 
     def make_policy(self) -> Policy[Any]:
         """The policy that queues of clients have, with the rules that hold now."""
