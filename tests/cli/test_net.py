@@ -67,6 +67,30 @@ def test_who_is_there_and_what_passed(tieline: Tieline, three: list[BrokerThread
     assert {"a", "b", "c", "3 brokers joined."} <= set(texts)
 
 
+def test_questions_travel(tieline: Tieline, three: list[BrokerThread]) -> None:
+    a, _, c = three
+    with dial(c.urls[0], "far") as far:
+        subscribe(far, "y", 1)
+        shown = tieline("why", "far", "--data", data_of(a))
+        assert shown.returncode == 0 and shown.stdout.startswith("far is at broker c:\n")
+        shown = tieline("why", "nobody", "--data", data_of(a))
+        assert shown.returncode == 1 and "there is no session nobody" in shown.stdout
+        shown = tieline("trace", "y", "--dry", "--qos", "1", "--data", data_of(a))
+        assert shown.returncode == 0 and "by the link to b: b → c" in shown.stdout
+        there = shown.stdout[shown.stdout.index("broker c:\n") :]
+        assert "accepted by broker a" in there and "far" in there and "at once" in there
+        shown = tieline("top", "--all", "--once", "--data", data_of(a))
+        assert [line.split()[0] for line in shown.stdout.splitlines()] == ["broker", "a", "b", "c"]
+        shown = tieline("net", "--all", "--data", data_of(a))
+        # which broker b has numbers of, and broker a has none
+        (line,) = [line for line in shown.stdout.splitlines() if line.startswith("b – c")]
+        assert len(line.split()) > 8, line
+        shown = tieline("why", "*", "dropped", "--all", "--data", data_of(a))
+        assert [line for line in shown.stdout.splitlines() if line.startswith("broker ")] == [
+            "broker a:", "broker b:", "broker c:",
+        ]  # fmt: skip
+
+
 def test_a_broker_that_is_alone_says_so(tieline: Tieline, served: Served) -> None:
     shown = tieline("net", "--data", str(served.data))
     assert shown.returncode == 1 and "this broker is not joined with others" in shown.stderr

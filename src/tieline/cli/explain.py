@@ -79,7 +79,14 @@ def receivers_table(receivers: list[dict[str, Any]]) -> Table:
     return table
 
 
-_FATES: Final = {"sent": "green", "waits": "yellow", "squeezes": "yellow", "dropped": "red", "passed_over": "dim"}
+_FATES: Final = {
+    "sent": "green",
+    "carried": "green",
+    "waits": "yellow",
+    "squeezes": "yellow",
+    "dropped": "red",
+    "passed_over": "dim",
+}
 
 
 def _reason(one: dict[str, Any]) -> str:
@@ -113,11 +120,15 @@ def why(  # one for each option
         float | None, typer.Option(metavar="SECONDS", help="dropped: only the last so many seconds.", min=0)
     ] = None,
     most: Annotated[int, typer.Option(metavar="N", help="dropped: at most so many records.", min=1, max=1000)] = 50,
+    everywhere: Annotated[
+        bool, typer.Option("--all", help="dropped: also what other brokers dropped that are joined with this one.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the broker's answer as JSON.")] = False,
 ) -> None:
     """Say why: how a client is doing, whether it may publish or subscribe and by which rule, what it lost.
 
-    Answers come from the running broker, over its management socket, and change nothing. Exit code 1 means no.
+    Answers come from the running broker, over its management socket, and change nothing. Of a client that it does not
+    know it asks all brokers that it is joined with. Exit code 1 means no.
     """
     if question in {"publish", "subscribe"} and subject is None:
         raise Trouble(f"`tieline why {client} {question}` needs a topic or a filter.", code=MISUSED)
@@ -126,21 +137,54 @@ def why(  # one for each option
     with at.reach() as broker:
         if question == "dropped":
             wanted = {"client": None if client == "*" else client, "topic": subject, "why": reason, "since_s": since}
-            answer = broker.ask("drops", **wanted, **{"class": _class(class_)}, most=most)
+            answer = broker.ask("drops", **wanted, **{"class": _class(class_)}, most=most, all=everywhere)
         else:
             answer = broker.ask("why", client=client, ask=question or "", subject=subject or "")
     if as_json:
         print(json.dumps(answer))
     elif question == "dropped":
-        _print_drops(answer)
+        _print_all_drops(answer)
     else:
-        console().print(steps_table(answer["steps"]))
-    if any(step["outcome"] == "no" for step in answer.get("steps", ())):
+        _print_steps(client, answer)
+    told = answer.get("others") or {"": answer}
+    if any(step["outcome"] == "no" for each in told.values() for step in each.get("steps", ())):
         raise typer.Exit(1)
 
 
 def _class(word: str | None) -> str | int | None:
     return int(word) if word is not None and word.lstrip("-").isdigit() else word
+
+
+def _print_steps(client: str, answer: dict[str, Any]) -> None:
+    """What the broker that was asked has to say, or those that know the client."""
+    here = console()
+    there = answer.get("others", {})
+    if not there:
+        here.print(steps_table(answer["steps"]))
+    for name, each in there.items():
+        here.print(Text(f"{printable(client)} is at broker {printable(name)}:", style="bold"))
+        here.print(steps_table(each["steps"]))
+    _print_silent(answer)
+
+
+def _print_silent(answer: dict[str, Any]) -> None:
+    """Who was asked and has not answered; what they would say is missing."""
+    if answer.get("silent"):
+        names = ", ".join(map(printable, answer["silent"]))
+        console().print(Text(f"not answered within 2 s, and missing here: {names}", style="yellow"))
+
+
+def _print_all_drops(answer: dict[str, Any]) -> None:
+    if "others" not in answer:
+        _print_drops(answer)
+        return
+    for name, each in {answer["asked"]: answer, **answer["others"]}.items():
+        console().print(Text(f"broker {printable(name)}:", style="bold"))
+        if "error" in each:
+            print(printable(each["error"]))
+        else:
+            _print_drops(each)
+    _print_silent(answer)
 
 
 def _print_drops(answer: dict[str, Any]) -> None:
@@ -208,8 +252,31 @@ def trace(  # one for each option
             here.print("Nobody is subscribed to it.")
         if answer["unlisted"]:
             here.print(f"and {answer['unlisted']:,} more")
+        for name, each in answer.get("others", {}).items():
+            _print_there(name, each)
+        _print_silent(answer)
     if answer["is_refused"]:
         raise typer.Exit(1)
+
+
+def _print_there(name: str, answer: dict[str, Any]) -> None:
+    """What another broker would do with the message."""
+    here = console()
+    here.print(Text())
+    here.print(Text(f"broker {printable(name)}:", style="bold"))
+    if "error" in answer:
+        here.print(Text(printable(answer["error"]), style="yellow"))
+    elif "fates" in answer:
+        told = ", ".join(f"{count:,} {fate.replace('_', ' ')}" for fate, count in answer["fates"].items())
+        here.print(Text(f"{told or 'nobody is subscribed to it'}; it does not say who"))
+    else:
+        here.print(steps_table(answer["steps"]))
+        if answer["receivers"]:
+            here.print(receivers_table(answer["receivers"]))
+        elif not answer["is_refused"]:
+            here.print("Nobody is subscribed to it there.")
+        if answer["unlisted"] or answer.get("is_cut"):
+            here.print(f"and {answer['unlisted']:,} more" if answer["unlisted"] else "and more")
 
 
 def _payload(text: str) -> bytes:

@@ -40,6 +40,7 @@ def net(
     watch: Annotated[bool, typer.Option("--watch", help="Go on, until Ctrl-C.")] = False,
     every: Annotated[float, typer.Option(metavar="SECONDS", help="Seconds between looks.", min=0.1, max=3600)] = 1.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the broker's answer as JSON, one line each.")] = False,
+    everywhere: Annotated[bool, typer.Option("--all", help="Ask all brokers about their own links, too.")] = False,
     svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the brokers and their links.")] = None,
 ) -> None:
     """Show the network of joined brokers as a running one knows it: brokers, links, what passes and what waits.
@@ -49,14 +50,15 @@ def net(
     """
     if svg is not None and watch:
         raise Trouble("--svg draws once: it does not go with --watch.", code=MISUSED)
+    wanted = {"all": True} if everywhere else {}
     with at.reach() as broker:
         if svg is not None:
-            _draw(svg, shown(broker.ask("net")))
+            _draw(svg, shown(broker.ask("net", **wanted)))
         elif watch and not as_json:
-            _watch(lambda: render(shown(broker.ask("net"))), every_s=every)
+            _watch(lambda: render(shown(broker.ask("net", **wanted))), every_s=every)
         else:
             while True:
-                answer = broker.ask("net")
+                answer = broker.ask("net", **wanted)
                 if as_json:
                     print(json.dumps(answer), flush=True)
                 else:
@@ -97,6 +99,8 @@ def render(answer: dict[str, Any]) -> RenderableType:
     totals = answer["totals"]
     told = ", ".join(f"{totals[key]:,} {words}" for key, words in _TOTALS.items())
     parts.append(Text(f"At {name}: {told}; strategy {answer['strategy']}."))
+    if answer.get("silent"):
+        parts.append(Text(f"Not answered within 2 s: {', '.join(answer['silent'])}.", style="yellow"))
     if answer["counts"]:
         counted = ", ".join(f"{what.replace('_', ' ')} {count:,}" for what, count in sorted(answer["counts"].items()))
         parts.append(Text(f"Counted at {name}: {counted}.", style="dim"))
@@ -119,27 +123,35 @@ def _brokers(answer: dict[str, Any]) -> Table:
 
 
 def _links(answer: dict[str, Any]) -> Table:
-    """Every link that is known; those of the broker that was asked have numbers."""
+    """Every link that is known, with the numbers of a broker that has it: of the one that was asked, if it does."""
     table = _table("link", "state", right=("round trip", "least", "out/s", "in/s", "waiting", "lost"))
-    own = {link["peer"]: link for link in answer["own"]}
-    known = [link for link in answer["links"] if not link["is_own"]]
-    for peer, link in own.items():
-        state, since = ("up", "") if link["is_up"] else ("down", "red")
-        trip = (_milliseconds(link["round_trip_s"]), _milliseconds(link["least_round_trip_s"]))
-        table.add_row(
-            f"{answer['name']} – {peer}",
-            Text(f"{state} {duration(link['since_s'])}", style=since),
-            *(trip if link["is_up"] else ("–", "–")),
-            f"{size(_sum(link, 'sent_bytes_per_s'))}",
-            f"{size(_sum(link, 'received_bytes_per_s'))}",
-            f"{_sum(link, 'waiting'):,.0f}",
-            ", ".join(f"{why} {times:,}" for why, times in link["lost"].items()) or "–",
-        )
-    for link in known:
-        one, other = link["ends"]
-        known_state = Text("up") if link["is_up"] else Text("one end only", style="yellow")
-        table.add_row(f"{one} – {other}", known_state, *[""] * 6)
+    told: set[frozenset[str]] = set()
+    for name, each in {answer["name"]: answer, **answer.get("others", {})}.items():
+        for link in each.get("own", ()):
+            pair = frozenset((name, link["peer"]))
+            if pair not in told and (link["is_up"] or name == answer["name"]):
+                told.add(pair)
+                table.add_row(*_row(name, link))
+    for link in answer["links"]:
+        if frozenset(link["ends"]) not in told:
+            state = Text("up") if link["is_up"] else Text("one end only", style="yellow")
+            table.add_row(" – ".join(link["ends"]), state, *[""] * 6)
     return table
+
+
+def _row(name: str, link: dict[str, Any]) -> tuple[str | Text, ...]:
+    """One link, as the broker of this name has it."""
+    is_up = link["is_up"]
+    trip = (_milliseconds(link["round_trip_s"]), _milliseconds(link["least_round_trip_s"])) if is_up else ("–", "–")
+    return (
+        f"{name} – {link['peer']}",
+        Text(f"{'up' if is_up else 'down'} {duration(link['since_s'])}", style="" if is_up else "red"),
+        *trip,
+        size(_sum(link, "sent_bytes_per_s")),
+        size(_sum(link, "received_bytes_per_s")),
+        f"{_sum(link, 'waiting'):,.0f}",
+        ", ".join(f"{why} {times:,}" for why, times in link["lost"].items()) or "–",
+    )
 
 
 def _classes(answer: dict[str, Any]) -> Table:

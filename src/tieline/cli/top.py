@@ -180,6 +180,36 @@ def render(snapshot: Snapshot) -> RenderableType:
     return Panel(Group(*parts), title=title, subtitle=" ".join(snapshot.listeners), subtitle_align="left")
 
 
+def render_all(answer: dict[str, Any]) -> RenderableType:
+    """One frame for all brokers that have answered: a line each."""
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    table.add_column("broker", overflow="ellipsis", no_wrap=True)
+    for heading in ("up", "received/s", "sent/s", "clients", "sessions", "queued", "dropped/s", "lag", "slowest"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name, each in {answer["name"]: answer, **answer["others"]}.items():
+        if "error" in each:
+            table.add_row(Text(printable(name)), Text(printable(str(each["error"])), style="yellow"))
+            continue
+        one = msgspec.convert(each, Snapshot)
+        behind = next((slow.client for slow in one.slowest if slow.queued or slow.spilled), "–")
+        table.add_row(
+            Text(printable(name), style="bold"),
+            duration(one.uptime_s),
+            f"{one.rates.received_per_s:,.0f}",
+            f"{one.rates.sent_per_s:,.0f}",
+            f"{one.clients.connected:,}",
+            f"{one.clients.sessions:,}",
+            _queued(one),
+            f"{one.rates.dropped_per_s:,.0f}",
+            f"{one.loop_lag_ms:.1f} ms",
+            Text(printable(behind)),
+        )
+    if not answer["silent"]:
+        return table
+    names = ", ".join(map(printable, answer["silent"]))
+    return Group(table, Text(f"not answered within 2 s: {names}", style="yellow"))
+
+
 def _summary(snapshot: Snapshot) -> Table:
     rates = snapshot.rates
     rows = [
@@ -338,37 +368,43 @@ def top(
     once: Annotated[bool, typer.Option("--once", help="Print one frame and stop.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the broker's answer as JSON, one line each.")] = False,
     every: Annotated[float, typer.Option(metavar="SECONDS", help="Seconds between frames.", min=0.1, max=3600)] = 1.0,
+    everywhere: Annotated[
+        bool, typer.Option("--all", help="All brokers that are joined with this one, a line each.")
+    ] = False,
 ) -> None:
     """Watch a running broker: rates, slow clients, drops. Ends with Ctrl-C."""
     with at.reach() as broker:
+        wanted = {"all": True} if everywhere else {}
         if as_json:
-            _print_json(broker, once=once, every_s=every)
+            _print_json(broker, wanted, once=once, every_s=every)
         elif once:
-            console(pipe_width=120).print(_frame(broker.ask("top")))
+            console(pipe_width=120).print(_frame(broker.ask("top", **wanted)))
         else:
-            _watch(broker, every_s=every)
+            _watch(broker, wanted, every_s=every)
 
 
-def _print_json(broker: Management, *, once: bool, every_s: float) -> None:
+def _print_json(broker: Management, wanted: dict[str, bool], *, once: bool, every_s: float) -> None:
     while True:
-        print(json.dumps(broker.ask("top")), flush=True)
+        print(json.dumps(broker.ask("top", **wanted)), flush=True)
         if once:
             return
         time.sleep(every_s)
 
 
-def _watch(broker: Management, *, every_s: float) -> None:
+def _watch(broker: Management, wanted: dict[str, bool], *, every_s: float) -> None:
     try:
-        with Live(_frame(broker.ask("top")), auto_refresh=False, screen=Console().is_terminal) as live:
+        with Live(_frame(broker.ask("top", **wanted)), auto_refresh=False, screen=Console().is_terminal) as live:
             while True:
                 time.sleep(every_s)
-                live.update(_frame(broker.ask("top")), refresh=True)
+                live.update(_frame(broker.ask("top", **wanted)), refresh=True)
     except KeyboardInterrupt:
         return
 
 
 def _frame(answer: dict[str, Any]) -> RenderableType:
     try:
+        if "others" in answer:
+            return render_all(answer)
         return render(msgspec.convert(answer, Snapshot))
     except msgspec.ValidationError as problem:
         raise Trouble(f"the broker's answer cannot be read; is it of another version? ({problem})") from None

@@ -68,6 +68,50 @@ class Trace(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     client: str = ""
 
 
+class Arrived(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The same ``trace`` of another broker, which would have accepted the message: who would get it here."""
+
+    do: Literal["trace"]
+    topic: str
+    payload: str = ""
+    qos: Annotated[int, Meta(ge=0, le=2)] = 0
+    retain: bool = False
+    properties: tuple[tuple[str, str], ...] = ()
+    client: str = ""
+    level: Annotated[int, Meta(ge=0, le=3)] = 0
+
+
+def here(request: dict[str, Any]) -> dict[str, Any]:
+    """A question without what says whom else to ask."""
+    return {name: value for name, value in request.items() if name != "all"}
+
+
+def answer_arrived(core: Broker, request: dict[str, Any], broker: str, now: float) -> dict[str, Any]:
+    """Who would get a message here that another broker has accepted; raises InquiryError."""
+    try:
+        asked = msgspec.convert(request, Arrived)
+    except msgspec.ValidationError as problem:
+        raise InquiryError(str(problem).lower()) from None
+    probe = Probe(
+        topic=asked.topic,
+        payload=_payload(asked.payload),
+        qos=asked.qos,
+        retain=asked.retain,
+        properties=asked.properties,
+        client=asked.client,
+        broker=broker,
+        level=asked.level,
+    )
+    return _traced(core, probe, now)
+
+
+def _payload(text: str) -> bytes:
+    try:
+        return b64decode(text, validate=True)
+    except ValueError:
+        raise InquiryError("the payload is not base64") from None
+
+
 def answer(core: Broker, request: dict[str, Any], now: float) -> dict[str, Any]:
     """Answer one question; raises InquiryError."""
     try:
@@ -94,7 +138,11 @@ def _why(core: Broker, asked: Why, now: float) -> dict[str, Any]:
         steps = causes.may_subscribe(core, asked.client, asked.subject, now)
     else:
         steps = standing_of(core, asked.client, now)
-    found: dict[str, Any] = {"client": asked.client, "steps": [asdict(step) for step in steps]}
+    found: dict[str, Any] = {
+        "client": asked.client,
+        "is_known": asked.client in core.sessions,
+        "steps": [asdict(step) for step in steps],
+    }
     if asked.ask == "dropped":
         topic = asked.subject or None
         found["drops"] = _described(core, causes.victims(core, client=asked.client, topic=topic, most=MOST_DROPS), now)
@@ -151,22 +199,23 @@ def class_name(core: Broker, level: int) -> str:
 
 
 def _trace(core: Broker, asked: Trace, now: float) -> dict[str, Any]:
-    try:
-        payload = b64decode(asked.payload, validate=True)
-    except ValueError:
-        raise InquiryError("the payload is not base64") from None
     probe = Probe(
         topic=asked.topic,
-        payload=payload,
+        payload=_payload(asked.payload),
         qos=asked.qos,
         retain=asked.retain,
         properties=asked.properties,
         header_level=asked.header_level,
         client=asked.client,
     )
+    return _traced(core, probe, now)
+
+
+def _traced(core: Broker, probe: Probe, now: float) -> dict[str, Any]:
     found = trace(core, probe, now)
     return {
-        "topic": asked.topic,
+        "topic": probe.topic,
+        "level": found.level,
         "is_refused": found.is_refused,
         "steps": [asdict(step) for step in found.steps],
         "receivers": [asdict(receiver) for receiver in found.receivers],

@@ -10,28 +10,21 @@ import asyncio
 import json
 import os
 from contextlib import suppress
-from dataclasses import asdict
-from heapq import nlargest
 from time import monotonic
 from typing import TYPE_CHECKING, Any  # Any: values of JSON
 
 import msgspec
 
 from tieline.conf.paths import management_socket, prepare_directory
-from tieline.core.answers.why import standing
 from tieline.core.figures.demand import DemandError
-from tieline.core.figures.traffic import hottest, report
 from tieline.core.routing.heat_table import HeatError
 from tieline.net import heat_upload, inquiry
 from tieline.net.inquiry import KNOWN as INQUIRIES
 from tieline.net.reload import ReloadError, reload
-from tieline.version import __version__
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tieline.core.client import Session
-    from tieline.core.holdings import Owner
     from tieline.net.services import Running
 
 #: Longest request line, and how many sessions ``top`` lists.
@@ -50,9 +43,6 @@ class Management:
         self._listening: asyncio.Server | None = None
         #: In the order in which they came.
         self._speaking: dict[asyncio.Task[None], None] = {}
-        self._start = monotonic()
-        #: Counters at the last ``top`` and when that was, for rates.
-        self._then: tuple[float, dict[str, int]] = (self._start, {})
 
     async def start(self) -> None:
         """Listen; a socket left by a dead broker is replaced, one of a living broker is an error."""
@@ -106,14 +96,8 @@ class Management:
             what = request["do"]
         except (msgspec.DecodeError, ValueError, KeyError, TypeError, RecursionError):
             return {"error": 'a request is one line of JSON such as {"do": "top"}'}
-        if what == "top":
-            return self.top()
-        if what == "net":
-            return (
-                {"error": "this broker is not joined with others"}
-                if (net := self._server.net) is None
-                else net.answer("", monotonic())
-            )
+        if what in ("top", "net"):
+            return await self._figures(request)
         if what == "reload":
             try:
                 return await reload(
@@ -137,91 +121,27 @@ class Management:
                 self._server.poke()
         if what in INQUIRIES:
             try:
-                return inquiry.answer(self._server.core, request, monotonic())
+                across = self._server.across
+                if across is not None:
+                    return await across.answer(request, monotonic())
+                return inquiry.answer(self._server.core, inquiry.here(request), monotonic())
             except inquiry.InquiryError as error:
                 return {"error": str(error)}
         known = ", ".join(sorted((*INQUIRIES, "demand", "heat", "net", "reload", "top")))
         return {"error": f'this broker does not know how to do "{what}"; it knows: {known}'}
 
-    def top(self) -> dict[str, Any]:
-        """What an operator looks at first."""
-        core = self._server.core
-        account = core.account
-        now = monotonic()
-        totals = {
-            "received": account.publishes_in,
-            "sent": account.publishes_out,
-            "bytes_in": account.bytes_in,
-            "bytes_out": account.bytes_out,
-            "packets_in": account.packets_in,
-            "connections": account.connections,
-            "dropped": sum(account.drops.values()),
-            "commits": core.journal.commits,
-        }
-        counted = totals | {f"class {level}": count for level, count in enumerate(account.received_by_level)}
-        then, before = self._then
-        self._then = (now, counted)
-        elapsed = max(now - then, 1e-3)
-        rates = {
-            f"{name}_per_s": (totals[name] - before.get(name, 0)) / elapsed
-            for name in ("received", "sent", "bytes_in", "bytes_out", "dropped", "commits")
-        }
-        connected = sum(session.connection is not None for session in core.sessions.values())
-        return {
-            "name": self._server.settings.name,
-            "version": __version__,
-            "listeners": self._server.urls,
-            "uptime_s": now - self._start,
-            "rates": rates,
-            "totals": totals,
-            "clients": {"connected": connected, "sessions": len(core.sessions)},
-            "subscriptions": core.routes.count,
-            "content": {
-                "subscriptions": core.routes.conditional,
-                "sifted": account.examinations,
-                "unreadable": account.unreadable,
-                "references": core.references.kept,
-                "forgotten": core.references.forgotten_alone + core.references.forgotten_together,
-            },
-            "logins": self._server.logins,
-            "store": {"is_durable": not core.journal.is_volatile, "waiting": core.journal.waiting},
-            "retained": len(core.retained),
-            "queued_bytes": core.queued_bytes,
-            "spilled": {"messages": core.spills.messages, "bytes": core.spills.bytes},
-            "memory": core.holdings.by_kind(),
-            "owners": [
-                {"user": user, "bytes": owner.used, "sessions": owner.sessions}
-                for user, owner in nlargest(SLOWEST, core.holdings.owners(), key=_used)
-            ],
-            "loop_lag_ms": self._server.vitals.lag_s * 1e3,
-            "longest_turn_ms": self._server.take_longest_turn() * 1e3,
-            "gc_pause_ms": self._server.vitals.longest_gc_s * 1e3,
-            "drops": {why.value: count for why, count in account.drops.items()},
-            "closed": dict(account.closed),
-            "ended": dict(account.sessions_ended),
-            "classes": [
-                {
-                    **asdict(traffic),
-                    "received_per_s": (traffic.received - before.get(f"class {traffic.level}", 0)) / elapsed,
-                    "dropped": account.drops_by_level[traffic.level].total(),
-                }
-                for traffic in report(core.sessions.values(), core.priorities.classes, account, now)
-            ],
-            "heat": heat_upload.shown(core, now, 0),
-            "hottest": hottest(core.routes),
-            "slowest": [
-                asdict(standing(core, session, now)) for session in nlargest(SLOWEST, core.sessions.values(), _slowness)
-            ],
-        }
-
-
-def _used(known: tuple[str | None, Owner]) -> int:
-    return known[1].used
-
-
-def _slowness(session: Session) -> tuple[int, int]:
-    spilled = 0 if session.spill is None else session.spill.bytes
-    return (session.queue.bytes + spilled, len(session.inflight))
+    async def _figures(self, request: dict[str, Any]) -> dict[str, Any]:
+        """``top`` or ``net``, of this broker or of all that can be reached."""
+        across = self._server.across
+        if request["do"] == "top":
+            found = self._server.top.answer("")
+        elif self._server.net is None:
+            return {"error": "this broker is not joined with others"}
+        else:
+            found = self._server.net.answer("", monotonic())
+        if request.get("all") is not True or across is None:
+            return found
+        return await across.of_all(found, {"do": request["do"]})
 
 
 async def _answers(path: Path) -> bool:

@@ -38,6 +38,7 @@ from tieline.net.reload import on_hangup
 from tieline.net.services import Inquiries, Service
 from tieline.net.store.keeper import Keeper, wants_store
 from tieline.net.store.schema import Unusable
+from tieline.net.top import TopReport
 from tieline.net.turns import Watched
 from tieline.net.vitals import Vitals, keep_memory
 from tieline.wire.reason import Reason
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from tieline.core.account import Drop
     from tieline.core.ports import Access, Allowed, Refused, Store
     from tieline.core.timers import Action
+    from tieline.net.across import Across
     from tieline.net.auth.passwords import Passwords
     from tieline.net.net_report import NetReport
     from tieline.net.peer_listener import PeerListener
@@ -128,6 +130,9 @@ class Server:
         self._peers: Peers | None = None
         #: What is known of the network of brokers; None while it is alone.
         self.net: NetReport | None = None
+        #: Asks other brokers, and answers them; None while it is alone.
+        self.across: Across | None = None
+        self.top = TopReport(self)
         self._core: Core | None = None
         self._management: Management | None = None
         self._told: Counter[Drop] = Counter()
@@ -207,12 +212,14 @@ class Server:
         try:
             if is_joined(self.settings):
                 # twenty modules that a broker alone has no use for
+                from tieline.net.across import Across
                 from tieline.net.net_report import NetReport
                 from tieline.net.peers import Peers
 
                 notes = [] if self._keeper is None else self._keeper.notes
                 self._peers = Peers(self.settings, self._core, self._loop, self._deliver, notes)
                 self.net = NetReport(self._peers)
+                self.across = Across(self, self._peers.joined, self.net)
             if self._keeper is not None:
                 self._keeper.begin(self._core, self._loop)
             self._listen(self._core, self._loop)
@@ -306,7 +313,7 @@ class Server:
         self._listeners = []
         if self._peers is not None:
             self._peers.stop(monotonic())
-            self._peers = self.net = None
+            self._peers = self.net = self.across = None
         if self.door is not None:
             self.door.close()
             self.door = None

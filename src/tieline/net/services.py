@@ -6,7 +6,7 @@ Questions are asked in the broker's thread, of the same access control as MQTT's
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol  # Any: values of JSON
 
 from tieline.core.ports import Allowed, Login, Pending, Refused, Verdict
 
@@ -22,6 +22,23 @@ if TYPE_CHECKING:
     from tieline.net.vitals import Vitals
 
 Done = Callable[[Allowed | Refused], None]
+
+
+class Reports(Protocol):
+    """Figures for people; rates are since the same one asked last."""
+
+    def answer(self, asker: str) -> dict[str, Any]:
+        """The figures now."""
+
+
+class AsksOthers(Protocol):
+    """Asks other brokers on behalf of whoever runs this one."""
+
+    async def answer(self, request: dict[str, Any], now: float) -> dict[str, Any]:
+        """Answer a question about causes, with what other brokers have to say."""
+
+    async def of_all(self, found: dict[str, Any], question: dict[str, Any]) -> dict[str, Any]:
+        """An answer of this broker, and beside it those of all others."""
 
 
 class Running(Protocol):
@@ -43,6 +60,14 @@ class Running(Protocol):
 
     @property
     def core(self) -> Core: ...
+    @property
+    def across(self) -> AsksOthers | None:
+        """Asks other brokers, and answers them; None where it is alone."""
+
+    @property
+    def top(self) -> Reports:
+        """What an operator looks at first."""
+
     @property
     def urls(self) -> list[str]: ...
     @property

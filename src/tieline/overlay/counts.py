@@ -86,6 +86,10 @@ class Counts:
     denied: int = 0
     #: What a peer with rights sent in the name of another broker.
     not_its_own: int = 0
+    #: Questions of other brokers, answered and refused; and answers that nobody here had asked for.
+    questions_answered: int = 0
+    questions_refused: int = 0
+    answers_unasked: int = 0
     #: Parcels for this broker that were withheld on the way: it may not read them, or their origin not write them.
     missing: int = 0
     #: Entries of groups of another broker that were not looked at, because it has too many.

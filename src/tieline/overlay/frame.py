@@ -70,6 +70,11 @@ class Topic(IntEnum):
     ECHO = 2  # the interest of the target is known and committed, up to a version
     ASK = 3  # the source wants an echo of a version of its interest
     CREDIT = 4  # how much the source takes of some streams of the target, for a link that is full or has room again
+    QUESTION = 40  # the source asks the target about itself
+    ANSWER = 41  # what the source says of that
+
+
+_TALK: Final = frozenset({Topic.QUESTION, Topic.ANSWER})
 
 
 def lane_of(level: int, assured: bool, spread: int) -> int:
@@ -184,7 +189,8 @@ class Notice:
 
     @property
     def level(self) -> int:
-        return LEVELS - 1
+        """The highest; what people ask and are told, which may be long, goes behind what is urgent."""
+        return LEVELS - 2 if self.topic in _TALK else LEVELS - 1
 
     @property
     def size(self) -> int:

@@ -174,6 +174,7 @@ class Joined:
             number: Fence(number, may, self.node.counts, partial(self._denied, self.names[number]))
             for number, may in by_number.items()
         }
+        self.node.questions.rights = by_number
         self._remote.limit(by_number)
 
     def _denied(self, name: str, topic: bytes, messages: int, level: int) -> None:

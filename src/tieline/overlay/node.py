@@ -33,6 +33,7 @@ from tieline.overlay.may import Fence
 from tieline.overlay.membership import LinkState, Membership, read_link_state
 from tieline.overlay.packing import Packer
 from tieline.overlay.patience import Patience
+from tieline.overlay.questions import Questions
 from tieline.overlay.strategies.path import Path
 from tieline.overlay.strategies.strategy import Strategy
 from tieline.overlay.taker import Deliver
@@ -111,6 +112,8 @@ class Node:
             find=self.directory.find,
             pass_notice=self.carrier.pass_notice,
         )
+        pass_notice, first = self.carrier.pass_notice, self._start & 0xFFFF_FFFF
+        self.questions = Questions(broker, self.membership, timers, self.counts, pass_notice, first=first)
         self.announcing = Announcing(
             broker,
             self.interests,
@@ -444,13 +447,18 @@ class Node:
 
     def _arrived(self, item: Numbered, now: float) -> None:
         if not isinstance(item, Notice) or item.target != self.broker:
-            self.carrier.arrived(item, now)
+            if not isinstance(item, Notice) or self.questions.may_pass(item):
+                self.carrier.arrived(item, now)
         elif item.topic is Topic.END_ACK:
             self.carrier.sender.settled(item, now)
         elif item.topic is Topic.CREDIT:
             self.crediting.heard(item, now)
         elif item.topic is Topic.ECHO:
             self.announcing.echoed(item.source, Reader(item.body).integer(), now)
+        elif item.topic is Topic.QUESTION:
+            self.questions.came(item, now)
+        elif item.topic is Topic.ANSWER:
+            self.questions.answered(item, now)
         else:
             self.announcing.asked(item.source, Reader(item.body).integer())
 

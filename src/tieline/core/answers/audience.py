@@ -38,6 +38,8 @@ class Fate:
     #: ``dropped`` or ``passed_over``.
     fate: str
     text: str
+    #: The other broker that this is, by its name; empty for clients.
+    broker: str = ""
     #: The QoS with which it would get it.
     qos: int = 0
     #: The name of the drop, if it is one.
@@ -216,6 +218,7 @@ class Audience:
         self.fates.append(
             Fate(
                 client=receiver.client_id,
+                broker=receiver.client_id.removeprefix("broker ") if receiver.is_broker else "",
                 fate=fate,
                 text=text,
                 qos=qos,

@@ -61,9 +61,10 @@ def note(stage: str, text: str, rule: str = "") -> Step:
 # -- what a message is called
 
 
-def name_step(broker: Broker, conn: Connection | None, topic: str) -> Step:
-    """Whether a topic name is one, for a client that may use so many levels."""
-    levels = broker.settings.limits.topic_levels if conn is None else conn.allowance.topic_levels
+def name_step(broker: Broker, conn: Connection | None, topic: str, levels: int | None = None) -> Step:
+    """Whether a topic name is one, for a client that may use so many levels, or for anybody who may use these."""
+    if levels is None:
+        levels = broker.settings.limits.topic_levels if conn is None else conn.allowance.topic_levels
     try:
         check_name(topic, levels)
     except ProtocolError as error:

@@ -29,8 +29,9 @@ from tieline.core.answers.steps import (
     yes,
 )
 from tieline.core.broker import Broker
+from tieline.core.inbound.from_brokers import LEVELS
 from tieline.core.inbound.objections import Objection
-from tieline.core.message import THE_BROKER, Message
+from tieline.core.message import THE_BROKER, Message, Origin
 from tieline.core.routing.classes import UNKNOWN
 from tieline.match.events import Reading
 from tieline.wire.decode import decode
@@ -62,6 +63,9 @@ class Probe:
     header_level: int | None = None
     #: Who publishes it; the broker's operator, whom no rule stops, if nobody is named.
     client: str = ""
+    #: The broker that has accepted it, and with which level, if it is not this one.
+    broker: str = ""
+    level: int = 0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -72,6 +76,8 @@ class Trace:
     receivers: list[Fate] = field(default_factory=list)
     #: Subscribers that are not listed, because there are too many.
     unlisted: int = 0
+    #: The level that it has once it is accepted; None if it ends before that.
+    level: int | None = None
 
     @property
     def is_refused(self) -> bool:
@@ -88,6 +94,7 @@ def trace(broker: Broker, probe: Probe, now: float) -> Trace:
         if step.outcome is Outcome.NO:
             return answer
     audience = tracing.audience
+    answer.level = tracing.message.level
     answer.receivers, answer.unlisted = audience.fates, audience.unlisted
     return answer
 
@@ -121,6 +128,9 @@ class _Tracing:
     def steps(self) -> Iterator[Step]:
         """Everything that is asked about it, in the broker's own order; nothing comes after a NO."""
         broker, probe = self._broker, self._probe
+        if probe.broker:
+            yield from self._arrived()
+            return
         yield self._publisher()
         yield self._abilities()
         yield name_step(broker, self._conn, probe.topic)
@@ -157,6 +167,33 @@ class _Tracing:
         yield self._retained()
         yield note("subscriptions", self.audience.summary())
         yield self._log()
+
+    def _arrived(self) -> Iterator[Step]:
+        """The same for what another broker has accepted, which has asked who may publish it and how urgent it is."""
+        broker, probe = self._broker, self._probe
+        yield yes("arrived", f"accepted by broker {probe.broker}, with level {named_level(broker, probe.level)}")
+        yield name_step(broker, None, probe.topic, LEVELS)
+        yield from self._decoded()
+        key = probe.topic.encode()
+        packet = self._packet
+        origin = Origin(probe.client, 0, None, probe.broker)
+        self.message = message = Message(
+            key,
+            packet.payload,
+            packet.qos,
+            packet.retain,
+            packet.forward,
+            origin=origin,
+            level=probe.level,
+            at=self._now,
+        )
+        reading = broker.events.look(probe.topic, message.payload, message.properties)
+        yield self._event(reading)
+        route = broker.routes.look(probe.topic, key, LOOKED_AT)
+        self.audience = Audience(broker, message, route, reading, self._now, limit=LISTED)
+        yield self._retained()
+        yield note("subscriptions", self.audience.summary())
+        yield note("log", f"captured by broker {probe.broker}, if at all")
 
     # -- before it has a level
 

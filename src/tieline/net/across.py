@@ -1,0 +1,151 @@
+"""Questions to all joined brokers: asked for whoever runs this one, and answered to other brokers within their rights.
+
+A question is that of the management channel, as JSON.  Peers without ``may`` are answered as the operator is.  A peer
+that has rights hears how this broker is doing only if it may read ``$SYS/#``, as users of HTTP do; where a message
+would go it hears for topics that it may read, and without that right it is told how many get it, and not who.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final  # Any: values of JSON
+
+import msgspec
+
+from tieline.net import inquiry
+from tieline.overlay.questions import LONGEST
+
+if TYPE_CHECKING:
+    from tieline.net.net_report import NetReport
+    from tieline.net.services import Running
+    from tieline.overlay.joined import Joined
+    from tieline.overlay.may import May
+
+#: What a peer may hear that may read it: how this broker is doing.  No message of this topic crosses a link.
+_SEE: Final = b"$SYS/broker"
+#: Lists of an answer, which are cut down until it is short enough to travel.
+_LISTS: Final = ("receivers", "drops", "slowest", "hottest", "owners", "brokers", "links")
+
+
+class Across:
+    """Asks other brokers, and answers them."""
+
+    def __init__(self, server: Running, joined: Joined, net: NetReport) -> None:
+        self._server = server
+        self._joined = joined
+        self._net = net
+        joined.node.questions.answerer = self._answer
+
+    # -- asking
+
+    async def answer(self, request: dict[str, Any], now: float) -> dict[str, Any]:
+        """Answer ``why``, ``drops`` or ``trace``, with what other brokers have to say; raises InquiryError."""
+        found = inquiry.answer(self._server.core, inquiry.here(request), now)
+        if request["do"] == "trace":
+            there = [each["broker"] for each in found["receivers"] if each["broker"] and each["fate"] == "carried"]
+            if not there:
+                return found
+            passed: dict[str, Any] = {name: request[name] for name in _PASSED if name in request}
+            return await self.of_all(found, {"do": "trace", "level": found["level"], **passed}, there)
+        if request["do"] == "why" and not found["is_known"]:
+            asked = await self.of_all(found, inquiry.here(request))
+            asked["others"] = {name: said for name, said in asked["others"].items() if said.get("is_known")}
+            return asked
+        if request["do"] == "drops" and request.get("all") is True:
+            return await self.of_all(found, inquiry.here(request))
+        return found
+
+    async def of_all(
+        self, found: dict[str, Any], question: dict[str, Any], names: Iterable[str] | None = None
+    ) -> dict[str, Any]:
+        """An answer of this broker, and beside it those of others: of some by name, or of all that can be reached."""
+        node = self._joined.node
+        numbers = [
+            number
+            for number, name in node.directory.names.items()
+            if (number in node.membership.reachable if names is None else name in names)
+        ]
+        answers, silent = await self._ask(msgspec.json.encode(question), numbers)
+        return {**found, "asked": node.name, "others": answers, "silent": silent}
+
+    async def _ask(self, question: bytes, numbers: list[int]) -> tuple[dict[str, dict[str, Any]], list[str]]:
+        loop = asyncio.get_running_loop()
+        heard: asyncio.Future[tuple[dict[int, bytes], frozenset[int]]] = loop.create_future()
+
+        def then(answers: dict[int, bytes], silent: frozenset[int]) -> None:
+            # within a turn of the broker, which need not end soon
+            loop.call_soon_threadsafe(lambda: None if heard.done() else heard.set_result((answers, silent)))
+
+        names = self._joined.names
+        if not self._joined.node.questions.ask(question, numbers, then, monotonic()):
+            return {}, sorted(names[number] for number in numbers)
+        self._server.poke()
+        answers, silent = await heard
+        found: dict[str, dict[str, Any]] = {}
+        for number, answer in answers.items():
+            try:
+                found[names[number]] = msgspec.json.decode(answer, type=dict[str, Any])
+            except (msgspec.DecodeError, RecursionError):
+                found[names[number]] = {"error": "its answer cannot be read"}
+        return dict(sorted(found.items())), sorted(names[number] for number in silent)
+
+    # -- answering
+
+    def _answer(self, asker: int, may: May | None, question: bytes) -> bytes:
+        """What this broker says to another one."""
+        try:
+            request = msgspec.json.decode(question, type=dict[str, Any])
+            found = self._found(request, self._joined.names[asker], may)
+        except (inquiry.InquiryError, msgspec.DecodeError, RecursionError) as problem:
+            found = {"error": str(problem)}
+        return _fitting(found)
+
+    def _found(self, request: dict[str, Any], asker: str, may: May | None) -> dict[str, Any]:
+        what, now = request.get("do"), monotonic()
+        sees = may is None or may.read.has(_SEE)
+        if what == "trace":
+            topic = request.get("topic")
+            if may is not None and not (isinstance(topic, str) and may.read.has(topic.encode())):
+                return {"error": "it may not read this topic"}
+            found = inquiry.answer_arrived(self._server.core, request, asker, now)
+            return found if sees else _counted(found)
+        if not sees:
+            return {"error": "it may not read $SYS/#"}
+        if what == "top":
+            return self._server.top.answer(asker)
+        if what == "net":
+            return self._net.answer(asker, now)
+        if what in {"why", "drops"}:
+            return inquiry.answer(self._server.core, request, now)
+        return {"error": "this broker does not answer that"}
+
+
+#: Of a question about a message, what a broker has to know that would get it from another one.
+_PASSED: Final = ("topic", "payload", "qos", "retain", "properties", "client")
+
+
+def _counted(found: dict[str, Any]) -> dict[str, Any]:
+    """How many would get a message, without their names."""
+    fates = Counter(each["fate"] for each in found["receivers"])
+    return {
+        "topic": found["topic"],
+        "is_refused": found["is_refused"],
+        "fates": dict(fates),
+        "unlisted": found["unlisted"],
+    }
+
+
+def _fitting(found: dict[str, Any]) -> bytes:
+    """An answer as bytes, with shorter lists if it is too long to travel, and then it says so."""
+    data = msgspec.json.encode(found)
+    while len(data) > LONGEST:
+        longest = max(_LISTS, key=lambda name: len(found.get(name, ())) if isinstance(found.get(name), list) else 0)
+        kept = found.get(longest)
+        if not isinstance(kept, list) or not kept:
+            return msgspec.json.encode({"error": f"its answer has {len(data):,} bytes, and {LONGEST:,} may travel"})
+        found = {**found, longest: kept[: len(kept) // 2], "is_cut": True}
+        data = msgspec.json.encode(found)
+    return data
