@@ -16,7 +16,7 @@ COMPILED_TESTS := $(addprefix tests/,clause core interop match net overlay robus
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses=2
 SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 
-.PHONY: help shape install compile uncompile demo test test-core test-compiled test-cluster explore check format bench docs spec fuzz attack chaos lock peers clean
+.PHONY: help shape install compile uncompile demo test test-core test-compiled test-cluster explore histories check format bench docs spec fuzz attack chaos lock peers clean
 
 help: ## print this list
 	@printf '\n  \033[1mTieline\033[0m: make …\n\n'
@@ -62,6 +62,9 @@ explore: $(STAMP) ## the properties alone, with ten times as many examples, othe
 	@echo "Exploring with SEED=$(SEED)."
 	@$(PYTEST) -m "hypothesis and not slow" --hypothesis-profile=explore --hypothesis-seed=$(SEED) --timeout=0 $(ARGS) || { \
 	  echo "The same examples again: make explore SEED=$(SEED) ARGS='the name of the test that failed'"; exit 1; }
+
+histories: $(STAMP) ## ten thousand histories of joined brokers in virtual time; ARGS="--count 1000 --from 5000"
+	@$(BIN)/python -m tests.overlay.explore $(ARGS)
 
 check: $(STAMP) ## style, types and the direction of imports
 	@$(BIN)/ruff check

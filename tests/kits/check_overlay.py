@@ -1,8 +1,9 @@
 """What every strategy owes under the carrier: call :func:`check_overlay` with how to make a broker.
 
 A history is a seed: a graph of 4 to 8 brokers with links of some delay and rate, publications of two classes with QoS 0
-and 1, subscriptions that grow, and six seconds of faults.  Then everything heals, runs empty, and is judged by what was
-accepted, wanted and committed: nothing lost, doubled or out of order, no broker twice on a path, nothing left behind.
+to 2, subscriptions that grow, some with conditions, and six seconds of faults.  Then everything heals, runs empty, and
+is judged by what was accepted, wanted and committed: nothing lost, doubled or out of order, no broker twice on a path,
+nothing left behind.
 """
 
 from __future__ import annotations
@@ -14,16 +15,14 @@ from itertools import combinations
 from random import Random
 from typing import Final, ParamSpec
 
-from tests.kits.overlay_world import Broker, Cable, Choice, Make, Message, World
-from tieline.overlay.entries import entry_of
-from tieline.wire.topics import matches
+from tests.kits.overlay_world import Broker, Cable, Choice, Make, Message, World, wants, wish_of
 
 P = ParamSpec("P")
 FAULTS_S: Final = 6.0
 #: When everything must have run empty, after the last fault.
 EMPTY_S: Final = 40.0
 _TOPICS: Final = ("grid/a/v", "grid/a/i", "grid/b/v", "site/1", "site/2", "alarm/fire")
-_FILTERS: Final = (*_TOPICS, "grid/+/v", "grid/a/+", "grid/#", "site/+", "alarm/#", "#")
+_FILTERS: Final = (*_TOPICS, "grid/+/v", "grid/a/+", "grid/#", "site/+", "alarm/#", "#", "grid/#?v>50", "site/+?v>80")
 
 
 class Kind(StrEnum):
@@ -34,6 +33,7 @@ class Kind(StrEnum):
     PARTITIONS = "partitions"  # it does not
     CRASHES = "crashes"  # brokers crash, half of them around a commit, and links are cut
     VOLATILE = "volatile"  # as before, and some have no store, and clocks are set back
+    GUESTS = "guests"  # brokers join and leave, links are cut, and some crash
 
 
 @dataclass
@@ -106,7 +106,7 @@ def run_history(make: Make, kind: Kind, seed: int, *, switching: Sequence[Choice
 
 def _build(world: World, kind: Kind) -> None:
     random = world.random
-    brokers = list(range(1, random.randint(4, 8) + 1))
+    brokers = list(range(1, random.randint(4, 6 if kind is Kind.GUESTS else 8) + 1))
     for number in brokers:
         if kind is Kind.VOLATILE and random.random() < 0.6:
             world.brokers[number] = Broker(number, is_volatile=True)
@@ -131,7 +131,7 @@ def _plan_clients(world: World) -> None:
     for publisher in range(random.randint(3, 5)):
         home, topics = random.choice(brokers), random.sample(_TOPICS, 2)
         for _ in range(30):
-            topic, qos, count = random.choice(topics), random.choice((0, 1, 1)), random.randint(1, 3)
+            topic, qos, count = random.choice(topics), random.choice((0, 1, 1, 2)), random.randint(1, 3)
             level = 3 if topic.startswith("alarm") else 1
             at = random.uniform(0.3, FAULTS_S)
             _later(world, at, world.publish, home, publisher, topic, qos, level, count)
@@ -156,10 +156,29 @@ def _plan_faults(world: World, kind: Kind) -> None:
         for _ in range(random.randint(1, 4)):
             number, off_s = random.choice(sorted(world.brokers)), random.choice((-3_600.0, -2.0, 60.0))
             _later(world, random.uniform(0, FAULTS_S - 1.5), _set_clock, world, number, off_s)
-    if kind in {Kind.CRASHES, Kind.VOLATILE}:
+    if kind is Kind.GUESTS:
+        for number in range(len(world.brokers) + 1, len(world.brokers) + random.randint(2, 3)):
+            _later(world, random.uniform(0.5, 4.0), _join, world, number)
+        for number in random.sample(sorted(world.brokers), random.randint(1, 2)):
+            _later(world, random.uniform(0.5, 4.0), world.leave, number)
+    if kind in {Kind.CRASHES, Kind.VOLATILE, Kind.GUESTS}:
         for _ in range(random.randint(2, 5)):
             number, how = random.choice(sorted(world.brokers)), random.choice(("", "before", "after"))
             _later(world, random.uniform(0.5, FAULTS_S - 1.5), _crash, world, number, how)
+
+
+def _join(world: World, number: int) -> None:
+    """A broker that was not there before, with a subscriber and a publisher."""
+    random = world.random
+    others = random.sample([other for other in world.brokers if not world.brokers[other].is_leaving], 2)
+    world.start(number)
+    for other in others[: random.randint(1, 2)]:
+        world.join(other, number, random.uniform(0.002, 0.08), random.choice((16_000.0, 125_000.0)))
+    world.tell(f"{number} joins {others}")
+    world.subscribe(number, random.choice(_FILTERS))
+    for topic in random.choices(_TOPICS, k=10):
+        at, qos = random.uniform(0.1, 1.5), random.choice((0, 1, 2))
+        _later(world, at, world.publish, number, 100 + number, topic, qos, 1, random.randint(1, 3))
 
 
 def _later(world: World, after_s: float, do: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
@@ -167,7 +186,7 @@ def _later(world: World, after_s: float, do: Callable[P, None], *args: P.args, *
 
 
 def _cut(world: World, cable: Cable, for_s: float, whole: bool) -> None:
-    if not whole or _stays_whole(world, cable):
+    if not whole or world.stays_whole(without=cable):
         world.cut(cable, for_s)
 
 
@@ -192,21 +211,6 @@ def _partition(world: World, for_s: float) -> None:
             world.cut(cable, for_s)
 
 
-def _stays_whole(world: World, without: Cable) -> bool:
-    """Whether all brokers are joined by cables other than those that are cut, and this one."""
-    found, front = set(), [1]
-    while front:
-        number = front.pop()
-        if number not in found:
-            found.add(number)
-            front += [
-                cable.other(number)
-                for cable in world.cables
-                if number in cable.ends and not cable.is_cut and cable is not without
-            ]
-    return len(found) == len(world.brokers)
-
-
 # -- how it is judged
 
 
@@ -218,12 +222,13 @@ def _run_empty(world: World, verdict: Verdict) -> None:
     world.clock.run_for(2)
     while world.clock.now < end:
         world.clock.run_for(0.25)
-        nodes = [broker.node for broker in world.brokers.values()]
-        if all(node is not None and node.unfinished == 0 for node in nodes):
+        present = [broker for broker in world.brokers.values() if not broker.has_left]
+        is_quiet = all(broker.node is not None and broker.node.unfinished == 0 for broker in present)
+        if is_quiet and not any(broker.is_leaving for broker in present):
             world.tell("everything has run empty")
             return
     for number, broker in world.brokers.items():
-        if broker.node is None or broker.node.unfinished:
+        if not broker.has_left and (broker.node is None or broker.node.unfinished or broker.is_leaving):
             left = broker.node and {link.peer: len(link) for link in broker.node.links.values()}
             owed = broker.node and [
                 (key, stream) for key, stream in broker.node.carrier.sender.outgoing.items() if stream.owing.unsettled
@@ -284,7 +289,8 @@ def _judge_grants(world: World, verdict: Verdict, broker: Broker, accepted: list
             continue
         at, echoed = grant
         for message in accepted:
-            is_promised = message.at > at and message.origin in echoed and matches(filter, message.flow[1])
+            is_wanted = wants(wish_of(filter), message.flow[1], message.value)
+            is_promised = message.at > at and message.origin in echoed and is_wanted
             if is_promised and message.origin != number and number not in message.wanted_by:
                 origin = world.brokers[message.origin]
                 if not (origin.is_volatile and origin.began[message.start - 1] > at):
@@ -293,14 +299,16 @@ def _judge_grants(world: World, verdict: Verdict, broker: Broker, accepted: list
 
 def _unsubscribe(world: World, verdict: Verdict) -> None:
     """In the end nobody wants anything, everybody knows it, and nothing is in custody."""
-    for broker in world.brokers.values():
+    present = {number: broker for number, broker in world.brokers.items() if broker.node is not None}
+    for broker in present.values():
         assert broker.node is not None
         for filter in broker.filters:
-            broker.node.unsubscribe(entry_of(filter), 1, world.clock.now)
+            broker.node.unsubscribe(wish_of(filter), 1, world.clock.now)
         world.serve(broker)
     world.clock.run_for(6)
-    for number, broker in world.brokers.items():
-        assert broker.node is not None
+    for number, broker in present.items():
+        if broker.node is None:
+            continue  # it has left meanwhile, and that is told already
         wanted = {other: entries for other, (_, entries) in broker.node.interests.known.items() if entries}
         if wanted or broker.node.unfinished:
             verdict.other.append(f"{number} still knows {wanted}, {broker.node.unfinished} unfinished")

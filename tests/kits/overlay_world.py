@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from random import Random
 from typing import Final
 
 from tieline.core.timers import Timer, Timers
 from tieline.overlay.counts import Counts
 from tieline.overlay.durable import Ends, Fact
-from tieline.overlay.entries import entry_of
+from tieline.overlay.entries import Entry, entry_of
 from tieline.overlay.frame import Kind, is_assured, read_numbered
 from tieline.overlay.inbox import Inbox
 from tieline.overlay.membership import Membership
@@ -25,6 +27,7 @@ from tieline.overlay.notes import Note, Notes
 from tieline.overlay.strategies.strategy import Strategy
 from tieline.overlay.taker import Deliver
 from tieline.sim.clock import Clock
+from tieline.wire.topics import matches
 
 #: How a broker is made: its name, its store, whom to give messages to, its timers, a new incarnation and the clock.
 Make = Callable[[str, Ends, Deliver, Timers, int, int], Node]
@@ -46,9 +49,22 @@ class Message:
     number: int
     at: float
     wanted_by: frozenset[int]
+    #: What it measures; conditions ask for it.
+    value: int
     #: The start of its origin in which it was accepted.
     start: int
     is_accepted: bool = False
+
+
+def wish_of(filter: str) -> Entry:
+    """The entry of a filter, which may have a condition behind a question mark."""
+    bare, _, condition = filter.partition("?")
+    return entry_of(bare, condition=condition or None, fingerprint=1 if condition else 0)
+
+
+def wants(entry: Entry, topic: str, value: int) -> bool:
+    """Whether a message is among what an entry says."""
+    return matches(entry.filter, topic) and (not entry.condition or value > int(entry.condition.partition(">")[2]))
 
 
 def numbers_of(node: Node, brokers: frozenset[int]) -> frozenset[int]:
@@ -145,6 +161,9 @@ class Broker:
     began: list[float] = field(default_factory=list)
     #: Messages with QoS 0, for each life.
     given: list[list[bytes]] = field(default_factory=list)
+    #: It wants nothing more, and it has left for ever.
+    is_leaving: bool = False
+    has_left: bool = False
     #: Filters of clients, with the time of the grant and who had echoed it.
     filters: Grants = field(default_factory=dict)
     requests: dict[int, str] = field(default_factory=dict)
@@ -252,6 +271,49 @@ class World:
         self.clock.cancel(broker.timer)
         self.clock.after(back_after_s, lambda _now: self.start(number))
 
+    def leave(self, number: int) -> None:
+        """A broker wants nothing more, and is switched off for ever once others know that and nothing is unfinished."""
+        broker = self.brokers[number]
+        if broker.node is None or broker.is_leaving or not self.stays_whole(leaving=number):
+            return
+        self.tell(f"{number} is going to leave")
+        broker.is_leaving = True
+        for filter in broker.filters:
+            broker.node.unsubscribe(wish_of(filter), 1, self.clock.now)
+        broker.filters.clear()
+        self.serve(broker)
+        self.clock.after(1.0, partial(self._leave, broker))
+
+    def stays_whole(self, *, leaving: int = 0, without: Cable | None = None) -> bool:
+        """Whether all brokers that stay are joined, by cables other than this one and, for now, those that are cut."""
+        stay = {number for number, broker in self.brokers.items() if not broker.is_leaving} - {leaving}
+        found: set[int] = set()
+        front = [min(stay)]
+        while front:
+            number = front.pop()
+            if number not in found and number in stay:
+                found.add(number)
+                front += [
+                    cable.other(number)
+                    for cable in self.cables
+                    if number in cable.ends and cable is not without and (leaving or not cable.is_cut)
+                ]
+        return found == stay
+
+    def _leave(self, broker: Broker, now: float) -> None:
+        number, node = broker.number, broker.node
+        others = [other for other in self.brokers.values() if other is not broker and not other.has_left]
+        is_known = all(other.node is not None and not _knows_wishes(other.node, broker.name) for other in others)
+        if node is None or node.unfinished or not is_known or any(_owes(other, broker.name) for other in others):
+            self.clock.after(0.25, partial(self._leave, broker))
+            return
+        self.tell(f"{number} leaves")
+        broker.has_left, broker.node = True, None
+        for connection in list(broker.open.values()):
+            self.break_off(connection, but=number)
+        broker.open.clear()
+        self.clock.cancel(broker.timer)
+
     def serve(self, broker: Broker) -> None:
         """What a shell does after each call."""
         node = broker.node
@@ -265,7 +327,7 @@ class World:
         self._commit(broker, node)
         for granted in node.granted:
             filter = broker.requests.pop(granted.number)
-            if broker.filters.get(filter) is None:
+            if broker.filters.get(filter) is None and not broker.is_leaving:
                 echoed = numbers_of(node, granted.echoed)
                 broker.filters[filter] = now, echoed
                 self.tell(f"{broker.number} grants {filter}, echoed by {sorted(echoed)}")
@@ -419,36 +481,51 @@ class World:
 
     def subscribe(self, number: int, filter: str) -> None:
         broker = self.brokers[number]
-        if broker.node is not None and filter not in broker.filters:
+        if broker.node is not None and not broker.is_leaving and filter not in broker.filters:
             broker.filters[filter] = None
             self._subscribe(broker, broker.node, filter)
             self.serve(broker)
 
     def _subscribe(self, broker: Broker, node: Node, filter: str) -> None:
-        broker.requests[node.subscribe(entry_of(filter), 1, self.clock.now)] = filter
+        broker.requests[node.subscribe(wish_of(filter), 1, self.clock.now)] = filter
+
+    def _wanted_by(self, node: Node, topic: str, value: int) -> frozenset[int]:
+        """The brokers to which a message goes, as a node knows them."""
+        known = node.interests.known.items()
+        return frozenset(broker for broker, (_, entries) in known if any(wants(each, topic, value) for each in entries))
 
     def publish(self, number: int, publisher: int, topic: str, qos: int, level: int, count: int) -> None:
         broker = self.brokers[number]
-        if broker.node is None:
+        if broker.node is None or broker.is_leaving:
             return
-        now, flow, messages = self.clock.now, (publisher, topic, qos), []
+        node, now, flow = broker.node, self.clock.now, (publisher, topic, qos)
+        messages: list[tuple[frozenset[int], Message]] = []
         for _ in range(count):
             position = self._numbers[flow] = self._numbers.get(flow, 0) + 1
+            value = self.random.randrange(100)
             text = f"{publisher}|{topic}|{qos}|{position}|".encode() + bytes(self.random.randrange(500))
-            wanted_by = numbers_of(broker.node, broker.node.interests.wanted_by(topic))
-            messages.append(Message(text, number, flow, position, now, wanted_by, len(broker.began)))
-        payloads = tuple(message.text for message in messages)
-        if broker.node.publish(
-            payloads,
-            level=level,
-            assured=qos > 0,
-            spread=publisher,
-            destinations=broker.node.interests.wanted_by(topic),
-            now=now,
-        ):
-            self.messages += messages
-            broker.unsealed += messages
+            to = self._wanted_by(node, topic, value)
+            wanted_by = numbers_of(node, to)
+            messages.append((to, Message(text, number, flow, position, now, wanted_by, value, len(broker.began))))
+        for to, together in groupby(messages, key=itemgetter(0)):
+            run = [message for _, message in together]
+            payloads = tuple(message.text for message in run)
+            if node.publish(payloads, level=level, assured=qos > 0, spread=publisher, destinations=to, now=now):
+                self.messages += run
+                broker.unsealed += run
         self.serve(broker)
+
+
+def _knows_wishes(node: Node, name: str) -> bool:
+    number = node.directory.find(name)
+    return number is not None and number in node.interests.known and bool(node.interests.known[number].entries)
+
+
+def _owes(broker: Broker, name: str) -> bool:
+    assert broker.node is not None
+    number = broker.node.directory.find(name)
+    outgoing = broker.node.carrier.sender.outgoing.items()
+    return any(to == number and stream.owing.unsettled for (to, _lane), stream in outgoing)
 
 
 def _keep(broker: Broker, notes: list[Note]) -> None:
