@@ -65,6 +65,7 @@ class Carrier:
         self._limits = limits
         self._parked: list[Data] = []
         self._parked_timer: Timer | None = None
+        self._stale_timer: Timer | None = None
         self.sender = Sender(
             broker,
             ends,
@@ -156,8 +157,21 @@ class Carrier:
         self._parked_timer = None
         parked, self._parked = self._parked, []
         for data in parked:
+            if self._is_stale(data, now):
+                self._counts.kept_in_vain += 1
+                continue
             # under its old attempt: a flooding hop that has seen it would otherwise copy it again, for ever
             self.forward(data, now)
+
+    def _is_stale(self, data: Data, now: float) -> bool:
+        return now - data.born >= self._limits.kept_s
+
+    def _drop_stale(self, now: float) -> None:
+        """Nobody comes back: what is kept for a link that stays down is its origin's to send again."""
+        self._stale_timer = None
+        for link in self._links.values():
+            if not link.is_up and len(link):
+                self.link_lost(link, now)
 
     def link_lost(self, link: Link, now: float) -> None:
         """Carry another way what a link has not delivered; what has no other way stays with it."""
@@ -179,8 +193,12 @@ class Carrier:
                 continue
             if not is_assured(item.lane):
                 self._counts.no_route += item.count * len(nowhere)
+            elif self._is_stale(item, now):
+                self._counts.kept_in_vain += 1
             elif len(link) < self._limits.parked:
                 link.keep(number, item.to(nowhere, item.path))
+                if self._stale_timer is None:
+                    self._stale_timer = self._timers.at(now + self._limits.kept_s, self._drop_stale)
             else:
                 self._counts.parked_full += 1
 

@@ -39,6 +39,8 @@ class Counts:
     blind_copies: int = 0
     #: Parked frames that had to make room; their origin sends them again.
     parked_full: int = 0
+    #: Frames that found no way for long; their origin sends them again if they are still owed.
+    kept_in_vain: int = 0
     #: Copies that left the elected tree, because their hop and an earlier one believe in different trees.
     detours: int = 0
     #: Copies that went another way because a link was lost.

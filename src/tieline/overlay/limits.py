@@ -27,6 +27,9 @@ class Limits:
     stalled_s: float = 1.0
     #: When a frame that found no way is tried again.
     parked_s: float = 0.25
+    #: How long after its origin has sent it a frame without a way is kept: long beyond the time after which the origin
+    #: sends it again, so that nothing is kept for ever for a broker that has left.
+    kept_s: float = 15.0
     #: Frames without a way that are kept in memory.
     parked: int = 4_096
     #: Parcels that may be owed to one destination in one lane, and bytes in all of them.  From then on nothing more
