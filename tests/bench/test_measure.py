@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.kits.patience import until
 from tieline.bench.load.job import quantile
-from tieline.bench.measure import Meter, Reading, busy_s, cpu_ns, family, memory_bytes
+from tieline.bench.measure import CostMeter, Costs, busy_s, cpu_ns, family, memory_bytes
 
 
 def test_own_cpu_time_agrees_with_the_interpreter() -> None:
@@ -36,7 +36,7 @@ def test_the_family_of_a_process_includes_its_children() -> None:
 
 
 def test_a_meter_sees_work() -> None:
-    meter = Meter(os.getpid())
+    meter = CostMeter(os.getpid())
     sum(range(200_000))
     reading = meter.read()
     assert reading.broker_s > 0
@@ -45,7 +45,7 @@ def test_a_meter_sees_work() -> None:
 
 
 def test_shares_are_of_the_wall_time() -> None:
-    shares = Reading(broker_s=1.0, generator_s=0.5, machine_s=3.5, wall_s=2.0).shares()
+    shares = Costs(broker_s=1.0, generator_s=0.5, machine_s=3.5, wall_s=2.0).shares()
     assert shares == {"broker_cores": 0.5, "generator_cores": 0.25, "other_cores": 1.0}
 
 

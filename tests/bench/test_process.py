@@ -47,9 +47,10 @@ def test_a_kill_takes_what_it_started_with_it(made: list[Process], tmp_path: Pat
     snake.start()
     snake.wait_until_ready(" ready: ")
     child = int(snake.said().split()[1])
-    assert snake.is_running and is_there(child)
+    was_running = snake.is_running
+    assert is_there(child)
     snake.kill()
-    assert not snake.is_running
+    assert (was_running, snake.is_running) == (True, False)
     until("the child has gone", PATIENCE_S, lambda: not is_there(child))
     assert snake.obituary() is None, "it did not die by itself"
 

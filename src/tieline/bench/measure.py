@@ -88,7 +88,7 @@ def _first_line(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Costs:
     """What was spent since a meter was started."""
 
     broker_s: float
@@ -106,17 +106,17 @@ class Reading:
         }
 
 
-class Meter:
+class CostMeter:
     """CPU of the broker, of this process and of the machine, and wall time, since the meter was made."""
 
     def __init__(self, *pids: int) -> None:
         self._broker = [member for pid in pids for member in family(pid)]
         self._began = self._now()
 
-    def read(self) -> Reading:
+    def read(self) -> Costs:
         """The costs so far."""
         broker, generator, machine, wall = (now - then for now, then in zip(self._now(), self._began, strict=True))
-        return Reading(broker_s=broker, generator_s=generator, machine_s=machine, wall_s=max(wall, 1e-9))
+        return Costs(broker_s=broker, generator_s=generator, machine_s=machine, wall_s=max(wall, 1e-9))
 
     def _now(self) -> tuple[float, float, float, float]:
         broker_s = cpu_ns(self._broker) / 1e9

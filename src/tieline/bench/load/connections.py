@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tieline.bench.load import packets
 from tieline.bench.load.clients import IN_FLIGHT, NO_LINGER, PATIENCE_S, clients, subscribe
 from tieline.bench.load.job import Endpoint, Garbled, Metrics, Stalled
-from tieline.bench.measure import Meter, family, memory_bytes
+from tieline.bench.measure import CostMeter, family, memory_bytes
 
 _SETTLE_S = 0.7
 
@@ -29,7 +29,7 @@ class ConnectMany:
     def run(self, at: Endpoint) -> Metrics:
         """Connections per second, and the broker's CPU for each."""
         names = [f"rate{number}" for number in range(self.connections)]
-        meter = Meter(at.pid)
+        meter = CostMeter(at.pid)
         with clients(at, names):
             reading = meter.read()
         return {
@@ -58,7 +58,7 @@ class HoldIdle:
         time.sleep(_SETTLE_S)
         pids = family(at.pid)
         empty = memory_bytes(pids)
-        meter = Meter(at.pid)
+        meter = CostMeter(at.pid)
         names = [f"idle{number}" for number in range(self.connections)]
         with clients(at, names, tls=self.tls) as socks:
             reading = meter.read()
@@ -102,7 +102,7 @@ class Visits:
         with select.epoll() as poller:
             _Reception(at, poller, "early", _WARM_UP).receive()
             reception = _Reception(at, poller, "visit", self.visits)
-            meter = Meter(at.pid)
+            meter = CostMeter(at.pid)
             reception.receive()
             reading = meter.read()
         return {

@@ -7,7 +7,7 @@ import socket
 
 from tieline.bench.load import packets
 from tieline.bench.load.job import Garbled, TurnedDown
-from tieline.bench.load.packets import Layout, Stream
+from tieline.bench.load.packets import PacketLayout, Stream
 
 #: Unacknowledged QoS 1 and 2 messages of one publisher; the brokers allow at least as many.
 UNACKNOWLEDGED = 256
@@ -130,7 +130,7 @@ class Source(Client):
 class Sink(Client):
     """A subscriber that counts, acknowledges and, at the beginning, keeps what it receives."""
 
-    def __init__(self, sock: socket.socket, poller: select.epoll, layout: Layout, qos: int, keep: int) -> None:
+    def __init__(self, sock: socket.socket, poller: select.epoll, layout: PacketLayout, qos: int, keep: int) -> None:
         super().__init__(sock, poller)
         self._layout = layout
         self._qos = qos

@@ -20,8 +20,8 @@ from typing import ClassVar
 from tieline.bench.load import packets
 from tieline.bench.load.clients import PATIENCE_S, clients, forget, subscribe
 from tieline.bench.load.job import Endpoint, Garbled, Lost, Metrics, Stalled, TurnedDown, quantile
-from tieline.bench.load.packets import Layout, encode, layout_of
-from tieline.bench.measure import Meter, Reading
+from tieline.bench.load.packets import PacketLayout, encode, layout_of
+from tieline.bench.measure import CostMeter, Costs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class PingPong:
             for sock in (receiver, sender):
                 sock.settimeout(PATIENCE_S)
             latest = clock() + int(self.at_most_s * 1e9)
-            meter = Meter(*at.pids)
+            meter = CostMeter(*at.pids)
             try:
                 for number in range(stream.count):
                     began = clock()
@@ -67,7 +67,7 @@ class PingPong:
             reading = meter.read()
         return _numbers(took, self.warm_up, reading)
 
-    def _exchange(self, sender: socket.socket, receiver: socket.socket, layout: Layout, sent: bytes) -> int:
+    def _exchange(self, sender: socket.socket, receiver: socket.socket, layout: PacketLayout, sent: bytes) -> int:
         """One message and what is to follow it; how long was waited, in nanoseconds."""
         return passed_on(sender, receiver, sent)
 
@@ -93,7 +93,7 @@ class Assure(PingPong):
     topic: ClassVar[str] = "promise"
     warm_up: ClassVar[int] = 100
 
-    def _exchange(self, sender: socket.socket, receiver: socket.socket, layout: Layout, sent: bytes) -> int:
+    def _exchange(self, sender: socket.socket, receiver: socket.socket, layout: PacketLayout, sent: bytes) -> int:
         began = time.perf_counter_ns()
         sender.send(sent)
         packets.check_acks(exactly(sender, packets.ACK), bytes([packets.PUBACK]))
@@ -105,7 +105,7 @@ class Assure(PingPong):
         return took
 
 
-def _numbers(took: list[int], warm_up: int, reading: Reading) -> Metrics:
+def _numbers(took: list[int], warm_up: int, reading: Costs) -> Metrics:
     measured = sorted(took[min(warm_up, len(took) // 10) :])
     return {
         "p50_us": quantile(measured, 0.5) / 1e3,
@@ -179,8 +179,8 @@ class Pace:
             **reading.shares(),
         }
 
-    def _measure(self, at: Endpoint, ring: _Ring, rate: float) -> tuple[Reading, int]:
-        meter = Meter(at.pid)
+    def _measure(self, at: Endpoint, ring: _Ring, rate: float) -> tuple[Costs, int]:
+        meter = CostMeter(at.pid)
         sent = ring.turn(rate, self.clients / rate if self.first else self.seconds)
         return meter.read(), sent
 
@@ -239,7 +239,7 @@ class _Ring:
         except (BlockingIOError, ssl.SSLWantWriteError) as error:
             raise Lost("a paced client's socket is full: the broker does not read") from error
 
-    def _receive(self, sock: socket.socket, layout: Layout) -> None:
+    def _receive(self, sock: socket.socket, layout: PacketLayout) -> None:
         try:
             data = sock.recv(65_536)
         except (BlockingIOError, ssl.SSLWantReadError):

@@ -160,7 +160,7 @@ _IDENTIFIERS = 32_768
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class PacketLayout:
     """Where things stand in every packet of a stream."""
 
     packet: int
@@ -178,7 +178,7 @@ class Stream:
     data: memoryview
     count: int
     topics: Sequence[str]
-    layout: Layout
+    layout: PacketLayout
 
     def packet(self, position: int) -> bytes:
         """The message at this position."""
@@ -190,7 +190,7 @@ class Stream:
         return self.topics[position % len(self.topics)]
 
 
-def layout_of(*, topic_bytes: int, payload: int, qos: int, version: int) -> Layout:
+def layout_of(*, topic_bytes: int, payload: int, qos: int, version: int) -> PacketLayout:
     """The layout of a PUBLISH without DUP and RETAIN."""
     identifier = 2 if qos else 0
     own = identifier + (1 if version == 5 else 0)
@@ -198,7 +198,7 @@ def layout_of(*, topic_bytes: int, payload: int, qos: int, version: int) -> Layo
     head = bytes([PUBLISH | qos << 1]) + varint(remaining) + topic_bytes.to_bytes(2, "big")
     after_topic = len(head) + topic_bytes
     start = after_topic + own
-    return Layout(
+    return PacketLayout(
         packet=start + payload,
         head=head,
         topic=slice(len(head), after_topic),

@@ -12,7 +12,7 @@ from tieline.bench.load.ends import SKIMMED
 from tieline.bench.load.flow import LoadFlow
 from tieline.bench.load.job import Endpoint, Metrics
 from tieline.bench.load.packets import Stream, encode
-from tieline.bench.measure import Meter
+from tieline.bench.measure import CostMeter
 
 _STREAM_BYTES = 2 << 20
 _FEWEST_MESSAGES = 512
@@ -61,12 +61,12 @@ class Saturate:
     def run(self, at: Endpoint) -> Metrics:
         """Warm up and compare contents, then measure."""
         with self.flow(at) as flow:
-            meter = Meter(*at.pids)
+            meter = CostMeter(*at.pids)
             volume = flow.spell(_WARM_UP_S, rounds=1 if self.topics.each > 1 else 0, at_most_s=_WARM_UP_AT_MOST_S)
             cold_us = meter.read().broker_s * 1e6 / max(1, volume.delivered)
             checked = flow.check()
             before = at.disk.flushes() if at.disk else None
-            meter = Meter(*at.pids)
+            meter = CostMeter(*at.pids)
             volume = flow.spell(self.seconds)
             reading = meter.read()
             after = at.disk.flushes() if at.disk else None
@@ -141,7 +141,7 @@ class FirstMessages:
         with self._load(f"first/{since:08x}").flow(at) as flow:
             rounds = []
             for _ in range(2):
-                meter = Meter(*at.pids)
+                meter = CostMeter(*at.pids)
                 volume = flow.spell(0.0, rounds=1, at_most_s=_AT_MOST_S)
                 rounds.append((meter.read(), volume.published))
             checked = flow.check()

@@ -21,7 +21,7 @@ from tieline.bench.load.packets import Stream
 from tieline.bench.load.saturate import Saturate, Topics
 from tieline.bench.match.deliveries import CountedFlow, compare_round, lone_p50_us, rotated
 from tieline.bench.match.shapes import Shape
-from tieline.bench.measure import Meter, cpu_ns, family, memory_bytes
+from tieline.bench.measure import CostMeter, cpu_ns, family, memory_bytes
 from tieline.match.index.adaptive import SMALL_TO
 
 #: What the rows are called.
@@ -188,7 +188,7 @@ class Connected:
     def spell(self, seconds: float) -> Metrics:
         """As much as the broker takes for a while, and then one message after the other."""
         assert self._stream is not None, "deliveries are compared first"
-        meter = Meter(self.at.pid)
+        meter = CostMeter(self.at.pid)
         volume = self.flow.spell(seconds)
         reading = meter.read()
         return {

@@ -31,21 +31,21 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class Line(NamedTuple):
+class FittedLine(NamedTuple):
     """``start`` is what nothing takes, ``slope`` what each more takes."""
 
     start: float
     slope: float
 
 
-def line(x: Sequence[float], y: Sequence[float]) -> Line:
+def line(x: Sequence[float], y: Sequence[float]) -> FittedLine:
     """The line with the least squares of relative errors: a second counts less in a long run than in a short one."""
     xs, ys = np.asarray(x, float), np.asarray(y, float)
     if len(xs) < 2 or len(set(x)) < 2 or (ys <= 0).any():
         raise ValueError("a line needs two different places and times above zero")
     weights = 1 / ys
     found, *_ = np.linalg.lstsq(np.stack([weights, xs * weights], axis=1), np.ones(len(xs)), rcond=None)
-    return Line(float(found[0]), float(found[1]))
+    return FittedLine(float(found[0]), float(found[1]))
 
 
 def bend(x: Sequence[float], y: Sequence[float]) -> float:

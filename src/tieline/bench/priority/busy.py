@@ -19,7 +19,7 @@ from tieline.bench.load.clients import subscribe as subscribe_plainly
 from tieline.bench.load.ends import Sink, Source
 from tieline.bench.load.job import Endpoint, Generator, Metrics
 from tieline.bench.load.packets import encode
-from tieline.bench.measure import Meter
+from tieline.bench.measure import CostMeter
 from tieline.bench.peer import Instance
 from tieline.bench.priority.nodes import Reader, Timetable, Writer, clock, hang_up, open_node, subscribe
 from tieline.bench.priority.packets import Tally
@@ -62,7 +62,7 @@ class Flood:
             subscribe_plainly(receiver, ["flood/#"], version=5)
             sources = [Source(sock, poller, stream, 0) for sock, stream in zip(senders, streams, strict=True)]
             by_fd = {source.fd: source for source in sources}
-            meter = Meter(at.pid)
+            meter = CostMeter(at.pid)
             until = time.perf_counter() + self.seconds
             while time.perf_counter() < until:
                 free = [source for source in sources if not source.blocked]
