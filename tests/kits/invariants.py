@@ -89,6 +89,7 @@ def _check_holdings(broker: Broker) -> None:
     neighbours = broker.routes.neighbours
     if isinstance(neighbours, Joined):
         add(broker.holdings.broker, Kind.OWED, neighbours.outgoing.accounted)
+        add(broker.holdings.broker, Kind.LINKS, neighbours.shortage.accounted)
     total: Counter[Kind] = Counter()
     owners = [owner for _, owner in broker.holdings.owners()]
     for owner in (*owners, broker.holdings.strangers, broker.holdings.broker):

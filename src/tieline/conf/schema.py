@@ -591,6 +591,13 @@ class Overlay(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "that accepts it; with balanced, brokers are picked by the number of their members."
         ),
     ] = "local"
+    dead_s: Annotated[
+        Seconds,
+        Meta(
+            description="When a broker out of reach is given up for dead: QoS 1 messages for shared subscriptions that "
+            "wait for it are given to members elsewhere."
+        ),
+    ] = 10.0
 
 
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

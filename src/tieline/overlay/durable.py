@@ -54,6 +54,15 @@ class Owed(NamedTuple):
     firsts: dict[int, int]
 
 
+class Replaced(NamedTuple):
+    """Something else is owed in the place of a message."""
+
+    destination: int
+    lane: int
+    number: int
+    payload: bytes
+
+
 class Settled(NamedTuple):
     """A destination has committed a stream up to a number."""
 
@@ -83,7 +92,7 @@ class Wanted(NamedTuple):
     removed: frozenset[Entry]
 
 
-Fact = Begun | Named | Renewed | Owed | Settled | Taken | Wanted
+Fact = Begun | Named | Renewed | Owed | Replaced | Settled | Taken | Wanted
 
 
 def add_incarnation(before: tuple[int, ...], incarnation: int) -> tuple[int, ...]:
@@ -122,6 +131,11 @@ class Owing:
         """A message is still owed since an earlier life."""
         self.unsettled[number] = payload
         self.bytes += len(payload) + _OWED_BYTES
+
+    def replace(self, number: int, payload: bytes) -> None:
+        """Something else is owed in the place of a message that is not settled."""
+        self.bytes += len(payload) - len(self.unsettled[number])
+        self.unsettled[number] = payload
 
     def settle(self, number: int) -> bool:
         """Forget what is committed at the other end; whether that was news."""
@@ -178,6 +192,8 @@ class Ends:
                     self._owing(destination, fact.lane).add(fact.payloads)
             elif isinstance(fact, Taken):
                 self.positions[fact.origin, fact.incarnation, fact.lane] = fact.number
+            elif isinstance(fact, Replaced):
+                self.owing[fact.destination, fact.lane].replace(fact.number, fact.payload)
             elif isinstance(fact, Settled):
                 self.owing[fact.destination, fact.lane].settle(fact.number)
             elif isinstance(fact, Wanted):

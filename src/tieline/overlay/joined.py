@@ -24,6 +24,7 @@ from tieline.overlay.limits import Limits
 from tieline.overlay.may import Fence, May
 from tieline.overlay.node import Node
 from tieline.overlay.notes import Notes
+from tieline.overlay.orphans import Orphans
 from tieline.overlay.outgoing import Outgoing
 from tieline.overlay.patience import Patience
 from tieline.overlay.remote import RemoteInterests
@@ -61,7 +62,7 @@ class Joined:
         self._notes = Notes()
         self.name = core.settings.name
         self._limits = limits or Limits(ack_s=_ACK_S)
-        self._shortage = shortage = Shortage(core, lambda: self.names)
+        self.shortage = shortage = Shortage(core, lambda: self.names)
         self.node = Node(
             self.name,
             self._notes.restore(notes),
@@ -88,6 +89,7 @@ class Joined:
         self.outgoing = Outgoing(core, self.node.carrier.sender, self.node.membership, self.destinations, self._limits)
         self._remote = RemoteInterests(core, self.names, self.destinations, self.outgoing, self.node.counts)
         self._incoming = Incoming(core, self.names, self.node.counts, self.destinations, self.outgoing.addressing)
+        self._orphans = Orphans(core, self.node, self.destinations, self.outgoing.flush)
         #: Interests that have begun (True) or ended since others were last told.
         self._changes: list[tuple[Entry, bool]] = []
         #: What waits until others know of some subscriptions, by the numbers of those.
@@ -187,10 +189,11 @@ class Joined:
     def end_turn(self, now: float) -> None:
         """Everything that was ready has been handled: what was gathered leaves, and what is safe goes on."""
         self._now = now
+        self._orphans.look(now)
         self.outgoing.flush(now)
         self._settle(now)
         self.outgoing.reckon(now)
-        self._shortage.reckon(self.node.links.values())
+        self.shortage.reckon(self.node.links.values())
 
     def _settle(self, now: float) -> None:
         if self._core.journal.is_volatile:

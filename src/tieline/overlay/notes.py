@@ -27,6 +27,7 @@ from tieline.overlay.durable import (
     Owed,
     Owing,
     Renewed,
+    Replaced,
     Settled,
     Taken,
     Wanted,
@@ -62,6 +63,8 @@ class Notes:
             elif isinstance(fact, Taken):
                 self._positions.add((fact.origin, fact.incarnation, fact.lane))
                 yield _taken(fact.origin, fact.incarnation, fact.lane), put(fact.number)
+            elif isinstance(fact, Replaced):
+                yield _owed((fact.destination, fact.lane), fact.number), fact.payload
             elif isinstance(fact, Settled):
                 yield from self._settled(fact)
             elif isinstance(fact, Wanted):

@@ -13,7 +13,7 @@ from typing import Final
 from tieline.core.timers import Timer, Timers
 from tieline.overlay.counts import Counts
 from tieline.overlay.credit import FREE, WAIT
-from tieline.overlay.durable import Ends, Journal, Owed, Owing, Settled
+from tieline.overlay.durable import Ends, Journal, Owed, Owing, Replaced, Settled
 from tieline.overlay.fields import Reader
 from tieline.overlay.frame import ASSURED_LANES, TAG, TAG_BITS, Data, Notice, is_assured, place
 from tieline.overlay.incarnations import Incarnations
@@ -93,6 +93,14 @@ class Sender:
         first = owing.add(payloads)
         self._charge(broker, owing.bytes - before)
         return first
+
+    def replace(self, broker: int, lane: int, number: int, payload: bytes) -> None:
+        """Owe something else in the place of a message that is not settled."""
+        owing = self.outgoing[broker, lane].owing
+        before = owing.bytes
+        owing.replace(number, payload)
+        self._charge(broker, owing.bytes - before)
+        self._journal.note(Replaced(broker, lane, number, payload))
 
     def settle(self, broker: int, stream: Outgoing, number: int) -> bool:
         """Owe nothing up to a number any more; whether that was news."""

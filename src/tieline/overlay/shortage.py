@@ -23,7 +23,7 @@ class Shortage:
         #: By number, the brokers that are known.
         self._names = names
         #: Bytes that links hold, as the account of what is kept has them.
-        self._accounted = 0
+        self.accounted = 0
 
     def is_short(self) -> bool:
         """Whether the broker keeps nothing more for anybody."""
@@ -32,9 +32,9 @@ class Shortage:
     def reckon(self, links: Iterable[Link]) -> None:
         """Count what waits for links, what is under way on them, and what has come in pieces."""
         held = sum(link.held_bytes for link in links)
-        if held != self._accounted:
-            self._core.holdings.broker.take(Kind.LINKS, held - self._accounted)
-            self._accounted = held
+        if held != self.accounted:
+            self._core.holdings.broker.take(Kind.LINKS, held - self.accounted)
+            self.accounted = held
 
     def make_policy(self) -> Policy[Any]:
         """The policy that queues of clients have, with the rules that hold now."""

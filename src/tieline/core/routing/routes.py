@@ -320,9 +320,9 @@ class Routes:
             bucket.conditionals = ConditionalSubscriptions(conditional.filter, self._events)
         self.work.did(bucket.conditionals.add(conditional))
         self._look_after(bucket.conditionals)
-        self.conditional += 1
         if not conditional.receiver.is_broker:
             self.count += 1
+            self.conditional += 1
             self.shared += conditional.share is not None
             self.weight += weight_of(conditional.options.filter)
             self.neighbours.began(conditional.filter, _shown(conditional), conditional.share)
@@ -361,9 +361,9 @@ class Routes:
             group.left(conditional.receiver)
             if group.is_over:
                 del bucket.groups[group.share.name]
-        self.conditional -= 1
         if not conditional.receiver.is_broker:
             self.count -= 1
+            self.conditional -= 1
             self.shared -= conditional.share is not None
             self.weight -= weight_of(conditional.options.filter)
             self.neighbours.ended(conditional.filter, _shown(conditional), conditional.share)
