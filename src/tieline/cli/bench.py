@@ -129,7 +129,7 @@ def match(
 @app.command()
 def overlay(
     *,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer brokers, each goal once: about two minutes.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer brokers, each goal once: about three minutes.")] = False,
     part: Annotated[list[str] | None, _part_option(OVERLAY_PARTS)] = None,
     out: Out = Path("bench-results"),
     disk: Annotated[

@@ -14,6 +14,7 @@ from tieline.bench.load.job import Endpoint, Garbled, Generator, Job, Metrics, q
 from tieline.bench.load.latency import PingPong, exactly
 from tieline.bench.load.saturate import Saturate, Topics
 from tieline.bench.measure import family, memory_bytes
+from tieline.bench.overlay import thin
 from tieline.bench.overlay.network import BridgedMosquitto, Joinable, JoinedTieline, Network, cycle, line, mesh
 from tieline.bench.peer import Instance
 from tieline.bench.suite.declaration import Running
@@ -37,16 +38,18 @@ class OverlayEffort:
     brokers: tuple[int, ...]
     subscriptions: tuple[int, ...]
     deaths: int
+    #: Seconds of three thin hops.
+    thin_seconds: float
     budget_s: float
 
 
 FULL: Final = OverlayEffort(
     repetitions=3, seconds=0.8, round_trips=4_000, messages=2_000, grown=100, brokers=(2, 5, 10, 20),
-    subscriptions=(50, 5_000), deaths=3, budget_s=1_500.0,
+    subscriptions=(50, 5_000), deaths=3, thin_seconds=120.0, budget_s=1_900.0,
 )  # fmt: skip
 QUICK: Final = OverlayEffort(
     repetitions=1, seconds=0.4, round_trips=2_000, messages=500, grown=20, brokers=(2, 5),
-    subscriptions=(50,), deaths=1, budget_s=300.0,
+    subscriptions=(50,), deaths=1, thin_seconds=30.0, budget_s=400.0,
 )  # fmt: skip
 
 
@@ -208,3 +211,10 @@ def throughput(qos: int, *, keeps_sessions: bool = False) -> Callable[[OverlayEf
 def latency(effort: OverlayEffort) -> Job:
     """One message at a time."""
     return PingPong(messages=effort.round_trips)
+
+
+def measure_thin(link: str, effort: OverlayEffort, run: Running, rows: list[Row]) -> None:
+    """What is urgent over three thin hops that are full of bulk."""
+    with run.failing(rows):
+        run.step(rows[0].title)
+        rows[0].repetitions.append(thin.run(seconds=effort.thin_seconds, link=link))

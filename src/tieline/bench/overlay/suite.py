@@ -13,6 +13,7 @@ from tieline.bench.metrics import METRICS as LOAD_METRICS
 from tieline.bench.metrics import Metric
 from tieline.bench.overlay import parts
 from tieline.bench.overlay.parts import FULL, QUICK, OverlayEffort
+from tieline.bench.priority.link import obstacle
 from tieline.bench.suite.declaration import Case, Goal, GroupTable, Schedule, Suite, ratio_goal, value_goal
 from tieline.bench.suite.picture import GREEN, RUST, Picture, bars, group_panel, labels
 from tieline.bench.suite.results import Results, rows_of
@@ -26,9 +27,15 @@ PARTS: Final = {
     "wire": "bytes that a message takes between two brokers",
     "growth": "how long a SUBACK takes when other brokers have to know",
     "memory": "many brokers, each knowing what all want",
+    "thin": "urgent messages over three thin hops that bulk fills; needs root, for network namespaces",
     "death": "a broker on the way is killed: how long until messages cross again",
 }
 _PAIR: Final = (SUBJECT, BASELINE)
+#: What is said of the links, in words and in settings.
+_THIN: Final = {
+    "thin-measured": ("found out by the broker", ""),
+    "thin-capacity": ("with their capacity in the settings", "capacity = 124_000"),
+}
 
 METRICS: Final = {
     **LOAD_METRICS,
@@ -43,6 +50,17 @@ METRICS: Final = {
     "suback_max_ms": Metric("the longest of them", "ms"),
     "broker_bytes": Metric("memory of one broker", "B"),
     "bytes_interest": Metric("memory of each broker for each subscription anywhere", "B"),
+    "urgent_p50_ms": Metric("median time of an urgent message over all hops", "ms"),
+    "urgent_p99_ms": Metric("99 of 100 urgent messages took no longer", "ms"),
+    "urgent_max_ms": Metric("the longest", "ms", shows_worst=True),
+    "bound_ms": Metric("what is promised: for each hop the kernel's 4 kB, a segment and a floor quantum", "ms"),
+    "of_bound": Metric("the time of 99 of 100, times what is promised", "x"),
+    "over_bound": Metric("urgent messages that took longer than is promised", ""),
+    "low_p50_ms": Metric("median time of a low message", "ms"),
+    "low_max_ms": Metric("the longest of them", "ms", shows_worst=True),
+    "low_served": Metric("part of the low messages that have arrived", "", more_is_better=True),
+    "link_bytes_per_s": Metric("bulk that arrives", "B/s", more_is_better=True),
+    "disordered": Metric("messages that came twice or behind a later one", ""),
     "recovery_s": Metric("from the broker's death, or its restart, until a message crosses", "s", shows_worst=True),
 }
 TABLES: Final = {
@@ -64,6 +82,14 @@ TABLES: Final = {
     "memory": GroupTable(
         title="Memory", columns={"broker_bytes": "each broker", "bytes_interest": "each subscription, at each broker"}
     ),
+    "thin": GroupTable(
+        title="Three hops of 128 kbit/s, full of bulk",
+        columns={
+            "urgent_p50_ms": "urgent p50", "urgent_p99_ms": "urgent p99", "bound_ms": "promised",
+            "over_bound": "later than that", "low_p50_ms": "low p50", "low_max_ms": "low, longest",
+            "low_served": "low served", "link_bytes_per_s": "bulk",
+        },
+    ),
     "death": GroupTable(title="A broker is killed with SIGKILL", columns={"recovery_s": "until messages cross"}),
 }  # fmt: skip
 
@@ -82,6 +108,12 @@ def _goals() -> Iterator[Goal]:
         "one hop: what it adds to the median latency, times what mosquitto's bridge adds", 1.5, "hop-latency",
         "added_p50_us", _PAIR,
     )  # fmt: skip
+    for name in _THIN:
+        where = f"three thin hops, {_THIN[name][0]}"
+        yield value_goal(f"{where}: urgent p99, times the sum of what is promised for each hop", 1.0, "x",
+                         (name, SUBJECT), "of_bound")  # fmt: skip
+        yield value_goal(f"{where}: part of the low class that is served", 0.99, "", (name, SUBJECT), "low_served",
+                         at_least=True)  # fmt: skip
     yield value_goal("the middle of a line dies and restarts: until messages cross", 5.0, "s", ("death-line", SUBJECT),
                      "recovery_s")  # fmt: skip
     yield value_goal("a broker of a cycle dies: until messages cross", 2.0, "s", ("death-cycle", SUBJECT), "recovery_s")
@@ -123,7 +155,7 @@ SUITE: Final = Suite(
 def make_plan(chosen: Collection[str], *, quick: bool, disk: Path) -> Schedule:
     """The chosen parts, in order."""
     effort = QUICK if quick else FULL
-    makers = {"hop": _hop, "wire": _wire, "growth": _grow, "memory": _memory, "death": _death}
+    makers = {"hop": _hop, "wire": _wire, "growth": _grow, "memory": _memory, "thin": _thin, "death": _death}
     known = known_peers()
     return Schedule(
         cases=[case for part in PARTS if part in chosen for case in makers[part](effort, disk)],
@@ -171,6 +203,17 @@ def _memory(effort: OverlayEffort, _disk: Path) -> Iterator[Case]:
     ]
     measure = partial(parts.measure_memory, brokers, effort)
     yield Case(rows=rows, measure=measure, steps=len(rows), seconds=len(rows) * 2.0 * brokers)
+
+
+def _thin(effort: OverlayEffort, _disk: Path) -> Iterator[Case]:
+    for name, (title, link) in _THIN.items():
+        yield Case(
+            rows=rows_of(name, title, "thin", [SUBJECT]),
+            measure=partial(parts.measure_thin, link, effort),
+            steps=1,
+            seconds=effort.thin_seconds + 8.0,
+            obstacle=obstacle() or "",
+        )
 
 
 def _death(effort: OverlayEffort, disk: Path) -> Iterator[Case]:

@@ -131,7 +131,7 @@ def obstacle() -> str | None:
     if os.geteuid() != 0:
         return "network namespaces need root: run it with sudo"
     try:
-        with _namespaces(1):
+        with namespaces(1):
             return None
     except Failure as failure:
         return f"network namespaces cannot be made here: {failure}"
@@ -140,27 +140,28 @@ def obstacle() -> str | None:
 @contextlib.contextmanager
 def thin_link(where: Where, shape: Shape) -> Iterator[ThinLink]:
     """A link shaped on the broker's interface, or on a router's interface between the two."""
-    with _namespaces(2 if where == "broker" else 3) as spaces:
+    with namespaces(2 if where == "broker" else 3) as spaces:
         for space in spaces:
             space.ip("link", "set", "lo", "up")
         if where == "broker":
             broker, subscriber = spaces
-            _join(broker, "link0", f"{_BROKER}/30", subscriber, "link0", f"{_NEAR}/30")
-            _shape(broker, "link0", shape)
+            join(broker, "link0", f"{_BROKER}/30", subscriber, "link0", f"{_NEAR}/30")
+            shape_interface(broker, "link0", shape)
         else:
             broker, router, subscriber = spaces
-            _join(broker, "link0", f"{_BROKER}/30", router, "link0", f"{_NEAR}/30")
-            _join(router, "link1", f"{_ROUTER}/30", subscriber, "link0", f"{_FAR}/30")
+            join(broker, "link0", f"{_BROKER}/30", router, "link0", f"{_NEAR}/30")
+            join(router, "link1", f"{_ROUTER}/30", subscriber, "link0", f"{_FAR}/30")
             with router.entered():
                 Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
             broker.ip("route", "add", "default", "via", _NEAR)
             subscriber.ip("route", "add", "default", "via", _ROUTER)
-            _shape(router, "link1", shape)
+            shape_interface(router, "link1", shape)
         yield ThinLink(broker=broker, subscriber=subscriber, address=_BROKER, shape=shape, where=where)
 
 
 @contextlib.contextmanager
-def _namespaces(count: int) -> Iterator[list[Namespace]]:
+def namespaces(count: int) -> Iterator[list[Namespace]]:
+    """New ones with nothing in them, which are gone in the end."""
     with contextlib.ExitStack() as stack:
         spaces = []
         for _ in range(count):
@@ -171,7 +172,8 @@ def _namespaces(count: int) -> Iterator[list[Namespace]]:
         yield spaces
 
 
-def _join(one: Namespace, one_name: str, one_at: str, other: Namespace, other_name: str, other_at: str) -> None:
+def join(one: Namespace, one_name: str, one_at: str, other: Namespace, other_name: str, other_at: str) -> None:
+    """Lay a cable between two namespaces, with an interface and an address at each end."""
     _run("ip", "link", "add", one_name, "netns", one.name, "type", "veth",
          "peer", "name", other_name, "netns", other.name)  # fmt: skip
     for space, name, address in ((one, one_name, one_at), (other, other_name, other_at)):
@@ -179,7 +181,8 @@ def _join(one: Namespace, one_name: str, one_at: str, other: Namespace, other_na
         space.ip("link", "set", name, "up")
 
 
-def _shape(space: Namespace, interface: str, shape: Shape) -> None:
+def shape_interface(space: Namespace, interface: str, shape: Shape) -> None:
+    """Let an interface send no faster than a shape says."""
     _run("tc", "-n", space.name, "qdisc", "add", "dev", interface, "root", "tbf", "rate", f"{shape.bits_per_s}bit",
          "burst", str(shape.burst_bytes), "limit", str(shape.limit_bytes))  # fmt: skip
 
