@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tieline.overlay.counts import Counts
 from tieline.overlay.durable import Begun, Ends, Named, Owed, Owing, Renewed, Settled, Taken, Wanted
 from tieline.overlay.entries import Entry, Known, Terms
-from tieline.overlay.streams import WINDOW, Incoming, Outgoing, batches
+from tieline.overlay.streams import HELD_BYTES, HELD_BYTES_TOTAL, WINDOW, Held, Incoming, Outgoing, batches
 
 
 @given(st.lists(st.tuples(st.integers(1, 12), st.integers(1, 4)), max_size=40))
@@ -116,3 +116,25 @@ def test_an_origin_sends_what_is_not_settled_to_a_destination_that_has_begun_ane
     stream.check()
     assert (stream.sent, stream.committed, owing.last, owing.base) == (2, 3, 4, 2)
     assert list(stream.unsent()) == [b"c"]
+
+
+def test_a_hole_in_front_of_as_much_as_is_kept_can_be_filled() -> None:
+    """What was missing was left to its origin too, because so much waited for it: the stream stood still for ever."""
+    stream = Incoming(0, Counts())
+    large = bytes(HELD_BYTES // 8)
+    for number in range(2, 30):
+        stream.add(number, (large,), 1.0)
+    assert len(stream.held) == 9
+    assert len(stream.add(1, (b"first", large), 2.0)) == 10
+    assert stream.position == 10
+
+
+def test_all_streams_together_keep_no_more_than_their_bound() -> None:
+    held, large = Held(), bytes(HELD_BYTES)
+    streams = [Incoming(0, Counts(), held) for _ in range(30)]
+    for stream in streams:
+        stream.add(2, (large,), 1.0)
+    assert held.bytes == HELD_BYTES_TOTAL + HELD_BYTES
+    for stream in streams:
+        stream.forget_early()
+    assert held.bytes == 0

@@ -123,6 +123,7 @@ def test_every_drop_and_hold_that_abuse_can_cause_has_a_row() -> None:
         Drop.REPEATED,
         Drop.MALFORMED_ONCE,
         Drop.OUT_OF_TURN,
+        Drop.LINK_FULL,
     }
     assert {drop.value for drop in Drop} - mentioned == {drop.value for drop in others}
     assert {Hold.QUEUE_FULL.value, Hold.NOT_READING.value} <= mentioned

@@ -204,7 +204,10 @@ class Loop(Turns):
                 except Exception as error:  # noqa: BLE001 - as above
                     self._on_fault(link, error)
         if self.on_flush is not None:
-            self.on_flush(now)
+            try:
+                self.on_flush(now)
+            except Exception as error:  # noqa: BLE001 - as above
+                self._on_fault(None, error)
         if self._gone:
             gone, self._gone = self._gone, []
             for link in gone:

@@ -78,6 +78,8 @@ class PeerLink:
         #: What was read and is looked at when others have had their turn.
         self._put_off = b""
         self._appetite = _READ
+        #: The node has something to look at still, when others have had their turn; until then nothing is read.
+        self._is_behind = False
         self._unsent: memoryview | bytes = b""
         self._events = _IN
         # what is urgent may come at any time, and a fast link is past every bound after a few writes
@@ -109,6 +111,18 @@ class PeerLink:
 
     def handle(self, events: int, now: float, is_alone: bool) -> None:
         """The socket can be read or written."""
+        try:
+            self._handle(events, now, is_alone)
+        except Exception:
+            self._fail(now)
+            raise
+
+    def _fail(self, now: float) -> None:
+        """A bug of ours met this peer: it is over for the peer alone."""
+        self._household.core.account.closed["internal_error"] += 1
+        self.close(now, "an internal error")
+
+    def _handle(self, events: int, now: float, is_alone: bool) -> None:
         if self._is_connecting:
             problem = self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
             if problem:
@@ -119,7 +133,7 @@ class PeerLink:
             self._read(b"", now)
         if events & _OUT:
             self.write(now)
-        if not events & ~_OUT or self.fd < 0 or self._put_off:
+        if not events & ~_OUT or self.fd < 0 or self._put_off or self._is_behind:
             return
         try:
             data = self._sock.recv(self._appetite)
@@ -172,10 +186,30 @@ class PeerLink:
     def _take(self, data: bytes, now: float) -> None:
         if self.greeting is not None and data:
             data = self._greet(self.greeting, data, now)
-        if data and self.fd >= 0:
-            joined = self._household.joined
-            joined.receive(self.handle_number, data, now)
-            self._appetite = _READ_PACKED if joined.node.packs(self.handle_number) else _READ
+        if not data or self.fd < 0:
+            return
+        joined = self._household.joined
+        is_behind = joined.receive(self.handle_number, data, now)
+        self._appetite = _READ_PACKED if joined.node.packs(self.handle_number) else _READ
+        if is_behind:
+            if not self._is_behind:
+                self._household.core.work.later(self._go_on)
+            self._is_behind = True
+            self._listen()
+
+    def _go_on(self, now: float) -> None:
+        """Others have had their turn."""
+        if self.fd < 0:
+            return
+        try:
+            self._is_behind = self._household.joined.go_on(self.handle_number, now)
+        except Exception:
+            self._fail(now)
+            raise
+        if self._is_behind:
+            self._household.core.work.later(self._go_on)
+        else:
+            self._listen()
 
     def _greet(self, greeting: Greeting, data: bytes, now: float) -> bytes:
         try:
@@ -209,6 +243,13 @@ class PeerLink:
 
     def write(self, now: float) -> None:
         """Write what is due, as far as the kernel takes it and should."""
+        try:
+            self._write(now)
+        except Exception:
+            self._fail(now)
+            raise
+
+    def _write(self, now: float) -> None:
         if self._is_connecting or self.fd < 0:
             return
         if self._unsent:
@@ -286,7 +327,7 @@ class PeerLink:
         self._listen()
 
     def _listen(self) -> None:
-        events = (0 if self._put_off else _IN) | (_OUT if self._unsent else 0)
+        events = (0 if self._put_off or self._is_behind else _IN) | (_OUT if self._unsent else 0)
         if events != self._events and self.fd >= 0:
             self._events = events
             self._household.loop.modify(self, events)

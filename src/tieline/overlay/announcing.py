@@ -9,10 +9,11 @@ from tieline.core.timers import Timer, Timers
 from tieline.overlay.connections import Connections
 from tieline.overlay.counts import Counts
 from tieline.overlay.durable import Journal, Wanted
-from tieline.overlay.entries import Entry, Form, Said, put_said, read_said
+from tieline.overlay.entries import Entry, Form, Said, put_said
 from tieline.overlay.fields import put
 from tieline.overlay.frame import Kind, Notice, Topic, frame
 from tieline.overlay.interests import Granted, Interests
+from tieline.overlay.lesson import Lesson, Stage
 from tieline.overlay.links import Connection
 from tieline.overlay.membership import Membership
 
@@ -45,6 +46,8 @@ class Announcing:
         self._pass_notice = pass_notice
         #: Subscriptions that may be acknowledged since the owner last looked.
         self.granted: list[Granted] = []
+        #: By broker, what goes on to be learned of it.
+        self._lessons: dict[int, Lesson] = {}
         self._say_timer: Timer | None = None
         self._ask_timer: Timer | None = None
 
@@ -117,11 +120,17 @@ class Announcing:
             self._connections.tell(connection, interest)
 
     def learn(self, body: bytes, source: Connection, *, is_fenced: bool) -> None:
-        """A peer says what some broker wants; one that is fenced in speaks for itself alone."""
-        said = read_said(body)
+        """A peer says what some broker wants; one that is fenced in speaks for itself alone.
+
+        What there is to be learned is the lesson of that connection, and goes on by :meth:`go_on`.
+        """
+        lesson = Lesson(body, self._interests, self._lessons)
+        said = lesson.head
         if said.form is Form.REQUEST:
             whole = self._interests.whole(said.broker)
-            if whole is not None and whole.version > said.version:
+            if whole is not None and whole.version > max(said.version, source.said.get(said.broker, 0)):
+                # once for each version: a request is much shorter than its answer
+                source.said[said.broker] = whole.version
                 self._connections.tell(source, frame(Kind.INTEREST, put_said(whole)))
             return
         if is_fenced and source.link is not None and said.broker != source.link.peer:
@@ -130,10 +139,23 @@ class Announcing:
             self._counts.interests_requested += 1
             self._connections.tell(source, self._request(said.broker))
             return
-        news = self._interests.learn(said)
-        if news is not None:
-            self._journal.note(Wanted(*news), partial(self._echo, news.broker, news.version))
-            self._connections.tell_peers(frame(Kind.INTEREST, body), but=source)
+        if self._interests.is_news(said):
+            source.lesson = lesson
+
+    def go_on(self, lesson: Lesson, source: Connection) -> int:
+        """Go on with what a connection has to learn; how much work that was."""
+        work, added, removed = lesson.step()
+        broker = lesson.broker
+        if added or removed:
+            version = self._interests.known[broker].version
+            self._journal.note(Wanted(broker, version, added, removed))
+        if lesson.stage is Stage.OVER:
+            source.lesson = None
+            if lesson.was_news:
+                version = lesson.head.version
+                self._journal.note(Wanted(broker, version, {}, frozenset()), partial(self._echo, broker, version))
+                self._connections.tell_peers(frame(Kind.INTEREST, lesson.body), but=source)
+        return work
 
     def _request(self, broker: int) -> bytes:
         known = self._interests.versions.get(broker, 0)

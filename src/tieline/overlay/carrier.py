@@ -15,6 +15,7 @@ drops some passes on a void, and a hole that nobody fills is skipped after a mom
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -63,7 +64,8 @@ class Carrier:
         self._counts = counts
         self._send = send
         self._limits = limits
-        self._parked: list[Data] = []
+        self._parked: deque[Data] = deque()
+        self.parked_bytes = 0
         self._parked_timer: Timer | None = None
         self._stale_timer: Timer | None = None
         self.sender = Sender(
@@ -146,8 +148,9 @@ class Carrier:
         else:
             self._counts.parked += 1
             self._parked.append(data.to(destinations, b""))
-            if len(self._parked) > self._limits.parked:
-                del self._parked[0]
+            self.parked_bytes += self._parked[-1].size
+            while len(self._parked) > self._limits.parked or self.parked_bytes > self._limits.parked_bytes:
+                self.parked_bytes -= self._parked.popleft().size
                 self._counts.parked_full += 1
             if self._parked_timer is None:
                 self._parked_timer = self._timers.at(now + self._limits.parked_s, self._retry_parked)
@@ -155,7 +158,8 @@ class Carrier:
     def _retry_parked(self, now: float) -> None:
         self._timers.cancel(self._parked_timer)
         self._parked_timer = None
-        parked, self._parked = self._parked, []
+        parked, self._parked = self._parked, deque()
+        self.parked_bytes = 0
         for data in parked:
             if self._is_stale(data, now):
                 self._counts.kept_in_vain += 1
@@ -195,7 +199,7 @@ class Carrier:
                 self._counts.no_route += item.count * len(nowhere)
             elif self._is_stale(item, now):
                 self._counts.kept_in_vain += 1
-            elif len(link) < self._limits.parked:
+            elif len(link) < self._limits.parked and link.kept_bytes < self._limits.parked_bytes:
                 link.keep(number, item.to(nowhere, item.path))
                 if self._stale_timer is None:
                     self._stale_timer = self._timers.at(now + self._limits.kept_s, self._drop_stale)

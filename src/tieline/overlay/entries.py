@@ -10,7 +10,7 @@ Everything here may come from a peer that means harm, so every number is bounded
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import IntEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -23,6 +23,8 @@ from tieline.wire.topics import SHARE, check_filter
 #: Entries of one broker, and bytes of all of them together, that others keep.
 MOST_ENTRIES: Final = 65_536
 MOST_BYTES: Final = 4_194_304
+#: Bytes of all brokers together.
+MOST_OF_ALL: Final = 33_554_432
 #: Levels of a filter, and members of a group, that another broker may speak of.
 _LEVELS: Final = 256
 _MEMBERS: Final = 1 << 32
@@ -80,6 +82,14 @@ def entry_of(filter: str, *, share: str = "", condition: str | None = None, fing
 def size_of(entry: Entry) -> int:
     """About as many bytes as an entry takes when it travels."""
     return 8 + len(entry.filter) + len(entry.share) + len(entry.condition) + (8 if entry.condition else 0)
+
+
+def size_of_all(entries: Collection[Entry]) -> int:
+    """The sum of those, of tens of thousands in a moment."""
+    filters, shares = [entry.filter for entry in entries], [entry.share for entry in entries]
+    conditions = [entry.condition for entry in entries if entry.condition]
+    texts = sum(map(len, filters)) + sum(map(len, shares)) + sum(map(len, conditions))
+    return 8 * (len(entries) + len(conditions)) + texts
 
 
 # -- as bytes
@@ -158,35 +168,78 @@ def _put_all(entries: Entries) -> Iterable[bytes]:
 
 def read_said(body: bytes) -> Said:
     """What a body says; :class:`BadFrame` if it cannot be, or is more than a broker may want."""
-    reader = Reader(body)
-    broker, number, version = reader.broker(), reader.integer(), reader.integer()
-    try:
-        form = Form(number)
-    except ValueError as error:
-        raise BadFrame(str(error)) from None
-    base, removed = 0, frozenset[Entry]()
-    if form is Form.DELTA:
-        base, removed = reader.integer(), frozenset(_read_all(reader))
-        if base >= version:
-            raise BadFrame(f"a step from version {base} to {version}")
-    added = {} if form is Form.REQUEST else _read_all(reader)
-    if not reader.is_over:
-        raise BadFrame("bytes behind an interest")
-    return Said(broker, form, version, base, added, removed)
+    reading = SaidReader(body)
+    while not reading.read():
+        pass
+    return reading.said()
 
 
-def _read_all(reader: Reader) -> dict[Entry, Terms]:
-    turns = list(reader.repeat())
-    if len(turns) > MOST_ENTRIES:
-        raise BadFrame(f"{len(turns)} entries at once")
-    entries = dict(read_entry(reader) for _ in turns)
-    check_bounds(entries)
-    return entries
+class SaidReader:
+    """Reads what a body says, its entries in portions; raises :class:`BadFrame`."""
+
+    __slots__ = ("_added", "_base", "_left", "_reader", "_removed", "_size", "broker", "form", "version")
+
+    def __init__(self, body: bytes) -> None:
+        """Reads the head, which says of whom, how much and which version this is."""
+        reader = self._reader = Reader(body)
+        self.broker, number, self.version = reader.broker(), reader.integer(), reader.integer()
+        try:
+            self.form = Form(number)
+        except ValueError as error:
+            raise BadFrame(str(error)) from None
+        self._base = 0
+        self._added: dict[Entry, Terms] = {}
+        self._removed: dict[Entry, Terms] = {}
+        #: What is left of the entries that have begun, each time those that are gone and then those that are new.
+        self._left: list[tuple[dict[Entry, Terms], int]] = []
+        self._size = 0
+        if self.form is Form.DELTA:
+            self._base = reader.integer()
+            if self._base >= self.version:
+                raise BadFrame(f"a step from version {self._base} to {self.version}")
+
+    @property
+    def head(self) -> Said:
+        """What is said, without entries."""
+        return Said(self.broker, self.form, self.version, self._base)
+
+    def read(self, most: int = 64) -> bool:
+        """Read some entries more; whether that was all of them."""
+        reader = self._reader
+        if not self._left:
+            targets = {Form.WHOLE: [self._added], Form.DELTA: [self._added, self._removed], Form.REQUEST: []}
+            self._left = [(target, -1) for target in targets[self.form]]
+        while self._left and most > 0:
+            into, left = self._left.pop()
+            if left < 0:
+                left = reader.count()
+                if left > MOST_ENTRIES:
+                    raise BadFrame(f"{left} entries at once")
+                self._size = 0
+            count = min(left, most)
+            for _ in range(count):
+                entry, terms = read_entry(reader)
+                into[entry] = terms
+                self._size += size_of(entry)
+            check_size(len(into), self._size)
+            most -= max(count, 1)
+            if left > count:
+                self._left.append((into, left - count))
+        if self._left:
+            return False
+        if not reader.is_over:
+            raise BadFrame("bytes behind an interest")
+        return True
+
+    def said(self) -> Said:
+        """Everything, once it was read."""
+        return self.head._replace(added=self._added, removed=frozenset(self._removed))
 
 
-def check_bounds(entries: Entries) -> None:
-    """Refuse more than one broker may want."""
-    check_size(len(entries), sum(map(size_of, entries)))
+def check_total(size: int) -> None:
+    """Refuse more than all brokers together may want: whoever has the key can invent brokers."""
+    if size > MOST_OF_ALL:
+        raise BadFrame(f"interests of more than {MOST_OF_ALL} bytes")
 
 
 def check_size(count: int, size: int) -> None:

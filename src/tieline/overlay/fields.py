@@ -130,8 +130,12 @@ class Reader:
             raise BadFrame("a text is not UTF-8") from None
 
     def repeat(self) -> Iterator[int]:
-        """As many turns as the next integer says; it cannot say more than there are bytes left."""
+        """As many turns as the next integer says."""
+        return iter(range(self.count()))
+
+    def count(self) -> int:
+        """How many things follow; there cannot be more than there are bytes left."""
         count = self.integer()
         if count > len(self._data) - self._pos:
             raise BadFrame(f"{count} entries in {len(self._data) - self._pos} bytes")
-        return iter(range(count))
+        return count

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 
 from tieline.overlay.fields import BadFrame
 from tieline.overlay.frame import LARGEST, Kind
@@ -18,7 +18,7 @@ class Inbox:
         self._begun = bytearray()
         self._needed = 0
 
-    def take(self, data: bytes) -> Iterable[tuple[Kind, bytes]]:
+    def take(self, data: bytes) -> Iterator[tuple[Kind, bytes]]:
         """The frames that are whole now; raises :class:`BadFrame` at the first that can be none."""
         pos = 0
         while self._begun:

@@ -19,7 +19,18 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from tieline.match.trees import FilterTree
-from tieline.overlay.entries import Entries, Entry, Form, Known, Said, check_size, put_said, size_of
+from tieline.overlay.entries import (
+    Entries,
+    Entry,
+    Form,
+    Known,
+    Said,
+    Terms,
+    check_size,
+    check_total,
+    put_said,
+    size_of_all,
+)
 from tieline.overlay.frame import Kind, frame
 from tieline.overlay.needs import Needs
 
@@ -27,6 +38,8 @@ from tieline.overlay.needs import Needs
 _PER_LIFE: Final = 1 << 24
 #: Topics of which it is remembered who wants them.
 _MEMORY: Final = 4_096
+#: What an entry of another broker takes in memory beside its texts, with its subscription on our routes, about.
+_ENTRY_BYTES: Final = 2_200
 #: How long growth waits for more of it, and how long shrinking does.
 GATHER_S, SHRINK_S = 0.02, 2.0
 #: Called with a broker, what it wants now beside before, and what it wants no longer; the former comes first.
@@ -93,7 +106,8 @@ class Interests:
         self._number = 0
         for other, (version, entries) in known.items():
             if other != broker:
-                self.learn(Said(other, Form.WHOLE, version, 0, entries))
+                # also what was taken in before the first version was there whole
+                self.learn(Said(other, Form.WHOLE, max(version, 1), 0, entries))
 
     # -- what others want
 
@@ -108,26 +122,56 @@ class Interests:
 
         Raises :class:`tieline.overlay.fields.BadFrame` if it comes to more than one broker may want.
         """
-        version, entries = self.known.get(said.broker, Known(0, {}))
-        if said.broker == self._broker or said.version <= version or said.form is Form.REQUEST or self.lacks(said):
+        if not self.is_news(said):
             return None
+        added, removed = self.changes(said)
+        self.take(said.broker, added, removed)
+        self.conclude(said.broker, said.version)
+        return News(said.broker, said.version, added, removed)
+
+    def is_news(self, said: Said) -> bool:
+        """Whether something is said of another broker that is newer than what is known, and can be taken in."""
+        known = self.known.get(said.broker)
+        is_newer = said.version > (0 if known is None else known.version)
+        return said.broker != self._broker and is_newer and said.form is not Form.REQUEST and not self.lacks(said)
+
+    def changes(self, said: Said) -> tuple[dict[Entry, Terms], frozenset[Entry]]:
+        """What is new and what is gone with something said; BadFrame if it comes to more than one broker may want."""
+        entries = self.known.get(said.broker, Known(0, {})).entries
         if said.form is Form.WHOLE:
             removed = frozenset(entry for entry in entries if entry not in said.added)
         else:
             removed = frozenset(entry for entry in said.removed if entry in entries and entry not in said.added)
         added = {entry: terms for entry, terms in said.added.items() if entries.get(entry) != terms}
-        new = [entry for entry in added if entry not in entries]
         # a step costs as much as it changes, not as much as is known: whoever wants much says so in many steps
-        size = self._sizes.get(said.broker, 0) + sum(map(size_of, new)) - sum(map(size_of, removed))
+        new = [entry for entry in added if entry not in entries]
+        grown = size_of_all(new)
+        size = self._sizes.get(said.broker, 0) + grown - size_of_all(removed)
         check_size(len(entries) + len(new) - len(removed), size)
-        self._sizes[said.broker] = size
+        check_total(sum(self._sizes.values()) + grown)
+        return added, removed
+
+    def take(self, broker: int, added: Entries, removed: frozenset[Entry]) -> None:
+        """Take in some changes; until :meth:`conclude` they belong to the version that was known before."""
+        version, entries = self.known.get(broker, Known(0, {}))
+        new = [entry for entry in added if entry not in entries]
+        self._sizes[broker] = self._sizes.get(broker, 0) + size_of_all(new) - size_of_all(removed)
         entries |= added
         for entry in removed:
             del entries[entry]
-        self.known[said.broker] = Known(said.version, entries)
-        self._enter(said.broker, new, removed)
-        self._watcher(said.broker, added, removed)
-        return News(said.broker, said.version, added, removed)
+        self.known[broker] = Known(version, entries)
+        self._enter(broker, new, removed)
+        self._watcher(broker, added, removed)
+
+    def conclude(self, broker: int, version: int) -> None:
+        """All changes that lead to a version were taken in."""
+        self.known[broker] = Known(version, self.known.get(broker, Known(0, {})).entries)
+
+    @property
+    def kept_bytes(self) -> int:
+        """About as many bytes as everything takes that others want."""
+        entries = sum([len(known.entries) for known in self.known.values()])
+        return entries * _ENTRY_BYTES + 2 * sum(self._sizes.values())
 
     def lacks(self, said: Said) -> bool:
         """Whether something is missing before a step can be applied, so that the whole has to be asked for."""

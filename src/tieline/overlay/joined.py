@@ -80,6 +80,7 @@ class Joined:
                 is_short=shortage.is_short,
             ),
             strategy=STRATEGIES[strategy],
+            spend=self._spend,
         )
         self._now = 0.0
         #: By number, as far as they are known.
@@ -88,7 +89,7 @@ class Joined:
         self.destinations: dict[int, Destination] = {}
         self.outgoing = Outgoing(core, self.node.carrier.sender, self.node.membership, self.destinations, self._limits)
         self._remote = RemoteInterests(core, self.names, self.destinations, self.outgoing, self.node.counts)
-        self._incoming = Incoming(core, self.names, self.node.counts, self.destinations, self.outgoing.addressing)
+        self._incoming = Incoming(core, self.names, self.node, self.destinations, self.outgoing.addressing)
         self._orphans = Orphans(core, self.node, self.destinations, self.outgoing.flush)
         #: Interests that have begun (True) or ended since others were last told.
         self._changes: list[tuple[Entry, bool]] = []
@@ -218,11 +219,29 @@ class Joined:
 
     # -- from brokers to clients
 
-    def receive(self, handle: int, data: bytes, now: float) -> None:
-        """Bytes have come from a peer."""
+    def receive(self, handle: int, data: bytes, now: float) -> bool:
+        """Bytes have come from a peer, of which as much is done as a share of a turn allows.
+
+        True if some wait for :meth:`go_on`; nothing more should be read before that.
+        """
+        self._core.work.enough()
         self._now = now
-        self.node.receive(handle, data, now)
+        is_behind = self.node.receive(handle, data, now)
         self._settle(now)
+        return is_behind
+
+    def go_on(self, handle: int, now: float) -> bool:
+        """Others have had their turn: look at more of what has come; whether something still waits."""
+        self._core.work.enough()
+        self._now = now
+        is_behind = self.node.go_on(handle, now)
+        self._settle(now)
+        return is_behind
+
+    def _spend(self, units: int) -> bool:
+        work = self._core.work
+        work.did(units)
+        return self._incoming.is_behind or work.is_spent()
 
     def _deliver(self, origin: int, lane: int, parcels: Sequence[bytes]) -> int:
-        return self._incoming.deliver(origin, parcels, self._now)
+        return self._incoming.deliver(origin, lane, parcels, self._now)

@@ -32,6 +32,8 @@ class Limits:
     kept_s: float = 15.0
     #: Frames without a way that are kept in memory.
     parked: int = 4_096
+    #: And their bytes; as many are kept for a link that is down.
+    parked_bytes: int = 32 << 20
     #: Parcels that may be owed to one destination in one lane, and bytes in all of them.  From then on nothing more
     #: should be accepted for it; only what was accepted before that is still owed, up to twice as much.
     owed: int = 100_000

@@ -16,7 +16,7 @@ its number, and RESUME says whether it had arrived.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Final
 
@@ -27,6 +27,7 @@ from tieline.overlay.fields import BadFrame, put
 from tieline.overlay.frame import LARGEST, Data, Kind, Numbered, frame, numbered
 from tieline.overlay.hello import Hello
 from tieline.overlay.inbox import Inbox
+from tieline.overlay.lesson import Lesson
 from tieline.overlay.line import PLENTY, Line
 from tieline.overlay.meter import Meter, Pings
 from tieline.overlay.packing import Packer, Unpacker
@@ -67,8 +68,8 @@ class Connection:
     """What lasts as long as one socket."""
 
     __slots__ = (
-        "controls", "cost", "gathering", "handle", "heard_at", "inbox", "link", "packer", "pings", "sent_at", "stage",
-        "theirs", "unpacked", "unpacker", "why",
+        "coming", "controls", "cost", "gathering", "handle", "heard_at", "inbox", "inner", "lesson", "link", "packer",
+        "pings", "said", "sent_at", "stage", "theirs", "unpacked", "unpacker", "why",
     )  # fmt: skip
 
     def __init__(self, handle: int, now: float, cost: int = 1, longest: int = LARGEST) -> None:
@@ -80,6 +81,14 @@ class Connection:
         self.stage = Stage.GREETING
         self.inbox = Inbox()
         self.gathering = Gathering(longest)
+        #: Frames that have come and wait until others have had their turn.
+        self.coming: Iterator[tuple[Kind, bytes]] | None = None
+        #: And of these, what a packed frame holds that has begun.
+        self.inner: Iterator[tuple[Kind, bytes]] | None = None
+        #: What is learned from a frame that came, before the next one is looked at.
+        self.lesson: Lesson | None = None
+        #: By broker, the version of its whole interest that was said on this connection: nobody has to hear it twice.
+        self.said: dict[int, int] = {}
         #: Frames without numbers that go before all others.
         self.controls: deque[bytes] = deque()
         #: Compresses what is written while there is little room; None where that is not wanted.
@@ -107,6 +116,23 @@ class Connection:
         if stage not in STAGES[self.stage]:
             raise BadFrame(f"a connection cannot go from {self.stage.value} to {stage.value}")
         self.stage = stage
+        if stage in {Stage.REFUSED, Stage.OVER} and self.lesson is not None:
+            self.lesson.end()
+            self.lesson = None
+
+    def next_frame(self) -> tuple[Kind, bytes] | None:
+        """The next frame that has come; None if all were looked at."""
+        if self.inner is not None:
+            found = next(self.inner, None)
+            if found is not None:
+                return found
+            self.inner = None
+        if self.coming is None:
+            return None
+        found = next(self.coming, None)
+        if found is None:
+            self.coming = None
+        return found
 
     def admit(self, kind: Kind) -> None:
         """Refuse a frame that this stage does not take."""
@@ -130,11 +156,11 @@ class Connection:
         is_packed = self.packer is not None and room < PLENTY and self.stage is Stage.UP
         return self.packer.pack(data) if is_packed and self.packer is not None else data
 
-    def unpack(self, body: bytes) -> list[tuple[Kind, bytes]]:
+    def unpack(self, body: bytes) -> Iterator[tuple[Kind, bytes]]:
         """The frames that the peer has compressed into one."""
         if self.unpacker is None:
             self.unpacker = Unpacker()
-        return list(self.unpacked.take(self.unpacker.unpack(body)))
+        return self.unpacked.take(self.unpacker.unpack(body))
 
     @property
     def has_more(self) -> bool:
@@ -307,6 +333,11 @@ class Link:
         """Hold something that has no other way until the peer is back."""
         self._custody.append((number, item))
         self._custody_bytes += item.size
+
+    @property
+    def kept_bytes(self) -> int:
+        """What waits here, or was not acknowledged, in bytes."""
+        return self._custody_bytes + sum(self.line.bytes)
 
     def check(self) -> None:
         """What always holds, for tests."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import chain
 from math import inf
 from typing import Final
 
@@ -23,7 +24,7 @@ from tieline.overlay.directory import Directory
 from tieline.overlay.durable import Begun, Ends, Fact, Journal, Named
 from tieline.overlay.entries import Entry
 from tieline.overlay.fields import BadFrame, Reader, put
-from tieline.overlay.frame import Kind, Notice, Numbered, Topic, frame, lane_of, read_numbered, readdressed
+from tieline.overlay.frame import Data, Kind, Notice, Numbered, Topic, frame, lane_of, read_numbered, readdressed
 from tieline.overlay.hello import Hello, Refused, put_names, read_hello, read_names
 from tieline.overlay.incarnations import Incarnations
 from tieline.overlay.interests import Granted, Interests, life_of
@@ -40,8 +41,23 @@ from tieline.overlay.taker import Deliver
 
 #: How often a broker may claim to live later than somebody says.
 OUTLIVE_S: Final = 1.0
+#: What frames count towards the work of a turn, beside what they cause elsewhere and what their bytes take: a link
+#: state has all ways looked for again, an entry of an interest is a subscription.
+_WORK: Final = {
+    Kind.LINK_STATE: 500, Kind.INTEREST: 150, Kind.NAMES: 800, Kind.DATA: 150, Kind.VOID: 100, Kind.NOTICE: 150,
+    Kind.SEGMENT: 100, Kind.LAST: 200,
+}  # fmt: skip
+_LEAST_WORK: Final = 25
+#: And each message of a frame, for its place in a stream.
+_WORK_PER_PLACE: Final = 10
+_BYTES_PER_WORK: Final = 32
 #: Bytes of a sentence that are read.
 MOST_WORDS: Final = 500
+
+
+def _spend_freely(units: int) -> bool:  # noqa: ARG001 - as those who count take it
+    """Nobody waits: a test or a simulation has all the time there is."""
+    return False
 
 
 class Node:
@@ -60,8 +76,11 @@ class Node:
         limits: Limits | None = None,
         strategy: Callable[[Membership, Counts], Strategy] = Path,
         carrier: type[Carrier] = Carrier,
+        spend: Callable[[int], bool] = _spend_freely,
     ) -> None:
+        """``spend`` is told what was done, in units of work, and whether others should have their turn first."""
         self.name = name
+        self._spend = spend
         #: The shell commits the first seal, which holds the life, before it opens a link.
         self.life = max(ends.life + 1, life)
         #: That of the store, if it has one; ``incarnation`` is for a new one, and random.
@@ -212,32 +231,54 @@ class Node:
         )
         self.connections.tell(connection, hello.bytes)
 
-    def receive(self, handle: int, data: bytes, now: float) -> None:
-        """Bytes have come; what breaks the protocol ends the connection."""
+    def receive(self, handle: int, data: bytes, now: float) -> bool:
+        """Bytes have come; what breaks the protocol ends the connection.
+
+        True if some of them wait for :meth:`go_on`; nothing more should be read before that.
+        """
         connection = self.connections.find(handle)
         if connection is None:
-            return
-        connection.heard_at = now
+            return False
         if connection.link is not None:
             connection.link.meter.bytes_in += len(data)
+        frames = connection.inbox.take(data)
+        connection.coming = frames if connection.coming is None else chain(connection.coming, frames)
+        return self.go_on(handle, now)
+
+    def go_on(self, handle: int, now: float) -> bool:
+        """Look at what has come, until others should have their turn; whether something still waits."""
+        connection = self.connections.find(handle)
+        if connection is None or connection.coming is None:
+            return False
+        connection.heard_at = now
+        units = 0
         try:
-            for kind, body in connection.inbox.take(data):
+            while not self._spend(units):
+                if connection.lesson is not None:
+                    units = self.announcing.go_on(connection.lesson, connection)
+                    continue
+                found = connection.next_frame()
+                if found is None:
+                    return False
+                kind, body = found
                 connection.admit(kind)
-                if kind is Kind.PACKED:
-                    for inner, unpacked in connection.unpack(body):
-                        connection.admit(inner)
-                        self._handle(connection, inner, unpacked, now)
-                        if connection.is_over:
-                            break
+                if kind is Kind.PACKED and connection.inner is None:
+                    connection.inner = connection.unpack(body)
                 else:
                     self._handle(connection, kind, body, now)
                 if connection.is_over:
                     break
+                units = _WORK.get(kind, _LEAST_WORK) + len(body) // _BYTES_PER_WORK
         except Refused as refusal:
             self.connections.refuse(connection, str(refusal), now)
         except BadFrame:
             self.counts.bad_frames += 1
             self.connections.end(connection, now, "bad_frames")
+        else:
+            if not connection.is_over:
+                return True
+        connection.coming = connection.inner = None
+        return False
 
     def fill(self, handle: int, room: int, now: float) -> bytes:
         """What is to be written next on a connection, about as much as there is room for."""
@@ -360,6 +401,8 @@ class Node:
                 self.connections.dirty.add(connection.handle)
             elif not owed:
                 self._timers.at(now + self._patience.ack_s, partial(self._ack_hop, connection, link))
+            if isinstance(item, Data):
+                self._spend(item.count * _WORK_PER_PLACE)
             fence = self.fences.get(link.peer)
             passed = item if fence is None else fence.comes(item)
             if passed is not None:

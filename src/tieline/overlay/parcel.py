@@ -26,6 +26,8 @@ from tieline.wire.frames import publish_head
 _RETAIN, _EXPIRES, _PROPERTIES, _SAME_TOPIC, _FLAGS = 4, 8, 16, 32, 63
 #: A parcel of several messages is no longer than this: what is sent again is not much more than what was missing.
 _ENOUGH: Final = 8_192
+#: Messages of one parcel: it is routed in one go.
+_MOST: Final = 512
 #: In the place of what a peer may not have.
 WITHHELD: Final = b""
 
@@ -42,19 +44,19 @@ class Run(NamedTuple):
 class Writing:
     """A parcel of messages of one publisher and one level, as it grows."""
 
-    __slots__ = ("_level", "_origin", "_parts", "_size", "_topic")
+    __slots__ = ("_level", "_messages", "_origin", "_parts", "_size", "_topic")
 
     def __init__(self, first: Message) -> None:
         self._origin = first.origin
         self._level = first.level
         self._parts = [put(0, first.level), put_bytes(first.origin.client.encode())]
-        self._size = 0
+        self._size = self._messages = 0
         self._topic: bytes | None = None
 
     def takes(self, message: Message) -> bool:
         """Whether a message fits behind the others."""
         is_alike = message.origin is self._origin and message.level == self._level
-        return is_alike and self._size + len(message.payload) <= _ENOUGH
+        return is_alike and self._messages < _MOST and self._size + len(message.payload) <= _ENOUGH
 
     def add(self, message: Message, now: float) -> None:
         """Write a message behind the others."""
@@ -76,6 +78,7 @@ class Writing:
                 parts.append(put_bytes(message.properties))
             parts.append(put(len(payload)))
         parts.append(payload)
+        self._messages += 1
         self._size += len(payload) + len(topic) + len(message.properties)
 
     def done(self) -> bytes:
@@ -102,8 +105,10 @@ def read_parcel(parcel: bytes, origin_of: Callable[[str], Origin], now: float) -
         raise BadFrame(f"a parcel of kind {kind}")
     level, origin = reader.integer(), origin_of(reader.text())
     topic: bytes | None = None
-    messages = []
+    messages: list[Message] = []
     while not reader.is_over:
+        if len(messages) == _MOST:
+            raise BadFrame(f"a parcel of more than {_MOST} messages")
         flags, taxon = reader.integer(), reader.integer()
         if flags > _FLAGS or flags & 3 == 3 or level >= LEVELS or taxon >= LEVELS:
             raise BadFrame(f"a message with flags {flags}, level {level} and taxon {taxon}")

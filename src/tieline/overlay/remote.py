@@ -10,6 +10,7 @@ import msgspec
 
 from tieline.core.account import Event
 from tieline.core.broker import Broker
+from tieline.core.inbound.subscribe import WORK_PER_CHARACTER
 from tieline.core.receiver import ActiveSubscription
 from tieline.core.routing.route import ConditionalSubscription
 from tieline.match.where import Asked, ExpressionError, Predicate, parse, spell
@@ -133,6 +134,7 @@ class RemoteInterests:
         """The condition of an entry; None without one, or where only the broker that asks can tell what it means."""
         if not entry.condition or entry.fingerprint != self.fingerprint:
             return None
+        self._core.work.did(len(entry.condition) * WORK_PER_CHARACTER)
         try:
             return parse(entry.condition)
         except ExpressionError as error:

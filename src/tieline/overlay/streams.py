@@ -10,8 +10,10 @@ from tieline.overlay.durable import Owing
 
 #: How far an origin sends ahead of what its destination has committed, and how far ahead a destination keeps.
 WINDOW: Final = 512
-#: Bytes of a stream that a destination keeps; beyond it messages are left to their origin.
+#: Bytes of a stream that a destination keeps, and of all streams together; beyond it messages are left to their origin,
+#: but for those whose turn it is: else a stream with a hole in front of so much would never go on.
 HELD_BYTES: Final = 1 << 22
+HELD_BYTES_TOTAL: Final = 1 << 26
 #: Messages and bytes that are sent in one frame; a longer message is alone in its frame.
 _BATCH, _BATCH_BYTES = 64, 65_536
 #: What a frame takes beside its messages, at most.
@@ -117,16 +119,28 @@ class Outgoing:
         return f"<Outgoing {self.owing.settled} <= {self.sent} <= {self.committed} <= {self.owing.last}>"
 
 
+class Held:
+    """How many bytes wait for their turn in all streams of one destination."""
+
+    __slots__ = ("bytes",)
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
+
 class Incoming:
     """The destination's end of a stream: what came early waits until the numbers before it have come.
 
     It waits as well while there is no room for what is next (``is_stalled``).
     """
 
-    __slots__ = ("_counts", "_held_bytes", "committed", "held", "hole_since", "is_stalled", "position", "tag", "told")
+    __slots__ = (
+        "_all", "_counts", "_held_bytes", "committed", "held", "hole_since", "is_stalled", "position", "tag", "told",
+    )  # fmt: skip
 
-    def __init__(self, position: int, counts: Counts) -> None:
+    def __init__(self, position: int, counts: Counts, all_: Held | None = None) -> None:
         self._counts = counts
+        self._all = Held() if all_ is None else all_
         #: Everything up to here has come, or was given up.
         self.position = position
         #: Up to here it is safe.
@@ -153,14 +167,18 @@ class Incoming:
     def add(self, first: int, payloads: tuple[bytes | None, ...], now: float) -> list[bytes]:
         """Take in a batch; the messages whose turn it is now, in their order."""
         counts, held, position = self._counts, self.held, self.position
+        expected = position + 1
         for number, payload in enumerate(payloads, first):
             if number <= position or number in held:
                 counts.suppressed += payload is not None
-            elif number > position + WINDOW or self._held_bytes > HELD_BYTES:
+            elif number > position + WINDOW or (number > expected and self._is_full):
                 counts.beyond_window += 1
+                continue
             else:
                 held[number] = payload
-                self._held_bytes += len(payload or b"")
+                self._hold(len(payload or b""))
+            if number == expected:
+                expected += 1
         ready = [] if self.is_stalled else self._advance()
         if held and first > position + 1:
             counts.resequenced += len(payloads)
@@ -182,14 +200,14 @@ class Incoming:
             self.position += 1
             payload = self.held.pop(self.position)
             if payload is not None:
-                self._held_bytes -= len(payload)
+                self._hold(-len(payload))
                 ready.append(payload)
         return ready
 
     def forget_early(self) -> None:
         """Give up what waits for its turn: whoever has sent it is no more, or sends it again."""
         self.held.clear()
-        self._held_bytes = 0
+        self._hold(-self._held_bytes)
         self.is_stalled = False
         self.hole_since = None
 
@@ -199,7 +217,15 @@ class Incoming:
         self.position -= len(untaken)
         for number, payload in enumerate(untaken, self.position + 1):
             self.held[number] = payload
-            self._held_bytes += len(payload)
+            self._hold(len(payload))
+
+    def _hold(self, size: int) -> None:
+        self._held_bytes += size
+        self._all.bytes += size
+
+    @property
+    def _is_full(self) -> bool:
+        return self._held_bytes > HELD_BYTES or self._all.bytes > HELD_BYTES_TOTAL
 
     def retry(self, now: float) -> list[bytes]:
         """There may be room now: the messages whose turn it is."""

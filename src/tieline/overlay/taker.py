@@ -18,7 +18,7 @@ from tieline.overlay.frame import TAG, TAG_BITS, Data, Notice, Topic, is_assured
 from tieline.overlay.incarnations import Incarnations
 from tieline.overlay.limits import Limits
 from tieline.overlay.membership import Membership
-from tieline.overlay.streams import WINDOW, Incoming
+from tieline.overlay.streams import WINDOW, Held, Incoming
 
 #: Called with the origin, the lane and messages whose turn it is; how many of them were taken.  Assured ones for which
 #: there is no room now are offered again; with QoS 0 it is the last time.  What became of assured messages is committed
@@ -56,12 +56,14 @@ class Taker:
         self._limits = limits
         self._deliver = deliver
         self._pass_notice = pass_notice
+        #: What came before its turn.
+        self.held = Held()
         #: By origin and lane, of the incarnation that counts.
         self.incoming: dict[tuple[int, int], Incoming] = {}
         #: By origin, incarnation and lane, the streams of those that do not count now.
         self._others: dict[tuple[int, int, int], Incoming] = {}
         for (origin, incarnation, lane), position in ends.positions.items():
-            stream = Incoming(position, counts)
+            stream = Incoming(position, counts, self.held)
             if incarnation == incarnations.last(origin):
                 self.incoming[origin, lane] = stream
             else:
@@ -87,7 +89,7 @@ class Taker:
             return
         stream = self.incoming.get(key)
         if stream is None:
-            stream = self.incoming[key] = Incoming(0, self._counts)
+            stream = self.incoming[key] = Incoming(0, self._counts, self.held)
         payloads = data.payloads or (None,) * data.count
         if is_assured(data.lane):
             ready = stream.add(first, payloads, now)

@@ -6,7 +6,17 @@ import os
 from collections.abc import Callable
 from typing import Final
 
-from tests.robust.attack.kinds import arrivals, conditions, endings, fanout, floods, packets, subscriptions, websocket
+from tests.robust.attack.kinds import (
+    arrivals,
+    conditions,
+    endings,
+    fanout,
+    floods,
+    packets,
+    peers,
+    subscriptions,
+    websocket,
+)
 from tests.robust.attack.site import Doors
 
 #: Attacks the broker at these doors with so many connections until a time of the monotonic clock.
@@ -41,6 +51,9 @@ KINDS: Final[dict[str, Kind]] = {
         arrivals.tls_hellos,
         arrivals.wrong_passwords,
         arrivals.come_and_go,
+        peers.strangers_at_the_door,
+        peers.silent_strangers,
+        peers.a_broker_with_the_key,
     )
 }
 

@@ -58,6 +58,13 @@ def pour(opens: Opens, connections: int, data: bytes | Iterator[bytes], until: f
 
     Without ``reads`` nothing is ever read: whatever the broker answers stays with it.
     """
+    pour_each(opens, connections, lambda _: data, until, reads=reads)
+
+
+def pour_each(
+    opens: Opens, connections: int, says: Callable[[int], bytes | Iterator[bytes]], until: float, *, reads: bool = True
+) -> None:
+    """The same, where each connection has something of its own to say, by its number."""
     poll = select.epoll()
     events = select.EPOLLOUT | (select.EPOLLIN if reads else 0)
     open_: dict[int, _Pouring] = {}
@@ -70,9 +77,9 @@ def pour(opens: Opens, connections: int, data: bytes | Iterator[bytes], until: f
                 except (OSError, AssertionError):
                     sleep(RETURN_S)
                     break
-                opened += 1
                 sock.setblocking(False)
-                open_[sock.fileno()] = _Pouring(sock, data)
+                open_[sock.fileno()] = _Pouring(sock, says(opened))
+                opened += 1
                 poll.register(sock.fileno(), events)
             for fd, found in poll.poll(0.1):
                 one = open_[fd]

@@ -15,6 +15,7 @@ from typing import Final
 from tests.kits.certificates import issue
 from tests.kits.patience import PATIENCE_S
 from tests.net.auth.users import write_users
+from tests.robust.attack.peer import CLUSTER, KEY
 
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 #: Rules in front of those that let everybody do everything: each is looked at for each filter.
@@ -30,6 +31,7 @@ class Doors:
     tcp: str
     ws: str
     tls: str
+    peer: str
 
 
 class Site:
@@ -59,11 +61,16 @@ class Site:
 
 def _configuration(folder: Path, *, is_ruled: bool, is_kept: bool) -> str:
     made = issue(folder)
+    key = folder / "overlay.key"
+    key.write_bytes(KEY)
+    key.chmod(0o600)
     users = write_users(folder / "users", **{USER[0]: USER[1]})
     lines = [
         # others on this machine may run brokers too, and this one twice
         f'name = "attack-{os.getpid()}"',
         *([f'data = "{folder}/data"'] if is_kept else []),
+        f'[overlay]\ncluster = "{CLUSTER}"\nkey_file = "{key}"',
+        '[[listener]]\nurl = "peer://127.0.0.1:0"',
         '[auth]\nanonymous = "loopback"',
         f'password_file = "{users}"',
         '[[listener]]\nurl = "tcp://127.0.0.1:0"',
@@ -93,7 +100,7 @@ def serving(folder: Path, *, is_ruled: bool, is_kept: bool = False) -> Iterator[
         ready = process.stdout.readline()
         assert " ready: " in ready, log.read_text()
         urls = {url.split(":", 1)[0]: url for url in ready.replace(",", " ").split() if "://" in url}
-        yield Site(process, Doors(tcp=urls["tcp"], ws=urls["ws"], tls=urls["tls"]), log)
+        yield Site(process, Doors(tcp=urls["tcp"], ws=urls["ws"], tls=urls["tls"], peer=urls["peer"]), log)
     finally:
         process.send_signal(signal.SIGTERM)
         try:

@@ -56,6 +56,7 @@ class FromBrokers:
     def message(self, message: Message, now: float, naming: Naming = PLAIN) -> bool:
         """Keep a message if it is retained, and queue it for its receivers; False if its topic can be none."""
         topic = message.topic
+        self._work.did(WORK_PER_MESSAGE)
         route = self._routes.known.get(topic)
         if route is None:
             try:
@@ -69,7 +70,6 @@ class FromBrokers:
         if route.is_conditional:
             route = self._content.route_of(message, route)
         message.heat = self._priorities.heat(route, 1, now)
-        self._work.did(WORK_PER_MESSAGE)
         if message.retain:
             self._retained.keep(message, now)
         is_wanted = route.serves_clients or message.retain
@@ -80,26 +80,40 @@ class FromBrokers:
         self.useless += not is_wanted
         return True
 
-    def run(self, packets: bytes, version: int, origin: Origin, level: int, now: float, naming: Naming = PLAIN) -> bool:
-        """Queue QoS 0 packets without properties as they are; False at the first that is none."""
-        pos, size = 0, len(packets)
+    def run(  # a run, for whom it is, and where to go on in it
+        self,
+        packets: bytes,
+        version: int,
+        origin: Origin,
+        level: int,
+        now: float,
+        naming: Naming = PLAIN,
+        pos: int = 0,
+    ) -> int:
+        """Queue QoS 0 packets without properties as they are, until the share of work that was begun is spent.
+
+        Where to go on: at the end if all is done, -1 if something there is none.
+        """
+        size, work = len(packets), self._work
+        at_first = pos
         routes, priorities = self._routes, self._priorities
         may_mix = level == priorities.default_level and not priorities.is_ruled and not priorities.heat_deliveries
         #: Of the packets that go to the same receivers: where they begin, their kinds, their number, the longest.
-        begin, kinds, messages, largest, last = 0, 0, 0, 0, None
+        begin, kinds, messages, largest, last = pos, 0, 0, 0, None
         burst: Burst | None = None
-        while pos < size:
+        while pos < size and (pos == at_first or not work.is_spent()):
             head = publish_head(packets, pos, size)
             if head is None or packets[pos] != _PUBLISH_QOS_0:
-                return False
+                return -1
             start, top, end = head
             payload = top + (version == 5)
             if end > size or payload > end or (version == 5 and packets[top]):
-                return False
+                return -1
             topic = packets[start:top]
             route = routes.known.get(topic) or routes.learn(packets, start, top, LEVELS)
             if route is None:
-                return False
+                return -1
+            work.did(WORK_PER_KIND)
             stride, prefix, stop = end - pos, packets[pos:payload], end
             while stop + stride <= size and packets.startswith(prefix, stop):
                 stop += stride
@@ -116,8 +130,8 @@ class FromBrokers:
                 burst = Burst(packets[pos:stop], count, *shape)
             pos = stop
         if kinds and last is not None:
-            self._pass(packets[begin:], kinds, messages, largest, burst, last, naming, now)
-        return True
+            self._pass(packets[begin:pos], kinds, messages, largest, burst, last, naming, now)
+        return pos
 
     def _pass(  # what a run has found out
         self,
@@ -131,7 +145,6 @@ class FromBrokers:
         now: float,
     ) -> None:
         assert burst is not None
-        self._work.did(kinds * WORK_PER_KIND)
         if naming is not PLAIN or not route.is_simple:
             self.useless += messages - self.named.deliver(burst, route, naming, now)
         elif not route.serves_clients:

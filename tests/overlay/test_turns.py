@@ -1,0 +1,90 @@
+"""Whatever a peer says, others have their turn: a share of a turn is little, measured in calls and not in seconds."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from itertools import islice
+from types import FrameType
+from typing import Any, Final
+
+import pytest
+
+from tests.robust.attack.kinds.peers import SPEECHES, Speech, late_first, packed_pings
+from tests.robust.attack.peer import Liar
+from tieline.conf.schema import Settings
+from tieline.core.broker import Broker
+from tieline.native import is_compiled
+from tieline.overlay.frame import Kind
+from tieline.overlay.hello import read_hello
+from tieline.overlay.inbox import Inbox
+from tieline.overlay.joined import Joined
+
+#: Calls in one share; about 20 ms of an interpreter that is not measured.
+MOST: Final = 100_000
+#: Bytes of each speech that are tried.
+_MUCH: Final = 150_000
+_HANDLE: Final = 3
+
+
+def _calls(act: Callable[[], Any]) -> int:
+    """How many functions are called while something is done."""
+    calls = 0
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event in {"call", "c_call"}
+
+    sys.setprofile(count)
+    try:
+        act()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def _joined() -> tuple[Broker, Joined, Liar]:
+    core = Broker(Settings(name="attacked"))
+    joined = Joined(core, life=1, incarnation=1)
+    joined.node.opened(_HANDLE, 0.0, 1, "hostile")
+    frames = Inbox().take(joined.node.fill(_HANDLE, 1 << 20, 0.0))
+    liar = Liar("hostile", next(read_hello(body) for kind, body in frames if kind is Kind.HELLO))
+    assert not joined.receive(_HANDLE, liar.hello(), 0.0)
+    return core, joined, liar
+
+
+def _taken_in_shares(joined: Joined, core: Broker, data: bytes) -> list[int]:
+    """Calls of each share, until everything has been looked at."""
+    waits = True
+
+    def first() -> None:
+        nonlocal waits
+        waits = joined.receive(_HANDLE, data, 0.0)
+
+    def next_one() -> None:
+        nonlocal waits
+        core.tick(0.0)
+        waits = joined.go_on(_HANDLE, 0.0)
+        joined.node.fill(_HANDLE, 1 << 20, 0.0)
+
+    shares = [_calls(first)]
+    while waits:
+        shares.append(_calls(next_one))
+    assert joined.node.connections.find(_HANDLE) is not None, "it is still there: nothing it said was illegal"
+    return shares
+
+
+@pytest.mark.skipif(is_compiled(), reason="compiled functions cannot be counted")
+@pytest.mark.parametrize("speech", SPEECHES, ids=[speech.__name__ for speech in SPEECHES])
+def test_nothing_that_a_peer_says_is_done_in_one_go(speech: Speech) -> None:
+    core, joined, liar = _joined()
+    pieces, size = [], 0
+    # a hundred bytes that were compressed are as much as tens of thousands
+    most = 20 if speech is packed_pings else 501
+    for piece in islice(speech(liar), most):
+        pieces.append(piece)
+        size += len(piece)
+        if size > _MUCH and speech is not late_first:
+            break
+    shares = _taken_in_shares(joined, core, b"".join(pieces))
+    assert max(shares) <= MOST, sorted(shares)[-5:]
