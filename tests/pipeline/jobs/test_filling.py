@@ -177,8 +177,9 @@ def first_version(lake: Lake, end: int, **more: Any) -> Path:
     state, root = lake.state(), lake.layout.root
     earlier = msgspec.structs.replace(state, place={}, queries={"q": 7}, positions={"edge": end}, **more)
     (root / "_state" / str(state.batch) / "state.json").write_bytes(msgspec.json.encode(earlier))
+    kit.make_first_version(lake)
     document = msgspec.json.decode(lake.layout.document.read_bytes())
-    lake.layout.document.write_bytes(msgspec.json.encode({**document, "version": 1, "query": "q"}))
+    lake.layout.document.write_bytes(msgspec.json.encode({**document, "query": "q"}))
     written = lake.layout.checkpoint / "offsets" / "7"
     written.parent.mkdir(parents=True)
     return written

@@ -206,7 +206,7 @@ def test_an_executor_that_comes_back_while_its_batch_lands_changes_nothing(
 def test_a_record_of_last_week_lands_in_last_week(tmp_path: Path) -> None:
     lake = Lake.create(tmp_path / "lake", kit.settings())
     Ingest(lake).take(batch_of([record(0, payload=b'{"time": "2026-02-22T10:00:00+02:00"}'), record(1)], 0))
-    days = sorted(path.name for path in lake.layout.root.glob("events/reading/batch=0/day=*"))
+    days = sorted(path.parent.name for path in lake.layout.root.glob("events/reading/day=*/batch=0"))
     assert days == ["day=2026-02-22", "day=2026-03-01"]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pyarrow.dataset as ds
 
@@ -30,7 +31,7 @@ attributes = [
 topic = "grid/+/switch"
 attributes = [{name = "closed", kind = "boolean"}, {name = "count", kind = "integer"}]
 """
-READING, SWITCH = table("events/reading"), table("events/switch")
+READING, SWITCH = TABLES = table("events/reading"), table("events/switch")
 
 
 def settings(text: str = TOML) -> Settings:
@@ -55,6 +56,19 @@ def land(lake: Lake, content: Mapping[Table, pa.Table]) -> State:
             for path, _rows in write(rows, where, attempt.written):
                 attempt.adopt(path, where, lake.disk)
         return lake.land(attempt, lake.state())
+
+
+def make_first_version(lake: Lake) -> None:
+    """Turn a lake into one as the first version made them: batches above days."""
+    for where in lake.tables():
+        for batch in sorted(lake.layout.table(where).glob("day=*/batch=*")):
+            above = lake.layout.table(where) / batch.name
+            above.mkdir(exist_ok=True)
+            batch.rename(above / batch.parent.name)
+        for day in lake.layout.table(where).glob("day=*"):
+            day.rmdir()
+    document = msgspec.json.decode(lake.layout.document.read_bytes())
+    lake.layout.document.write_bytes(msgspec.json.encode({**document, "version": 1}))
 
 
 def offsets_in(lake: Lake, where: Table) -> list[int]:

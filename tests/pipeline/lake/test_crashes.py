@@ -139,3 +139,32 @@ def test_every_single_step_of_a_landing_and_a_compaction_may_be_the_last(tmp_pat
         assert kit.debris(lake.layout.root) == []
         assert list(lake.layout.staging.iterdir()) == []
         shutil.rmtree(tmp_path / str(at))
+
+
+def test_every_single_step_of_bringing_a_lake_forward_may_be_the_last(tmp_path: Path) -> None:
+    lake = Lake.create(tmp_path / "before", kit.settings())
+    for number in range(2):
+        content = {
+            table: kit.rows_of(lake, table, [2 * number, 2 * number + 1], day=number + 1) for table in kit.TABLES
+        }
+        kit.land(lake, content)
+    kit.make_first_version(lake)
+    assert (lake.layout.table(kit.READING) / "batch=0" / "day=2026-03-01").is_dir()
+    disk = CrashingDisk()
+    shutil.copytree(tmp_path / "before", tmp_path / "measured")
+    Lake.open(tmp_path / "measured", disk=disk)
+    for at in range(1, disk.steps + 1):
+        root = tmp_path / str(at)
+        shutil.copytree(tmp_path / "before", root)
+        with pytest.raises(Crash):
+            Lake.open(root, disk=CrashingDisk(at=at))
+        found = Lake.open(root)
+        assert found.document.version == 2
+        for table in kit.TABLES:
+            assert kit.offsets_in(found, table) == [0, 1, 2, 3]
+            assert sorted(path.name for path in found.layout.table(table).iterdir()) == [
+                "day=2026-03-01",
+                "day=2026-03-02",
+            ]
+        assert kit.debris(root) == []
+        shutil.rmtree(root)

@@ -60,14 +60,14 @@ def test_spark_reads_the_columns_of_today_and_only_the_days_asked_for(lake: Lake
     lake.evolve(kit.settings(GAINED))
     landed(lake, 2)
     rows = lake.read(spark, "reading")
-    assert rows.columns[-4:] == ["node", "phase", "batch", "day"]
+    assert rows.columns[-4:] == ["node", "phase", "day", "batch"]
     assert sorted(row["_offset"] for row in rows.collect()) == [0, 2, 7]
     start = pd.Timestamp("2026-03-02", tz="UTC").to_pydatetime()
     assert [row["_offset"] for row in lake.read(spark, "reading", start=start).collect()] == [7]
     plan = lake.read(spark, "reading", end=start)._jdf.queryExecution().toString()
     assert "PartitionFilters: [isnotnull(day" in plan
-    assert lake.quarantine(spark).columns[-3:] == ["reason", "batch", "day"]
-    assert lake.duplicates(spark).columns[-4:] == ["reason", "first_offset", "batch", "day"]
+    assert lake.quarantine(spark).columns[-3:] == ["reason", "day", "batch"]
+    assert lake.duplicates(spark).columns[-4:] == ["reason", "first_offset", "day", "batch"]
     with pytest.raises(LakeError, match="knows no event type"):
         lake.read(spark, "nothing")
 

@@ -66,7 +66,6 @@ class Filling:
 
         ``every_s`` is the least time between the beginnings of two batches.
         """
-        self._lake.bring_forward()
         self._thread = threading.Thread(target=self._run, args=(once, every_s), name="tieline ingest", daemon=True)
         self._thread.start()
 
@@ -171,7 +170,6 @@ def take_history(
 
     Before the first batch, somebody may be told how many records there will be.
     """
-    lake.bring_forward()
     ingest = Ingest(lake)
     records = 0
     pending = history.pending(directory, lake.state())

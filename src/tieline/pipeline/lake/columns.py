@@ -35,7 +35,7 @@ OURS: Final = pa.schema(
 #: What the event type of undeclared topics has besides.
 PAYLOAD: Final = pa.field("_payload", pa.binary())
 #: Where a row is; in the names of directories, not in the files.
-PARTITIONS: Final = pa.schema([("batch", pa.int64()), ("day", pa.date32())])
+PARTITIONS: Final = pa.schema([("day", pa.date32()), ("batch", pa.int64())])
 
 _OF_KIND: Final[Mapping[AttributeKind, pa.DataType]] = {
     "number": pa.float64(),

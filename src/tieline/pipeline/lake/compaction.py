@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from tieline.pipeline.lake import landing
 from tieline.pipeline.lake.disk import locked
 from tieline.pipeline.lake.lake import Lake
-from tieline.pipeline.lake.layout import LakeError, Table, batch_name, batch_number, day_name, day_of, files
+from tieline.pipeline.lake.layout import LakeError, Table, batch_name, batch_of, day_name, day_of, files
 from tieline.pipeline.lake.writing import clustered, part_name, write_file
 from tieline.pipeline.tasks import in_tasks
 
@@ -148,8 +148,8 @@ def _merges(lake: Lake, table: Table, kept: Sequence[Path], fresh: Path) -> Iter
     schema = lake.schema(table)
     for day, found in days.items():
         for group in _groups(found):
-            newest = max(batch_number(path.parent.parent) or 0 for path in group)
-            target = fresh / batch_name(newest) / day_name(day)
+            newest = max(map(batch_of, group))
+            target = fresh / day_name(day) / batch_name(newest)
             yield Merge(tuple(map(str, group)), str(target), schema)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any  # Any: values of JSON
+from typing import TYPE_CHECKING, Any, Final  # Any: values of JSON
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
+
+
+#: In the order that tables have from their beginning.
+_BEHIND: Final = ("batch", "day")
 
 
 def check() -> None:
@@ -54,7 +58,7 @@ class Appended:
             if landed is not None and landed >= number:
                 self._disk.remove(source)
                 return
-        schema = pa.schema([*self._document.schema(table), *PARTITIONS])
+        schema = pa.schema([*self._document.schema(table), *(PARTITIONS.field(name) for name in _BEHIND)])
         write_deltalake(
             target,
             pa.RecordBatchReader.from_batches(schema, _batches(source, schema, number)),

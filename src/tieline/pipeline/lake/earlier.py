@@ -1,5 +1,6 @@
-"""Lakes of version 1: their place in the logs is in the checkpoint of the streaming query that filled them.
+"""Lakes of version 1: where their place in the logs is, and how their tables are brought into the order of today.
 
+The place is in the checkpoint of the streaming query that filled such a lake.
 Spark writes down where a batch ends before it begins, and the state says which batch landed last; so the two together
 are the place.  Spark does not synchronise what it writes: after a loss of power the file of that batch may be gone or
 empty.  The state has the offsets too, unless history was taken beside the logs, whose offsets are in the same table.
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from tieline.pipeline.lake.disk import Disk
 from tieline.pipeline.lake.document import Document, State
 from tieline.pipeline.lake.layout import LakeError, Layout
 from tieline.pipeline.options import SparkOffset
@@ -34,6 +36,20 @@ def place(layout: Layout, document: Document, state: State) -> SparkOffset | Non
             "or begin another lake."
         )
     return {**state.positions}
+
+
+def put_days_above(layout: Layout, disk: Disk) -> None:
+    """Move ``batch=N/day=D`` to ``day=D/batch=N`` in all tables; what was moved before is no longer there to be moved.
+
+    Readers that want one day had to look into every batch.  The tables' lock is held.
+    """
+    for table in layout.tables():
+        for batch in sorted(layout.table(table).glob("batch=*")):
+            for day in sorted(batch.iterdir()):
+                target = layout.table(table) / day.name / batch.name
+                disk.make(target.parent)
+                disk.move(day, target)
+            disk.remove(batch)
 
 
 def _logs(state: State, written: SparkOffset) -> list[tuple[str, int]]:

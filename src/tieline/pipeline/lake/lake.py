@@ -46,6 +46,7 @@ class Lake:
             return lake
         with lake.changing():
             lake.document = documents.load_document(layout.document)
+            lake._bring_forward()
             landing.land_decided(layout, disk, lake._place())
             landing.finish_exchanges(layout, disk)
             landing.sweep(layout, disk)
@@ -128,14 +129,6 @@ class Lake:
         """Where reading the logs goes on; None if nothing was read yet."""
         return self.state().place or earlier.place(self.layout, self.document, self.state())
 
-    def bring_forward(self) -> None:
-        """Let the place in the logs be part of the state from now on, also where it was not when the lake was made."""
-        with self.changing():
-            self.document = documents.load_document(self.layout.document)
-            if self.document.version != documents.VERSION:
-                self.document = msgspec.structs.replace(self.document, version=documents.VERSION)
-                documents.save_document(self.document, self.layout.document, self.disk)
-
     def attempt(self) -> AbstractContextManager[Attempt]:
         """A place for the files of the next batch."""
         return landing.attempt(self.layout, self.disk)
@@ -170,6 +163,15 @@ class Lake:
     def changing(self) -> AbstractContextManager[None]:
         """While this lasts, no other process changes the tables."""
         return locked(self.layout.lock)
+
+    def _bring_forward(self) -> None:
+        """Let a lake of an earlier version be as lakes are today, but for its place; the tables' lock is held."""
+        if self.document.version == documents.VERSION:
+            return
+        if self.document.format == "parquet":
+            earlier.put_days_above(self.layout, self.disk)
+        self.document = msgspec.structs.replace(self.document, version=documents.VERSION)
+        documents.save_document(self.document, self.layout.document, self.disk)
 
     def _frame(self, spark: SparkSession, table: Table) -> DataFrame:
         return reading.frame(spark, self.layout, self.document, table)

@@ -10,10 +10,10 @@ writes where nobody looks any more, or fails because the directory is gone.
 
 Everything of a batch, its state too, is written below one such directory and synchronised.  Renaming it to
 ``_landing/<number>`` decides: before, the batch does not exist and will be made again; afterwards it will be in the
-tables.  Then each table's part is renamed to its place, and the state last.  A process that finds a directory in
-``_landing`` goes on where the last one stopped: what has been moved is no longer there to be moved.  A reader who looks
-between two of these renames sees the batch in one table and not yet in another; it never sees part of a batch in one
-table.
+tables.  Then what each table has of each day is renamed to its place, and the state last.  A process that finds a
+directory in ``_landing`` goes on where the last one stopped: what has been moved is no longer there to be moved.  A
+reader who looks between two of these renames sees the batch in one table or day and not yet in another; it never sees
+part of what a batch has of a day.
 
 A table that was built anew takes the old one's place in one step: ``renameat2(RENAME_EXCHANGE)`` lets the two change
 places; the old one is then in ``_staging`` and removed with it.  Where the kernel cannot, the new directory first moves
@@ -110,9 +110,10 @@ class Renamed:
         self._disk = disk
 
     def put(self, source: Path, table: Table, number: int) -> None:
-        target = self._layout.batch(table, number)
-        self._disk.make(target.parent)
-        self._disk.move(source, target)
+        for day in sorted(source.iterdir()):
+            target = self._layout.batch(table, day.name, number)
+            self._disk.make(target.parent)
+            self._disk.move(day, target)
 
 
 def decide_batch(layout: Layout, disk: Disk, attempt: Attempt, number: int) -> None:

@@ -78,9 +78,9 @@ class Layout:
         """The directory of a table."""
         return self.root.joinpath(*table.parts)
 
-    def batch(self, table: Table, number: int) -> Path:
-        """The directory of a batch in a table."""
-        return self.table(table) / batch_name(number)
+    def batch(self, table: Table, day: str, number: int) -> Path:
+        """The directory of what a batch has of a day (``day=YYYY-MM-DD``) in a table."""
+        return self.table(table) / day / batch_name(number)
 
     def tables(self) -> list[Table]:
         """The tables that exist."""
@@ -96,10 +96,9 @@ def batch_name(number: int) -> str:
     return f"batch={number}"
 
 
-def batch_number(path: Path) -> int | None:
-    """The number of a batch's directory; None for any other name."""
-    key, _, value = path.name.partition("=")
-    return int(value) if key == "batch" and value.isdecimal() else None
+def batch_of(path: Path) -> int:
+    """The number of the batch that a file below a table came with."""
+    return int(_key_of(path, "batch"))
 
 
 def day_name(day: str) -> str:
@@ -109,10 +108,15 @@ def day_name(day: str) -> str:
 
 def day_of(path: Path) -> str:
     """The day of a file below a table."""
-    return path.parent.name.removeprefix("day=")
+    return _key_of(path, "day")
+
+
+def _key_of(path: Path, key: str) -> str:
+    """What a directory above a file says, in the way that readers of partitions expect."""
+    return next(part for part in reversed(path.parts) if part.startswith(f"{key}=")).removeprefix(f"{key}=")
 
 
 def files(table_directory: Path) -> list[Path]:
-    """The Parquet files of a table, in the order of their batches."""
-    found = table_directory.glob("batch=*/day=*/*.parquet")
-    return sorted(found, key=lambda path: (batch_number(path.parent.parent) or 0, path.parent.name, path.name))
+    """The Parquet files of a table, in the order of their batches; also of one whose batches are above its days."""
+    found = table_directory.glob("*=*/*=*/*.parquet")
+    return sorted(found, key=lambda path: (batch_of(path), day_of(path), path.name))
