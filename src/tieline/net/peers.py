@@ -5,28 +5,24 @@ from __future__ import annotations
 import secrets
 import socket
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from time import monotonic, time
 from typing import TYPE_CHECKING, Final
 
 from tieline.conf.schema import Peer
 from tieline.core.account import Event
-from tieline.net.address import client_context
 from tieline.net.dialler import Dialler
-from tieline.net.listener import ListenError
 from tieline.net.peer_ends import SENTENCES, name_of
 from tieline.net.peer_link import PeerLink
+from tieline.net.peer_settings import Secrets, read_secrets
 from tieline.net.tls import Tls
 from tieline.overlay.greeting import Refusal, Self
 from tieline.overlay.joined import Joined
 from tieline.overlay.may import May
 
 if TYPE_CHECKING:
-    import ssl
-
-    from tieline.conf.schema import Overlay, Settings
+    from tieline.conf.schema import Settings
     from tieline.core.broker import Broker
     from tieline.core.timers import Action, Timers
     from tieline.net.loop import Loop
@@ -55,9 +51,8 @@ class Peers:
         #: Has something done in the broker's next turn; for other threads.
         self.deliver = deliver
         overlay = settings.overlay
-        key = None if overlay.key_file is None else _read_key(overlay.key_file)
-        keys = {peer.name: _read_key(peer.key_file) for peer in settings.peer if peer.name and peer.key_file}
-        self.me = Self(settings.name, overlay.cluster, key, keys)
+        known = read_secrets(settings)
+        self.me = Self(settings.name, overlay.cluster, known.key, known.keys)
         # a life is larger than those before it, also where nothing is kept
         self.joined = Joined(
             core,
@@ -73,7 +68,7 @@ class Peers:
         self._links: dict[int, PeerLink] = {}
         self.is_stopped = False
         self.diallers = [Dialler(self, peer) for peer in settings.peer if peer.url is not None]
-        self._context = _client_context(overlay) if any(each.url.is_tls for each in self.diallers) else None
+        self._context = known.context
         loop.on_flush = self.flush
 
     @property
@@ -210,6 +205,47 @@ class Peers:
             if link is not None:
                 link.write(now)
 
+    def renew(self, settings: Settings, known: Secrets, now: float) -> None:
+        """Act by other settings: who is new is dialled, who is gone let go, and links that stay are tuned.
+
+        Whoever is said to have another key, or rights where it had none, has to greet again.  Links stay when only the
+        secret of all brokers changes: they could not be had again before every broker has the new one.
+        """
+        before, keys = self._by_name, self.me.keys
+        self.me = Self(settings.name, settings.overlay.cluster, known.key, known.keys)
+        self._context = known.context
+        self._by_name = {peer.name: peer for peer in settings.peer if peer.name}
+        addresses = {peer.url: peer for peer in settings.peer if peer.url is not None}
+        for dialler in [*self.diallers]:
+            conf = addresses.get(dialler.conf.url or "")
+            if conf is None or conf.name != dialler.conf.name:
+                self._let_go(dialler, now)
+            else:
+                dialler.conf = conf
+                del addresses[conf.url or ""]
+        for name in [name for name, link in self.up.items() if self._is_another(name, before, keys)]:
+            self.up[name].close(now, "the settings say something else of it")
+        self.joined.limit({name: May(peer.may) for name, peer in self._by_name.items() if peer.may is not None})
+        self.joined.use(settings.overlay.strategy, now)
+        for link in self.up.values():
+            self._tune(link, self._conf_of(link), now)
+        for conf in addresses.values():
+            self.diallers.append(Dialler(self, conf))
+            self.diallers[-1].dial(now)
+
+    def _is_another(self, name: str, before: Mapping[str, Peer], keys: Mapping[str, bytes]) -> bool:
+        """Whether what was proven by a peer, or believed of it, holds no longer."""
+        old, new = before.get(name), self._by_name.get(name)
+        was_fenced, is_fenced = old is not None and old.may is not None, new is not None and new.may is not None
+        return (old is not None and new is None) or was_fenced != is_fenced or keys.get(name) != self.me.keys.get(name)
+
+    def _let_go(self, dialler: Dialler, now: float) -> None:
+        """An address is dialled no longer, and the connection to it ends."""
+        dialler.stop()
+        self.diallers.remove(dialler)
+        for link in [link for link in self._links.values() if link.dialler is dialler]:
+            link.close(now, "it is not among the peers any more")
+
     def stop(self, now: float) -> None:
         """Close everything; what was gathered leaves first."""
         self.is_stopped = True
@@ -219,19 +255,3 @@ class Peers:
         for link in list(self._links.values()):
             link.close(now, "this broker stops")
         self.loop.on_flush = None
-
-
-def _read_key(path: str) -> bytes:
-    key = Path(path).read_bytes().strip()
-    if len(key) < 16:
-        raise ListenError(f"{path}: a key has at least 16 bytes.")
-    return key
-
-
-def _client_context(overlay: Overlay) -> ssl.SSLContext:
-    if overlay.certificate is None or overlay.key is None or overlay.ca is None:
-        raise ListenError("peer+tls:// needs overlay.certificate, overlay.key and overlay.ca.")
-    try:
-        return client_context(overlay.certificate, overlay.key, overlay.ca)
-    except (OSError, ValueError) as error:
-        raise ListenError(f"[overlay]: the certificate, key or ca cannot be used: {error}") from error

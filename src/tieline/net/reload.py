@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Final  # Any: settings of every kind
 import msgspec
 
 from tieline.conf.error import ConfError
-from tieline.conf.peers import with_identity
+from tieline.conf.peers import is_joined, with_identity
 from tieline.conf.schema import Listener, Rule, Settings
 from tieline.net.auth.door import read_users, warn_of_doors
 from tieline.net.auth.passwords import PasswordFileError
 from tieline.net.listener import ListenError, context_of
 from tieline.net.log import log
+from tieline.net.peer_settings import differences, read_secrets
 
 if TYPE_CHECKING:
     from tieline.net.services import Running
@@ -58,7 +59,7 @@ LIVE: Final[dict[str, frozenset[str] | None]] = {
             "user_retained_bytes",
         }
     ),
-    "overlay": frozenset({"strategy"}),
+    "overlay": frozenset({"strategy", "key_file", "certificate", "key", "ca"}),
     "mqtt": frozenset({"absent", "pause_max_s", "session_expiry_max_s", "keep_alive_max_s", "server_reference"}),
 }
 #: Of a listener everything but where it is.
@@ -95,6 +96,10 @@ def compare(old: Settings, new: Settings) -> list[Change]:
         elif name == "listener" and [each.url for each in before] == [each.url for each in after]:
             for number, (one, other) in enumerate(zip(before, after, strict=True), 1):
                 changes += _keys(f"listener[{number}]", one, other, _LISTENER_KEYS)
+        elif name == "peer" and is_joined(old):
+            changes += [
+                Change(key, _shown(one), _shown(other), is_live=True) for key, one, other in differences(before, after)
+            ]
         elif name == "rule" and [*map(_bare, before)] == [*map(_bare, after)]:
             changes.append(Change(name, _shown(before), "the same, on other lines", is_live=True))
         else:
@@ -116,7 +121,9 @@ def merge(old: Settings, new: Settings) -> Settings:
     for field in msgspec.structs.fields(Settings):
         live = LIVE.get(field.encode_name, frozenset())
         before, after = getattr(old, field.name), getattr(new, field.name)
-        if live is None or (field.name == "listener" and [each.url for each in before] == [each.url for each in after]):
+        is_same = field.name == "listener" and [each.url for each in before] == [each.url for each in after]
+        # a broker that is alone does not become one of several while it runs
+        if live is None or is_same or (field.name == "peer" and is_joined(old)):
             merged[field.name] = after
         elif live:
             merged[field.name] = msgspec.structs.replace(before, **{key: getattr(after, key) for key in live})
@@ -141,13 +148,14 @@ async def _reload(server: Running, *, partial: bool, dry: bool) -> dict[str, Any
         wanted = merge(server.settings, new)
         # files may have changed although their names have not
         users = await aside(None, read_users, wanted)
+        known = await aside(None, read_secrets, wanted) if is_joined(server.settings) else None
         contexts = [await aside(None, context_of, with_identity(conf, wanted.overlay)) for conf in wanted.listener]
     except (ConfError, PasswordFileError, ListenError, ReloadError) as error:
         raise ReloadError(f"nothing was changed: {error}") from None
     is_applied = not dry and (partial or not refused)
     gone = 0
     if is_applied:
-        gone = server.renew(wanted, contexts, users)
+        gone = server.renew(wanted, contexts, users, known)
         warn_of_doors(wanted)
     return {
         "changes": [{"key": each.key, "old": each.old, "new": each.new, "live": each.is_live} for each in changes],
@@ -204,7 +212,9 @@ def _shown(value: Any) -> str:
 
 def _files(settings: Settings) -> list[str]:
     """The files behind the settings that were read again."""
-    names = [settings.auth.password_file]
+    overlay = settings.overlay
+    names = [settings.auth.password_file, overlay.key_file, overlay.certificate, overlay.key, overlay.ca]
+    names += [peer.key_file for peer in settings.peer]
     for listener in settings.listener:
         names += [listener.certificate, listener.key, listener.client_ca]
     return [*dict.fromkeys(name for name in names if name is not None)]

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from tieline.net.auth.passwords import Passwords
     from tieline.net.net_report import NetReport
     from tieline.net.peer_listener import PeerListener
+    from tieline.net.peer_settings import Secrets
     from tieline.net.peers import Peers
 
 _DROP_REPORT_S = 1.0
@@ -354,7 +355,13 @@ class Server:
             self._core.decided(token, verdict, monotonic())
             self.poke()
 
-    def renew(self, settings: Settings, contexts: Sequence[ssl.SSLContext | None], users: Passwords | None) -> int:
+    def renew(
+        self,
+        settings: Settings,
+        contexts: Sequence[ssl.SSLContext | None],
+        users: Passwords | None,
+        known: Secrets | None = None,
+    ) -> int:
         """Act by other settings, one TLS context for each listener, and other users; how many clients had to go."""
         core, now = self.core, monotonic()
         stays = None if self.door is None else self.door.renew(settings, users)
@@ -362,8 +369,8 @@ class Server:
         for listener, conf, context in zip(self._listeners, settings.listener, contexts, strict=True):
             listener.renew(conf, context)
         core.renew(settings)
-        if self._peers is not None:
-            self._peers.joined.use(settings.overlay.strategy, now)
+        if self._peers is not None and known is not None:
+            self._peers.renew(settings, known, now)
         gone = 0
         for conn in [*core.connections]:
             why = stays(conn.login) if stays is not None and conn.session is not None and conn.login else None

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tieline.net.auth.door import Door
     from tieline.net.auth.passwords import Passwords
     from tieline.net.net_report import NetReport
+    from tieline.net.peer_settings import Secrets
     from tieline.net.vitals import Vitals
 
 Done = Callable[[Allowed | Refused], None]
@@ -75,8 +76,16 @@ class Running(Protocol):
     @property
     def logins(self) -> dict[str, int]: ...
 
-    def renew(self, settings: Settings, contexts: Sequence[ssl.SSLContext | None], users: Passwords | None) -> int:
-        """Act by other settings, one TLS context for each listener, and other users; how many clients had to go."""
+    def renew(
+        self,
+        settings: Settings,
+        contexts: Sequence[ssl.SSLContext | None],
+        users: Passwords | None,
+        known: Secrets | None = None,
+    ) -> int:
+        """Act by other settings, one TLS context for each listener, other users, and what brokers prove; how many
+        clients had to go.
+        """
 
     def poke(self) -> None:
         """Something outside a turn has changed the core."""

@@ -1,0 +1,76 @@
+"""What settings say of other brokers: secrets, read before anything is done, and what a reload changes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple  # Any: settings of every kind
+
+from tieline.net.address import client_context
+from tieline.net.listener import ListenError
+
+if TYPE_CHECKING:
+    import ssl
+
+    from tieline.conf.schema import Overlay, Peer, Settings
+
+
+class Secrets(NamedTuple):
+    """What is in the files that the settings of other brokers name."""
+
+    #: That of all brokers; None where peers need not prove anything.
+    key: bytes | None
+    #: By name, those that only one peer and this broker have.
+    keys: Mapping[str, bytes]
+    #: For addresses that are dialled with TLS; None where there are none.
+    context: ssl.SSLContext | None
+
+
+def read_secrets(settings: Settings) -> Secrets:
+    """Everything that is needed of files; raises ListenError where one of them cannot be used."""
+    overlay = settings.overlay
+    has_tls = any(peer.url is not None and peer.url.startswith("peer+tls://") for peer in settings.peer)
+    return Secrets(
+        None if overlay.key_file is None else _read_key(overlay.key_file),
+        {peer.name: _read_key(peer.key_file) for peer in settings.peer if peer.name and peer.key_file},
+        _client_context(overlay) if has_tls else None,
+    )
+
+
+def _read_key(path: str) -> bytes:
+    try:
+        key = Path(path).read_bytes().strip()
+    except OSError as error:
+        raise ListenError(f"{path}: the key cannot be read: {error.strerror or error}.") from error
+    if len(key) < 16:
+        raise ListenError(f"{path}: a key has at least 16 bytes.")
+    return key
+
+
+def _client_context(overlay: Overlay) -> ssl.SSLContext:
+    if overlay.certificate is None or overlay.key is None or overlay.ca is None:
+        raise ListenError("peer+tls:// needs overlay.certificate, overlay.key and overlay.ca.")
+    try:
+        return client_context(overlay.certificate, overlay.key, overlay.ca)
+    except (OSError, ValueError) as error:
+        raise ListenError(f"[overlay]: the certificate, key or ca cannot be used: {error}") from error
+
+
+def differences(before: Sequence[Peer], after: Sequence[Peer]) -> Iterator[tuple[str, Any, Any]]:
+    """What a reload changes of peers: the name of the setting, the old and the new, None where there is none."""
+    olds, news = _by_identity(before), _by_identity(after)
+    for who in [*olds, *(who for who in news if who not in olds)]:
+        old, new = olds.get(who), news.get(who)
+        if old is None and new is not None:
+            yield f"peer[{who}]", None, f"dialled at {new.url}" if new.url else "known by its name"
+        elif new is None and old is not None:
+            yield f"peer[{who}]", f"dialled at {old.url}" if old.url else "known by its name", None
+        elif old is not None and new is not None:
+            for key in old.__struct_fields__:
+                one, other = getattr(old, key), getattr(new, key)
+                if one != other:
+                    yield f"peer[{who}].{key}", one, other
+
+
+def _by_identity(peers: Sequence[Peer]) -> dict[str, Peer]:
+    return {peer.name or peer.url or "": peer for peer in peers}
