@@ -1,9 +1,9 @@
 """What ``tieline bench pipeline`` runs: from a broker's log into tables, over tables, and through kill -9.
 
-``readings.py`` makes up the data; ``sources.py`` runs a broker with its log server, and has the readers that
-``ingest.py`` compares.  The other parts are ``ranges.py`` (match), ``tables.py`` (pruning and growth) and ``kills.py``
-(crash), whose ``publishers.py`` remember what was acknowledged and whose ``kills_proof.py`` holds the tables against
-it.
+``part.py`` says what a part is, and ``cases.py`` how much of each is done.  ``readings.py`` makes up the data;
+``sources.py`` runs a broker with its log server, and has the readers that ``ingest.py`` compares.  The other parts are
+``ranges.py`` (match), ``tables.py`` (pruning and growth) and ``kills.py`` (crash), whose ``publishers.py`` remember
+what was acknowledged and whose ``kills_proof.py`` holds the tables against it.
 """
 
 from __future__ import annotations
