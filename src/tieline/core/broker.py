@@ -20,8 +20,10 @@ from tieline.core.durable.arrivals import Arrivals
 from tieline.core.durable.capture import Capture
 from tieline.core.durable.chronicle import Chronicle
 from tieline.core.durable.journal import Journal
+from tieline.core.elsewhere import Elsewhere
 from tieline.core.figures.demand import Demand
 from tieline.core.figures.system import System
+from tieline.core.handover import Handovers
 from tieline.core.holdings import Holdings
 from tieline.core.inbound.acknowledge import Acknowledging
 from tieline.core.inbound.chunk import Chunks
@@ -276,6 +278,18 @@ class Broker:
         #: What other brokers accepted comes in here.
         named = NamedDelivery(routes, self.content, account, self.work)
         self.from_brokers = FromBrokers(routes, self.content, priorities, retained, delivery, named, self.work)
+        #: Sessions that come from other brokers, or go there.
+        self.handovers = Handovers(
+            self._sessions,
+            self._connections,
+            self._subscribing,
+            routes,
+            self.references,
+            delivery,
+            self.window,
+            self.wills,
+            journal,
+        )
         has_chronicle = self.chronicle is not None
         self._chunks = Chunks(
             FirstPacket(self._connecting, self._connections, holds, self.work, account),
@@ -452,6 +466,15 @@ class Broker:
             self.journal,
             self.account,
         ).restore(state, now)
+        self._sessions.elsewhere.restored(now)
+
+    def end_session(self, session: Session, now: float) -> None:
+        """End a session whose client is away, for a reason that the caller knows."""
+        self._sessions.end(session, now)
+
+    def meet(self, elsewhere: Elsewhere) -> None:
+        """Other brokers keep sessions too: they are asked for those that are not here."""
+        self._sessions.elsewhere = elsewhere
 
     def stop(self, now: float) -> None:
         """The server shuts down: wills are published while their receivers are still connected, then all are told.

@@ -57,6 +57,7 @@ class Hold(StrEnum):
     STORE = "store"  # the store cannot keep up, or has no room
     RATE = "rate"  # it, or its user, sends faster than it may
     PEERS = "peers"  # other brokers are told of its subscriptions; SUBACK follows
+    HOME = "home"  # another broker hands its session over; CONNACK follows
 
 
 _COMMIT: Final = Hold.COMMIT
@@ -314,6 +315,7 @@ class Session:
         "inbound",
         "inflight",
         "is_awaited",
+        "is_diverted",
         "is_doomed",
         "is_kept",
         "is_known",
@@ -353,6 +355,8 @@ class Session:
         self.is_kept = self.is_known = False
         #: It had no room for a message while its client was away, and ends in the next turn.
         self.is_doomed = False
+        #: It has come from another broker, and what comes for it may have to wait for what is on its way from there.
+        self.is_diverted = False
         #: Seconds the session outlives its connection; ``NEVER`` for ever.
         self.expiry_s = 0
         #: Set while the client is away and the session will end.
@@ -407,6 +411,11 @@ class Session:
         """Nobody speaks for it any more."""
         self.presence = step(SESSION, self.presence, Presence.AWAY)
         self.connection = None
+
+    def divert(self, dispatcher: Dispatcher) -> None:
+        """Let somebody else see to what is queued for it from now on."""
+        self._dispatcher = dispatcher
+        self.is_diverted = dispatcher.default_level < 0
 
     def end(self) -> None:
         """Nothing is kept of it any more."""
@@ -501,6 +510,7 @@ class Session:
             or self.queue.messages
             or conn.resend
             or self.is_replaying
+            or self.is_diverted
         ):
             return None
         return conn.link

@@ -175,13 +175,7 @@ class Restoring:
     def _subscribe(self, session: Session, row: Row) -> tuple[ActiveSubscription, str] | None:
         """The subscription and its filter alone; None if it ends here."""
         _, filter_, options, identifier, conditions = row
-        subscription = Subscription(
-            filter=filter_,
-            qos=options & 3,
-            no_local=bool(options & 4),
-            retain_as_published=bool(options & 8),
-            retain_handling=options >> 4 & 3,
-        )
+        subscription = subscription_of(filter_, options)
         # "?" asked for a condition when the client subscribed if it does so now: settings are not part of a session
         question_mark = self._subscribing.settings.content.question_mark == "on"
         request = read_request(subscription, conditions, question_mark=question_mark)
@@ -202,6 +196,17 @@ class Restoring:
             return
         self._wills.schedule(session, now, session.left)
         self._sessions.expire_at(session, session.left + session.expiry_s)
+
+
+def subscription_of(filter_: str, options: int) -> Subscription:
+    """What was asked for, from a filter as written and the options byte of SUBSCRIBE."""
+    return Subscription(
+        filter=filter_,
+        qos=options & 3,
+        no_local=bool(options & 4),
+        retain_as_published=bool(options & 8),
+        retain_handling=options >> 4 & 3,
+    )
 
 
 def message_of(row: Row, epoch_s: float, sessions: Sessions) -> Message:

@@ -60,6 +60,7 @@ class Peers:
             incarnation=secrets.randbits(64),
             strategy=overlay.strategy,
             notes=notes,
+            clock_s=time() - monotonic(),
         )
         self._by_name = {peer.name: peer for peer in settings.peer if peer.name}
         self.joined.limit({name: May(peer.may) for name, peer in self._by_name.items() if peer.may is not None})

@@ -86,6 +86,22 @@ class Counts:
     #: Messages on their way to a peer that may not read them, and messages of a peer that may not publish them.
     withheld: int = 0
     denied: int = 0
+    #: Sessions that came here from another broker, and that went to one.
+    sessions_in: int = 0
+    sessions_out: int = 0
+    #: Claims that were not answered in time, and claims that were declined.
+    claims_late: int = 0
+    claims_declined: int = 0
+    #: Sessions here that ended because their client has a later one at another broker.
+    sessions_outranked: int = 0
+    #: Clients that were let in before all that they had published elsewhere was where it was to go.
+    order_not_awaited: int = 0
+    #: Times at which a session no longer waited for what was on its way from its old home: it comes later.
+    tails_not_awaited: int = 0
+    #: Moves of which something was missing for a day.
+    moves_given_up: int = 0
+    #: Errands that could not be understood, or that a peer may not run.
+    bad_errands: int = 0
     #: What a peer with rights sent in the name of another broker.
     not_its_own: int = 0
     #: Questions of other brokers, answered and refused; and answers that nobody here had asked for.

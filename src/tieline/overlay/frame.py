@@ -86,6 +86,11 @@ def lane_of(level: int, assured: bool, spread: int) -> int:
 ASSURED_LANES: Final = tuple(lane_of(level, True, spread) for level in range(LEVELS) for spread in range(SPREAD))
 
 
+#: Of what brokers tell each other about sessions: urgent, kept, and behind nothing else.
+ERRANDS: Final = 0x40 | lane_of(LEVELS - 1, True, 0)
+_LEVEL: Final = 0x30
+
+
 def is_assured(lane: int) -> bool:
     """Whether messages of a lane are kept until their destination has committed them."""
     return bool(lane & _ASSURED)
@@ -138,7 +143,7 @@ class Data:
 
     @property
     def level(self) -> int:
-        return self.lane >> 4
+        return (self.lane & _LEVEL) >> 4
 
     @property
     def size(self) -> int:
@@ -265,7 +270,7 @@ def read_numbered(kind: Kind, body: bytes, now: float, ours: bytes = SAME) -> tu
         return number, Notice(topic, source, target, reader.rest(), path)
     lane, origin, tag = integer(), reader.known(ours), integer()
     age_ms, attempt, path = integer(), integer(), reader.path(ours)
-    if lane >> 4 >= LEVELS:
+    if lane >> 4 >= LEVELS and lane != ERRANDS:
         raise BadFrame(f"lane {lane} is of no level")
     destinations = {reader.known(ours): integer() for _ in reader.repeat()}
     born = now - age_ms / 1000

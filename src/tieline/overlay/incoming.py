@@ -69,6 +69,8 @@ class Incoming:
         self._late: deque[_Begun] = deque()
         #: Streams that stopped between two parcels are asked again in the next turn.
         self._is_room_due = False
+        #: Told of the place of each assured parcel before it is routed, by whoever has to know where messages come from.
+        self.watch: Callable[[int], None] | None = None
         self._origins: dict[tuple[int, str], Origin] = {}
         self._characters = 0
 
@@ -92,6 +94,8 @@ class Incoming:
     def _deliver_assured(self, broker: int, parcels: Sequence[bytes], now: float) -> int:
         work = self._core.work
         for place, parcel in enumerate(parcels):
+            if self.watch is not None:
+                self.watch(place)
             if place and work.is_spent():
                 if not self._is_room_due:
                     self._is_room_due = True
@@ -132,7 +136,7 @@ class Incoming:
             is_over = begun.run is None or self._run(begun, now)
             while is_over and (found := next(begun.parts, None)) is not None:
                 address, inner = found
-                item = read_parcel(inner, partial(self._origin, broker), now)
+                item = read_parcel(inner, partial(self.origin, broker), now)
                 if address is None and isinstance(item, Run):
                     begun.run, begun.at = item, 0
                     is_over = self._run(begun, now)
@@ -186,7 +190,7 @@ class Incoming:
         name = self._names[broker]
         self._core.account.tell(Event("parcel_refused", f"broker {name}", "", text, is_trouble=True))
 
-    def _origin(self, broker: int, client: str) -> Origin:
+    def origin(self, broker: int, client: str) -> Origin:
         origin = self._origins.get((broker, client))
         if origin is None:
             self._characters += len(client)

@@ -235,6 +235,11 @@ class Interests:
         return self._version % _PER_LIFE != 0
 
     @property
+    def promised(self) -> int:
+        """The version that will hold everything that is needed now."""
+        return self._version + (self._needs.is_grown or not self._is_begun)
+
+    @property
     def own(self) -> Entries:
         """What was said last of ourselves."""
         return self._needs.said

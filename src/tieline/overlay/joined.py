@@ -19,9 +19,11 @@ from tieline.core.broker import Broker
 from tieline.core.ports import Prospect
 from tieline.overlay.destination import Destination
 from tieline.overlay.entries import Entry, entry_of
+from tieline.overlay.frame import ERRANDS
 from tieline.overlay.incoming import Incoming
 from tieline.overlay.limits import Limits
 from tieline.overlay.may import Fence, May
+from tieline.overlay.moves import MOVES, Moves
 from tieline.overlay.node import Node
 from tieline.overlay.notes import Notes
 from tieline.overlay.orphans import Orphans
@@ -57,15 +59,21 @@ class Joined:
         strategy: str = "path",
         limits: Limits | None = None,
         notes: Iterable[tuple[bytes, bytes]] = (),
+        clock_s: float = 0.0,
     ) -> None:
+        """``clock_s`` is what to add to the broker's time to get seconds since 1970."""
         self._core = core
         self._notes = Notes()
+        ends: list[tuple[bytes, bytes]] = []
+        others: list[tuple[bytes, bytes]] = []
+        for note in notes:
+            (others if note[0][0] in MOVES else ends).append(note)
         self.name = core.settings.name
         self._limits = limits or Limits(ack_s=_ACK_S)
         self.shortage = shortage = Shortage(core, lambda: self.names)
         self.node = Node(
             self.name,
-            self._notes.restore(notes),
+            self._notes.restore(ends),
             self._deliver,
             core.timers,
             incarnation=incarnation,
@@ -91,6 +99,19 @@ class Joined:
         self._remote = RemoteInterests(core, self.names, self.destinations, self.outgoing, self.node.counts)
         self._incoming = Incoming(core, self.names, self.node, self.destinations, self.outgoing.addressing)
         self._orphans = Orphans(core, self.node, self.destinations, self.outgoing.flush)
+        self._rights: dict[int, May] = {}
+        #: Sessions that come and go.
+        self.moves = Moves(
+            core,
+            self.node,
+            flush=self.outgoing.flush,
+            tell_interest=self._tell_soon,
+            origin_of=self._incoming.origin,
+            rights=lambda broker: self._rights.get(broker),
+            is_full=lambda broker: broker in self.destinations and self.destinations[broker].is_full,
+            notes=others,
+            clock_s=clock_s,
+        )
         #: Interests that have begun (True) or ended since others were last told.
         self._changes: list[tuple[Entry, bool]] = []
         #: What waits until others know of some subscriptions, by the numbers of those.
@@ -98,6 +119,7 @@ class Joined:
         if not core.journal.is_volatile:
             core.journal.before_seal = self._seal
         core.routes.neighbours = self
+        core.meet(self.moves)
         self.node.interests.watch(self._remote.learned)
 
     def use(self, strategy: str, now: float) -> None:
@@ -179,6 +201,7 @@ class Joined:
         }
         self.node.questions.rights = by_number
         self._remote.limit(by_number)
+        self._rights = by_number
 
     def _denied(self, name: str, topic: bytes, messages: int, level: int) -> None:
         """A broker has sent messages that it may not publish."""
@@ -192,6 +215,7 @@ class Joined:
         self._now = now
         self._orphans.look(now)
         self.outgoing.flush(now)
+        self.moves.end_turn(now)
         self._settle(now)
         self.outgoing.reckon(now)
         self.shortage.reckon(self.node.links.values())
@@ -205,6 +229,7 @@ class Joined:
     def _seal(self) -> None:
         """A batch is handed to the store: what is owed, and how far streams have come, are part of it."""
         self.outgoing.flush(self._now)
+        self.moves.post.flush(self._now)
         sealed = self.node.seal()
         if sealed is None:
             return
@@ -225,7 +250,7 @@ class Joined:
         True if some wait for :meth:`go_on`; nothing more should be read before that.
         """
         self._core.work.enough()
-        self._now = now
+        self._now = self.moves.post.now = now
         is_behind = self.node.receive(handle, data, now)
         self._settle(now)
         return is_behind
@@ -244,4 +269,9 @@ class Joined:
         return self._incoming.is_behind or work.is_spent()
 
     def _deliver(self, origin: int, lane: int, parcels: Sequence[bytes]) -> int:
-        return self._incoming.deliver(origin, lane, parcels, self._now)
+        if lane == ERRANDS:
+            self.moves.take(origin, parcels, self._now)
+            return len(parcels)
+        if not len(self.moves.passages):
+            return self._incoming.deliver(origin, lane, parcels, self._now)
+        return self.moves.deliver(origin, lane, parcels, self._incoming, self._now)

@@ -60,6 +60,10 @@ def _spend_freely(units: int) -> bool:  # noqa: ARG001 - as those who count take
     return False
 
 
+def _ignore(broker: int) -> None:
+    pass
+
+
 class Node:
     """Membership, interests and the carrier of one broker, and the links to its peers."""
 
@@ -106,6 +110,8 @@ class Node:
         #: By peer, what may pass its link, where not everything may.
         self.fences: dict[int, Fence] = {}
         self._outlived_at = -inf
+        #: Told of a broker that has begun anew, or is heard of for the first time.
+        self.on_renewed: Callable[[int], None] = _ignore
         self.carrier = carrier(
             broker,
             ends,
@@ -431,6 +437,7 @@ class Node:
     def _renewed(self, state: LinkState) -> None:
         if self.carrier.heard(state.broker, state.incarnation, state.life):
             self.interests.forgotten(state.broker)
+            self.on_renewed(state.broker)
 
     def _greeted(self, connection: Connection, hello: Hello, now: float) -> None:
         proven = self.connections.proven(connection)

@@ -28,6 +28,8 @@ _RETAIN, _EXPIRES, _PROPERTIES, _SAME_TOPIC, _FLAGS = 4, 8, 16, 32, 63
 _ENOUGH: Final = 8_192
 #: Messages of one parcel: it is routed in one go.
 _MOST: Final = 512
+#: The kind of a parcel that is no message, but about one: :mod:`tieline.overlay.errands`.
+ERRAND: Final = 9
 #: In the place of what a peer may not have.
 WITHHELD: Final = b""
 
@@ -160,6 +162,8 @@ def sift(parcel: bytes, is_allowed: Callable[[bytes], bool]) -> tuple[bytes, Cou
         kind = reader.integer()
         if kind == 1:
             return _sift_run(parcel, reader, is_allowed)
+        if kind == ERRAND:
+            return _sift_errand(parcel, reader, is_allowed)
         if kind:
             raise BadFrame(f"a parcel of kind {kind}")
         return _sift_messages(parcel, reader, is_allowed)
@@ -181,6 +185,15 @@ def _sift_parts(parcel: bytes, is_allowed: Callable[[bytes], bool]) -> tuple[byt
     if not removed:
         return parcel, removed
     return (put_several(kept) if kept else WITHHELD), removed
+
+
+def _sift_errand(parcel: bytes, reader: Reader, is_allowed: Callable[[bytes], bool]) -> tuple[bytes, Counter[bytes]]:
+    """An errand passes; the message that it comes with only if its topic may."""
+    reader.integer()
+    reader.raw()
+    message = reader.rest()
+    kept, removed = sift(message, is_allowed)
+    return (parcel if not removed else parcel[: len(parcel) - len(message)] + kept), removed
 
 
 def _sift_messages(parcel: bytes, reader: Reader, is_allowed: Callable[[bytes], bool]) -> tuple[bytes, Counter[bytes]]:

@@ -15,7 +15,7 @@ from tieline.overlay.counts import Counts
 from tieline.overlay.credit import FREE, WAIT
 from tieline.overlay.durable import Ends, Journal, Owed, Owing, Replaced, Settled
 from tieline.overlay.fields import Reader
-from tieline.overlay.frame import ASSURED_LANES, TAG, TAG_BITS, Data, Notice, is_assured, place
+from tieline.overlay.frame import ASSURED_LANES, ERRANDS, TAG, TAG_BITS, Data, Notice, is_assured, place
 from tieline.overlay.incarnations import Incarnations
 from tieline.overlay.limits import LONGEST, Limits
 from tieline.overlay.membership import Membership
@@ -62,6 +62,23 @@ class Sender:
         #: By destination and lane, the last number that was given to a message with QoS 0 in this life.
         self._unassured: dict[tuple[int, int], int] = {}
         self._resend_timer: Timer | None = None
+
+    def tell(self, payloads: tuple[bytes, ...], destination: int, now: float) -> None:
+        """Owe errands to a broker, whatever is owed to it: whoever causes them has a bound for that."""
+        stream = self._stream(destination, ERRANDS)
+        for batch in batches(payloads):
+            firsts = {destination: self._owe(destination, stream, batch)}
+            self._journal.note(Owed(ERRANDS, batch, firsts), partial(self._owed, ERRANDS, batch, firsts, now))
+
+    def last(self, destination: int, lane: int) -> int:
+        """The number of the last message that is owed or settled, as the destination counts; 0 before the first."""
+        stream = self.outgoing.get((destination, lane))
+        return 0 if stream is None else stream.owing.last - stream.owing.base
+
+    def is_settled(self, destination: int, lane: int, number: int) -> bool:
+        """Whether a destination has everything up to a number that :meth:`last` gave."""
+        stream = self.outgoing.get((destination, lane))
+        return stream is None or stream.owing.settled - stream.owing.base >= number
 
     def publish(self, lane: int, payloads: tuple[bytes, ...], destinations: frozenset[int], now: float) -> bool:
         """Owe messages to brokers, or send them at once with QoS 0; False if one is too long or too much is owed."""

@@ -14,7 +14,7 @@ from tieline.core.timers import Timer, Timers
 from tieline.overlay.counts import Counts
 from tieline.overlay.durable import Ends, Journal, Taken
 from tieline.overlay.fields import put
-from tieline.overlay.frame import TAG, TAG_BITS, Data, Notice, Topic, is_assured
+from tieline.overlay.frame import ERRANDS, TAG, TAG_BITS, Data, Notice, Topic, is_assured
 from tieline.overlay.incarnations import Incarnations
 from tieline.overlay.limits import Limits
 from tieline.overlay.membership import Membership
@@ -110,7 +110,8 @@ class Taker:
         if not ready:
             return
         taken = self._deliver(*key, ready)
-        self._counts.taken += taken
+        if key[1] != ERRANDS:
+            self._counts.taken += taken
         if taken:
             self._moved[key[0], self._incarnations.last(key[0]), key[1]] = stream
         if taken < len(ready):
@@ -136,6 +137,11 @@ class Taker:
             elif now - told_at >= self._limits.stalled_s:
                 self._stalled[key] = now
                 self._acknowledge_soon(key, now)
+
+    def position(self, origin: int, lane: int) -> int:
+        """How far a stream has come."""
+        stream = self.incoming.get((origin, lane))
+        return 0 if stream is None else stream.position
 
     def seal(self) -> None:
         """Note how far streams have come since the last seal, to be committed with what was made of their messages."""

@@ -50,6 +50,7 @@ MEANING: Final = {
     Hold.COMMIT.value: "it is not read: its session is being made permanent",
     Hold.STORE.value: "it is not read: the store cannot keep up, or has no room",
     Hold.PEERS.value: "it is not read: other brokers are told of its subscriptions",
+    Hold.HOME.value: "it is not read: another broker hands its session over",
 }
 
 

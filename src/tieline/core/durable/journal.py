@@ -17,6 +17,7 @@ from tieline.core.durable import facts
 from tieline.core.message import Message
 from tieline.core.ports import Fact, Reads, Store
 from tieline.core.receiver import ActiveSubscription, Grant, Receiver
+from tieline.wire.packets import Subscription
 from tieline.wire.properties import encode_properties
 
 #: An answer to be said, or the packet id of a message that may depart.
@@ -128,7 +129,7 @@ class Journal:
     def subscribed(self, session: Session, subscription: ActiveSubscription, *, is_replaying: bool = False) -> None:
         """A subscription was granted or replaced; or it begins or ends to wait for more retained messages."""
         asked = subscription.options
-        options = asked.qos | asked.no_local << 2 | asked.retain_as_published << 3 | asked.retain_handling << 4
+        options = options_byte(asked)
         if is_replaying:
             options |= facts.REPLAYING
         self._facts.append(
@@ -150,12 +151,12 @@ class Journal:
     def queued(self, session: Session, message: Message, grant: Grant) -> None:
         """A QoS 1 or 2 message waits for a session."""
         number = message.number or self._number(message)
-        self._facts.append((facts.QUEUE, session.number, number, *_terms(grant)))
+        self._facts.append((facts.QUEUE, session.number, number, *terms_of(grant)))
 
     def spilled(self, session: Session, message: Message, grant: Grant, lane: int) -> None:
         """A QoS 1 or 2 message waits for a session, in the store alone."""
         number = message.number or self._number(message)
-        self._facts.append((facts.SPILL, session.number, number, *_terms(grant), lane, message.size))
+        self._facts.append((facts.SPILL, session.number, number, *terms_of(grant), lane, message.size))
 
     def gathered(self, session: Session) -> None:
         """Nothing waits for a session in the store alone any more."""
@@ -167,11 +168,11 @@ class Journal:
 
     def sent(self, session: Session, message: Message, grant: Grant, packet_id: int) -> None:
         """What waited got a packet id: it is in flight, under the same grant."""
-        self._facts.append((facts.SENT, session.number, message.number, *_terms(grant), packet_id))
+        self._facts.append((facts.SENT, session.number, message.number, *terms_of(grant), packet_id))
 
     def dropped(self, session: Session, message: Message, grant: Grant) -> None:
         """What waited was discarded: it will not be restored."""
-        self._facts.append((facts.DROP, session.number, message.number, *_terms(grant)))
+        self._facts.append((facts.DROP, session.number, message.number, *terms_of(grant)))
 
     def received(self, session: Session, packet_id: int) -> None:
         """PUBREC has come: the message is the client's, and only its packet id is kept until PUBCOMP."""
@@ -332,7 +333,12 @@ class Journal:
         return changed
 
 
-def _terms(grant: Grant) -> tuple[int, bytes, str]:
+def options_byte(asked: Subscription) -> int:
+    """The options of a subscription as one byte, as SUBSCRIBE has them."""
+    return asked.qos | asked.no_local << 2 | asked.retain_as_published << 3 | asked.retain_handling << 4
+
+
+def terms_of(grant: Grant) -> tuple[int, bytes, str]:
     """How a session gets a message, as facts say it; the same for every message of a grant."""
     terms = grant.terms
     if terms is None:

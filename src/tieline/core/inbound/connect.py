@@ -94,6 +94,8 @@ class Connecting:
             return
         self._claim_level(conn, packet, now)
         refusal = self._why_not(conn, packet, now)
+        if refusal is None:
+            refusal = self._sessions.elsewhere.seek(conn, now, is_clean=packet.clean_start)
         if refusal is not None:
             is_sent_elsewhere = refusal.reason is Reason.USE_ANOTHER_SERVER
             reference = self.settings.mqtt.server_reference if is_sent_elsewhere else ""
@@ -295,6 +297,7 @@ class Connecting:
         if conn.keep_alive_s:
             self._connections.watch(conn, now)
         self._sessions.keep(session)
+        self._sessions.elsewhere.attached(session, now, is_clean=packet.clean_start)
 
     def _own(self, conn: Connection, session: Session) -> None:
         """The session and its limits are those of the connection's user."""

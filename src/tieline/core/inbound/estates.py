@@ -7,6 +7,7 @@ until the last of its messages was seen to, so a broker that starts in between g
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
 from tieline.core.account import Drop
 from tieline.core.client import Session
@@ -20,7 +21,7 @@ from tieline.core.routing.content_match import ContentMatch
 class Estates:
     """The sessions that have ended and left something in the store."""
 
-    __slots__ = ("_content", "_delivery", "_journal", "_left", "_spills")
+    __slots__ = ("_content", "_delivery", "_journal", "_left", "_spills", "heirs")
 
     def __init__(self, content: ContentMatch, delivery: Delivery, spills: Spills, journal: Journal) -> None:
         self._content = content
@@ -29,6 +30,8 @@ class Estates:
         self._journal = journal
         #: The first one is being seen to.
         self._left: deque[Session] = deque()
+        #: By their numbers, sessions that another broker has now: who gets what they have left, and None at its end.
+        self.heirs: dict[int, Callable[[list[Entry] | None, float], None]] = {}
 
     def __len__(self) -> int:
         return len(self._left)
@@ -37,17 +40,27 @@ class Estates:
         """A session has ended, and something of it is in the store alone."""
         self._left.append(session)
         if len(self._left) == 1:
-            self._go_on()
+            self._go_on(session.left or 0.0)
 
-    def _go_on(self) -> None:
+    def _go_on(self, now: float) -> None:
         while self._left and not self._spills.look_behind(self._left[0]):
-            self._journal.forget(self._left.popleft())
+            session = self._left.popleft()
+            self._journal.forget(session)
+            heir = self.heirs.pop(session.number, None)
+            if heir is not None:
+                heir(None, now)
 
     def settle(self, session: Session, entries: list[Entry], now: float) -> None:
         """Hand on what was read of an estate, or name it."""
-        for item, grant in entries:
-            self.leave(session, (item, grant), now)
-        self._go_on()
+        heir = self.heirs.get(session.number)
+        if heir is not None:
+            for item, grant in entries:
+                self._journal.dropped(session, item, grant)  # type: ignore[arg-type]  # what is stored is no burst
+            heir(entries, now)
+        else:
+            for item, grant in entries:
+                self.leave(session, (item, grant), now)
+        self._go_on(now)
 
     def leave(self, session: Session, entry: Entry, now: float) -> None:
         """See to one message that waited for a session which is over."""

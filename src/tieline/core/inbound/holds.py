@@ -54,7 +54,7 @@ class Holds:
         conn.hold = why
         self._account.holds[why] += 1
         # every client of a store waits for it once, and subscribers of joined brokers for those: nothing to tell
-        if now >= conn.told_hold + 1.0 and why not in (Hold.COMMIT, Hold.PEERS):
+        if now >= conn.told_hold + 1.0 and why not in (Hold.COMMIT, Hold.PEERS, Hold.HOME):
             conn.told_hold = now
             self._account.tell(Event("held", conn.client_id, conn.peer, why.value, why=why.value))
         if why not in (Hold.NOT_READING, Hold.RATE) and conn.hold_timer is None:
@@ -169,7 +169,7 @@ def _overdue(conn: Connection) -> tuple[str, bool]:
     """What a connection waited for in vain, in words, and whether they name another client."""
     if conn.waits_for is not None:
         return f"the queue of {conn.waits_for.client_id} stayed full", True
-    if conn.hold is Hold.PEERS:
+    if conn.hold in (Hold.PEERS, Hold.HOME):
         return "other brokers did not answer", False
     if conn.hold in (Hold.COMMIT, Hold.STORE):
         return "the store did not keep up", False

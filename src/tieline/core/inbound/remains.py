@@ -103,7 +103,7 @@ class Remains:
                     self._delivery.turn_away(session, part, Drop.UNCONFIRMED, now)
             self._work.did(WORK_PER_ENTRY)
             yield
-        while (entry := _next(session, now)) is not None:
+        while (entry := next_entry(session, now)) is not None:
             item, grant = entry
             for each in item.bursts() if isinstance(item, Bundle) else (item,):
                 self._leave(session, each, grant, now)
@@ -150,7 +150,7 @@ def _may_wait(session: Session, *, was_kept: bool) -> bool:
     return session.backlog is None and not any(grant.share is not None for grant in grants)
 
 
-def _next(session: Session, now: float) -> Entry | None:
+def next_entry(session: Session, now: float) -> Entry | None:
     """What waited longest for a session; None if nothing does."""
     queue, backlog = session.queue, session.backlog
     if queue.blocked:

@@ -8,6 +8,7 @@ from tieline.conf.schema import Settings, bound
 from tieline.core.account import Account, Event
 from tieline.core.client import NEVER, Connection, Session
 from tieline.core.durable.journal import Journal
+from tieline.core.elsewhere import NOWHERE, Elsewhere
 from tieline.core.holdings import Holdings, Kind, Owner, session_bytes
 from tieline.core.inbound.holds import Holds
 from tieline.core.inbound.remains import Remains
@@ -43,6 +44,7 @@ class Sessions:
         "_wills",
         "_work",
         "by_id",
+        "elsewhere",
     )
 
     def __init__(  # a session ends in every room
@@ -74,6 +76,8 @@ class Sessions:
         self._account = account
         #: By client id.
         self.by_id: dict[str, Session] = {}
+        #: Told of what becomes of them, and asked for those that are not here.
+        self.elsewhere: Elsewhere = NOWHERE
 
     def renew(self, settings: Settings) -> None:
         """Other limits hold from now on."""
@@ -192,6 +196,7 @@ class Sessions:
         session.end()
         if self.by_id.get(session.client_id) is session:
             del self.by_id[session.client_id]
+        self.elsewhere.ended(session)
         self._work.did(WORK_PER_END)
         self._remains.let_go(session, now, was_kept=was_kept)
         self._holds.release_publishers(session, now)

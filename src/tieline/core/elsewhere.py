@@ -1,0 +1,48 @@
+"""Other brokers as keepers of sessions: what this one asks before it lets a client in, and what it tells them."""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from tieline.core.client import Connection, Session
+from tieline.core.ports import Refused
+
+
+class Elsewhere(Protocol):
+    """Who knows which broker keeps which session."""
+
+    def seek(self, conn: Connection, now: float, *, is_clean: bool) -> Refused | None:
+        """Fetch the session of a client that another broker keeps; raises Again, with the connection held, meanwhile.
+
+        None once it is here, or is nowhere: then the client is let in.
+        """
+
+    def attached(self, session: Session, now: float, *, is_clean: bool) -> None:
+        """A client was let in: whatever other brokers have under its id is over."""
+
+    def ended(self, session: Session) -> None:
+        """A session is over."""
+
+    def restored(self, now: float) -> None:
+        """The sessions of the predecessor are back."""
+
+
+class Nowhere:
+    """A broker that is alone keeps all sessions that there are."""
+
+    def seek(self, conn: Connection, now: float, *, is_clean: bool) -> Refused | None:
+        """There is nobody to ask."""
+        return None
+
+    def attached(self, session: Session, now: float, *, is_clean: bool) -> None:
+        """There is nobody to tell."""
+
+    def ended(self, session: Session) -> None:
+        """There is nobody to tell."""
+
+    def restored(self, now: float) -> None:
+        """Nothing of them is anywhere else."""
+
+
+#: It has no state, so one is enough for all.
+NOWHERE: Final = Nowhere()

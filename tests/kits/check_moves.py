@@ -1,0 +1,261 @@
+"""What brokers owe clients that move between them: :func:`check_moves` runs histories by seed and judges each.
+
+A history has 3 to 5 whole brokers, publishers and subscribers with sessions that outlive their connections, and six
+seconds in which clients move, links fail and brokers crash.  Then everything heals, every client connects somewhere, and
+what each has got is compared with what was accepted: nothing lost, nothing doubled, nothing out of order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import combinations
+from random import Random
+from typing import Final
+
+from tests.kits.moves_world import Client, MovesWorld
+from tieline.overlay.joined import Joined
+from tieline.wire.topics import matches
+
+FAULTS_S: Final = 6.0
+EMPTY_S: Final = 60.0
+_TOPICS: Final = ("grid/a", "grid/b", "site/1")
+_FILTERS: Final = ("grid/a", "grid/+", "site/#", "#")
+
+
+class Kind(StrEnum):
+    """What goes wrong in a history."""
+
+    CALM = "calm"  # nothing: clients move
+    LINKS = "links"  # links are cut and fall silent
+    CRASHES = "crashes"  # brokers crash, most of them around a commit
+
+
+@dataclass
+class Verdict:
+    """What was wrong with a history, and how it went."""
+
+    seed: int
+    kind: Kind
+    lost: list[str] = field(default_factory=list)
+    doubled: list[str] = field(default_factory=list)
+    misordered: list[str] = field(default_factory=list)
+    other: list[str] = field(default_factory=list)
+    story: list[str] = field(default_factory=list)
+    moves: int = 0
+    deliveries: int = 0
+
+    @property
+    def is_wrong(self) -> bool:
+        return bool(self.lost or self.doubled or self.misordered or self.other)
+
+    def __str__(self) -> str:
+        named = ("lost", self.lost), ("doubled", self.doubled), ("misordered", self.misordered), ("wrong", self.other)
+        complaints = [f"{name}: {text}" for name, texts in named for text in texts[:12]]
+        return "\n".join([f"{self.kind.value} history {self.seed}:", *self.story, *complaints])
+
+
+def check_moves(kind: Kind, seeds: Iterable[int], joined: type[Joined] = Joined) -> tuple[int, int]:
+    """Run histories and fail at the first that is wrong; how many moves and deliveries there were."""
+    moves = deliveries = 0
+    for seed in seeds:
+        verdict = run_history(kind, seed, joined)
+        assert not verdict.is_wrong, str(verdict)
+        moves, deliveries = moves + verdict.moves, deliveries + verdict.deliveries
+    return moves, deliveries
+
+
+class History:
+    """One history, as it is made."""
+
+    def __init__(self, kind: Kind, seed: int, joined: type[Joined]) -> None:
+        self.random = Random(f"moves {kind.value} {seed}")
+        self.kind = kind
+        self.world = MovesWorld(self.random, joined=joined)
+        self.verdict = Verdict(seed, kind)
+        #: By payload: who published it, when, on which topic, with which QoS and number.
+        self.published: dict[bytes, tuple[str, float, str, int, int]] = {}
+        self.subscribers: list[Client] = []
+        self.publishers: list[Client] = []
+        self.is_over = False
+        self._numbers: dict[tuple[str, str, int], int] = {}
+
+    def build(self) -> None:
+        random, world = self.random, self.world
+        brokers = list(range(1, random.randint(3, 5) + 1))
+        for number in brokers:
+            world.start(number)
+        pairs = {(random.choice(brokers[:index]), broker) for index, broker in enumerate(brokers) if index}
+        others = [pair for pair in combinations(brokers, 2) if pair not in pairs]
+        pairs |= set(random.sample(others, min(len(others), random.randint(1, 2))))
+        for one, other in sorted(pairs):
+            world.join(one, other, random.uniform(0.002, 0.05), random.choice((16_000.0, 125_000.0)))
+        world.tell(f"links {sorted(pairs)}")
+        # everybody has heard of everybody before clients come
+        world.clock.run_for(1.5)
+        for number in range(random.randint(2, 3)):
+            client = world.client(f"s{number}")
+            client.wants = {filter_: random.choice((1, 2, 2)) for filter_ in random.sample(_FILTERS, random.randint(1, 2))}
+            self.subscribers.append(client)
+        self.publishers = [world.client(f"p{number}") for number in range(random.randint(2, 3))]
+        for client in world.clients:
+            client.connect(world.home(random.choice(brokers)))
+        world.clock.run_for(1.5)
+
+    def plan(self) -> None:
+        random, world = self.random, self.world
+        for client in self.publishers:
+            topics = random.sample(_TOPICS, 2)
+            for _ in range(25):
+                at = random.uniform(0, FAULTS_S)
+                topic, qos = random.choice(topics), random.choice((1, 2))
+                world.clock.after(at, lambda _now, c=client, t=topic, q=qos: self.publish(c, t, q))
+        for client in self.subscribers:
+            for _ in range(random.randint(2, 4)):
+                world.clock.after(random.uniform(0, FAULTS_S), lambda _now, c=client: self.move(c))
+        for client in self.publishers:
+            for _ in range(random.randint(0, 2)):
+                world.clock.after(random.uniform(0, FAULTS_S), lambda _now, c=client: self.move(c))
+        if self.kind is not Kind.CALM:
+            self._plan_link_faults()
+        if self.kind is Kind.CRASHES:
+            for _ in range(random.randint(2, 4)):
+                how = random.choice(("", "before", "after", "before", "after"))
+                world.clock.after(random.uniform(0.2, FAULTS_S - 1.5), lambda _now, h=how: self._crash(h))
+        for client in world.clients:
+            world.clock.after(0.2, lambda _now, c=client: self._look_after(c))
+
+    def _plan_link_faults(self) -> None:
+        random, world = self.random, self.world
+        for _ in range(random.randint(3, 6)):
+            for_s = random.choice((random.uniform(0.01, 0.1), random.uniform(0.1, 1.2)))
+            cable = random.choice(world.cables)
+            world.clock.after(random.uniform(0.2, FAULTS_S - for_s), lambda _now, c=cable, s=for_s: world.cut(c, s))
+        for _ in range(random.randint(1, 3)):
+            cable, for_s = random.choice(world.cables), random.choice((random.uniform(0.05, 0.5), 2.0))
+            end = random.choice(cable.ends)
+            at = random.uniform(0.2, 3.5)
+            world.clock.after(at, lambda _now, c=cable, e=end, s=for_s: world.silence(c, e, s))
+
+    def _crash(self, how: str) -> None:
+        number = self.random.choice(sorted(self.world.brokers))
+        if how:
+            self.world.brokers[number].crashes_at = how
+        else:
+            self.world.crash(number, self.random.uniform(0.1, 1.5))
+
+    def publish(self, client: Client, topic: str, qos: int) -> None:
+        flow = client.client_id, topic, qos
+        number = self._numbers[flow] = self._numbers.get(flow, 0) + 1
+        payload = f"{client.client_id}|{topic}|{qos}|{number}".encode()
+        self.published[payload] = client.client_id, self.world.clock.now, topic, qos, number
+        client.publish(topic, payload, qos)
+
+    def move(self, client: Client) -> None:
+        alive = [number for number in sorted(self.world.brokers) if self.world.brokers[number].node is not None]
+        if self.is_over or not alive:
+            return
+        number = self.random.choice(alive)
+        self.world.tell(f"{client.client_id} goes to {number}")
+        self.verdict.moves += 1
+        client.connect(self.world.home(number))
+
+    def _look_after(self, client: Client) -> None:
+        """A client that has lost its broker comes back somewhere."""
+        if client.conn is None or (client.home is not None and client.home.core is None):
+            self.move(client)
+        self.world.clock.after(self.random.uniform(0.2, 0.5), lambda _now: self._look_after(client))
+
+    # -- the end
+
+    def run_empty(self) -> None:
+        world = self.world
+        for broker in world.brokers.values():
+            broker.crashes_at = ""
+        world.clock.run_for(8)
+        self.is_over = True
+        end = world.clock.now + EMPTY_S
+        while world.clock.now < end:
+            world.clock.run_for(0.5)
+            if self._is_empty():
+                world.tell("everything has run empty")
+                return
+        for number in world.brokers:
+            home = world.home(number)
+            if home.joined is not None:
+                passages = home.joined.moves.passages
+                left = [repr(each) for each in (*passages.arriving.values(), *passages.leaving.values())]
+                self.verdict.other.append(f"{number} has not run empty: {home.joined.node.unfinished}, {left}")
+        for client in world.clients:
+            if not client.is_in or client.unanswered:
+                self.verdict.other.append(f"{client.client_id} is in: {client.is_in}, unanswered {client.unanswered}")
+
+    def _is_empty(self) -> bool:
+        homes = [self.world.home(number) for number in self.world.brokers]
+        if any(home.joined is None or home.core is None for home in homes):
+            return False
+        if any(home.joined.node.unfinished or len(home.joined.moves.passages) for home in homes if home.joined):
+            return False
+        if any(session.queue.messages or session.inflight for home in homes if home.core for session in home.core.sessions.values()):
+            return False
+        return all(client.is_in and not client.unanswered for client in self.world.clients)
+
+    def judge(self) -> None:
+        world, verdict = self.world, self.verdict
+        for client in self.subscribers:
+            self._judge_client(client)
+        for number in world.brokers:
+            home = world.home(number)
+            if home.node is not None:
+                home.node.check()
+            if home.core is not None:
+                from tests.kits.invariants import check
+
+                check(home.core)
+        for client in world.clients:
+            if not all(client.sessions[1:]):
+                verdict.other.append(f"{client.client_id} was told of sessions {client.sessions}")
+            held = [n for n in world.brokers if world.home(n).core and client.client_id in world.home(n).core.sessions]  # type: ignore[union-attr]  # asked for just before
+            if len(held) != 1:
+                verdict.other.append(f"{client.client_id} has sessions at {held}")
+
+    def _judge_client(self, client: Client) -> None:
+        verdict = self.verdict
+        accepted = {payload for publisher in self.publishers for _, payload, _ in publisher.accepted}
+        first: dict[bytes, int] = {}
+        for at, (payload, _qos, _dup) in enumerate(client.got):
+            who, _, topic, qos, number = self.published[payload]
+            if payload in first and qos == 2 and self._granted_qos(client, topic) == 2:
+                verdict.doubled.append(f"{payload!r} at {client.client_id}")
+            first.setdefault(payload, at)
+        last: dict[tuple[str, str, int], int] = {}
+        for payload in first:
+            who, _, topic, qos, number = self.published[payload]
+            flow = who, topic, qos
+            if number < last.get(flow, 0):
+                verdict.misordered.append(f"{payload!r} behind {last[flow]} at {client.client_id}")
+            last[flow] = max(number, last.get(flow, 0))
+        verdict.deliveries += len(first)
+        for payload in accepted:
+            _, at, topic, _, _ = self.published[payload]
+            filters = [filter_ for filter_ in client.wants if matches(filter_, topic)]
+            is_promised = any(client.granted.get(filter_, at) < at for filter_ in filters)
+            if is_promised and payload not in first:
+                verdict.lost.append(f"{payload!r} at {client.client_id}, published {at - self.world._began:.3f}")
+
+    @staticmethod
+    def _granted_qos(client: Client, topic: str) -> int:
+        return max((qos for filter_, qos in client.wants.items() if matches(filter_, topic)), default=0)
+
+
+def run_history(kind: Kind, seed: int, joined: type[Joined] = Joined) -> Verdict:
+    """One history from its beginning to its verdict."""
+    history = History(kind, seed, joined)
+    history.build()
+    history.plan()
+    history.world.clock.run_for(FAULTS_S)
+    history.run_empty()
+    history.judge()
+    history.verdict.story = history.world.story
+    return history.verdict
