@@ -58,6 +58,8 @@ DUTIES = {
         "ports": "what it calls outward",
         "receiver": "what a route leads to",
         "restore": "begin where it ended",
+        "handover": "sessions that move",
+        "elsewhere": "who else keeps sessions",
         "routing": "topic to receivers",
         "states": "what may follow what",
         "timers": "deadlines",

@@ -1,23 +1,25 @@
 """What brokers owe clients that move between them: :func:`check_moves` runs histories by seed and judges each.
 
 A history has 3 to 5 whole brokers, publishers and subscribers with sessions that outlive their connections, and six
-seconds in which clients move, links fail and brokers crash.  Then everything heals, every client connects somewhere, and
-what each has got is compared with what was accepted: nothing lost, nothing doubled, nothing out of order.
+seconds in which clients move, links fail and brokers crash.  Then everything heals, every client connects somewhere,
+and what each has got is compared with what was accepted: nothing lost, nothing doubled, nothing out of order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import combinations
 from random import Random
-from typing import Final
+from typing import Final, ParamSpec
 
+from tests.kits.invariants import check
 from tests.kits.moves_world import Client, MovesWorld
 from tieline.overlay.joined import Joined
 from tieline.wire.topics import matches
 
+P = ParamSpec("P")
 FAULTS_S: Final = 6.0
 EMPTY_S: Final = 60.0
 _TOPICS: Final = ("grid/a", "grid/b", "site/1")
@@ -96,7 +98,8 @@ class History:
         world.clock.run_for(1.5)
         for number in range(random.randint(2, 3)):
             client = world.client(f"s{number}")
-            client.wants = {filter_: random.choice((1, 2, 2)) for filter_ in random.sample(_FILTERS, random.randint(1, 2))}
+            filters = random.sample(_FILTERS, random.randint(1, 2))
+            client.wants = {filter_: random.choice((1, 2, 2)) for filter_ in filters}
             self.subscribers.append(client)
         self.publishers = [world.client(f"p{number}") for number in range(random.randint(2, 3))]
         for client in world.clients:
@@ -110,33 +113,36 @@ class History:
             for _ in range(25):
                 at = random.uniform(0, FAULTS_S)
                 topic, qos = random.choice(topics), random.choice((1, 2))
-                world.clock.after(at, lambda _now, c=client, t=topic, q=qos: self.publish(c, t, q))
+                self._later(at, self.publish, client, topic, qos)
         for client in self.subscribers:
             for _ in range(random.randint(2, 4)):
-                world.clock.after(random.uniform(0, FAULTS_S), lambda _now, c=client: self.move(c))
+                self._later(random.uniform(0, FAULTS_S), self.move, client)
         for client in self.publishers:
             for _ in range(random.randint(0, 2)):
-                world.clock.after(random.uniform(0, FAULTS_S), lambda _now, c=client: self.move(c))
+                self._later(random.uniform(0, FAULTS_S), self.move, client)
         if self.kind is not Kind.CALM:
             self._plan_link_faults()
         if self.kind is Kind.CRASHES:
             for _ in range(random.randint(2, 4)):
                 how = random.choice(("", "before", "after", "before", "after"))
-                world.clock.after(random.uniform(0.2, FAULTS_S - 1.5), lambda _now, h=how: self._crash(h))
+                self._later(random.uniform(0.2, FAULTS_S - 1.5), self._crash, how)
         for client in world.clients:
-            world.clock.after(0.2, lambda _now, c=client: self._look_after(c))
+            self._later(0.2, self._look_after, client)
 
     def _plan_link_faults(self) -> None:
         random, world = self.random, self.world
         for _ in range(random.randint(3, 6)):
             for_s = random.choice((random.uniform(0.01, 0.1), random.uniform(0.1, 1.2)))
             cable = random.choice(world.cables)
-            world.clock.after(random.uniform(0.2, FAULTS_S - for_s), lambda _now, c=cable, s=for_s: world.cut(c, s))
+            self._later(random.uniform(0.2, FAULTS_S - for_s), world.cut, cable, for_s)
         for _ in range(random.randint(1, 3)):
             cable, for_s = random.choice(world.cables), random.choice((random.uniform(0.05, 0.5), 2.0))
             end = random.choice(cable.ends)
             at = random.uniform(0.2, 3.5)
-            world.clock.after(at, lambda _now, c=cable, e=end, s=for_s: world.silence(c, e, s))
+            self._later(at, world.silence, cable, end, for_s)
+
+    def _later(self, after_s: float, do: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
+        self.world.clock.after(after_s, lambda _now: do(*args, **kwargs))
 
     def _crash(self, how: str) -> None:
         number = self.random.choice(sorted(self.world.brokers))
@@ -197,7 +203,8 @@ class History:
             return False
         if any(home.joined.node.unfinished or len(home.joined.moves.passages) for home in homes if home.joined):
             return False
-        if any(session.queue.messages or session.inflight for home in homes if home.core for session in home.core.sessions.values()):
+        sessions = [session for home in homes if home.core for session in home.core.sessions.values()]
+        if any(session.queue.messages or session.inflight for session in sessions):
             return False
         return all(client.is_in and not client.unanswered for client in self.world.clients)
 
@@ -210,8 +217,6 @@ class History:
             if home.node is not None:
                 home.node.check()
             if home.core is not None:
-                from tests.kits.invariants import check
-
                 check(home.core)
         for client in world.clients:
             if not all(client.sessions[1:]):
@@ -225,7 +230,7 @@ class History:
         accepted = {payload for publisher in self.publishers for _, payload, _ in publisher.accepted}
         first: dict[bytes, int] = {}
         for at, (payload, _qos, _dup) in enumerate(client.got):
-            who, _, topic, qos, number = self.published[payload]
+            _, _, topic, qos, _ = self.published[payload]
             if payload in first and qos == 2 and self._granted_qos(client, topic) == 2:
                 verdict.doubled.append(f"{payload!r} at {client.client_id}")
             first.setdefault(payload, at)
@@ -238,11 +243,13 @@ class History:
             last[flow] = max(number, last.get(flow, 0))
         verdict.deliveries += len(first)
         for payload in accepted:
-            _, at, topic, _, _ = self.published[payload]
+            _, published_at, topic, _, _ = self.published[payload]
             filters = [filter_ for filter_ in client.wants if matches(filter_, topic)]
-            is_promised = any(client.granted.get(filter_, at) < at for filter_ in filters)
+            is_promised = any(client.granted.get(filter_, published_at) < published_at for filter_ in filters)
             if is_promised and payload not in first:
-                verdict.lost.append(f"{payload!r} at {client.client_id}, published {at - self.world._began:.3f}")
+                verdict.lost.append(
+                    f"{payload!r} at {client.client_id}, published {published_at - self.world._began:.3f}"
+                )
 
     @staticmethod
     def _granted_qos(client: Client, topic: str) -> int:

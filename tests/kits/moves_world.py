@@ -229,9 +229,9 @@ class Client:
 class MovesWorld(World):
     """A world of whole brokers."""
 
-    def __init__(self, random: Random, settings: Callable[[str], Settings] | None = None, joined: type[Joined] = Joined) -> None:
+    def __init__(self, random: Random, joined: type[Joined] = Joined) -> None:
         super().__init__(random, self._no_node)
-        self._settings = settings or plain_settings
+        self._settings: Callable[[str], Settings] = plain_settings
         self._joined = joined
         self.clients: list[Client] = []
 
@@ -370,7 +370,7 @@ class MovesWorld(World):
 
     def _commit_soon(self, home: Home, core: Core) -> None:
         late = home.late
-        if late is None or home.is_committing or late.committed == len(late.batches) and not late.questions:
+        if late is None or home.is_committing or (late.committed == len(late.batches) and not late.questions):
             return
         home.is_committing = True
         self.clock.after(self.random.uniform(0.001, 0.008), partial(self._commit_home, home, core))

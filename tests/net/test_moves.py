@@ -8,12 +8,13 @@ from typing import Any
 
 from tests.kits.dial import Dial, dial
 from tests.kits.patience import until
-from tests.net.test_peers import line, publish, subscribe
+from tests.net.test_peers import line, node_of, publish, settings, subscribe
+from tieline.core.broker import Broker
+from tieline.core.ports import Everyone
 from tieline.overlay.joined import Joined
 from tieline.overlay.moves import Moves
-from tieline.core.broker import Broker
 from tieline.pytest_plugin import BrokerThread
-from tieline.wire.packets import Connack, Puback, Publish, Pubrec
+from tieline.wire.packets import Disconnect, Puback, Pubcomp, Publish, Pubrec, Pubrel
 from tieline.wire.reason import Reason
 
 
@@ -48,3 +49,63 @@ def test_a_session_moves_with_its_subscriptions_and_what_waits() -> None:
                 client.send(Puback(packet_id=got.packet_id))
             publish(far, "x/1", b"new", 1)
             client.expect(Publish, payload=b"new")
+
+
+def test_the_old_connection_ends_wherever_it_is() -> None:
+    with line("a", "b") as (a, b), ExitStack() as stack:
+        here = stack.enter_context(kept(a.urls[0], "s", is_present=False))
+        subscribe(here, "x", 1)
+        until(partial(knows, b, "s"), "b has heard of the session at a")
+        there = stack.enter_context(kept(b.urls[0], "s", is_present=True))
+        here.expect(Disconnect, reason=Reason.SESSION_TAKEN_OVER)
+        # also where nothing is to be kept, and where nothing was
+        again = stack.enter_context(dial(a.urls[0], "s"))
+        there.expect(Disconnect, reason=Reason.SESSION_TAKEN_OVER)
+        last = stack.enter_context(dial(b.urls[0], "s"))
+        again.expect(Disconnect, reason=Reason.SESSION_TAKEN_OVER)
+        publish(last, "x", b"-", 0)
+        until(lambda: a.ask(lambda core: "s" not in core.sessions), "the session at a is over")
+        assert b.ask(lambda core: len(core.sessions["s"].subscriptions)) == 0
+
+
+def test_packet_ids_in_use_move_on_both_sides() -> None:
+    with line("a", "b") as (a, b), ExitStack() as stack:
+        far = stack.enter_context(dial(b.urls[0], "far"))
+        subscribe(far, "from/s", 2)
+        with kept(a.urls[0], "s", is_present=False) as client:
+            subscribe(client, "x", 2)
+            publish(far, "x", b"one", 2)
+            sent = client.expect(Publish, payload=b"one", dup=False)
+            client.send(Publish(topic="from/s", payload=b"once", qos=2, packet_id=9))
+            client.expect(Pubrec, packet_id=9)
+        far.expect(Publish, payload=b"once")
+        until(partial(knows, b, "s"), "b has heard of the session at a")
+        with kept(b.urls[0], "s", is_present=True) as client:
+            client.expect(Publish, payload=b"one", dup=True, packet_id=sent.packet_id)
+            client.send(Publish(topic="from/s", payload=b"once", qos=2, packet_id=9, dup=True))
+            client.expect(Pubrec, packet_id=9)
+            client.send(Pubrel(packet_id=9))
+            client.expect(Pubcomp, packet_id=9)
+        until(lambda: a.ask(lambda core: not len(moves_of(core).passages)), "nothing is left of it at a")
+
+
+def test_a_session_of_another_user_is_not_handed_over() -> None:
+    with ExitStack() as stack:
+        a = stack.enter_context(BrokerThread(settings("a"), access=Everyone()))
+        b = stack.enter_context(BrokerThread(settings("b", a.urls[1]), access=Everyone()))
+        with kept(a.urls[0], "s", is_present=False, username="one") as client:
+            subscribe(client, "x", 1)
+        until(partial(knows, b, "s"), "b has heard of the session at a")
+        with Dial(b.urls[0]) as thief:
+            assert thief.connect("s", clean_start=False, username="other").reason is Reason.CLIENT_IDENTIFIER_NOT_VALID
+        assert a.ask(lambda core: len(core.sessions["s"].subscriptions)) == 1
+
+
+def test_a_home_that_is_gone_is_waited_for_and_then_not() -> None:
+    with line("a", "b") as (a, b):
+        with kept(a.urls[0], "s", is_present=False) as client:
+            subscribe(client, "x", 1)
+        until(partial(knows, b, "s"), "b has heard of the session at a")
+        a.ask(lambda core: setattr(node_of(core).carrier.taker, "_deliver", lambda origin, lane, ready: 0))
+        with kept(b.urls[0], "s", is_present=False):
+            assert b.ask(lambda core: node_of(core).counts.claims_late) == 1

@@ -1,8 +1,9 @@
 """Sessions that go to another broker or come from one: taken out with all that they have, and put in as they were.
 
-A session that leaves is over here, and nothing of it is named as lost or handed to others: whoever has taken it out sees
-to it that the other broker gets everything.  Both happen between two commits, so a broker that dies has the session
-either wholly or not at all.  What waits in the store alone follows in portions (:mod:`tieline.core.inbound.estates`).
+A session that leaves is over here, and nothing of it is named as lost or handed to others: whoever has taken it out
+sees to it that the other broker gets everything.  Both happen between two commits, so a broker that dies has the
+session either wholly or not at all.  What waits in the store alone follows in portions
+(:mod:`tieline.core.inbound.estates`).
 """
 
 from __future__ import annotations

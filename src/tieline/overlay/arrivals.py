@@ -75,7 +75,8 @@ class Arrivals:
             return  # it was not waited for: what waits is merged
         if old is not None:
             self._core.end_session(old, now)
-        luggage = Luggage(client_id, errand.user, errand.expiry_s, errand.patience, tuple(errand.inbound), (), (), (), False)
+        inbound = tuple(errand.inbound)
+        luggage = Luggage(client_id, errand.user, errand.expiry_s, errand.patience, inbound, (), (), (), False)
         session = self._core.handovers.put_in(luggage, now)
         self._keep(client_id, epoch)
         self._passages.arrive(session, epoch, source, now)

@@ -115,15 +115,16 @@ class Claims:
             self._end(client_id, claim, Allowed())
 
     def give_up(self, is_over: Callable[[PendingClaim], bool]) -> None:
-        """Some claims need not be waited for."""
+        """Some claims need not be waited for: where the session is has to be asked again."""
         for client_id, claim in list(self.pending.items()):
             if is_over(claim):
-                self._end(client_id, claim, Allowed())
+                self._end(client_id, claim, None)
 
-    def _end(self, client_id: str, claim: PendingClaim, verdict: Allowed | Refused) -> None:
+    def _end(self, client_id: str, claim: PendingClaim, verdict: Allowed | Refused | None) -> None:
         del self.pending[client_id]
         self._core.timers.cancel(claim.timer)
         conn = claim.connection
         if conn is not None and conn.hold is Hold.HOME:
-            conn.verdicts[_QUESTION, client_id] = verdict
+            if verdict is not None:
+                conn.verdicts[_QUESTION, client_id] = verdict
             self._core.holds.resume_soon(conn, Hold.HOME)

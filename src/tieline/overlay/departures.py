@@ -34,7 +34,8 @@ from tieline.overlay.errands import (
 )
 from tieline.overlay.frame import SPREAD, lane_of
 from tieline.overlay.may import May
-from tieline.overlay.passages import Passages, message_parcel
+from tieline.overlay.passage_notes import message_parcel
+from tieline.overlay.passages import Passages
 from tieline.overlay.post import Post
 from tieline.overlay.registry import Registry
 

@@ -1,10 +1,10 @@
 """What brokers tell each other about sessions: errands, each one parcel of a stream that is numbered and kept.
 
-An errand is consumed, acted on and answered within one commit, and its stream brings each once and in order.  So whatever
-follows from it has happened wholly or not at all, whichever of both brokers dies when.
+An errand is consumed, acted on and answered within one commit, and its stream brings each once and in order.  So
+whatever follows from it has happened wholly or not at all, whichever of both brokers dies when.
 
-A parcel is a 9, the kind, the fields as MessagePack, and perhaps a message as a parcel of its own: whoever looks at what
-may pass a link need not know what the errand is about.  Brokers are meant by their names.
+A parcel is a 9, the kind, the fields as MessagePack, and perhaps a message as a parcel of its own: whoever looks at
+what may pass a link need not know what the errand is about.  Brokers are meant by their names.
 """
 
 from __future__ import annotations

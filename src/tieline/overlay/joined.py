@@ -107,7 +107,7 @@ class Joined:
             flush=self.outgoing.flush,
             tell_interest=self._tell_soon,
             origin_of=self._incoming.origin,
-            rights=lambda broker: self._rights.get(broker),
+            rights=self._right,
             is_full=lambda broker: broker in self.destinations and self.destinations[broker].is_full,
             notes=others,
             clock_s=clock_s,
@@ -202,6 +202,9 @@ class Joined:
         self.node.questions.rights = by_number
         self._remote.limit(by_number)
         self._rights = by_number
+
+    def _right(self, broker: int) -> May | None:
+        return self._rights.get(broker)
 
     def _denied(self, name: str, topic: bytes, messages: int, level: int) -> None:
         """A broker has sent messages that it may not publish."""

@@ -50,11 +50,12 @@ from tieline.overlay.errands import (
     read_errand,
 )
 from tieline.overlay.fields import BadFrame, Reader, put
-from tieline.overlay.frame import ERRANDS
+from tieline.overlay.incoming import Incoming
 from tieline.overlay.may import May
 from tieline.overlay.node import Node
 from tieline.overlay.passage import HERE
-from tieline.overlay.passages import HELD, PART, PASSAGE, Passages
+from tieline.overlay.passage_notes import HELD, PART, PASSAGE
+from tieline.overlay.passages import Passages
 from tieline.overlay.post import Post
 from tieline.overlay.registry import CLEAN, Registry
 
@@ -211,6 +212,8 @@ class Moves:
         self.passages.restore([note for note in notes if note[0][0] != EPOCH], now)
         for passage in self.passages.leaving.values():
             self.registry.moved(passage.client_id, passage.after, passage.after_epoch)
+            # what its client had published here is permanent, so others have it or are owed it
+            self.post.tell(passage.after, Ready(passage.client_id, passage.after_epoch))
         self._core.timers.soon(self._resume)
 
     def _resume(self, now: float) -> None:
@@ -352,17 +355,19 @@ class Moves:
 
     # -- messages on their way
 
-    def deliver(
-        self, origin: int, lane: int, parcels: Sequence[bytes], give: Callable[[int, Sequence[bytes], float], int], now: float
-    ) -> None:
-        """Give messages to their receivers one number at a time: whose they are may depend on it."""
+    def deliver(self, origin: int, lane: int, parcels: Sequence[bytes], incoming: Incoming, now: float) -> int:
+        """Have messages given to their receivers, and known by their numbers: whose they are may depend on those."""
         passages = self.passages
-        number = self.post.position(origin, lane) - len(parcels)
+        before = self.post.position(origin, lane) - len(parcels)
+
+        def at(place: int) -> None:
+            passages.source = origin, lane, before + place + 1
+
+        incoming.watch = at
         try:
-            for parcel in parcels:
-                number += 1
-                passages.source = origin, lane, number
-                give(origin, (parcel,), now)
+            taken = incoming.deliver(origin, lane, parcels, now)
         finally:
+            incoming.watch = None
             passages.source = self._node.broker, HERE, 0
-        passages.advanced(origin, lane, now)
+        passages.advanced(origin, lane, before + taken, now)
+        return taken

@@ -74,6 +74,8 @@ class Passage:
     """One session on its way to this broker, from it, or both."""
 
     __slots__ = (
+        "_early",
+        "_place",
         "after",
         "after_epoch",
         "before",
@@ -84,14 +86,13 @@ class Passage:
         "held",
         "held_bytes",
         "is_complete",
+        "is_followed",
         "is_open",
         "number",
         "parts",
         "subscriptions",
         "user",
         "waiting",
-        "_early",
-        "_place",
     )
 
     def __init__(self, number: int, client_id: str, user: str | None, began: float) -> None:
@@ -104,6 +105,8 @@ class Passage:
         self.before = self.epoch = 0
         #: Everything of its state is here.
         self.is_complete = False
+        #: The old home was told that nothing more is needed of it.
+        self.is_followed = False
         #: Nothing waits for the old home: all tails have ended, or it was waited for in vain.
         self.is_open = True
         #: The broker that it goes to, 0 if it stays, and the epoch of that move.

@@ -1,8 +1,4 @@
-"""All sessions that are on their way to this broker or from it: what is passed on, held and let in, and when it is over.
-
-What has to survive is noted: a passage (P), each of its parts (R) and each message that is held (H), in the batch with
-what has changed it.
-"""
+"""All sessions that are on their way here or from here: what is passed on, held and let in, and when that is over."""
 
 from __future__ import annotations
 
@@ -10,8 +6,6 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from heapq import heappop, heappush
 from typing import Final
-
-import msgspec
 
 from tieline.core.broker import Broker
 from tieline.core.client import Session
@@ -21,27 +15,15 @@ from tieline.core.message import Message, Origin
 from tieline.core.receiver import Entry, Grant
 from tieline.overlay.counts import Counts
 from tieline.overlay.errands import Done, Errand, Marked, Tail, TailEnd, Waiting
-from tieline.overlay.fields import Reader, put, put_bytes
-from tieline.overlay.parcel import Run, Writing, read_parcel
-from tieline.overlay.passage import HERE, IGNORE, TAKE, Held, Mark, Part, Passage
+from tieline.overlay.passage import HERE, IGNORE, TAKE, Mark, Passage
+from tieline.overlay.passage_notes import PassageNotes, message_parcel
 from tieline.overlay.stand_in import Gate, StandIn
 
-#: Kinds of notes.
-PASSAGE, PART, HELD = b"PRH"
-#: Bytes that one session holds for one origin before order is given up: nothing is lost by that.
+#: Bytes that one session holds before order is given up: nothing is lost by that.
 _MOST_HELD: Final = 8 << 20
-#: How long nobody waits for an old home that is out of reach, and after how long a passage is over, whatever is missing.
+#: How long an old home that is out of reach is waited for, and how long whatever is missing of a passage.
 AWAIT_S: Final = 5.0
 GIVE_UP_S: Final = 86_400.0
-_encode: Final = msgspec.msgpack.Encoder().encode
-_decode: Final = msgspec.msgpack.Decoder()
-
-
-def message_parcel(message: Message, now: float) -> bytes:
-    """One message as a parcel of its own."""
-    writing = Writing(message)
-    writing.add(message, now)
-    return writing.done()
 
 
 class Passages:
@@ -64,11 +46,11 @@ class Passages:
         self._broker = broker
         self._counts = counts
         self._name_of = name_of
-        self._origin_of = origin_of
         self._position = position
         self._tell = tell
         self._may_read = may_read
         self._is_full = is_full
+        self._notes = PassageNotes(core.journal, origin_of)
         #: From where what is routed just now has come: origin, lane and number.
         self.source = broker, HERE, 0
         self._last = 0
@@ -94,7 +76,7 @@ class Passages:
         passage.before, passage.epoch, passage.is_open = before, epoch, False
         self.arriving[session.client_id, epoch] = passage
         self._divert(session, passage)
-        self._note(passage)
+        self._notes.passage(passage)
         return passage
 
     def _divert(self, session: Session, passage: Passage) -> None:
@@ -111,9 +93,9 @@ class Passages:
             passage.part(origin)
         for origin in deferred:
             passage.part(origin).is_deferred = True
-        self._note(passage)
+        self._notes.passage(passage)
         for origin in passage.parts:
-            self._note_part(passage, origin)
+            self._notes.part(passage, origin)
 
     # -- a session leaves
 
@@ -138,9 +120,9 @@ class Passages:
         """The session is gone: what still comes for it here is passed on."""
         passage.subscriptions = subscriptions
         self._stand(passage)
-        self._note(passage)
+        self._notes.passage(passage)
         for origin in passage.parts:
-            self._note_part(passage, origin)
+            self._notes.part(passage, origin)
 
     def _stand(self, passage: Passage) -> None:
         take = partial(self._offered, passage)
@@ -152,7 +134,7 @@ class Passages:
         """More of the session waits in the store alone: it goes before everything that comes now."""
         passage.estate, passage.is_open = number, False
         self._core.estates.heirs[number] = partial(self._inherited, passage)
-        self._note(passage)
+        self._notes.passage(passage)
 
     def _inherited(self, passage: Passage, entries: list[Entry] | None, now: float) -> None:
         if entries is None:
@@ -180,10 +162,13 @@ class Passages:
         if origin not in passage.parts and passage.before:
             self.on_origin(passage, origin, now)
         verdict = passage.judge(origin, lane, number)
-        if verdict == TAKE and message.origin.client not in passage.waiting:
+        if grant.share is not None:
+            # it was given to this member alone, and no mark says otherwise
+            self._take(passage, origin, message, terms_of(grant), now)
+        elif verdict == TAKE and message.origin.client not in passage.waiting:
             self._take(passage, origin, message, terms_of(grant), now)
         elif verdict != IGNORE:
-            self._note_held(passage, passage.hold(origin, lane, number, message, terms_of(grant)), now)
+            self._notes.held(passage, passage.hold(origin, lane, number, message, terms_of(grant)), now)
             if passage.held_bytes > _MOST_HELD and not passage.is_open:
                 self._open(passage, now)
 
@@ -205,14 +190,14 @@ class Passages:
     def let_in(self, passage: Passage, message: Message, terms: Terms, now: float) -> None:
         """The old home passes something on: it is before everything that has come here straight."""
         if passage.estate:
-            self._note_held(passage, passage.hold_early(message, terms), now)
+            self._notes.held(passage, passage.hold_early(message, terms), now)
         else:
             self._take(passage, passage.before, message, terms, now)
 
     def tail_ended(self, passage: Passage, origin: int, now: float) -> None:
         """The old home has passed on everything of an origin."""
         passage.part(origin).has_tail = True
-        self._note_part(passage, origin)
+        self._notes.part(passage, origin)
         self._settle(passage, now)
 
     # -- marks
@@ -226,7 +211,7 @@ class Passages:
             if passage.after:
                 errand = Marked(passage.client_id, passage.after_epoch, self._name_of(origin))
                 self._tell(passage.after, errand, b"")
-            self._note_part(passage, origin)
+            self._notes.part(passage, origin)
             self._settle(passage, now)
 
     def ceiling(self, passage: Passage, origin: int, mark: Mark, now: float) -> None:
@@ -235,7 +220,7 @@ class Passages:
         if part.ceiling is None:
             part.ceiling = mark
             part.missing = self._watch(passage, origin, mark, is_floor=False)
-            self._note_part(passage, origin)
+            self._notes.part(passage, origin)
             self._settle(passage, now)
 
     def _watch(self, passage: Passage, origin: int, mark: Mark, *, is_floor: bool) -> int:
@@ -248,12 +233,11 @@ class Passages:
                 heappush(self._awaited.setdefault((origin, lane), []), (number, self._serial, passage, is_floor))
         return missing
 
-    def advanced(self, origin: int, lane: int, now: float) -> None:
+    def advanced(self, origin: int, lane: int, position: int, now: float) -> None:
         """A stream has moved on: some passages may have got everything that is theirs."""
         waiting = self._awaited.get((origin, lane))
         if waiting is None:
             return
-        position = self._position(origin, lane)
         while waiting and waiting[0][0] <= position:
             _, _, passage, is_floor = heappop(waiting)
             part = passage.parts.get(origin)
@@ -291,16 +275,16 @@ class Passages:
         if passage.has_arrived and not passage.estate:
             passage.is_open = True
         for held, is_taken in passage.let_go():
-            self._unnote_held(passage, held)
+            self._notes.released(passage, held)
             if is_taken:
                 self._take(passage, held.origin, held.message, held.terms, now)
         for origin, part in passage.parts.items():
             if passage.after and not part.is_ended and passage.is_over(origin):
                 part.is_ended = True
-                self._note_part(passage, origin)
+                self._notes.part(passage, origin)
                 errand = TailEnd(passage.client_id, passage.after_epoch, self._name_of(origin))
                 self._tell(passage.after, errand, b"")
-        self._note(passage)
+        self._notes.passage(passage)
         if passage.before and passage.has_arrived:
             self._arrived(passage)
 
@@ -310,12 +294,17 @@ class Passages:
         self.arriving.pop((passage.client_id, passage.epoch), None)
         passage.before = 0
         if passage.after:
-            self._note(passage)
+            self._notes.passage(passage)
             return
         session = self._core.sessions.get(passage.client_id)
         if session is not None:
             session.divert(self._core.delivery)
-        self._forget(passage)
+        self._end(passage)
+
+    def _end(self, passage: Passage) -> None:
+        self._notes.forget(passage)
+        passage.parts.clear()
+        passage.held.clear()
 
     def done(self, client_id: str, epoch: int) -> None:
         """The next home needs nothing more of us."""
@@ -331,7 +320,7 @@ class Passages:
             stand_in.is_over = True
             self._core.handovers.stand_down(stand_in, stand_in.subscriptions)
         self._core.estates.heirs.pop(passage.estate, None)
-        self._forget(passage)
+        self._end(passage)
 
     def session_ended(self, client_id: str) -> None:
         """A session that had arrived is over: the old home need not pass anything on."""
@@ -366,116 +355,27 @@ class Passages:
         gone = [broker for broker in awaited if broker not in reachable and broker != self._broker]
         return bool(gone) and all(now - away_since.get(broker, now) >= AWAIT_S for broker in gone)
 
-    # -- what survives
-
-    def _key(self, kind: int, passage: Passage) -> bytes:
-        return bytes((kind,)) + passage.number.to_bytes(8)
-
-    def _write(self, key: bytes, value: bytes | None) -> None:
-        if not self._core.journal.is_volatile:
-            self._core.journal.note(key, value)
-
-    def _note(self, passage: Passage) -> None:
-        fields = (
-            passage.client_id,
-            passage.user,
-            passage.before,
-            passage.epoch,
-            passage.is_complete,
-            passage.is_open,
-            passage.after,
-            passage.after_epoch,
-            passage.estate,
-            [tuple(each) for each in passage.subscriptions],
-        )
-        self._write(self._key(PASSAGE, passage), _encode(fields))
-
-    def _note_part(self, passage: Passage, origin: int) -> None:
-        if passage.number not in self._stand_ins and (passage.client_id, passage.epoch) not in self.arriving:
-            return
-        part = passage.parts[origin]
-        flags = part.has_tail | part.is_ended << 1 | part.is_deferred << 2
-        fields = (_pairs(part.floor), _pairs(part.ceiling), flags)
-        self._write(self._key(PART, passage) + bytes((origin,)), _encode(fields))
-
-    def _note_held(self, passage: Passage, held: Held, now: float) -> None:
-        if not self._core.journal.is_volatile:
-            head = put(held.origin, held.lane, held.number) + put_bytes(_encode(held.terms))
-            self._write(self._key(HELD, passage) + held.place.to_bytes(8), head + message_parcel(held.message, now))
-
-    def _unnote_held(self, passage: Passage, held: Held) -> None:
-        self._write(self._key(HELD, passage) + held.place.to_bytes(8), None)
-
-    def _forget(self, passage: Passage) -> None:
-        self._write(self._key(PASSAGE, passage), None)
-        for origin in passage.parts:
-            self._write(self._key(PART, passage) + bytes((origin,)), None)
-        for held in passage.held:
-            self._unnote_held(passage, held)
-        passage.parts.clear()
-        passage.held.clear()
-
     def restore(self, notes: Iterable[tuple[bytes, bytes]], now: float) -> None:
         """Go on with what was under way when the predecessor ended; its sessions are back."""
-        by_number: dict[int, Passage] = {}
-        for key, value in sorted(notes, key=_in_order):
-            number = int.from_bytes(key[1:9])
-            if key[0] == PASSAGE:
-                client_id, user, before, epoch, is_complete, is_open, after, after_epoch, estate, asked = _decode.decode(
-                    value
-                )
-                passage = by_number[number] = Passage(number, client_id, user, now)
-                passage.before, passage.epoch, passage.is_complete, passage.is_open = before, epoch, is_complete, is_open
-                passage.after, passage.after_epoch, passage.estate = after, after_epoch, estate
-                passage.subscriptions = tuple([Subscribed(each[0], each[1], each[2], tuple(each[3])) for each in asked])
-                self._last = max(self._last, number)
-            elif number in by_number and key[0] == PART:
-                self._restore_part(by_number[number], key[9], value)
-            elif number in by_number:
-                self._restore_held(by_number[number], int.from_bytes(key[9:17]), value, now)
-        for passage in by_number.values():
+        for passage in self._notes.read(notes, now):
+            self._last = max(self._last, passage.number)
             self._resume(passage)
-
-    def _restore_part(self, passage: Passage, origin: int, value: bytes) -> None:
-        floor, ceiling, flags = _decode.decode(value)
-        part = passage.part(origin)
-        part.floor = None if floor is None else dict(floor)
-        part.ceiling = None if ceiling is None else dict(ceiling)
-        part.has_tail, part.is_ended, part.is_deferred = bool(flags & 1), bool(flags & 2), bool(flags & 4)
-
-    def _restore_held(self, passage: Passage, place: int, value: bytes, now: float) -> None:
-        reader = Reader(value)
-        origin, lane, number = reader.integer(), reader.integer(), reader.integer()
-        options, identifiers, share = _decode.decode(reader.raw())
-        read = read_parcel(reader.rest(), partial(self._origin_of, origin), now)
-        assert not isinstance(read, Run)
-        for message in read:
-            passage.put_back(Held(place, origin, lane, number, message, (options, identifiers, share)))
 
     def _resume(self, passage: Passage) -> None:
         if passage.before:
             self.arriving[passage.client_id, passage.epoch] = passage
+        for origin, part in passage.parts.items():
+            part.below = self._watch(passage, origin, part.floor or {}, is_floor=True)
+            part.missing = self._watch(passage, origin, part.ceiling or {}, is_floor=False)
         if passage.after:
             self.leaving[passage.client_id, passage.after_epoch] = passage
             self._stand(passage)
             if passage.estate:
                 self._core.estates.heirs[passage.estate] = partial(self._inherited, passage)
-        for origin, part in passage.parts.items():
-            part.below = self._watch(passage, origin, part.floor or {}, is_floor=True)
-            part.missing = self._watch(passage, origin, part.ceiling or {}, is_floor=False)
-        if not passage.after:
-            session = self._core.sessions.get(passage.client_id)
-            if session is not None:
-                self._divert(session, passage)
-
-
-def _pairs(mark: Mark | None) -> list[tuple[int, int]] | None:
-    return None if mark is None else list(mark.items())
-
-
-def _in_order(note: tuple[bytes, bytes]) -> tuple[int, bytes]:
-    """Passages first, then their parts, then what is held."""
-    return (PASSAGE, PART, HELD).index(note[0][0]), note[0]
+            return
+        session = self._core.sessions.get(passage.client_id)
+        if session is not None:
+            self._divert(session, passage)
 
 
 def _ignore(passage: Passage, origin: int, now: float) -> None:

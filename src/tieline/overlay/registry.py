@@ -43,8 +43,9 @@ class Registry:
         self._clock = 0
         #: By digest, the client id and the epoch of each session here, and whether it is kept.
         self.own: dict[bytes, tuple[str, int, bool]] = {}
-        #: By digest, the epoch of each session that has left, while its new home may not be known everywhere.
-        self._departed: dict[bytes, int] = {}
+        #: By digest, each session that has left, while its new home may not be known everywhere: its epoch here, where
+        #: it went, and its epoch there.
+        self._departed: dict[bytes, tuple[int, int, int]] = {}
         #: By broker, the epochs of the sessions that it keeps, by digest.
         self._homes: dict[int, dict[bytes, int]] = {}
         #: Brokers that have said all of theirs since this one began.
@@ -98,12 +99,15 @@ class Registry:
         """
         digest = digest_of(client_id)
         found = self.own.pop(digest, None)
-        self._departed[digest] = 1 if found is None else found[1]
-        self._homes.setdefault(broker, {})[digest] = epoch
+        self._departed[digest] = 1 if found is None else found[1], broker, epoch
 
     def followed(self, client_id: str) -> None:
         """The new home of a session needs nothing more of us."""
-        self._departed.pop(digest_of(client_id), None)
+        digest = digest_of(client_id)
+        found = self._departed.pop(digest, None)
+        if found is not None:
+            # whatever the new home has said by now is later
+            self._homes.setdefault(found[1], {}).setdefault(digest, found[2])
 
     def _tell(self, digest: bytes, epoch: int, flags: int) -> None:
         self._last += 1
@@ -117,6 +121,9 @@ class Registry:
         """The broker that keeps a session, and its epoch; None if no other one does."""
         digest = digest_of(client_id)
         found = [(homes[digest], broker) for broker, homes in self._homes.items() if digest in homes]
+        departed = self._departed.get(digest)
+        if departed is not None:
+            found.append((departed[2], departed[1]))
         if not found:
             return None
         epoch, broker = max(found)
@@ -183,7 +190,7 @@ class Registry:
             return [Homes(False, entries)]
         self._told[broker] = self._last, life
         kept = [(digest, epoch, KEPT) for digest, (_, epoch, is_kept) in self.own.items() if is_kept]
-        kept += [(digest, epoch, KEPT) for digest, epoch in self._departed.items() if digest not in self.own]
+        kept += [(digest, epoch, KEPT) for digest, (epoch, _, _) in self._departed.items() if digest not in self.own]
         return list(_portions(kept))
 
     def owes(self, broker: int, life: int) -> bool:
