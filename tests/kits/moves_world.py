@@ -363,7 +363,9 @@ class MovesWorld(World):
     def arrive(self, connection: Wire, end: int, data: bytes) -> None:
         home = self.home(end)
         if not connection.is_dead and home.joined is not None and connection.handle in home.open:
-            home.joined.receive(connection.handle, data, self.clock.now)
+            is_behind = home.joined.receive(connection.handle, data, self.clock.now)
+            while is_behind:
+                is_behind = home.joined.go_on(connection.handle, self.clock.now)
             self.serve(home)
 
     # -- commits

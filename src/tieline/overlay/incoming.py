@@ -69,7 +69,7 @@ class Incoming:
         self._late: deque[_Begun] = deque()
         #: Streams that stopped between two parcels are asked again in the next turn.
         self._is_room_due = False
-        #: Told of the place of each assured parcel before it is routed, by whoever has to know where messages come from.
+        #: Told of the place of each assured parcel before it is routed, where somebody has to know it.
         self.watch: Callable[[int], None] | None = None
         self._origins: dict[tuple[int, str], Origin] = {}
         self._characters = 0
