@@ -29,7 +29,7 @@ class Reports(Protocol):
     """Figures for people; rates are since the same one asked last."""
 
     def answer(self, asker: str) -> dict[str, Any]:
-        """The figures now."""
+        """The figures of this moment."""
 
 
 class AsksOthers(Protocol):

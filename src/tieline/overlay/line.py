@@ -70,7 +70,7 @@ class Line:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing waits."""
+        """Whether nothing waits in any of its queues."""
         return not self._waiting and not any(self._queues)
 
     @property

@@ -111,7 +111,7 @@ class Pings:
         return frame(Kind.PING, put(_ASKS, _stamp(now)))
 
     def take_echo(self) -> bytes:
-        """Theirs, sent back."""
+        """The ping that the other end wants back, sent back."""
         stamp, self._owed = self._owed, -1
         return frame(Kind.PING, put(_ECHOES, stamp))
 
