@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from functools import partial
+from time import monotonic
 from typing import Any
+
+from msgspec.structs import replace
 
 from tests.kits.dial import Dial, dial
 from tests.kits.patience import until
 from tests.net.test_peers import line, node_of, publish, settings, subscribe
+from tieline.conf.schema import Mqtt
 from tieline.core.broker import Broker
 from tieline.core.ports import Everyone
+from tieline.net import drain
 from tieline.overlay.joined import Joined
 from tieline.overlay.moves import Moves
 from tieline.pytest_plugin import BrokerThread
@@ -109,3 +114,41 @@ def test_a_home_that_is_gone_is_waited_for_and_then_not() -> None:
         a.ask(lambda core: setattr(node_of(core).carrier.taker, "_deliver", lambda origin, lane, ready: 0))
         with kept(b.urls[0], "s", is_present=False):
             assert b.ask(lambda core: node_of(core).counts.claims_late) == 1
+
+
+def test_a_broker_is_emptied_and_nothing_is_lost() -> None:
+    reference = replace(settings("a"), mqtt=Mqtt(server_reference="b.example"))
+    with ExitStack() as stack:
+        a = stack.enter_context(BrokerThread(reference))
+        b = stack.enter_context(BrokerThread(settings("b", a.urls[1])))
+        far = stack.enter_context(dial(b.urls[0], "far"))
+        for number in range(5):
+            with kept(a.urls[0], f"s{number}", is_present=False) as client:
+                subscribe(client, f"x/{number}", 1)
+        connected = stack.enter_context(kept(a.urls[0], "here", is_present=False))
+        subscribe(connected, "x/#", 1)
+        for number in range(5):
+            publish(far, f"x/{number}", b"%d" % number, 1)
+        begun = a.ask(lambda core: drain.answer(core, {"begin": True}, monotonic()))
+        assert begun["is_draining"]
+        assert not begun["is_done"]
+        packets = [packet for packet in connected.rest() if isinstance(packet, Disconnect)]
+        assert [packet.reason for packet in packets] == [Reason.USE_ANOTHER_SERVER]
+        assert packets[0].properties["server_reference"] == "b.example"
+        with Dial(a.urls[0]) as late:
+            refusal = late.connect("late")
+            assert refusal.reason is Reason.USE_ANOTHER_SERVER
+            assert refusal.properties["server_reference"] == "b.example"
+        until(lambda: a.ask(lambda core: drain.answer(core, {}, monotonic())["is_done"]), "nothing is left at a")
+        for number in range(5):
+            with kept(b.urls[0], f"s{number}", is_present=True) as client:
+                client.expect(Publish, payload=b"%d" % number)
+        with kept(b.urls[0], "here", is_present=True) as client:
+            assert sorted(client.expect(Publish).payload for _ in range(5)) == [b"%d" % number for number in range(5)]
+        assert not a.ask(lambda core: drain.answer(core, {"stop": True}, monotonic()))["is_draining"]
+        with dial(a.urls[0], "late"):
+            pass
+
+
+def test_a_broker_that_is_alone_cannot_be_emptied() -> None:
+    assert "not joined" in drain.answer(Broker(), {"begin": True}, 0.0)["error"]

@@ -27,6 +27,7 @@ VERBS: Final[tuple[Verb, ...]] = (
     ("store", "store", "Check, repair or copy what a broker keeps in its data directory."),
     ("top", "top", "Watch a running broker: rates, slow clients, drops."),
     ("net", "net", "Show the network of joined brokers: who is there, which links are up, what passes them."),
+    ("drain", "drain", "Empty a joined broker for maintenance: its sessions move to other brokers."),
     ("why", "explain:why_app", "Say why: what a client may do, what it waits for, what it lost."),
     ("trace", "explain:trace_app", "Say who would get a message and why, without sending it."),
     ("heat", "heat", "Give a running broker the heat of its topics, look at it, or take it back."),

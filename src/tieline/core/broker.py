@@ -378,7 +378,9 @@ class Broker:
 
     def shut(self, conn: Connection, name: str, now: float, *, reason: Reason = Reason.SUCCESS, text: str = "") -> None:
         """Close a connection for a reason that the shell knows."""
-        self._connections.shut(conn, name, now, reason=reason, text=text)
+        is_sent_elsewhere = reason is Reason.USE_ANOTHER_SERVER
+        reference = self.settings.mqtt.server_reference if is_sent_elsewhere else ""
+        self._connections.shut(conn, name, now, reason=reason, text=text, server_reference=reference)
 
     def note_unsent(self, conn: Connection, size: int) -> None:
         """The shell has encoded so much for a connection that the network has not taken."""

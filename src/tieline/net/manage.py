@@ -18,7 +18,7 @@ import msgspec
 from tieline.conf.paths import management_socket, prepare_directory
 from tieline.core.figures.demand import DemandError
 from tieline.core.routing.heat_table import HeatError
-from tieline.net import heat_upload, inquiry
+from tieline.net import drain, heat_upload, inquiry
 from tieline.net.inquiry import KNOWN as INQUIRIES
 from tieline.net.reload import ReloadError, reload
 
@@ -119,6 +119,11 @@ class Management:
                 return {"error": str(error)}
             finally:
                 self._server.poke()
+        if what == "drain":
+            try:
+                return drain.answer(self._server.core, request, monotonic())
+            finally:
+                self._server.poke()
         if what in INQUIRIES:
             try:
                 across = self._server.across
@@ -127,7 +132,7 @@ class Management:
                 return inquiry.answer(self._server.core, inquiry.here(request), monotonic())
             except inquiry.InquiryError as error:
                 return {"error": str(error)}
-        known = ", ".join(sorted((*INQUIRIES, "demand", "heat", "net", "reload", "top")))
+        known = ", ".join(sorted((*INQUIRIES, "demand", "drain", "heat", "net", "reload", "top")))
         return {"error": f'this broker does not know how to do "{what}"; it knows: {known}'}
 
     async def _figures(self, request: dict[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from tieline.conf.schema import bound
 from tieline.core.account import Event
 from tieline.core.broker import Broker
 from tieline.core.client import Connection, Session
@@ -28,6 +29,7 @@ from tieline.core.ports import Refused
 from tieline.overlay.arrivals import Arrivals
 from tieline.overlay.claims import WAIT_S, Claims
 from tieline.overlay.departures import Departures
+from tieline.overlay.draining import Draining
 from tieline.overlay.errands import (
     AskMark,
     Claim,
@@ -37,6 +39,7 @@ from tieline.overlay.errands import (
     Errand,
     Flying,
     Homes,
+    Invite,
     Mark,
     Marked,
     Merged,
@@ -58,6 +61,7 @@ from tieline.overlay.passage_notes import HELD, PART, PASSAGE
 from tieline.overlay.passages import Passages
 from tieline.overlay.post import Post
 from tieline.overlay.registry import CLEAN, Registry
+from tieline.wire.reason import Reason
 
 #: The kind of note that holds the epoch of a session.
 EPOCH: Final = b"E"[0]
@@ -118,6 +122,8 @@ class Moves:
             tell_interest=tell_interest,
             keep=self._keep,
         )
+        #: Whether this broker is emptied for maintenance.
+        self.draining = Draining(core, self.post, self.registry, self.passages)
         self._notes = list(notes)
         #: Who was in reach at the end of the last turn, and since when others have not been.
         self._seen: frozenset[int] | None = None
@@ -149,6 +155,8 @@ class Moves:
         assert conn.login is not None
         client_id, user = conn.login.client_id, conn.login.user
         verdict = self.claims.verdict(conn, client_id)
+        if self.draining.is_on:
+            return Refused("this broker is emptied for maintenance", Reason.USE_ANOTHER_SERVER)
         if verdict is not None:
             return verdict if isinstance(verdict, Refused) else None
         if is_clean:
@@ -259,6 +267,8 @@ class Moves:
             self.claims.declined(errand.client_id, errand.epoch, errand.why)
         elif isinstance(errand, Marked):
             self._arrivals.marked(errand, now)
+        elif isinstance(errand, Invite):
+            self._invited(errand, source, now)
         elif isinstance(errand, Done):
             self.passages.done(errand.client_id, errand.epoch)
             self.registry.followed(errand.client_id)
@@ -279,6 +289,15 @@ class Moves:
             passage = self.passages.of(errand.client_id, errand.epoch)
             return passage is not None and passage.before == source
         return False
+
+    def _invited(self, errand: Invite, source: int, now: float) -> None:
+        """A broker that is emptied offers its sessions: they are fetched as if their clients had come."""
+        limit = bound(self._core.settings.limits.sessions)
+        for client_id, user, _epoch in errand.entries:
+            has_room = len(self._core.sessions) + len(self.claims.pending) < limit
+            is_here = client_id in self._core.sessions or client_id in self.claims.pending
+            if has_room and not is_here and not self.draining.is_on:
+                self._claim(client_id, user, source, None, now)
 
     # -- news
 

@@ -20,7 +20,7 @@ from tieline.wire.properties import Properties
 from tieline.wire.reason import Reason
 
 #: The end of a connection that is no trouble.
-_ORDERLY = ("disconnect", "server_shutdown")
+_ORDERLY = ("disconnect", "server_shutdown", "drained")
 
 
 class Connections:
@@ -164,13 +164,14 @@ class Connections:
         reason: Reason = Reason.SUCCESS,
         text: str = "",
         is_private: bool = False,
+        server_reference: str = "",
     ) -> None:
         """Close a connection from our side; an MQTT 5 client is told why, unless the text is for the log alone."""
         if conn.state is CLOSING:
             return
         is_admitted = conn.state is CONNECTED and conn.hold is not Hold.COMMIT
         if is_admitted and conn.version == 5 and reason >= Reason.UNSPECIFIED_ERROR:
-            conn.say(_farewell(conn, reason, "" if is_private else text))
+            conn.say(_farewell(conn, reason, "" if is_private else text, server_reference))
         self._end(conn, name, now, text)
         self._changed.mark(conn)
 
@@ -237,11 +238,12 @@ def _unparsed(conn: Connection) -> int:
     return conn.unparsed_bytes
 
 
-def _farewell(conn: Connection, reason: Reason, text: str) -> bytes:
-    """DISCONNECT with a reason, and the reason in words if there is room for it."""
+def _farewell(conn: Connection, reason: Reason, text: str, server_reference: str) -> bytes:
+    """DISCONNECT with a reason, perhaps where else to go, and the reason in words if there is room for it."""
+    elsewhere: Properties = {"server_reference": server_reference} if server_reference else {}
     properties: Properties = {"reason_string": text[:1_024]} if text else {}
-    data = encode(Disconnect(reason=reason, properties=properties), 5)
+    data = encode(Disconnect(reason=reason, properties=properties | elsewhere), 5)
     if len(data) > conn.max_packet:
         # [MQTT-3.14.2-3]
-        data = encode(Disconnect(reason=reason), 5)
-    return data
+        data = encode(Disconnect(reason=reason, properties=elsewhere), 5)
+    return data if len(data) <= conn.max_packet else encode(Disconnect(reason=reason), 5)
