@@ -90,6 +90,7 @@ def _check_holdings(broker: Broker) -> None:
     if isinstance(neighbours, Joined):
         add(broker.holdings.broker, Kind.OWED, neighbours.outgoing.accounted)
         add(broker.holdings.broker, Kind.LINKS, neighbours.shortage.accounted)
+        add(broker.holdings.broker, Kind.RETAINED, neighbours.retaining.convergence.accounted)
     total: Counter[Kind] = Counter()
     owners = [owner for _, owner in broker.holdings.owners()]
     for owner in (*owners, broker.holdings.strangers, broker.holdings.broker):

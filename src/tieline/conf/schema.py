@@ -598,6 +598,16 @@ class Overlay(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "wait for it are given to members elsewhere."
         ),
     ] = 10.0
+    tombstones: Annotated[
+        Duration,
+        Meta(
+            description="How long brokers remember that a retained message was cleared or has expired. One that was "
+            "away for longer may bring it back."
+        ),
+    ] = "24h"
+    tombstone_bytes: Annotated[
+        Limit, Meta(description="Bytes of what is remembered of those; the oldest is forgotten.")
+    ] = 16_777_216
 
 
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -277,7 +277,7 @@ class Broker:
         )
         #: What other brokers accepted comes in here.
         named = NamedDelivery(routes, self.content, account, self.work)
-        self.from_brokers = FromBrokers(routes, self.content, priorities, retained, delivery, named, self.work)
+        self.from_brokers = FromBrokers(routes, self.content, priorities, self.replays, delivery, named, self.work)
         #: Sessions that come from other brokers, or go there.
         self.handovers = Handovers(
             self._sessions,

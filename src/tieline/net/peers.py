@@ -10,7 +10,7 @@ from functools import partial
 from time import monotonic, time
 from typing import TYPE_CHECKING, Final
 
-from tieline.conf.schema import Peer
+from tieline.conf.schema import Peer, bound, seconds
 from tieline.core.account import Event
 from tieline.net.dialler import Dialler
 from tieline.net.peer_ends import SENTENCES, name_of
@@ -61,6 +61,8 @@ class Peers:
             strategy=overlay.strategy,
             notes=notes,
             clock_s=time() - monotonic(),
+            wall=lambda now: time() - monotonic() + now,
+            tombstones=(seconds(overlay.tombstones), bound(overlay.tombstone_bytes)),
         )
         self._by_name = {peer.name: peer for peer in settings.peer if peer.name}
         self.joined.limit({name: May(peer.may) for name, peer in self._by_name.items() if peer.may is not None})

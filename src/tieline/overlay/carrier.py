@@ -22,7 +22,7 @@ from functools import partial
 from tieline.core.timers import Timer, Timers
 from tieline.overlay.counts import Counts
 from tieline.overlay.durable import Ends, Journal, Renewed
-from tieline.overlay.frame import Data, Notice, Numbered, is_assured
+from tieline.overlay.frame import Data, Notice, Numbered, Topic, is_assured
 from tieline.overlay.incarnations import Incarnations
 from tieline.overlay.limits import Limits
 from tieline.overlay.links import Link
@@ -64,6 +64,8 @@ class Carrier:
         self._counts = counts
         self._send = send
         self._limits = limits
+        #: Sends a neighbour what an echo for some broker must not overtake; the class in which the echo follows.
+        self.go_ahead: Callable[[int, int, float], int] | None = None
         self._parked: deque[Data] = deque()
         self.parked_bytes = 0
         self._parked_timer: Timer | None = None
@@ -182,7 +184,8 @@ class Carrier:
         for number, item in link.hand_out():
             if isinstance(item, Notice):
                 item.path = b""
-                self.pass_notice(item, now)
+                if item.topic is not Topic.RETAINED:  # what is for the neighbour alone it is told anew
+                    self.pass_notice(item, now)
                 continue
             path = item.path[:-1]
             elsewhere: dict[int, int] = {}
@@ -223,7 +226,10 @@ class Carrier:
             self._counts.notices_lost += 1
         else:
             path = notice.path + bytes((self._broker,))
-            self._send(peers[0], Notice(notice.topic, notice.source, notice.target, notice.body, path), now)
+            copy = Notice(notice.topic, notice.source, notice.target, notice.body, path)
+            if copy.topic is Topic.ECHO and self.go_ahead is not None:
+                copy.level = self.go_ahead(peers[0], notice.target, now)
+            self._send(peers[0], copy, now)
 
     # -- incarnations
 

@@ -102,6 +102,23 @@ class Counts:
     moves_given_up: int = 0
     #: Errands that could not be understood, or that a peer may not run.
     bad_errands: int = 0
+    #: Items that neighbours were told of retained topics, and those that they told and that were news, or known.
+    retained_told: int = 0
+    retained_taken: int = 0
+    retained_known: int = 0
+    #: Times at which neighbours were found to know different retained messages, and had to begin anew.
+    retained_compared: int = 0
+    retained_restarts: int = 0
+    #: Retained messages that an echo did not wait for, since there were too many.
+    retained_late: int = 0
+    #: Retained messages that a peer may not publish, that are none, or that a clock far ahead has stamped.
+    retained_denied: int = 0
+    bad_retained: int = 0
+    clocks_refused: int = 0
+    #: Messages with QoS 0 that came when their topic had gone on by another way.
+    overtaken: int = 0
+    #: Cleared topics that were forgotten before their time, because there were too many.
+    tombstones_forgotten: int = 0
     #: What a peer with rights sent in the name of another broker.
     not_its_own: int = 0
     #: Questions of other brokers, answered and refused; and answers that nobody here had asked for.

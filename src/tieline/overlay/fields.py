@@ -111,7 +111,10 @@ class Reader:
         return tuple(found)
 
     def raw(self) -> bytes:
-        size = self.integer()
+        return self.take(self.integer())
+
+    def take(self, size: int) -> bytes:
+        """So many bytes."""
         end = self._pos + size
         if end > len(self._data):
             raise BadFrame("bytes are missing")

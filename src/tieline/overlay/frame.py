@@ -7,6 +7,7 @@
     NAMES       numbers by which this end means brokers, and their names
     RESUME      the start of the peer that was heard last, and the last link number of it
     PING        nothing
+    CLOCK       what the clock of the sender shows
     HOP_ACK     the last link number received
     LINK_STATE  broker, life, sequence number, incarnation, neighbours with their costs
     INTEREST    broker, form, version; a whole set of entries, a step between versions, or a request for the whole
@@ -61,6 +62,7 @@ class Kind(IntEnum):
     SEGMENT = 12
     LAST = 13
     PACKED = 14
+    CLOCK = 20
 
 
 class Topic(IntEnum):
@@ -70,6 +72,7 @@ class Topic(IntEnum):
     ECHO = 2  # the interest of the target is known and committed, up to a version
     ASK = 3  # the source wants an echo of a version of its interest
     CREDIT = 4  # how much the source takes of some streams of the target, for a link that is full or has room again
+    RETAINED = 16  # what a neighbour knows of retained messages (overlay/retained_sync)
     QUESTION = 40  # the source asks the target about itself
     ANSWER = 41  # what the source says of that
 
@@ -183,19 +186,21 @@ class Data:
 class Notice:
     """What one broker tells another across the links between them; it may get lost, and is then said again."""
 
-    __slots__ = ("body", "path", "source", "target", "topic")
+    __slots__ = ("body", "level", "path", "source", "target", "topic")
 
-    def __init__(self, topic: Topic, source: int, target: int, body: bytes, path: bytes = b"") -> None:
+    def __init__(  # the fields of a frame
+        self, topic: Topic, source: int, target: int, body: bytes, path: bytes = b"", *, level: int | None = None
+    ) -> None:
         self.topic = topic
         self.source = source
         self.target = target
         self.body = body
         self.path = path
-
-    @property
-    def level(self) -> int:
-        """The highest; what people ask and are told, which may be long, goes behind what is urgent."""
-        return LEVELS - 2 if self.topic in _TALK else LEVELS - 1
+        if level is None:
+            # what people ask and are told, which may be long, goes behind what is urgent
+            level = LEVELS - 2 if topic in _TALK else LEVELS - 1
+        #: In which class it leaves here.
+        self.level = level
 
     @property
     def size(self) -> int:

@@ -22,7 +22,8 @@ from tieline.overlay.fields import BadFrame
 from tieline.overlay.frame import is_assured
 from tieline.overlay.naming import MOST_MESSAGES, Address, opened
 from tieline.overlay.node import Node
-from tieline.overlay.parcel import Run, count_packets, read_parcel
+from tieline.overlay.parcel import Run, Stamp, count_packets, read_parcel
+from tieline.overlay.retaining import Retaining
 
 #: Publishers of other brokers that are remembered, and characters of their client ids.
 _ORIGINS: Final = 10_000
@@ -57,8 +58,10 @@ class Incoming:
         node: Node,
         destinations: Mapping[int, Destination],
         addressing: Addressing,
+        retaining: Retaining,
     ) -> None:
         self._core = core
+        self._retaining = retaining
         self._own_name = core.settings.name
         #: Who may have been picked before, and where it is said that this broker was.
         self._destinations = destinations
@@ -136,11 +139,17 @@ class Incoming:
             is_over = begun.run is None or self._run(begun, now)
             while is_over and (found := next(begun.parts, None)) is not None:
                 address, inner = found
-                item = read_parcel(inner, partial(self.origin, broker), now)
+                stamps: dict[Message, Stamp] = {}
+                item = read_parcel(inner, partial(self.origin, broker), now, stamps)
                 if address is None and isinstance(item, Run):
                     begun.run, begun.at = item, 0
                     is_over = self._run(begun, now)
-                elif not self._pass_on(item, PLAIN if address is None else self._naming(address, item), now):
+                    continue
+                naming = PLAIN if address is None else self._naming(address, item)
+                if stamps and naming.is_plain and not isinstance(item, Run):
+                    # what came for a group alone is retained when neighbours tell of it
+                    item = self._retaining.take_in(item, stamps, broker, now)
+                if not self._pass_on(item, naming, now):
                     self._refuse(broker, "a message that no client could have sent")
         except BadFrame as error:
             work.did(_WORK_PER_BYTE * min(len(begun.parcel), _ENOUGH))

@@ -30,6 +30,7 @@ from tieline.overlay.orphans import Orphans
 from tieline.overlay.outgoing import Outgoing
 from tieline.overlay.patience import Patience
 from tieline.overlay.remote import RemoteInterests
+from tieline.overlay.retaining import Retaining, part
 from tieline.overlay.shortage import Shortage
 from tieline.overlay.strategies import STRATEGIES
 from tieline.overlay.ways import prospect
@@ -60,9 +61,14 @@ class Joined:
         limits: Limits | None = None,
         notes: Iterable[tuple[bytes, bytes]] = (),
         clock_s: float = 0.0,
+        wall: Callable[[float], float] | None = None,
+        tombstones: tuple[float, int] = (86_400.0, 16 << 20),
     ) -> None:
-        """``clock_s`` is what to add to the broker's time to get seconds since 1970."""
+        """``clock_s`` is what to add to the broker's time to get seconds since 1970, and ``wall`` does so each time;
+        ``tombstones`` are how long, and in how many bytes, it is remembered that a retained message was cleared.
+        """
         self._core = core
+        retained, notes = part(notes)
         self._notes = Notes()
         ends: list[tuple[bytes, bytes]] = []
         others: list[tuple[bytes, bytes]] = []
@@ -97,7 +103,12 @@ class Joined:
         self.destinations: dict[int, Destination] = {}
         self.outgoing = Outgoing(core, self.node.carrier.sender, self.node.membership, self.destinations, self._limits)
         self._remote = RemoteInterests(core, self.names, self.destinations, self.outgoing, self.node.counts)
-        self._incoming = Incoming(core, self.names, self.node, self.destinations, self.outgoing.addressing)
+        wall = wall or (lambda now: now + core.journal.epoch_s)
+        life_s, most_bytes = tombstones
+        self.retaining = Retaining(core, self.node, retained, wall=wall, life_s=life_s, most_bytes=most_bytes)
+        self.outgoing.convergence = self.retaining.convergence
+        addressing = self.outgoing.addressing
+        self._incoming = Incoming(core, self.names, self.node, self.destinations, addressing, self.retaining)
         self._orphans = Orphans(core, self.node, self.destinations, self.outgoing.flush)
         self._rights: dict[int, May] = {}
         #: Sessions that come and go.
@@ -222,6 +233,7 @@ class Joined:
         self._settle(now)
         self.outgoing.reckon(now)
         self.shortage.reckon(self.node.links.values())
+        self.retaining.account()
 
     def _settle(self, now: float) -> None:
         if self._core.journal.is_volatile:
@@ -232,6 +244,8 @@ class Joined:
     def _seal(self) -> None:
         """A batch is handed to the store: what is owed, and how far streams have come, are part of it."""
         self.outgoing.flush(self._now)
+        for note in self.retaining.notes(self._now):
+            self._core.journal.note(*note)
         self.moves.post.flush(self._now)
         sealed = self.node.seal()
         if sealed is None:

@@ -58,7 +58,7 @@ _ALWAYS: Final = frozenset({Kind.PACKED, Kind.PING, Kind.NAMES, Kind.LINK_STATE,
 LEGAL: Final[Mapping[Stage, frozenset[Kind]]] = {
     Stage.GREETING: frozenset({Kind.HELLO, Kind.REFUSED}),
     Stage.RESUMING: _ALWAYS | {Kind.RESUME},
-    Stage.UP: _ALWAYS | {Kind.HOP_ACK, Kind.DATA, Kind.VOID, Kind.NOTICE, Kind.SEGMENT, Kind.LAST},
+    Stage.UP: _ALWAYS | {Kind.CLOCK, Kind.HOP_ACK, Kind.DATA, Kind.VOID, Kind.NOTICE, Kind.SEGMENT, Kind.LAST},
     Stage.REFUSED: frozenset(),
     Stage.OVER: frozenset(),
 }

@@ -99,6 +99,11 @@ class Fence:
         self._counts = counts
         self._denied = denied
 
+    @property
+    def may(self) -> May:
+        """What it may read and write."""
+        return self._may
+
     def leaves(self, item: Numbered) -> Numbered:
         """What is sent of something: the places of what the peer may not read are empty."""
         if isinstance(item, Notice) or not item.payloads:

@@ -16,6 +16,7 @@ from typing import Final
 
 from tieline.core.timers import Timers
 from tieline.overlay.announcing import Announcing
+from tieline.overlay.beside import Beside, NothingBeside
 from tieline.overlay.carrier import Carrier
 from tieline.overlay.connections import Connections
 from tieline.overlay.counts import Counts
@@ -109,6 +110,8 @@ class Node:
         self.links: dict[int, Link] = {}
         #: By peer, what may pass its link, where not everything may.
         self.fences: dict[int, Fence] = {}
+        #: What neighbours tell each other beside what is carried.
+        self.beside: Beside = NothingBeside()
         self._outlived_at = -inf
         #: Told of a broker that has begun anew, or is heard of for the first time.
         self.on_renewed: Callable[[int], None] = _ignore
@@ -123,7 +126,7 @@ class Node:
             journal=self._journal,
             counts=self.counts,
             deliver=deliver,
-            send=self._send,
+            send=self.send,
             limits=limits or Limits(),
         )
         self.crediting = Crediting(
@@ -342,6 +345,7 @@ class Node:
 
     def _lost(self, link: Link, now: float) -> None:
         self.crediting.lost(link.peer)
+        self.beside.down(link.peer)
         self.connections.tell_peers(self.membership.disconnect(link.peer).bytes)
         self._view_changed(now)
 
@@ -382,6 +386,8 @@ class Node:
             pass
         elif kind is Kind.RESUME:
             self._resumed(connection, link, body, now)
+        elif kind is Kind.CLOCK:
+            self.beside.beat(link.peer, Reader(body).integer(), now)
         elif kind is Kind.HOP_ACK:
             link.acknowledged(Reader(body).integer())
             if link.has_more:
@@ -413,6 +419,14 @@ class Node:
             passed = item if fence is None else fence.comes(item)
             if passed is not None:
                 self._arrived(passed, now)
+
+    def fence_of(self, peer: int) -> Fence | None:
+        """What may pass the link to a peer; None if that is everything."""
+        return self.fences.get(peer)
+
+    def is_end(self, peer: int) -> bool:
+        """Whether a peer has rights, and speaks for itself alone."""
+        return peer in self.fences
 
     def _fence(self, connection: Connection) -> Fence | None:
         return None if connection.link is None else self.fences.get(connection.link.peer)
@@ -494,11 +508,14 @@ class Node:
         self.connections.tell_peers(self.membership.connect(link.peer, connection.cost).bytes)
         self.connections.dirty.add(connection.handle)
         self._view_changed(now)
+        self.beside.up(link.peer, now)
 
     def _arrived(self, item: Numbered, now: float) -> None:
         if not isinstance(item, Notice) or item.target != self.broker:
             if not isinstance(item, Notice) or self.questions.may_pass(item):
                 self.carrier.arrived(item, now)
+        elif item.topic is Topic.RETAINED:
+            self.beside.heard(item, now)
         elif item.topic is Topic.END_ACK:
             self.carrier.sender.settled(item, now)
         elif item.topic is Topic.CREDIT:
@@ -516,7 +533,14 @@ class Node:
         self.carrier.view_changed(now)
         self.announcing.grant(now)
 
-    def _send(self, peer: int, item: Numbered, now: float) -> None:
+    def say_clock(self, peer: int, clock: int) -> None:
+        """Tell a peer what our clock shows."""
+        connection = self.links[peer].connection
+        if connection is not None:
+            self.connections.tell(connection, frame(Kind.CLOCK, put(clock)))
+
+    def send(self, peer: int, item: Numbered, now: float) -> None:
+        """Have something sent to a peer, as far as it may have it."""
         link = self.links[peer]
         fence = self.fences.get(peer)
         passed = item if fence is None else fence.leaves(item)

@@ -9,15 +9,16 @@ from zlib import crc32
 from tieline.core.account import Drop
 from tieline.core.broker import Broker
 from tieline.core.holdings import Kind
-from tieline.core.message import Item, Message, Origin, Queued
+from tieline.core.message import Bundle, Item, Message, Origin, Queued
 from tieline.core.receiver import Share
 from tieline.overlay.addressing import Addressing
+from tieline.overlay.convergence import Convergence
 from tieline.overlay.destination import Destination
 from tieline.overlay.frame import lane_of
 from tieline.overlay.limits import LONGEST, Limits
 from tieline.overlay.membership import Membership
 from tieline.overlay.naming import MOST_MESSAGES
-from tieline.overlay.parcel import Writing, write_run
+from tieline.overlay.parcel import Writing, marks_of, write_run
 from tieline.overlay.sender import Sender
 
 #: Bytes that are owed to a broker that keeps up, as with the queue of a client.
@@ -44,6 +45,10 @@ class Outgoing:
         self._item: Queued | None = None
         self._wanted: list[int] = []
         self.addressing = Addressing()
+        #: What is retained everywhere, once that is known; and of the item, if it is, the clock, and those who get it.
+        self.convergence: Convergence | None = None
+        self._clock = 0
+        self._marks = b""
         #: The publisher of the last item, and the lanes into which its messages go.
         self._publisher: Origin | None = None
         self._spread = 0
@@ -68,6 +73,9 @@ class Outgoing:
         if item is not self._item:
             self._close_item(now)
             self._item, self._wanted = item, []
+            self._clock, self._marks = 0, b""
+            if self.convergence is not None and isinstance(item, Message) and item.retain and not item.origin.broker:
+                self._clock = self.convergence.stamp(item)
         if share is None:
             self._wanted.append(number)
         elif item.origin.broker:
@@ -89,6 +97,10 @@ class Outgoing:
         if item is None:
             return
         self._item = None
+        if self._clock and self.convergence is not None:
+            assert not isinstance(item, Bundle)
+            self.convergence.sent(item.topic, self._clock, self._wanted)
+            self._marks = marks_of([self._destinations[number].name for number in self._wanted])
         if not self.addressing:
             self._add(item, self._wanted, b"", now)
             return
@@ -115,7 +127,7 @@ class Outgoing:
                 growing = self._growing = Writing(item)
                 self._front, self._more = front, MOST_MESSAGES
             self._more -= 1
-            growing.add(item, now)
+            growing.add(item, now, self._clock, self._marks)
         self._items.append(item)
 
     def _close_parcel(self) -> None:

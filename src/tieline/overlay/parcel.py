@@ -2,36 +2,67 @@
 
 ::
 
-    0, level, publisher, messages: flags, taxon, [topic], [milliseconds until it expires], [properties], payload
+    0, level, publisher, messages: flags, taxon, [clock, user, marks], [topic], [milliseconds until it expires],
+                                   [properties], payload
     1, version, level, publisher, QoS 0 packets as they came, back to back
 
-Flags are the QoS, 4 for retain, 8 for an expiry, 16 for properties and 32 for the topic of the message before.  Levels
-are those that the accepting broker gave.  Messages of one publisher that leave together are one parcel: who they are
-from is said once, and the ends keep one number for all of them.  In front of it may stand for which groups it is
-(:mod:`tieline.overlay.naming`).  Without any byte, it is the place of something that was withheld on the way.
+Flags are the QoS, 4 for retain, 8 for an expiry, 16 for properties, 32 for the topic of the message before and 64 for
+what is retained everywhere: the clock of the write, the user on whose account it is kept, and marks of all the brokers
+to which the message is sent; without any, they are those of the message before.  Levels are those that the accepting
+broker gave.  Messages of one publisher that leave together are one parcel: who they are from is said once, and the ends
+keep one number for all of them.  In front of it may stand for which groups it is (:mod:`tieline.overlay.naming`).
+Without any byte, it is the place of something that was withheld on the way.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
+from zlib import crc32
 
 from tieline.core.message import Bundle, Burst, Message, Origin
+from tieline.overlay.clock import MOST_CLOCK
 from tieline.overlay.fields import BadFrame, Reader, put, put_bytes
 from tieline.overlay.frame import LEVELS
 from tieline.overlay.naming import NAMED, SEVERAL, parts_of, put_several
 from tieline.wire.frames import publish_head
 
-_RETAIN, _EXPIRES, _PROPERTIES, _SAME_TOPIC, _FLAGS = 4, 8, 16, 32, 63
+_RETAIN, _EXPIRES, _PROPERTIES, _SAME_TOPIC, _CLOCK, _FLAGS = 4, 8, 16, 32, 64, 127
 #: A parcel of several messages is no longer than this: what is sent again is not much more than what was missing.
 _ENOUGH: Final = 8_192
 #: Messages of one parcel: it is routed in one go.
 _MOST: Final = 512
 #: The kind of a parcel that is no message, but about one: :mod:`tieline.overlay.errands`.
 ERRAND: Final = 9
+#: Bytes of the mark of a broker.
+_MARK: Final = 3
 #: In the place of what a peer may not have.
 WITHHELD: Final = b""
+
+
+class Stamp(NamedTuple):
+    """What is said of a message that is retained everywhere."""
+
+    clock: int
+    user: str
+    #: Of the brokers to which it is sent.
+    marks: bytes
+
+
+def mark_of(name: str) -> bytes:
+    """A broker in a few bytes: two of a hundred have the same mark once in three thousand clusters."""
+    return crc32(name.encode()).to_bytes(4, "big")[-_MARK:]
+
+
+def marks_of(names: Iterable[str]) -> bytes:
+    """Marks of some brokers, or something else if there are none: nothing at all means those of the message before."""
+    return b"".join([mark_of(name) for name in names]) or b"-"
+
+
+def marks_in(marks: bytes) -> frozenset[bytes]:
+    """Single marks."""
+    return frozenset(marks[at : at + _MARK] for at in range(0, len(marks), _MARK))
 
 
 class Run(NamedTuple):
@@ -46,9 +77,10 @@ class Run(NamedTuple):
 class Writing:
     """A parcel of messages of one publisher and one level, as it grows."""
 
-    __slots__ = ("_level", "_messages", "_origin", "_parts", "_size", "_topic")
+    __slots__ = ("_level", "_marks", "_messages", "_origin", "_parts", "_size", "_topic")
 
     def __init__(self, first: Message) -> None:
+        self._marks = b""
         self._origin = first.origin
         self._level = first.level
         self._parts = [put(0, first.level), put_bytes(first.origin.client.encode())]
@@ -60,11 +92,11 @@ class Writing:
         is_alike = message.origin is self._origin and message.level == self._level
         return is_alike and self._messages < _MOST and self._size + len(message.payload) <= _ENOUGH
 
-    def add(self, message: Message, now: float) -> None:
-        """Write a message behind the others."""
+    def add(self, message: Message, now: float, clock: int = 0, marks: bytes = b"") -> None:
+        """Write a message behind the others; with a clock it is retained everywhere, and sent to the brokers marked."""
         topic, payload, parts = message.topic, message.payload, self._parts
-        flags = message.qos | (_RETAIN if message.retain else 0)
-        if topic == self._topic and not message.properties and message.expires is None:
+        flags = message.qos | (_RETAIN if message.retain else 0) | (_CLOCK if clock else 0)
+        if topic == self._topic and not message.properties and message.expires is None and not clock:
             parts.append(put(flags | _SAME_TOPIC, message.taxon, len(payload)))
         else:
             is_same = topic == self._topic
@@ -72,6 +104,12 @@ class Writing:
             expires = message.expires
             flags |= (_SAME_TOPIC if is_same else 0) | (_PROPERTIES if message.properties else 0)
             parts.append(put(flags | (0 if expires is None else _EXPIRES), message.taxon))
+            if clock:
+                owner = message.origin.owner
+                parts.append(put(clock))
+                parts.append(put_bytes(b"" if owner is None or owner.user is None else owner.user.encode()))
+                parts.append(put_bytes(b"" if marks == self._marks else marks))
+                self._marks = marks
             if not is_same:
                 parts.append(put_bytes(topic))
             if expires is not None:
@@ -94,8 +132,13 @@ def write_run(item: Burst | Bundle) -> bytes:
     return b"".join((put(1, item.version, item.level), publisher, item.packets))
 
 
-def read_parcel(parcel: bytes, origin_of: Callable[[str], Origin], now: float) -> list[Message] | Run:
-    """What a parcel holds; raises BadFrame.  ``origin_of`` knows publishers by their client ids."""
+def read_parcel(
+    parcel: bytes, origin_of: Callable[[str], Origin], now: float, stamps: dict[Message, Stamp] | None = None
+) -> list[Message] | Run:
+    """What a parcel holds; raises BadFrame.  ``origin_of`` knows publishers by their client ids.
+
+    What is retained everywhere is put into ``stamps``.
+    """
     reader = Reader(parcel)
     kind = reader.integer()
     if kind == 1:
@@ -108,12 +151,18 @@ def read_parcel(parcel: bytes, origin_of: Callable[[str], Origin], now: float) -
     level, origin = reader.integer(), origin_of(reader.text())
     topic: bytes | None = None
     messages: list[Message] = []
+    marks = b""
+    messages = []
     while not reader.is_over:
         if len(messages) == _MOST:
             raise BadFrame(f"a parcel of more than {_MOST} messages")
         flags, taxon = reader.integer(), reader.integer()
         if flags > _FLAGS or flags & 3 == 3 or level >= LEVELS or taxon >= LEVELS:
             raise BadFrame(f"a message with flags {flags}, level {level} and taxon {taxon}")
+        clock, user = 0, ""
+        if flags & _CLOCK:
+            clock, user, own = reader.integer(), reader.text(), reader.raw()
+            marks = own or marks
         if not flags & _SAME_TOPIC:
             topic = reader.raw()
         elif topic is None:
@@ -122,7 +171,13 @@ def read_parcel(parcel: bytes, origin_of: Callable[[str], Origin], now: float) -
         properties = reader.raw() if flags & _PROPERTIES else b""
         retain = bool(flags & _RETAIN)
         payload = reader.raw()
-        messages.append(Message(topic, payload, flags & 3, retain, properties, expires, origin, level, now, 0, taxon))
+        message = Message(topic, payload, flags & 3, retain, properties, expires, origin, level, now, 0, taxon)
+        messages.append(message)
+        if clock:
+            if not retain or clock >= MOST_CLOCK:
+                raise BadFrame(f"a message with the clock {clock}")
+            if stamps is not None:
+                stamps[message] = Stamp(clock, user, marks)
     return messages
 
 
@@ -200,11 +255,16 @@ def _sift_messages(parcel: bytes, reader: Reader, is_allowed: Callable[[bytes], 
     kept = [put(0, reader.integer()), put_bytes(reader.raw())]
     head = len(kept)
     removed: Counter[bytes] = Counter()
-    topic = b""
+    topic = marks = b""
     while not reader.is_over:
         flags, taxon = reader.integer(), reader.integer()
         if flags > _FLAGS:
             raise BadFrame(f"a message with flags {flags}")
+        stamp = b""
+        if flags & _CLOCK:
+            stamp = put(reader.integer()) + put_bytes(reader.raw())
+            marks = reader.raw() or marks
+            stamp += put_bytes(marks)  # the one before may be missing, as below
         if not flags & _SAME_TOPIC:
             topic = reader.raw()
         expiry = put(reader.integer()) if flags & _EXPIRES else b""
@@ -212,7 +272,7 @@ def _sift_messages(parcel: bytes, reader: Reader, is_allowed: Callable[[bytes], 
         payload = put_bytes(reader.raw())
         if is_allowed(topic):
             # the one before may be missing, so each says its topic
-            kept += (put(flags & ~_SAME_TOPIC, taxon), put_bytes(topic), expiry, properties, payload)
+            kept += (put(flags & ~_SAME_TOPIC, taxon), stamp, put_bytes(topic), expiry, properties, payload)
         else:
             removed[topic] += 1
     if not removed:

@@ -11,7 +11,7 @@ from typing import Final
 from tieline.core.message import Bundle, Burst, Message, Origin
 from tieline.core.outbound.deliver import Delivery
 from tieline.core.outbound.named import PLAIN, NamedDelivery, Naming
-from tieline.core.outbound.retained import Retained
+from tieline.core.outbound.replay import Replays
 from tieline.core.routing.content_match import ContentMatch
 from tieline.core.routing.priorities import Priorities
 from tieline.core.routing.route import Route
@@ -37,7 +37,7 @@ class FromBrokers:
         routes: Routes,
         content: ContentMatch,
         priorities: Priorities,
-        retained: Retained,
+        replays: Replays,
         delivery: Delivery,
         named: NamedDelivery,
         work: Work,
@@ -47,14 +47,44 @@ class FromBrokers:
         self._routes = routes
         self._content = content
         self._priorities = priorities
-        self._retained = retained
+        self._replays = replays
         self._delivery = delivery
         self._work = work
         #: Messages that came although nobody here wanted them.
         self.useless = 0
 
     def message(self, message: Message, now: float, naming: Naming = PLAIN) -> bool:
-        """Keep a message if it is retained, and queue it for its receivers; False if its topic can be none."""
+        """Queue a message for its receivers; False if its topic can be none.  Who brings it knows what is retained."""
+        route = self._find(message, now)
+        if route is None:
+            return False
+        is_wanted = route.serves_clients or message.retain
+        if route.groups or naming is not PLAIN:
+            is_wanted = self.named.deliver(message, route, naming, now) > 0 or message.retain
+        elif route.has_receivers:
+            self._delivery.deliver(message, route, now)
+        self.useless += not is_wanted
+        return True
+
+    def late(self, message: Message, now: float) -> None:
+        """Queue a retained message that comes by another way than live.
+
+        Groups do not get what is retained, and whoever is about to get all that is retained does not get it twice.
+        """
+        route = self._find(message, now)
+        if route is None or not route.serves_clients:
+            return
+        topic = message.topic.decode()
+        grants = [
+            grant
+            for grant in route.grants
+            if not grant.receiver.is_broker and not self._replays.will_bring(grant.receiver, topic)
+        ]
+        if grants:
+            self._delivery.deliver(message, Route(tuple(grants), (), route.level), now)
+
+    def _find(self, message: Message, now: float) -> Route | None:
+        """The receivers of a message; None if its topic can be none."""
         topic = message.topic
         self._work.did(WORK_PER_MESSAGE)
         route = self._routes.known.get(topic)
@@ -63,22 +93,14 @@ class FromBrokers:
                 name = topic.decode()
                 check_name(name, LEVELS)
             except (ProtocolError, UnicodeDecodeError):
-                return False
+                return None
             if name.startswith(RESERVED):
-                return False
+                return None
             route = self._routes.find(name, topic)
         if route.is_conditional:
             route = self._content.route_of(message, route)
         message.heat = self._priorities.heat(route, 1, now)
-        if message.retain:
-            self._retained.keep(message, now)
-        is_wanted = route.serves_clients or message.retain
-        if route.groups or naming is not PLAIN:
-            is_wanted = self.named.deliver(message, route, naming, now) > 0 or message.retain
-        elif route.has_receivers:
-            self._delivery.deliver(message, route, now)
-        self.useless += not is_wanted
-        return True
+        return route
 
     def run(  # a run, for whom it is, and where to go on in it
         self,

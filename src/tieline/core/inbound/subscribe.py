@@ -139,13 +139,15 @@ class Subscribing:
                 now = yield
         reasons: list[int] = []
         refused = _Refusals()
+        #: Subscriptions that are to get what is retained, once others know of them.
+        curious: list[tuple[ActiveSubscription, SubscriptionRequest]] = []
         for request, verdict in judged:
             if judgement != questions.judgement:
                 # others may do what they could not, and the other way round
                 verdict = yield from self._verdict(conn, request, now)
             refusal = verdict or self._lack_of_room(conn, session, request)
             if refusal is None:
-                reasons.append(self._grant(session, request, identifier, conditions))
+                reasons.append(self._grant(session, request, identifier, conditions, curious))
             else:
                 reasons.append(refusal.reason)
                 self._account.refusals[refusal.reason.name.lower()] += 1
@@ -154,8 +156,13 @@ class Subscribing:
                 now = yield
         if self._routes.neighbours.wait(lambda: self._holds.resume_soon(conn, Hold.PEERS), now):
             # what any broker accepts after the SUBACK arrives
+            self._replays.expect(conn, [request.filter for _, request in curious])
             self._holds.suspend(conn, Hold.PEERS, now)
             now = yield
+        for subscription, request in curious:
+            # what others had retained before they knew of it has come by now
+            if len(self._retained) and session.subscriptions.get(request.options.filter) is subscription:
+                self._replays.begin(session, subscription, request.filter)
         self._answer_subscribe(conn, session, packet, reasons, refused, now)
 
     def _verdict(
@@ -208,8 +215,15 @@ class Subscribing:
         verdict = self._questions.ask(conn, "subscribe", request.filter, now)
         return verdict if isinstance(verdict, Refused) else None
 
-    def _grant(self, session: Session, request: SubscriptionRequest, identifier: int, conditions: Sequence[str]) -> int:
-        """Add or replace one subscription; the QoS granted."""
+    def _grant(  # what was asked, and who is still to get something
+        self,
+        session: Session,
+        request: SubscriptionRequest,
+        identifier: int,
+        conditions: Sequence[str],
+        curious: list[tuple[ActiveSubscription, SubscriptionRequest]],
+    ) -> int:
+        """Add or replace one subscription, and note whether it is to get what is retained; the QoS granted."""
         options = request.options
         if options.qos > self.settings.mqtt.maximum_qos:
             # [MQTT-3.2.2-9] granted with what we have
@@ -222,8 +236,8 @@ class Subscribing:
         # [MQTT-3.3.1-9], [MQTT-3.3.1-10], [MQTT-3.3.1-11]; nothing retained for shared ones (4.8.2)
         self._replays.stop(session, options.filter)
         is_wanted = options.retain_handling == 0 or (options.retain_handling == 1 and is_new)
-        if request.share is None and is_wanted and len(self._retained):
-            self._replays.begin(session, subscription, request.filter)
+        if request.share is None and is_wanted:
+            curious.append((subscription, request))
         return options.qos
 
     def keep(

@@ -11,20 +11,21 @@ they do for a client that subscribes again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from tieline.core.account import Account, Drop
-from tieline.core.client import Changed, Session
+from tieline.core.client import Changed, Connection, Hold, Session
 from tieline.core.durable.journal import Journal
 from tieline.core.message import Message
 from tieline.core.outbound.retained import Retained
-from tieline.core.receiver import ActiveSubscription, Grant
+from tieline.core.receiver import ActiveSubscription, Grant, Receiver
 from tieline.core.routing.content_match import ContentMatch
 from tieline.core.routing.route import ConditionalSubscription, grant_for
 from tieline.core.routing.routes import Routes
 from tieline.core.timers import Timers
 from tieline.match.events import EventType
+from tieline.match.trees import FilterTree
 from tieline.match.where import Predicate
 
 #: Retained messages queued in one go.
@@ -55,7 +56,17 @@ class Walk:
 class Replays:
     """The walks of all sessions, by filter."""
 
-    __slots__ = ("_account", "_changed", "_content", "_journal", "_retained", "_routes", "_timers", "_walks")
+    __slots__ = (
+        "_account",
+        "_changed",
+        "_content",
+        "_expected",
+        "_journal",
+        "_retained",
+        "_routes",
+        "_timers",
+        "_walks",
+    )
 
     def __init__(  # what a walk goes over, and through whom its messages go
         self,
@@ -75,6 +86,27 @@ class Replays:
         self._account = account
         self._timers = timers
         self._walks: dict[Session, dict[str, Walk]] = {}
+        #: By session, the connection that waits until other brokers know of its subscriptions, and their filters.
+        self._expected: dict[Receiver, tuple[Connection, FilterTree[str]]] = {}
+
+    def expect(self, conn: Connection, filters: Iterable[str]) -> None:
+        """Walks begin when other brokers know of the subscriptions for which a connection is now held."""
+        tree: FilterTree[str] = FilterTree()
+        for filter_ in filters:
+            tree.put(filter_, filter_)
+        if conn.session is not None:
+            self._expected[conn.session] = conn, tree
+
+    def will_bring(self, receiver: Receiver, topic: str) -> bool:
+        """Whether a walk that has not begun yet will bring what is retained on a topic."""
+        expected = self._expected.get(receiver)
+        if expected is None:
+            return False
+        conn, tree = expected
+        if conn.hold is not Hold.PEERS or conn.session is not receiver:
+            del self._expected[receiver]
+            return False
+        return bool(tree.match(topic))
 
     def begin(
         self, session: Session, subscription: ActiveSubscription, filter_: str, *, is_noted: bool = False
@@ -97,6 +129,7 @@ class Replays:
     def forget(self, session: Session) -> None:
         """End all walks of a session."""
         self._walks.pop(session, None)
+        self._expected.pop(session, None)
         session.is_replaying = False
 
     def refill(self, session: Session, now: float) -> None:

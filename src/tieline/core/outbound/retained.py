@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
+from typing import Protocol
 
 from tieline.core.account import Account, Drop
 from tieline.core.durable.journal import Journal
@@ -15,10 +16,30 @@ from tieline.match.trees import NameTree, tree_bytes
 PORTION = 1_000
 
 
+class Watcher(Protocol):
+    """Who wants to know what is retained; nobody, as long as no other broker is joined."""
+
+    def kept(self, message: Message, now: float, *, is_held: bool) -> None:
+        """A message was to be retained, or has cleared what was; there was room for it, or it is not held."""
+
+    def expired(self, topic: bytes, now: float) -> None:
+        """A retained message is over."""
+
+
 class Retained:
     """The retained message of each topic that has one."""
 
-    __slots__ = ("_account", "_expiries", "_holdings", "_journal", "_max_bytes", "_max_messages", "_tree", "bytes")
+    __slots__ = (
+        "_account",
+        "_expiries",
+        "_holdings",
+        "_journal",
+        "_max_bytes",
+        "_max_messages",
+        "_tree",
+        "bytes",
+        "watcher",
+    )
 
     def __init__(
         self, max_messages: int, max_bytes: int, holdings: Holdings, journal: Journal, account: Account
@@ -33,24 +54,33 @@ class Retained:
         self.bytes = 0
         #: When messages expire, by topic; entries of messages that were replaced stay until they are due.
         self._expiries: list[tuple[float, str]] = []
+        self.watcher: Watcher | None = None
 
     def __len__(self) -> int:
         return len(self._tree)
 
-    def keep(self, message: Message, now: float) -> None:
-        """Replace the topic's retained message, or clear it with an empty payload; the store and the drops know."""
+    def keep(self, message: Message, now: float) -> bool:
+        """Replace the topic's retained message, or clear it with an empty payload; the store and the drops know.
+
+        False if there is no room for it.
+        """
         topic = message.topic.decode()
+        is_held = True
         if not message.payload:
             # [MQTT-3.3.1-6], [MQTT-3.3.1-7]
             self.remove(topic)
             self._note_cleared(message.topic)
         elif not self.put(topic, message, now):
             # [MQTT-3.3.1-5] replaced, or, without room, the old one goes: it is no longer the last value
+            is_held = False
             self.remove(topic)
             self._account.drop(now, Drop.RETAINED_FULL, message.origin.client, message.topic, level=message.level)
             self._note_cleared(message.topic)
         elif not self._journal.is_volatile:
             self._journal.retained(message)
+        if self.watcher is not None:
+            self.watcher.kept(message, now, is_held=is_held)
+        return is_held
 
     def _note_cleared(self, topic: bytes) -> None:
         if not self._journal.is_volatile:
@@ -129,7 +159,9 @@ class Retained:
             message = self._tree.get(topic)
             if message is not None and message.expires == when:
                 self.remove(topic)
-                self._note_cleared(topic.encode())
+                self._note_cleared(message.topic)
+                if self.watcher is not None:
+                    self.watcher.expired(message.topic, now)
 
     def _forget_replaced(self) -> None:
         """Drop the entries of messages that are no longer retained."""
