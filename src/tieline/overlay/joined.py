@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final  # Any: values of JSON
 
 from tieline.core.account import Drop
 from tieline.core.broker import Broker
@@ -131,6 +131,8 @@ class Joined:
             core.journal.before_seal = self._seal
         core.routes.neighbours = self
         core.meet(self.moves)
+        if core.chronicle is not None:
+            core.chronicle.beside = self._carried
         self.node.interests.watch(self._remote.learned)
 
     def use(self, strategy: str, now: float) -> None:
@@ -221,6 +223,12 @@ class Joined:
         """A broker has sent messages that it may not publish."""
         shown = topic.decode(errors="replace").encode()
         self._core.account.drop(self._now, Drop.DENIED, f"broker {name}", shown, messages, level=level)
+
+    def _carried(self) -> list[tuple[str, dict[str, Any]]]:
+        """What came from other brokers in a period, for those who read the events."""
+        classes = self._core.priorities.classes.names
+        carried = self.node.carrier.taker.carried
+        return [("carried", {**told, "class": classes[told["level"]]}) for told in carried.take(self.names)]
 
     # -- turns and commits
 

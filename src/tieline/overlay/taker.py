@@ -11,6 +11,7 @@ from functools import partial
 from typing import Final
 
 from tieline.core.timers import Timer, Timers
+from tieline.overlay.carried import Carried
 from tieline.overlay.counts import Counts
 from tieline.overlay.durable import Ends, Journal, Taken
 from tieline.overlay.fields import put
@@ -58,6 +59,8 @@ class Taker:
         self._pass_notice = pass_notice
         #: What came before its turn.
         self.held = Held()
+        #: How long what comes was under way, and over how many links.
+        self.carried = Carried()
         #: By origin and lane, of the incarnation that counts.
         self.incoming: dict[tuple[int, int], Incoming] = {}
         #: By origin, incarnation and lane, the streams of those that do not count now.
@@ -90,6 +93,7 @@ class Taker:
         stream = self.incoming.get(key)
         if stream is None:
             stream = self.incoming[key] = Incoming(0, self._counts, self.held)
+        self.carried.add(data, now)
         payloads = data.payloads or (None,) * data.count
         if is_assured(data.lane):
             ready = stream.add(first, payloads, now)

@@ -57,8 +57,12 @@ def traffic(
     class_: str = "normal",
     size: int = 100,
     period_s: float = 10.0,
+    broker: str = "",
 ) -> Occurrence:
-    """A traffic record as a broker writes it; ``waits_ms`` is by bucket, and says how many messages there were."""
+    """A traffic record as a broker writes it; ``waits_ms`` is by bucket, and says how many messages there were.
+
+    ``broker`` is the one that had accepted them, if it is another one.
+    """
     messages = sum(waits_ms.values())
     detail = {
         "since": _nanoseconds(until_s - period_s),
@@ -69,6 +73,8 @@ def traffic(
         "bytes": messages * size,
         "waits_ms": waits_ms,
     }
+    if broker:
+        detail["broker"] = broker
     return Occurrence(_nanoseconds(until_s), "traffic", subscriber, topic, detail)
 
 

@@ -91,9 +91,9 @@ def test_traffic_and_its_instance(run: Run, events: str, tmp_path: Path) -> None
     out = tmp_path / "instance.json"
     printed = run("traffic", "--events", events, "--format", "csv", "--instance", str(out), "--name", "grid")
     assert printed.splitlines()[1:] == [
-        "a,meter,grid/1,book,log,60,6000,6.0,600.0",
-        "a,meter,grid/1,desk,log,120,12000,12.0,1200.0",
-        "a,relay,grid/trip,desk,alarm,30,3000,3.0,300.0",
+        "a,a,meter,grid/1,book,log,60,6000,6.0,600.0",
+        "a,a,meter,grid/1,desk,log,120,12000,12.0,1200.0",
+        "a,a,relay,grid/trip,desk,alarm,30,3000,3.0,300.0",
     ]
     found = json.loads(out.read_text())
     assert [(each["id"], each["rate"], each.get("class", 0)) for each in found["topics"]] == [

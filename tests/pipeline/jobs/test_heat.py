@@ -29,6 +29,16 @@ WINDOWS = Windows(length_s=60, slide_s=30, late_s=30)
 EACH = Weights(subscribers=1.0, deliveries=10.0, publishes=100.0)
 
 
+def test_a_topic_of_several_brokers_is_one(spark: SparkSession) -> None:
+    told = [
+        events_table([traffic(10, "p", "a", subscriber, {1: 60}, broker=broker)], shard)
+        for shard, subscriber, broker in (("east", "s", ""), ("west", "t", "east"), ("west", "u", "east"))
+    ]
+    found = rows(topic_heat(from_deliveries(deliveries(frame(spark, *told))), Windows(length_s=60, slide_s=60), EACH))
+    (one,) = [row for row in found if row["deliveries"]]
+    assert (one["subscribers"], one["brokers"], one["deliveries"]) == (3, 2, 180)
+
+
 def test_subscribers_deliveries_and_publishes_count_in_every_window_they_lie_in(spark: SparkSession) -> None:
     told = deliveries(
         frame(

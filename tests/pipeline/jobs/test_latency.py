@@ -7,6 +7,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import msgspec
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
@@ -15,7 +17,7 @@ from tests.pipeline.jobs.scenes import at, emitted, events_table, frame, rows, s
 from tieline.core.account import WAIT_BUCKETS
 from tieline.log.record import Occurrence
 from tieline.pipeline.jobs.latency import BY_NAME, NoRequirement, latency, requirements_of
-from tieline.pipeline.jobs.traffic import deliveries
+from tieline.pipeline.jobs.traffic import carried, deliveries
 
 REQUIRED = requirements_of(["alarm=immediate-1a"])
 
@@ -72,6 +74,35 @@ def test_topics_are_grouped_by_their_first_levels(spark: SparkSession) -> None:
         ("grid/1/#", 2),
         ("grid/2/#", 1),
         ("x", 1),
+    ]
+
+
+def test_brokers_are_told_apart_where_that_is_asked(spark: SparkSession) -> None:
+    here = [traffic(10, "p", "a", "s", {1: 3}), traffic(10, "p", "a", "s", {1: 2, 64: 2}, broker="west")]
+    records = deliveries(frame(spark, events_table(here, "east"), events_table(here[:1], "west")))
+    found = rows(latency(records, REQUIRED, by_broker=True))
+    told = sorted((row["origin"], row["shard"], row["messages"], row["max_ms"]) for row in found)
+    assert told == [("east", "east", 3, 1.0), ("west", "east", 4, 64.0), ("west", "west", 3, 1.0)]
+    (whole,) = rows(latency(records, REQUIRED))
+    assert (whole["messages"], "shard" in whole) == (10, False)
+
+
+def test_how_long_it_was_under_way_and_over_how_many_links(spark: SparkSession) -> None:
+    def came(shard: str, **detail: Any) -> pa.Table:
+        told = {"since": 0, "level": 1, "class": "normal", "bytes": 10, **detail}
+        return events_table([msgspec.structs.replace(traffic(10, "", "", "", {}), kind="carried", detail=told)], shard)
+
+    told = frame(
+        spark,
+        came("c", broker="a", count=10, ages_ms={1: 8, 4: 2}, hops={1: 5, 2: 5}),
+        came("c", broker="a", count=10, ages_ms={1: 10}, hops={2: 10}),
+        came("b", broker="a", count=3, ages_ms={2: 3}, hops={1: 3}),
+        events_table([traffic(10, "p", "a", "s", {1: 3})], "c"),
+    )
+    found = rows(latency(carried(told), REQUIRED, by_broker=True))
+    assert sorted((row["origin"], row["shard"], row["messages"], row["hops"], row["max_ms"]) for row in found) == [
+        ("a", "b", 3, 1.0, 2.0),
+        ("a", "c", 20, 1.75, 4.0),
     ]
 
 

@@ -52,6 +52,20 @@ def test_rates_are_over_the_time_that_the_records_span(spark: SparkSession) -> N
     assert unnamed_share(deliveries(events).limit(0)) == 0.0
 
 
+def test_the_broker_that_accepted_is_told_apart_from_the_one_that_delivered(spark: SparkSession) -> None:
+    here = [traffic(10, "meter", "t", "desk", {1: 4}), traffic(10, "meter", "t", "desk", {1: 6}, broker="b")]
+    events = frame(spark, events_table(here), events_table([traffic(10, "meter", "t", "book", {1: 6})], "b"))
+    found = rows(demand_matrix(deliveries(events)))
+    assert [(row["shard"], row["origin"], row["subscriber"], row["messages"]) for row in found] == [
+        ("a", "a", "desk", 4),
+        ("a", "b", "desk", 6),
+        ("b", "b", "book", 6),
+    ]
+    problem = instance([row for row in found if row["origin"] == "b"], NetworkFile.of("ab"), name="x", homes={})
+    # nobody has seen the publisher connect, but a broker has accepted its messages
+    assert {(link.a, link.b) for link in problem.links} == {("book", "b"), ("desk", "a"), ("meter", "b")}
+
+
 def test_a_client_is_where_it_connected_last(spark: SparkSession) -> None:
     told = [events_table([connected("desk", 5), connected("meter", 1)], "a"), events_table([connected("desk", 9)], "b")]
     assert {row["client"]: row["shard"] for row in rows(homes(frame(spark, *told)))} == {"desk": "b", "meter": "a"}
@@ -59,8 +73,8 @@ def test_a_client_is_where_it_connected_last(spark: SparkSession) -> None:
 
 def row(publisher: str, topic: str, subscriber: str, per_s: float, level: int = 1, shard: str = "a") -> dict[str, Any]:
     return {
-        "shard": shard, "publisher": publisher, "topic": topic, "subscriber": subscriber, "level": level,
-        "messages_per_s": per_s, "bytes_per_s": per_s * 100,
+        "shard": shard, "origin": shard, "publisher": publisher, "topic": topic, "subscriber": subscriber,
+        "level": level, "messages_per_s": per_s, "bytes_per_s": per_s * 100,
     }  # fmt: skip
 
 

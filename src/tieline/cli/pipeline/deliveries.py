@@ -37,6 +37,12 @@ def latency(
     depth: Annotated[
         int, typer.Option(metavar="LEVELS", min=0, help="Tell topics apart by so many of their first levels.")
     ] = 0,
+    by_broker: Annotated[
+        bool, typer.Option("--by-broker", help="Tell apart which broker accepted a message and which delivered it.")
+    ] = False,
+    on_the_way: Annotated[
+        bool, typer.Option("--on-the-way", help="How long brokers had it that came from another one, not deliveries.")
+    ] = False,
     spark: OnSpark,
     style: Format = "human",
 ) -> None:
@@ -47,20 +53,27 @@ def latency(
     demand-response, outage.
     """
     with sentences():
+        from tieline.pipeline.jobs.latency import BROKERS, requirements_of
         from tieline.pipeline.jobs.latency import latency as job
-        from tieline.pipeline.jobs.latency import requirements_of
-        from tieline.pipeline.jobs.traffic import deliveries
+        from tieline.pipeline.jobs.traffic import carried, deliveries
 
         required = requirements_of(require or ())
         with spark.session("tieline latency") as here:
             told = source.read(here)
-            found = job(deliveries(told), required, judged=part, depth=depth)
-            rows = sorted(found.collect(), key=lambda row: (-row["level"], row["class"], row["topics"]))
-            show(_LATENCY, [row.asDict() for row in rows], style)
+            records = carried(told) if on_the_way else deliveries(told)
+            found = job(records, required, judged=part, depth=depth, by_broker=by_broker or on_the_way)
+            brokers = BROKERS if by_broker or on_the_way else ()
+            columns = (*brokers, *(("hops",) if on_the_way else ()), *_LATENCY)
+            rows = sorted(
+                found.collect(),
+                key=lambda row: (*(row[name] for name in brokers), -row["level"], row["class"], row["topics"]),
+            )
+            show(columns, [row.asDict() for row in rows], style)
 
 
 _TRAFFIC: Final = (
-    "shard", "publisher", "topic", "subscriber", "class", "messages", "bytes", "messages_per_s", "bytes_per_s",
+    "shard", "origin", "publisher", "topic", "subscriber", "class",
+    "messages", "bytes", "messages_per_s", "bytes_per_s",
 )  # fmt: skip
 
 traffic_app = new_app()
@@ -86,6 +99,7 @@ def traffic(
 ) -> None:
     """Print the demand matrix: publisher, topic and subscriber, with messages and bytes per second.
 
+    The broker that delivered is the shard, the one that had accepted the messages the origin.
     Rates are over the time that a broker's records span. With --instance the same becomes a planning problem: clients
     are linked to the brokers where they connected, and --network says what the links between brokers carry and cost.
     """

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 #: A broker keeps so many entries; what is colder than all of these has the broker's own heat.
 _MOST: Final = 100_000
-_COLUMNS: Final = ("topic", "heat", "subscribers", "deliveries", "publishes")
+_COLUMNS: Final = ("topic", "heat", "subscribers", "brokers", "deliveries", "publishes")
 _LOOK_S: Final = 1
 
 Give = Callable[[dict[str, float]], dict[str, Any]]

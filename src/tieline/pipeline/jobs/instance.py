@@ -113,7 +113,7 @@ def instance(
         flows[key][subscriber] = flows[key].get(subscriber, 0.0) + row[f"{unit}_per_s"]
         levels[key] = max(levels.get(key, 0), row["level"])
         seen[subscriber] = row["shard"]
-        seen.setdefault(row["publisher"], row["shard"])
+        seen.setdefault(row["publisher"], row["origin"])
     places = {**seen, **homes, **network.clients}
     topics = _topics(flows, levels)
     clients = _clients(topics)

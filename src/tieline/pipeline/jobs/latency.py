@@ -64,6 +64,8 @@ def requirements_of(written: Iterable[str]) -> dict[str, Requirement]:
     return chosen
 
 
+#: Which broker accepted messages, and which delivered them.
+BROKERS: Final = ("origin", "shard")
 #: What topics are gathered under when they are not told apart.
 ALL_TOPICS: Final = "#"
 #: The parts whose waiting times are reported.
@@ -80,28 +82,35 @@ def latency(
     *,
     judged: float = 0.99,
     depth: int = 0,
+    by_broker: bool = False,
     window: str | None = None,
     watermark: str = "1 minute",
 ) -> DataFrame:
-    """One row for each class and group of topics, and for each window where one is given.
+    """One row for each class and group of topics, and for each window where one is given, and each pair of brokers.
 
-    ``traffic`` is what :func:`tieline.pipeline.jobs.traffic.deliveries` makes, streaming or not.  ``required`` is by
+    ``traffic`` is what :func:`tieline.pipeline.jobs.traffic.deliveries` or ``carried`` makes, streaming or not; of the
+    latter there is also the mean number of links.  ``required`` is by
     class name or, where it does not name the class, by level.  Topics are grouped by their first ``depth`` levels.  The
     verdict is about the waiting time that the part ``judged`` of the messages did not exceed.
     """
-    keys = [sql.col("level"), sql.col("class"), _group(depth).alias("topics")]
+    brokers = BROKERS if by_broker else ()
+    keys = [*map(sql.col, brokers), sql.col("level"), sql.col("class"), _group(depth).alias("topics")]
     if window is not None:
         traffic = traffic.withWatermark("until", watermark)
         keys.insert(0, sql.window("until", window).alias("window"))
     counts = sql.array(*(sql.sum(sql.col("waits")[bucket]) for bucket in range(len(EDGES_MS))))
-    summed = traffic.groupBy(*keys).agg(sql.sum("messages").alias("messages"), counts.alias("counts"))
+    is_carried = "links" in traffic.columns
+    hops = [(sql.sum("links") / sql.sum("messages")).alias("hops")] if is_carried else []
+    summed = traffic.groupBy(*keys).agg(sql.sum("messages").alias("messages"), counts.alias("counts"), *hops)
     known = summed.withColumns({"passed": _running("counts"), "rule": _rule(required)})
     strict, limit = sql.col("rule.strict_ms"), sql.col("rule.limit_ms")
     return known.select(
         *(["window"] if window is not None else []),
+        *brokers,
         "level",
         "class",
         "topics",
+        *(["hops"] if is_carried else []),
         "messages",
         *(_edge(part, _UPPER).alias(name) for name, part in QUANTILES.items()),
         sql.col("rule.name").alias("requirement"),

@@ -59,6 +59,7 @@ def from_deliveries(traffic: DataFrame) -> DataFrame:
         "topic",
         sql.col("until").alias("time"),
         "subscriber",
+        "shard",
         sql.col("messages").alias("deliveries"),
         sql.lit(0).cast("long").alias("publishes"),
     )
@@ -70,19 +71,24 @@ def from_messages(messages: DataFrame, *, topic: str = "topic", time: str = "rec
         sql.col(topic).alias("topic"),
         sql.col(time).alias("time"),
         sql.lit(None).cast("string").alias("subscriber"),
+        sql.lit(None).cast("string").alias("shard"),
         sql.lit(0).cast("long").alias("deliveries"),
         sql.lit(1).cast("long").alias("publishes"),
     )
 
 
 def topic_heat(activity: DataFrame, windows: Windows, weights: Weights) -> DataFrame:
-    """One row for each window and topic: start, end, topic, subscribers, deliveries, publishes, heat."""
+    """One row for each window and topic: start, end, topic, subscribers, brokers, deliveries, publishes, heat.
+
+    A message that is delivered at several brokers is published once, and its subscribers are those of all of them.
+    """
     if activity.isStreaming:
         activity = activity.withWatermark("time", f"{windows.late_s} seconds")
     window = sql.window("time", f"{windows.length_s} seconds", f"{windows.slide_s} seconds")
     counted = activity.groupBy(window, "topic").agg(
         # A stream cannot count distinct values; a set is exact, and as small as a topic's audience.
         sql.size(sql.collect_set("subscriber")).alias("subscribers"),
+        sql.size(sql.collect_set("shard")).alias("brokers"),
         sql.sum("deliveries").alias("deliveries"),
         sql.sum("publishes").alias("publishes"),
     )
@@ -91,7 +97,7 @@ def topic_heat(activity: DataFrame, windows: Windows, weights: Weights) -> DataF
         + weights.deliveries * sql.col("deliveries") / windows.length_s
         + weights.publishes * sql.col("publishes") / windows.length_s
     )
-    columns = ("topic", "subscribers", "deliveries", "publishes")
+    columns = ("topic", "subscribers", "brokers", "deliveries", "publishes")
     return counted.select("window.start", "window.end", *columns, heat.alias("heat"))
 
 

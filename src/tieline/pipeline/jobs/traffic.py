@@ -18,22 +18,25 @@ from tieline.core.durable.chronicle import OTHERS
 #: Upper ends of the buckets of waiting times in milliseconds.  The last bucket has none: it holds everything else.
 EDGES_MS: Final = tuple(1 << bucket for bucket in range(WAIT_BUCKETS))
 
-_DETAIL: Final = (
-    "since BIGINT, publisher STRING, class STRING, level INT, count BIGINT, bytes BIGINT, waits_ms MAP<STRING, BIGINT>"
-)
+_SUMS: Final = "since BIGINT, broker STRING, class STRING, level INT, count BIGINT, bytes BIGINT"
+_DETAIL: Final = f"{_SUMS}, publisher STRING, waits_ms MAP<STRING, BIGINT>"
+_CARRIED: Final = f"{_SUMS}, ages_ms MAP<STRING, BIGINT>, hops MAP<STRING, BIGINT>"
 
 
 def deliveries(events: DataFrame) -> DataFrame:
     """One row for each traffic record; streaming or not.
 
-    Columns: shard, since, until (the period), publisher, topic, subscriber, level, class, messages, bytes, waits (an
-    array with one count for each of :data:`EDGES_MS`).
+    Columns: shard (the broker that delivered), origin (the one that had accepted the messages), since, until (the
+    period), publisher, topic, subscriber, level, class, messages, bytes, waits (an array with one count for each of
+    :data:`EDGES_MS`; of the wait at the broker that delivered).
     """
     # The broker wrote the text itself, so one that cannot be read is damage and no row to pass over.
     detail = sql.from_json("detail", _DETAIL, {"mode": "FAILFAST"})
     told = events.where(sql.col("kind") == "traffic").withColumn("_", detail)
     return told.select(
         "shard",
+        # it is said where it is another one
+        sql.coalesce(_told("broker"), sql.col("shard")).alias("origin"),
         sql.timestamp_micros(sql.expr("_.since div 1000")).alias("since"),
         sql.col("time").alias("until"),
         _told("publisher").alias("publisher"),
@@ -43,7 +46,37 @@ def deliveries(events: DataFrame) -> DataFrame:
         _told("class").alias("class"),
         _told("count").alias("messages"),
         _told("bytes").alias("bytes"),
-        sql.array(*(_waited(edge) for edge in EDGES_MS)).alias("waits"),
+        _histogram("waits_ms"),
+    )
+
+
+def carried(events: DataFrame) -> DataFrame:
+    """One row for each broker, level and period of what came from another broker: the columns of :func:`deliveries`.
+
+    Nobody in particular published or received it, and messages are parcels: what left another broker together.
+    ``waits`` are the times for which brokers on the way had it, the wires between them not counted; ``links`` is the
+    sum of the links that each came over, from where it was parked last if it was.
+    """
+    detail = sql.from_json("detail", _CARRIED, {"mode": "FAILFAST"})
+    told = events.where(sql.col("kind") == "carried").withColumn("_", detail)
+    hops = sql.map_entries(_told("hops"))
+    links = sql.aggregate(
+        hops, sql.lit(0).cast("long"), lambda so_far, hop: so_far + hop["key"].cast("long") * hop["value"]
+    )
+    return told.select(
+        "shard",
+        _told("broker").alias("origin"),
+        sql.timestamp_micros(sql.expr("_.since div 1000")).alias("since"),
+        sql.col("time").alias("until"),
+        sql.lit("").alias("publisher"),
+        sql.lit("#").alias("topic"),
+        sql.lit("").alias("subscriber"),
+        _told("level").alias("level"),
+        _told("class").alias("class"),
+        _told("count").alias("messages"),
+        _told("bytes").alias("bytes"),
+        _histogram("ages_ms"),
+        links.alias("links"),
     )
 
 
@@ -56,16 +89,20 @@ def _told(field: str) -> Column:
     return sql.col("_").getField(field)
 
 
-def _waited(edge_ms: int) -> Column:
-    return sql.coalesce(_told("waits_ms").getItem(str(edge_ms)), sql.lit(0))
+def _histogram(field: str) -> Column:
+    """How much took how long, as an array with one count for each of the edges."""
+    counts = (sql.coalesce(_told(field).getItem(str(edge)), sql.lit(0)) for edge in EDGES_MS)
+    return sql.array(*counts).alias("waits")
 
 
 #: A row of the matrix is one of these.
-KEYS: Final = ("shard", "publisher", "topic", "subscriber", "level", "class")
+KEYS: Final = ("shard", "origin", "publisher", "topic", "subscriber", "level", "class")
 
 
 def demand_matrix(traffic: DataFrame) -> DataFrame:
-    """One row for each publisher, topic, subscriber and class at a broker, with its rates; in a fixed order.
+    """One row for each publisher, topic, subscriber and class at two brokers, with its rates; in a fixed order.
+
+    Those are the broker that delivered and the one that had accepted the messages, which may be the same.
 
     ``traffic`` is what :func:`tieline.pipeline.jobs.traffic.deliveries` makes.  Rates are over the time that the
     broker's records span: a topic that was silent for half of it has half the rate.
