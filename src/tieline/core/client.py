@@ -312,6 +312,7 @@ class Session:
         "dropped",
         "ends",
         "expiry_s",
+        "groups",
         "inbound",
         "inflight",
         "is_awaited",
@@ -365,6 +366,8 @@ class Session:
         self.subscriptions: dict[str, ActiveSubscription] = {}
         #: What the subscriptions count towards their limit, and what they take.
         self.weight = self.subscription_bytes = 0
+        #: How many of them are shared.
+        self.groups = 0
         self.queue = queue
         #: What waits for it in the store alone; None while there is nothing.
         self.spill: Spill | None = None

@@ -219,6 +219,9 @@ class Neighbours(Protocol):
     def ended(self, filter_: str, condition: str | None, share: str | None = None) -> None:
         """A subscription that has begun is over."""
 
+    def refusal(self, filter_: str, condition: str | None, share: str, of_session: int) -> str | None:
+        """Why a client that is a member of so many groups cannot be one of another; None if it can."""
+
     def wait(self, then: Callable[[], None], now: float) -> bool:
         """Whether some broker does not know yet of what has begun; if so, ``then`` is called once all that can do."""
 
@@ -234,6 +237,10 @@ class Alone:
 
     def ended(self, filter_: str, condition: str | None, share: str | None = None) -> None:
         """Nobody need hear of it."""
+
+    def refusal(self, filter_: str, condition: str | None, share: str, of_session: int) -> str | None:
+        """There is nobody who would have to know of groups."""
+        return None
 
     def wait(self, then: Callable[[], None], now: float) -> bool:
         """There is nobody to wait for."""

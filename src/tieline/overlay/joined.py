@@ -28,6 +28,7 @@ from tieline.overlay.node import Node
 from tieline.overlay.notes import Notes
 from tieline.overlay.orphans import Orphans
 from tieline.overlay.outgoing import Outgoing
+from tieline.overlay.own_groups import OwnGroups
 from tieline.overlay.patience import Patience
 from tieline.overlay.remote import RemoteInterests
 from tieline.overlay.retaining import Retaining, part
@@ -123,6 +124,7 @@ class Joined:
             notes=others,
             clock_s=clock_s,
         )
+        self._groups = OwnGroups()
         #: Interests that have begun (True) or ended since others were last told.
         self._changes: list[tuple[Entry, bool]] = []
         #: What waits until others know of some subscriptions, by the numbers of those.
@@ -159,11 +161,19 @@ class Joined:
     def _change(self, filter_: str, condition: str | None, share: str | None, is_new: bool) -> None:
         if filter_ == _OWN or filter_.startswith(f"{_OWN}/"):
             return
-        fingerprint = self._remote.fingerprint
-        entry = entry_of(filter_, share=share or "", condition=condition, fingerprint=fingerprint)
+        entry = self._entry(filter_, condition, share)
+        if share is not None:
+            self._groups.note(entry, is_new=is_new)
         if not self._changes:
             self._core.timers.soon(self._tell_soon)
         self._changes.append((entry, is_new))
+
+    def _entry(self, filter_: str, condition: str | None, share: str | None) -> Entry:
+        return entry_of(filter_, share=share or "", condition=condition, fingerprint=self._remote.fingerprint)
+
+    def refusal(self, filter_: str, condition: str | None, share: str, of_session: int) -> str | None:
+        """Why a client with so many groups cannot be a member of one more; None if it can."""
+        return self._groups.refusal(self._entry(filter_, condition, share), of_session)
 
     def wait(self, then: Callable[[], None], now: float) -> bool:
         """Whether a reachable broker does not know yet of what has begun."""

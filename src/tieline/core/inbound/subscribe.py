@@ -29,7 +29,7 @@ from tieline.core.outbound.retained import Retained
 from tieline.core.ports import Refused
 from tieline.core.receiver import ActiveSubscription
 from tieline.core.routing.route import ConditionalSubscription, subscription_bytes, weight_of
-from tieline.core.routing.routes import Routes
+from tieline.core.routing.routes import Routes, shown
 from tieline.core.work import Work
 from tieline.match.change import ChangeMemory
 from tieline.match.where import ExpressionError, split
@@ -38,6 +38,7 @@ from tieline.wire.errors import Violation
 from tieline.wire.packets import Suback, Subscribe, Unsuback, Unsubscribe
 from tieline.wire.properties import Properties
 from tieline.wire.reason import Reason
+from tieline.wire.topics import SHARE
 
 #: What one filter counts towards the work of a turn when it is read, each character of a condition that is parsed, and
 #: one subscription that is added or removed.
@@ -177,6 +178,12 @@ class Subscribing:
 
     def _lack_of_room(self, conn: Connection, session: Session, request: SubscriptionRequest) -> Refused | None:
         total = self.settings.limits.subscriptions_total
+        share, predicate = request.share, request.predicate
+        if share is not None and request.options.filter not in session.subscriptions:
+            condition = None if predicate is None else shown(predicate)
+            text = self._routes.neighbours.refusal(request.filter, condition, share, session.groups)
+            if text is not None:
+                return Refused(text, Reason.QUOTA_EXCEEDED)
         return lack_of_room(request.options.filter, session, conn.allowance.subscriptions, self._routes.weight, total)
 
     def _answer_subscribe(  # what was asked, and what came of it
@@ -254,6 +261,7 @@ class Subscribing:
         self._work.did(WORK_PER_SUBSCRIPTION)
         old = session.subscriptions.get(options.filter)
         if old is None:
+            session.groups += share is not None
             session.weight += weight_of(options.filter)
             session.owner.weight += weight_of(options.filter)
         elif isinstance(subscription, ConditionalSubscription) or isinstance(old, ConditionalSubscription):
@@ -325,6 +333,7 @@ class Subscribing:
             return Reason.NO_SUBSCRIPTION_EXISTED if refusal is None else refusal.reason
         self._routes.cancel(session, filter_, subscription)
         self._work.did(WORK_PER_SUBSCRIPTION)
+        session.groups -= filter_.startswith(SHARE)
         session.weight -= weight_of(filter_)
         session.owner.weight -= weight_of(filter_)
         self._count(session, -subscription_bytes(subscription))

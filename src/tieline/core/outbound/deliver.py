@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
+from typing import Final
 
 from tieline.conf.schema import Absent
 from tieline.core.account import Account, Drop
@@ -18,6 +19,9 @@ from tieline.core.routing.priorities import Priorities
 from tieline.core.routing.route import Route
 from tieline.core.work import Work
 from tieline.sched.queue import Pool
+
+#: What each broker with members counts towards the work of a turn, where one of them is picked.
+WORK_PER_BROKER: Final = 4
 
 
 class Beyond(Enum):
@@ -121,7 +125,7 @@ class Delivery:
                 else:
                     chosen.receiver.offer(part, chosen, now)
                     receivers += 1
-            self._work.did(len(group.members))
+            self._work.did(len(group.members) + WORK_PER_BROKER * len(group.brokers or ()))
         self._work.did(len(grants))
         return receivers
 

@@ -29,6 +29,7 @@ from tieline.core.work import Work
 from tieline.match.events import Events, EventType
 from tieline.match.index import AdaptiveIndex
 from tieline.match.trees import FilterTree, NameTree, tree_bytes
+from tieline.match.where import Predicate
 from tieline.wire.errors import ProtocolError
 from tieline.wire.fields import decode_utf8
 from tieline.wire.topics import check_name, split_share
@@ -325,7 +326,7 @@ class Routes:
             self.conditional += 1
             self.shared += conditional.share is not None
             self.weight += weight_of(conditional.options.filter)
-            self.neighbours.began(conditional.filter, _shown(conditional), conditional.share)
+            self.neighbours.began(conditional.filter, shown(conditional.predicate), conditional.share)
         if is_first:
             # routes know the conditions on their filters, but not yet that there are any on this one
             self._forget(conditional.filter, bucket)
@@ -366,7 +367,7 @@ class Routes:
             self.conditional -= 1
             self.shared -= conditional.share is not None
             self.weight -= weight_of(conditional.options.filter)
-            self.neighbours.ended(conditional.filter, _shown(conditional), conditional.share)
+            self.neighbours.ended(conditional.filter, shown(conditional.predicate), conditional.share)
         if not conditionals:
             bucket.conditionals = None
             self._leave(conditional.filter, bucket)
@@ -430,9 +431,9 @@ class Routes:
             self._cost -= tree_bytes(topic) + RECEIVER_BYTES * len(route.grants)
 
 
-def _shown(conditional: ConditionalSubscription) -> str | None:
+def shown(predicate: Predicate) -> str | None:
     """The condition that other brokers can ask in our stead; None where they must send everything.
 
     What was delivered before is known only here, so conditions that compare with it stay here.
     """
-    return None if conditional.last is not None else conditional.predicate.canonical
+    return None if predicate.watched else predicate.canonical
