@@ -158,3 +158,25 @@ def test_wants_that_come_to_the_same_end_one_by_one() -> None:
     route = scene.world.broker.routes.of(b"x")
     assert not route.grants
     assert not route.groups
+
+
+def test_what_waited_for_a_member_whose_session_ended_is_handed_to_another_broker() -> None:
+    scene = Scene()
+    away = scene.world.durable("away", expiry_s=5)
+    scene.world.advance(10)  # other brokers may have its session, and are asked
+    away.note_connack()
+    away.subscribe("$share/g/x", qos=1)
+    away.drop()
+    publisher = scene.world.client("p")
+    for _ in range(3):
+        assert publisher.publish("x", b"1", qos=1) is Reason.SUCCESS
+    scene.wants({Entry("x", "g"): Terms(2, 1)})
+    assert _owed(scene) == 0
+    scene.world.advance(6)
+    scene.joined.end_turn(scene.world.now)
+    assert _owed(scene) == 1, "messages of one publisher that leave together are one parcel"
+    assert scene.drops(Drop.SESSION_ENDED) == 0
+
+
+def _owed(scene: Scene) -> int:
+    return sum(len(stream.owing.unsettled) for stream in scene.joined.node.carrier.sender.outgoing.values())

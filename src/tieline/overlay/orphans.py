@@ -67,9 +67,10 @@ class Orphans:
 
     def _wake(self, now: float) -> None:
         if self._since and self._timer is None:
-            due = min(self._since.values()) + self._dead_s
+            dues = [since + self._dead_s for since in self._since.values()]
             # those that are dead already are looked at as often as it takes to be dead
-            self._timer = self._core.timers.at(due if due > now else now + max(self._dead_s, 1.0), self._begin)
+            due = min([due for due in dues if due > now], default=now + max(self._dead_s, 1.0))
+            self._timer = self._core.timers.at(due, self._begin)
 
     def _begin(self, now: float) -> None:
         self._timer = None

@@ -139,7 +139,7 @@ class Audience:
             self._tell(chosen, [], asked, group=name)
         self._count(chosen)
         text = f"it is the turn of {chosen.receiver.client_id}"
-        for receiver in group.members:
+        for receiver in (*group.members, *(group.brokers or ())):
             if receiver is not chosen.receiver and self._is_described():
                 self._add(receiver, "passed_over", text, group=name)
 
