@@ -14,12 +14,13 @@ from tests.kits.patience import until
 from tests.net.test_peers import line, node_of, publish, settings, subscribe
 from tieline.conf.schema import Mqtt
 from tieline.core.broker import Broker
+from tieline.core.holdings import Kind
 from tieline.core.ports import Everyone
 from tieline.net import drain
 from tieline.overlay.joined import Joined
 from tieline.overlay.moves import Moves
 from tieline.pytest_plugin import BrokerThread
-from tieline.wire.packets import Disconnect, Puback, Pubcomp, Publish, Pubrec, Pubrel
+from tieline.wire.packets import Disconnect, Puback, Pubcomp, Publish, Pubrec, Pubrel, Will
 from tieline.wire.reason import Reason
 
 
@@ -152,3 +153,15 @@ def test_a_broker_is_emptied_and_nothing_is_lost() -> None:
 
 def test_a_broker_that_is_alone_cannot_be_emptied() -> None:
     assert "not joined" in drain.answer(Broker(), {"begin": True}, 0.0)["error"]
+
+
+def test_a_claim_cancels_a_will_that_waits() -> None:
+    will = Will(topic="gone", payload=b"s", qos=1, properties={"will_delay_interval": 3600})
+    with line("a", "b") as (a, b), ExitStack() as stack:
+        stack.enter_context(kept(a.urls[0], "s", is_present=False, will=will)).close()
+        until(partial(knows, b, "s"), "b has heard of the session at a")
+        until(lambda: a.ask(lambda core: core.sessions["s"].connection is None), "its client has gone")
+        assert a.ask(lambda core: core.sessions["s"].will is not None)
+        stack.enter_context(kept(b.urls[0], "s", is_present=True))
+        until(lambda: a.ask(lambda core: not len(moves_of(core).passages)), "nothing is left of it at a")
+        assert a.ask(lambda core: "s" in core.sessions or core.holdings.by_kind()[Kind.WILLS]) == 0

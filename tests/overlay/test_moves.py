@@ -21,7 +21,7 @@ def test_clients_find_their_sessions_at_any_broker(kind: Kind) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", list(Kind))
 def test_clients_find_their_sessions_in_hundreds_of_histories(kind: Kind) -> None:
-    check_moves(kind, range(3, 400))
+    check_moves(kind, range(3, 150))
 
 
 @replaces_methods

@@ -76,6 +76,7 @@ class Departures:
         counts: Counts,
         rights: Callable[[int], May | None],
         forget: Callable[[str], None],
+        is_gone: Callable[[int], bool],
     ) -> None:
         self._core = core
         self._post = post
@@ -84,6 +85,8 @@ class Departures:
         self._counts = counts
         self._rights = rights
         self._forget = forget
+        #: Whether a broker has been out of reach for so long that nobody waits for it.
+        self._is_gone = is_gone
         self._unsettled: list[_Unsettled] = []
 
     # -- claims
@@ -200,7 +203,7 @@ class Departures:
         waits.is_safe = True
         sender = self._post.node.carrier.sender
         spread = crc32(waits.client_id.encode()) % SPREAD
-        for broker in self._post.reachable:
+        for broker in self._post.others:
             last = self._post.lanes_to(broker)
             for level in range(4):
                 lane = lane_of(level, True, spread)
@@ -223,9 +226,9 @@ class Departures:
         self._unsettled = still
 
     def _is_settled(self, waits: _Unsettled) -> bool:
-        sender, reachable = self._post.node.carrier.sender, self._post.reachable
+        sender = self._post.node.carrier.sender
         return all(
-            broker not in reachable or sender.is_settled(broker, lane, number)
+            sender.is_settled(broker, lane, number) or self._is_gone(broker)
             for (broker, lane), number in waits.last.items()
         )
 

@@ -68,7 +68,7 @@ EPOCH: Final = b"E"[0]
 #: All kinds of notes that are about sessions.
 MOVES: Final = frozenset((EPOCH, PASSAGE, PART, HELD))
 #: How long news wait for more of them, and how often what does not happen by itself is looked after.
-_GATHER_S, _LOOK_S = 0.02, 0.25
+_GATHER_S, _LOOK_S, _LOOK_EACH_S = 0.02, 0.25, 0.001
 #: Bytes that may be owed to a broker before it is told more news.
 _BUSY: Final = 1 << 20
 #: What a broker with rights may send without being asked.
@@ -109,7 +109,14 @@ class Moves:
         )
         self.claims = Claims(core, node.counts)
         self._departures = Departures(
-            core, self.post, self.registry, self.passages, counts=node.counts, rights=rights, forget=self._forget
+            core,
+            self.post,
+            self.registry,
+            self.passages,
+            counts=node.counts,
+            rights=rights,
+            forget=self._forget,
+            is_gone=self._is_gone,
         )
         self._arrivals = Arrivals(
             core,
@@ -339,7 +346,8 @@ class Moves:
     def _look_soon(self, now: float) -> None:
         if not self._looks:
             self._looks = True
-            self._core.timers.at(now + _LOOK_S, self._look)
+            # where thousands of sessions wait for a broker that is away, looking at all of them is work
+            self._core.timers.at(now + _LOOK_S + len(self.passages) * _LOOK_EACH_S, self._look)
 
     def _look(self, now: float) -> None:
         self._looks = False
@@ -365,6 +373,11 @@ class Moves:
             self._tell_soon()
         self._departures.look(now)
         self.post.flush(now)
+
+    def _is_gone(self, broker: int) -> bool:
+        """Whether a broker has been out of reach for so long that nobody waits for it."""
+        since = self._away_since.get(broker)
+        return since is not None and self.post.now - since >= WAIT_S
 
     def _renewed(self, broker: int) -> None:
         """A broker has begun anew: it has no sessions, and what was on its way to it or from it is not."""

@@ -57,6 +57,8 @@ class Passages:
         #: By client id and epoch: as the new home, and as the old one.
         self.arriving: dict[tuple[str, int], Passage] = {}
         self.leaving: dict[tuple[str, int], Passage] = {}
+        #: By client id, the last that came.
+        self._here: dict[str, Passage] = {}
         self._stand_ins: dict[int, StandIn] = {}
         #: By origin and lane, floors (True) and ceilings that the stream has not come to, lowest first.
         self._awaited: dict[tuple[int, int], list[tuple[int, int, Passage, bool]]] = {}
@@ -74,7 +76,7 @@ class Passages:
         self._last += 1
         passage = Passage(self._last, session.client_id, session.user, now)
         passage.before, passage.epoch, passage.is_open = before, epoch, False
-        self.arriving[session.client_id, epoch] = passage
+        self.arriving[session.client_id, epoch] = self._here[session.client_id] = passage
         self._divert(session, passage)
         self._notes.passage(passage)
         return passage
@@ -111,10 +113,8 @@ class Passages:
         return passage
 
     def _still_arriving(self, client_id: str) -> Passage | None:
-        for passage in self.arriving.values():
-            if passage.client_id == client_id and not passage.after:
-                return passage
-        return None
+        passage = self._here.get(client_id)
+        return None if passage is None or passage.after or not passage.before else passage
 
     def left(self, passage: Passage, subscriptions: tuple[Subscribed, ...]) -> None:
         """The session is gone: what still comes for it here is passed on."""
@@ -140,6 +140,7 @@ class Passages:
         if entries is None:
             passage.estate = 0
             passage.is_open = not passage.before
+            self._notes.passage(passage)
             self._settle(passage, now)
             return
         key = passage.client_id, passage.after_epoch
@@ -176,6 +177,7 @@ class Passages:
         """Wait for the old home no longer: what it still passes on comes later than it should."""
         self._counts.tails_not_awaited += 1
         passage.is_open = True
+        self._notes.passage(passage)
         self._settle(passage, now)
 
     def _take(self, passage: Passage, origin: int, message: Message, terms: Terms, now: float) -> None:
@@ -272,8 +274,9 @@ class Passages:
 
     def _settle(self, passage: Passage, now: float) -> None:
         """Something is known that was not: what was held for it goes on, and perhaps that is the end."""
-        if passage.has_arrived and not passage.estate:
+        if passage.has_arrived and not passage.estate and not passage.is_open:
             passage.is_open = True
+            self._notes.passage(passage)
         for held, is_taken in passage.let_go():
             self._notes.released(passage, held)
             if is_taken:
@@ -284,7 +287,6 @@ class Passages:
                 self._notes.part(passage, origin)
                 errand = TailEnd(passage.client_id, passage.after_epoch, self._name_of(origin))
                 self._tell(passage.after, errand, b"")
-        self._notes.passage(passage)
         if passage.before and passage.has_arrived:
             self._arrived(passage)
 
@@ -302,6 +304,8 @@ class Passages:
         self._end(passage)
 
     def _end(self, passage: Passage) -> None:
+        if self._here.get(passage.client_id) is passage:
+            del self._here[passage.client_id]
         self._notes.forget(passage)
         passage.parts.clear()
         passage.held.clear()
@@ -364,6 +368,8 @@ class Passages:
     def _resume(self, passage: Passage) -> None:
         if passage.before:
             self.arriving[passage.client_id, passage.epoch] = passage
+            if not passage.after:
+                self._here[passage.client_id] = passage
         for origin, part in passage.parts.items():
             part.below = self._watch(passage, origin, part.floor or {}, is_floor=True)
             part.missing = self._watch(passage, origin, part.ceiling or {}, is_floor=False)
