@@ -28,7 +28,8 @@ def check(broker: Broker) -> None:
     assert broker.routes.count == len(subscriptions)
     assert broker.routes.shared == sum(held.options.filter.startswith("$share/") for held in subscriptions)
     conditional = [held for held in subscriptions if isinstance(held, ConditionalSubscription)]
-    assert broker.routes.conditional == len(conditional)
+    # other brokers ask as well
+    assert broker.routes.conditional == len(conditional) or isinstance(broker.routes.neighbours, Joined)
     assert broker.references.kept == sum(len(held.last) for held in conditional if held.last is not None)
     assert broker.references.kept <= broker.references.most
     for client_id, session in broker.sessions.items():

@@ -17,6 +17,7 @@ from typing import Final
 
 from tieline.core.timers import Timer, Timers
 from tieline.overlay.counts import Counts
+from tieline.overlay.digests import is_digest, read_digest
 from tieline.overlay.durable import Ends, Fact
 from tieline.overlay.entries import Entry, entry_of
 from tieline.overlay.frame import Kind, is_assured, read_numbered
@@ -64,7 +65,11 @@ def wish_of(filter: str) -> Entry:
 
 def wants(entry: Entry, topic: str, value: int) -> bool:
     """Whether a message is among what an entry says."""
-    return matches(entry.filter, topic) and (not entry.condition or value > int(entry.condition.partition(">")[2]))
+    if not entry.condition or not matches(entry.filter, topic):
+        return matches(entry.filter, topic)
+    if is_digest(entry.condition):
+        return read_digest(entry.condition).holds({"v": value}.get)
+    return value > int(entry.condition.partition(">")[2])
 
 
 def numbers_of(node: Node, brokers: frozenset[int]) -> frozenset[int]:
@@ -274,7 +279,7 @@ class World:
     def leave(self, number: int) -> None:
         """A broker wants nothing more, and is switched off for ever once others know that and nothing is unfinished."""
         broker = self.brokers[number]
-        if broker.node is None or broker.is_leaving or not self.stays_whole(leaving=number):
+        if broker.node is None or broker.is_leaving or not self._can_spare(number, without_leaving=True):
             return
         self.tell(f"{number} is going to leave")
         broker.is_leaving = True
@@ -284,27 +289,42 @@ class World:
         self.serve(broker)
         self.clock.after(1.0, partial(self._leave, broker))
 
-    def stays_whole(self, *, leaving: int = 0, without: Cable | None = None) -> bool:
-        """Whether all brokers that stay are joined, by cables other than this one and, for now, those that are cut."""
-        stay = {number for number, broker in self.brokers.items() if not broker.is_leaving} - {leaving}
+    def stays_whole(self, *, without: Cable | None = None) -> bool:
+        """Whether all brokers are joined by cables other than those that are cut, and this one."""
+        return self._are_joined(set(self.brokers), [c for c in self.cables if c is not without and not c.is_cut])
+
+    @staticmethod
+    def _are_joined(numbers: set[int], cables: list[Cable]) -> bool:
         found: set[int] = set()
-        front = [min(stay)]
+        front = [min(numbers)]
         while front:
             number = front.pop()
-            if number not in found and number in stay:
+            if number in numbers and number not in found:
                 found.add(number)
-                front += [
-                    cable.other(number)
-                    for cable in self.cables
-                    if number in cable.ends and cable is not without and (leaving or not cable.is_cut)
-                ]
-        return found == stay
+                front += [cable.other(number) for cable in cables if number in cable.ends]
+        return found == numbers
+
+    def _can_spare(self, number: int, *, without_leaving: bool) -> bool:
+        """Whether all others are joined without a broker, and without those that are about to leave."""
+        others = {
+            other.number
+            for other in self.brokers.values()
+            if not (other.has_left or (without_leaving and other.is_leaving))
+        }
+        return self._are_joined(others - {number}, self.cables)
 
     def _leave(self, broker: Broker, now: float) -> None:
         number, node = broker.number, broker.node
         others = [other for other in self.brokers.values() if other is not broker and not other.has_left]
         is_known = all(other.node is not None and not _knows_wishes(other.node, broker.name) for other in others)
-        if node is None or node.unfinished or not is_known or any(_owes(other, broker.name) for other in others):
+        is_needed = any(_owes(other, broker.name) for other in others if other.node is not None)
+        if (
+            node is None
+            or node.unfinished
+            or not is_known
+            or is_needed
+            or not self._can_spare(number, without_leaving=False)
+        ):
             self.clock.after(0.25, partial(self._leave, broker))
             return
         self.tell(f"{number} leaves")

@@ -16,14 +16,21 @@ from time import perf_counter
 from typing import Final
 
 from tests.kits.check_overlay import Kind, Verdict, run_history
-from tests.overlay.test_histories import make
+from tests.kits.overlay_world import Make
+from tests.overlay.test_histories import crowded, make
 from tieline.overlay.strategies import STRATEGIES
 
-#: Changes from one strategy to another while messages are under way.
-SWITCHING: Final = "switching"
-WAYS: Final = (*STRATEGIES, SWITCHING)
+#: Changes from one strategy to another while messages are under way; and brokers that want more than they may say.
+SWITCHING, CROWDED = "switching", "crowded"
+WAYS: Final = (*STRATEGIES, SWITCHING, CROWDED)
 _TOLD_EVERY_S: Final = 10.0
 _Job = tuple[str, Kind, int]
+
+
+def _makers(way: str) -> Make:
+    if way == CROWDED:
+        return crowded
+    return make("path" if way == SWITCHING else way)
 
 
 def run(job: _Job) -> tuple[_Job, int, str]:
@@ -31,7 +38,7 @@ def run(job: _Job) -> tuple[_Job, int, str]:
     way, kind, seed = job
     others = tuple(STRATEGIES.values()) if way == SWITCHING else ()
     try:
-        verdict = run_history(make("path" if way == SWITCHING else way), kind, seed, switching=others)
+        verdict = run_history(_makers(way), kind, seed, switching=others)
     except Exception as error:  # noqa: BLE001  # whatever it is, it belongs to this seed
         verdict = Verdict(seed, kind, other=[f"{type(error).__name__}: {error}"])
     return job, verdict.deliveries, str(verdict) if verdict.is_wrong else ""

@@ -20,6 +20,7 @@ from tieline.overlay.frame import TAG_BITS, Data, is_assured
 from tieline.overlay.links import Connection, Link
 from tieline.overlay.node import Node
 from tieline.overlay.patience import Patience
+from tieline.overlay.stand_ins import StandIns
 from tieline.overlay.strategies import BASELINES, STRATEGIES
 from tieline.overlay.strategies.path import Path
 from tieline.overlay.streams import Incoming
@@ -103,6 +104,18 @@ def test_nor_where_links_are_full_and_frames_go_in_pieces(kind: Kind, monkeypatc
 def test_a_thousand_histories_with_full_links(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overlay_world, "_KERNEL", 200)
     _check_full(kind, range(1_000))
+
+
+def crowded(*args: Any) -> Node:
+    """A broker that may say three entries, and ten bytes of conditions on one filter."""
+    node = _node(Path, *args)
+    node.interests.stand_ins = StandIns(entries=3, condition_size=10)
+    return node
+
+
+@pytest.mark.parametrize("kind", FAULTY)
+def test_nor_where_more_is_wanted_than_can_be_said(kind: Kind) -> None:
+    assert check_overlay(crowded, kind, range(4)) > 400
 
 
 def _check_full(kind: Kind, seeds: Iterable[int]) -> int:

@@ -25,6 +25,9 @@ MOST_ENTRIES: Final = 65_536
 MOST_BYTES: Final = 4_194_304
 #: Bytes of all brokers together.
 MOST_OF_ALL: Final = 33_554_432
+#: What a digest of conditions begins with where a condition is expected, and how long it may be.
+DIGEST: Final = "\x01"
+LONGEST_DIGEST: Final = 65_536
 #: Levels of a filter, and members of a group, that another broker may speak of.
 _LEVELS: Final = 256
 _MEMBERS: Final = 1 << 32
@@ -119,7 +122,7 @@ def read_entry(reader: Reader) -> tuple[Entry, Terms]:
             raise BadFrame(f"a group {share!r} of {members} members")
     if flags & _CONDITIONAL:
         condition, fingerprint = reader.text(), reader.integer()
-        if not 0 < len(condition) <= MAX_LENGTH:
+        if not 0 < len(condition) <= (LONGEST_DIGEST if condition.startswith(DIGEST) else MAX_LENGTH):
             raise BadFrame(f"a condition of {len(condition)} characters")
     try:
         if not share and filter.startswith(SHARE):

@@ -33,6 +33,7 @@ from tieline.overlay.entries import (
 )
 from tieline.overlay.frame import Kind, frame
 from tieline.overlay.needs import Needs
+from tieline.overlay.stand_ins import Move, StandIns
 
 #: Versions of one life.
 _PER_LIFE: Final = 1 << 24
@@ -89,6 +90,8 @@ class Interests:
         self._broker = broker
         self._version = life * _PER_LIFE
         self._needs = Needs()
+        #: What is needed in the place of what would be too much to be said.
+        self.stand_ins = StandIns()
         #: When growth is to be said, and when shrinking is; the latter also tells once that we want nothing any more.
         self._grow_at: float | None = None
         self._shrink_at: float | None = None
@@ -257,8 +260,9 @@ class Interests:
     def need(self, entry: Entry, qos: int, now: float, deadline: float) -> int:
         """A subscription begins; the number under which it will be granted."""
         version = self._version
-        if self._needs.add(entry, qos):
+        if self._needs.add(self.stand_ins.enter(entry, qos), qos):
             version += 1
+        self._move(self.stand_ins.fit(entry), now)
         self._note_due(now)
         self._number += 1
         self.requests.append(Request(self._number, version, deadline))
@@ -266,8 +270,16 @@ class Interests:
 
     def release(self, entry: Entry, qos: int, now: float) -> None:
         """A subscription ends; the interest shrinks after a while."""
-        self._needs.remove(entry, qos)
+        stood = self.stand_ins.leave(entry, qos)
+        self._needs.remove(stood, qos)
+        self._move(self.stand_ins.relax(stood), now)
         self._note_due(now)
+
+    def _move(self, moves: Iterable[Move], now: float) -> None:
+        """Needs are said in another way: what replaces them is said with the next step, and they go with it."""
+        for move in moves:
+            self._needs.move(*move)
+            self._shrink_at = now + GATHER_S
 
     def _note_due(self, now: float) -> None:
         if self._needs.is_grown and self._grow_at is None:
@@ -338,3 +350,4 @@ class Interests:
     def check(self) -> None:
         """What always holds, for tests."""
         self._needs.check()
+        self.stand_ins.check()

@@ -15,7 +15,7 @@ A step looks only at entries that have changed and, where one that covers is gon
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tieline.match.cover.filters import CoverTree
@@ -151,6 +151,22 @@ class Needs:
         else:
             self._weigh(entry, counts)
         self._shrunk[entry] = None
+
+    def move(self, entry: Entry, to: Entry, counts: Iterable[int]) -> None:
+        """Subscriptions that needed an entry need another one instead, which wants no less."""
+        before, after = self._counts[entry], self._counts.setdefault(to, [0, 0, 0])
+        for qos, count in enumerate(counts):
+            before[qos] -= count
+            after[qos] += count
+        if any(before):
+            self._weigh(entry, before)
+        else:
+            del self._counts[entry]
+            self._needed.remove(entry)
+            self._grown.pop(entry, None)
+        self._weigh(to, after)
+        self._grown[to] = None
+        self._shrunk[to] = self._shrunk[entry] = None
 
     def _weigh(self, entry: Entry, counts: list[int]) -> None:
         qos = max(qos for qos, count in enumerate(counts) if count)

@@ -13,9 +13,11 @@ from tieline.core.broker import Broker
 from tieline.core.inbound.subscribe import WORK_PER_CHARACTER
 from tieline.core.receiver import ActiveSubscription
 from tieline.core.routing.route import ConditionalSubscription
+from tieline.match.merge.digest import BadDigest
 from tieline.match.where import Asked, ExpressionError, Predicate, parse, spell
 from tieline.overlay.counts import Counts
 from tieline.overlay.destination import Collector, Destination
+from tieline.overlay.digests import is_digest, read_digest
 from tieline.overlay.entries import Entries, Entry
 from tieline.overlay.may import May
 from tieline.overlay.remote_groups import RemoteGroups
@@ -136,8 +138,8 @@ class RemoteInterests:
             return None
         self._core.work.did(len(entry.condition) * WORK_PER_CHARACTER)
         try:
-            return parse(entry.condition)
-        except ExpressionError as error:
+            return read_digest(entry.condition) if is_digest(entry.condition) else parse(entry.condition)
+        except (BadDigest, ExpressionError) as error:
             text = f"condition: {error}"
             self._core.account.tell(Event("interest_refused", "", "", text, is_trouble=True))
             return None

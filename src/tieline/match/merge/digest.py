@@ -188,6 +188,13 @@ class CellDigest:
                 cells[at : at + len(run)] = run
         return cls(routing, int(cells.translate(_DIGITS), 2).to_bytes(_bytes(routing), "big"))
 
+    def joined(self, other: CellDigest) -> CellDigest:
+        """The cells of both, which are cut alike."""
+        if other.routing.space.bounds != self.routing.space.bounds or other.routing.bits != self.routing.bits:
+            raise ValueError("cells of two grids cannot be joined")
+        both = int.from_bytes(self._bitmap, "big") | int.from_bytes(other._bitmap, "big")
+        return CellDigest(self.routing, both.to_bytes(len(self._bitmap), "big"))
+
     @property
     def size(self) -> int:
         return len(self._encoded)
