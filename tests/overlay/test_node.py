@@ -30,7 +30,7 @@ def _hello(name: str = "b2", **changes: Any) -> bytes:  # Any: the fields of a H
 
 
 def _node(timers: Timers | None = None) -> Node:
-    return Node("b1", Ends(), _take, timers or Timers(), incarnation=11)
+    return Node("b1", Ends(), _take, Timers() if timers is None else timers, incarnation=11)
 
 
 def _take(origin: int, lane: int, payloads: Sequence[bytes]) -> int:
@@ -413,6 +413,17 @@ def test_whoever_begins_with_a_clock_that_was_set_back_goes_on_behind_its_last_l
     pair.publish(b"two")
     pair.run(0.2)
     assert sorted(pair.got) == [b"one", b"two"]
+
+
+def test_a_life_that_is_heard_of_right_behind_another_one_is_outlived_a_moment_later() -> None:
+    timers = Timers()
+    node = _node(timers)
+    node.opened(7, 100.0)
+    states = [LinkState(1, life, 0, 11, {}).bytes for life in (1_000, 5_000, 3_000)]
+    node.receive(7, b"".join((_hello(), frame(Kind.RESUME, put(1, 0)), *states)), 100.0)
+    assert node.life == 1_001
+    timers.fire(101.1)
+    assert (node.life, node.counts.outlived) == (5_001, 2)
 
 
 def test_two_brokers_of_one_name_are_told_so() -> None:

@@ -113,6 +113,8 @@ class Node:
         #: What neighbours tell each other beside what is carried.
         self.beside: Beside = NothingBeside()
         self._outlived_at = -inf
+        #: A life that is to be claimed when that may be done again; 0 if there is none.
+        self._claim = 0
         #: Told of a broker that has begun anew, or is heard of for the first time.
         self.on_renewed: Callable[[int], None] = _ignore
         self.carrier = carrier(
@@ -210,8 +212,14 @@ class Node:
 
     def _outlive(self, life: int, now: float) -> None:
         """Somebody knows of a later life of ours than this: that is over, so ours has to be later still."""
+        if life <= self.life:
+            return
         if now - self._outlived_at < OUTLIVE_S:
-            return  # somebody else seems to have our name
+            # somebody else may have our name; or another one knows of a still later life, and tells us only once
+            if not self._claim:
+                self._timers.at(self._outlived_at + OUTLIVE_S, self._claim_again)
+            self._claim = max(self._claim, life)
+            return
         self._outlived_at = now
         self.counts.outlived += 1
         self.life = life
@@ -220,6 +228,10 @@ class Node:
         self.interests.outlive(life, now)
         self.connections.tell_peers(self.membership.outlive(life).bytes)
         self.announcing.changed()
+
+    def _claim_again(self, now: float) -> None:
+        life, self._claim = self._claim, 0
+        self._outlive(life, now)
 
     # -- connections
 

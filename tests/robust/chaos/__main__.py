@@ -8,6 +8,7 @@ when; what they meet is up to the machine.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -27,6 +28,7 @@ def main() -> int:
     asked = parser.parse_args()
     seed = asked.seed if asked.seed is not None else SystemRandom().randrange(1_000_000)
     print(f"seed {seed}", flush=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # so that no broker is left behind
     with tempfile.TemporaryDirectory() as folder:
         place = asked.folder or Path(folder)
         place.mkdir(parents=True, exist_ok=True)
