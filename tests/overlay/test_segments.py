@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.overlay.test_node import Pair
+from tieline.overlay.entries import entry_of
 from tieline.overlay.fields import BadFrame, put
-from tieline.overlay.frame import Data, Kind, Notice, Numbered, Topic, lane_of, numbered, read_numbered
+from tieline.overlay.frame import Data, Kind, Notice, Numbered, Topic, frame, lane_of, numbered, read_numbered
 from tieline.overlay.inbox import Inbox
-from tieline.overlay.segments import Cut, Gathering, Piece
+from tieline.overlay.segments import Cut, Gathering, LongInterests, Piece
 
 _PLACES = {2: 5 << 16 | 9, 3: 1 << 16}
 
@@ -82,7 +84,7 @@ def test_what_begins_anew_takes_the_place_of_what_had_begun() -> None:
     assert read_numbered(*gathering.finish(last[1], 0.0))[1].size == _data(1, 700).size
 
 
-@pytest.mark.parametrize(("slot", "text"), [(8, "slot 8"), (2, "did not begin"), (200, "slot 200")])
+@pytest.mark.parametrize(("slot", "text"), [(10, "slot 10"), (2, "did not begin"), (200, "slot 200")])
 def test_a_piece_that_can_be_none_is_refused(slot: int, text: str) -> None:
     with pytest.raises(BadFrame, match=text):
         Gathering(1 << 20).add(put(slot) + bytes(10), 0.0)
@@ -102,3 +104,49 @@ def test_only_what_has_a_number_comes_in_pieces() -> None:
         gathering.finish(put(1, 2) + b"x", 0.0)
     with pytest.raises(BadFrame, match="kind 0 in pieces"):
         gathering.finish(put(1, 5), 0.0)
+
+
+def test_what_a_broker_wants_goes_in_pieces_where_room_is_short_and_data_go_between_them() -> None:
+    pair = Pair()
+    pair.connect()
+    pair.run(0.1)
+    pair.nodes[2].subscribe(entry_of("a/+"), 1, pair.now)
+    pair.run(0.2)
+    wants = [(entry_of(f"site/{number}/+"), 0, True) for number in range(800)]
+    pair.nodes[1].change(wants, pair.now)
+    pair.now += 0.1
+    pair.timers[1].fire(pair.now)
+    pair.publish(b"between them")
+    pair.settle()
+    sizes, before, came = [], 0, -1
+    while data := pair.nodes[1].fill(pair.handle, 2_000, pair.now):
+        sizes.append(len(data))
+        kinds = [kind for kind, _ in Inbox().take(data)]
+        before += Kind.SEGMENT in kinds
+        if Kind.DATA in kinds:
+            came = before
+        pair.nodes[2].receive(pair.handle, data, pair.now)
+    assert max(sizes) < 2_000 + 2 * 1_400
+    assert 0 <= came <= 2 < before
+    pair.settle()
+    known = pair.nodes[2].interests.known[pair.nodes[2].number_of("b1")]
+    assert len(known.entries) == 800
+    assert not pair.nodes[2].counts.bad_frames
+
+
+def test_an_interest_in_pieces_has_no_link_number_and_nothing_else_goes_without() -> None:
+    long = LongInterests()
+    long.add(frame(Kind.INTEREST, bytes(3_000)))
+    long.add(frame(Kind.INTEREST, b"next"))
+    pieces = [*Inbox().take(b"".join(long.next(1_400) for _ in range(4)))]
+    assert [kind for kind, _ in pieces] == [Kind.SEGMENT, Kind.SEGMENT, Kind.REST, Kind.REST]
+    assert len(long) == 0
+    gathering = Gathering(100)
+    for _, body in pieces[:2]:
+        gathering.add(body, 0.0)
+    assert gathering.interest(pieces[2][1], 0.0) == bytes(3_000)
+    assert gathering.interest(pieces[3][1], 0.0) == b"next"
+    with pytest.raises(BadFrame, match="with a link number"):
+        gathering.finish(put(1) + pieces[3][1], 0.0)
+    with pytest.raises(BadFrame, match="no INTEREST"):
+        gathering.interest(put(3) + b"x", 0.0)

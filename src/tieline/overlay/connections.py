@@ -148,7 +148,7 @@ class Connections:
             self._counts.silences += 1
             self.end(connection, now, "silent")
             return
-        if len(connection.controls) > self._patience.controls:
+        if len(connection.controls) + len(connection.long) > self._patience.controls:
             self._counts.stuck += 1
             self.end(connection, now, "stuck")
             return

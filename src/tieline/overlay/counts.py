@@ -51,6 +51,8 @@ class Counts:
     resent_by_origin: int = 0
     #: Publications that were refused because too much is owed to a destination.
     refused: int = 0
+    #: Messages that have expired while they waited for a way to their destination.
+    expired: int = 0
     #: Messages that were refused because they are longer than a frame may be.
     too_long: int = 0
     #: Notices that found no way; what they said is said again.

@@ -11,11 +11,13 @@
     HOP_ACK     the last link number received
     LINK_STATE  broker, life, sequence number, incarnation, neighbours with their costs
     INTEREST    broker, form, version; a whole set of entries, a step between versions, or a request for the whole
-    DATA        link number, lane, origin, tag, age, attempt, path, destinations with a place each, payloads
+    DATA        link number, lane, origin, tag, age, attempt and whether messages expire, path, destinations with a
+                place each, payloads
     VOID        the same with a count instead of payloads: numbers that nobody will ever send
     NOTICE      link number, topic of the notice, source, target, path, body
     SEGMENT     slot, and some bytes of a DATA, VOID or NOTICE that is sent in pieces
     LAST        link number, slot, and the last of those bytes (:mod:`tieline.overlay.segments`)
+    REST        slot, and the last bytes of an INTEREST that was sent in pieces
     PACKED      other frames, compressed (:mod:`tieline.overlay.packing`)
 
 Integers, bytes and texts are those of :mod:`tieline.overlay.fields`.  Only DATA, VOID, NOTICE and LAST have link
@@ -63,6 +65,7 @@ class Kind(IntEnum):
     LAST = 13
     PACKED = 14
     CLOCK = 20
+    REST = 15
 
 
 class Topic(IntEnum):
@@ -112,7 +115,9 @@ def place(number: int, tag: int) -> int:
 class Data:
     """A batch of messages on their way from one origin to a set of destinations; also a void, which has no payloads."""
 
-    __slots__ = ("_size", "attempt", "born", "count", "destinations", "lane", "origin", "path", "payloads", "tag")
+    __slots__ = (
+        "_size", "attempt", "born", "count", "destinations", "expires", "lane", "origin", "path", "payloads", "tag",
+    )  # fmt: skip
 
     def __init__(  # the fields of a frame
         self,
@@ -143,6 +148,8 @@ class Data:
         #: Numbers that the frame takes in each stream.
         self.count = void or len(payloads)
         self._size = 0
+        #: Whether some of the messages expire, so that it matters how old they are.
+        self.expires = False
 
     @property
     def level(self) -> int:
@@ -161,7 +168,9 @@ class Data:
         """A copy for some of the destinations."""
         void = 0 if self.payloads else self.count
         head = self.lane, self.origin, self.tag, destinations, self.payloads
-        return Data(*head, born=self.born, path=path, attempt=self.attempt, void=void)
+        copy = Data(*head, born=self.born, path=path, attempt=self.attempt, void=void)
+        copy.expires = self.expires
+        return copy
 
     def as_void(self) -> Data:
         """The same numbers without what they stood for."""
@@ -245,7 +254,8 @@ def write(item: Numbered, pieces: list[bytes], now: float) -> tuple[Kind, int]:
         return Kind.NOTICE, len(body)
     age_ms = int((now - item.born) * 1000)
     destinations = item.destinations
-    add(body, item.lane, item.origin, item.tag, age_ms if age_ms > 0 else 0, item.attempt, len(item.path))
+    attempt = item.attempt << 1 | item.expires
+    add(body, item.lane, item.origin, item.tag, age_ms if age_ms > 0 else 0, attempt, len(item.path))
     body += item.path
     add(body, len(destinations))
     for pair in destinations.items():
@@ -274,7 +284,8 @@ def read_numbered(kind: Kind, body: bytes, now: float, ours: bytes = SAME) -> tu
         source, target, path = reader.known(ours), reader.known(ours), reader.path(ours)
         return number, Notice(topic, source, target, reader.rest(), path)
     lane, origin, tag = integer(), reader.known(ours), integer()
-    age_ms, attempt, path = integer(), integer(), reader.path(ours)
+    age_ms, attempts, path = integer(), integer(), reader.path(ours)
+    attempt = attempts >> 1
     if lane >> 4 >= LEVELS and lane != ERRANDS:
         raise BadFrame(f"lane {lane} is of no level")
     destinations = {reader.known(ours): integer() for _ in reader.repeat()}
@@ -287,7 +298,9 @@ def read_numbered(kind: Kind, body: bytes, now: float, ours: bytes = SAME) -> tu
     payloads = reader.payloads()
     if not 0 < len(payloads) <= MOST:
         raise BadFrame(f"a frame of {len(payloads)} messages")
-    return number, Data(lane, origin, tag, destinations, payloads, born=born, path=path, attempt=attempt)
+    data = Data(lane, origin, tag, destinations, payloads, born=born, path=path, attempt=attempt)
+    data.expires = attempts & 1 == 1
+    return number, data
 
 
 def readdressed(body: bytes, ours: bytes) -> bytes:

@@ -89,6 +89,7 @@ class Joined:
             patience=Patience(
                 queue_bytes=_QUEUE_BYTES,
                 custody_bytes=_CUSTODY_BYTES,
+                ack_bytes=_CUSTODY_BYTES // 16,
                 longest=max(core.settings.limits.packet_bytes, _RUN) + _BESIDE,
                 make_policy=shortage.make_policy,
                 dropped=shortage.dropped,
@@ -97,6 +98,7 @@ class Joined:
             strategy=STRATEGIES[strategy],
             spend=self._spend,
         )
+        self.node.carrier.sender.expired = shortage.expired
         self._now = 0.0
         #: By number, as far as they are known.
         self.names = self.node.directory.names

@@ -32,7 +32,7 @@ from tieline.overlay.line import PLENTY, Line
 from tieline.overlay.meter import Meter, Pings
 from tieline.overlay.packing import Packer, Unpacker
 from tieline.overlay.patience import Patience
-from tieline.overlay.segments import FRAME, Gathering, Piece
+from tieline.overlay.segments import FRAME, SEGMENT, Gathering, LongInterests, Piece
 
 
 class Stage(StrEnum):
@@ -53,12 +53,14 @@ STAGES: Final[Mapping[Stage, frozenset[Stage]]] = {
     Stage.REFUSED: frozenset({Stage.OVER}),
     Stage.OVER: frozenset({Stage.OVER}),
 }
-_ALWAYS: Final = frozenset({Kind.PACKED, Kind.PING, Kind.NAMES, Kind.LINK_STATE, Kind.INTEREST, Kind.REFUSED})
+_ALWAYS: Final = frozenset(
+    {Kind.SEGMENT, Kind.REST, Kind.PACKED, Kind.PING, Kind.NAMES, Kind.LINK_STATE, Kind.INTEREST, Kind.REFUSED}
+)
 #: Which frames each stage takes.
 LEGAL: Final[Mapping[Stage, frozenset[Kind]]] = {
     Stage.GREETING: frozenset({Kind.HELLO, Kind.REFUSED}),
     Stage.RESUMING: _ALWAYS | {Kind.RESUME},
-    Stage.UP: _ALWAYS | {Kind.CLOCK, Kind.HOP_ACK, Kind.DATA, Kind.VOID, Kind.NOTICE, Kind.SEGMENT, Kind.LAST},
+    Stage.UP: _ALWAYS | {Kind.CLOCK, Kind.HOP_ACK, Kind.DATA, Kind.VOID, Kind.NOTICE, Kind.LAST},
     Stage.REFUSED: frozenset(),
     Stage.OVER: frozenset(),
 }
@@ -68,8 +70,8 @@ class Connection:
     """What lasts as long as one socket."""
 
     __slots__ = (
-        "coming", "controls", "cost", "gathering", "handle", "heard_at", "inbox", "inner", "lesson", "link", "packer",
-        "pings", "said", "sent_at", "stage", "theirs", "unpacked", "unpacker", "why",
+        "coming", "controls", "cost", "gathering", "handle", "heard_at", "inbox", "inner", "lesson", "link", "long",
+        "packer", "pings", "said", "sent_at", "stage", "theirs", "unpacked", "unpacker", "why",
     )  # fmt: skip
 
     def __init__(self, handle: int, now: float, cost: int = 1, longest: int = LARGEST) -> None:
@@ -91,6 +93,8 @@ class Connection:
         self.said: dict[int, int] = {}
         #: Frames without numbers that go before all others.
         self.controls: deque[bytes] = deque()
+        #: Of those, what goes in pieces because it is long and room is short.
+        self.long = LongInterests()
         #: Compresses what is written while there is little room; None where that is not wanted.
         self.packer: Packer | None = None
         #: Set once the peer has compressed something, with the frames that come out of that.
@@ -145,7 +149,16 @@ class Connection:
         if self.pings.is_owed:
             parts.append(self.pings.take_echo())
         while self.controls and size < room:
-            parts.append(self.controls.popleft())
+            control = self.controls.popleft()
+            is_long = len(self.long) > 0 or (len(control) > max(room, SEGMENT) and room < PLENTY)
+            if is_long and control[0] == Kind.INTEREST:
+                self.long.add(control)
+                continue
+            parts.append(control)
+            size += len(control)
+        if self.long and size < room:
+            # half of the room is for data, if there are any
+            parts.append(self.long.next(max(SEGMENT, min(PLENTY, (room - size) // 2))))
             size += len(parts[-1])
         if self.stage is Stage.UP and self.link is not None and not self.controls:
             self.link.fill(parts, room - size, now)
@@ -166,6 +179,7 @@ class Connection:
     def has_more(self) -> bool:
         return (
             bool(self.controls)
+            or len(self.long) > 0
             or self.pings.is_owed
             or (self.stage is Stage.UP and self.link is not None and self.link.has_more)
         )

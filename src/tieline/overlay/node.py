@@ -166,12 +166,14 @@ class Node:
         spread: int,
         destinations: frozenset[int],
         now: float,
+        expires: bool = False,
     ) -> bool:
         """Have parcels carried to brokers; False if too much is owed to one of them already, and then to none.
 
         Order is kept between parcels of equal level, assurance and spread.  Assured ones leave after their commit.
         """
-        return self.carrier.sender.publish(lane_of(level, assured, spread), parcels, destinations, now)
+        lane = lane_of(level, assured, spread)
+        return self.carrier.sender.publish(lane, parcels, destinations, now, expires=expires)
 
     def room(self, now: float) -> None:
         """There may be room for messages that were not taken."""
@@ -404,10 +406,12 @@ class Node:
             link.acknowledged(Reader(body).integer())
             if link.has_more:
                 self.connections.dirty.add(connection.handle)
-        elif kind is Kind.PACKED:
-            raise BadFrame("a packed frame in a packed frame")
+        elif kind is Kind.REST:
+            self._handle(connection, Kind.INTEREST, connection.gathering.interest(body, now), now)
         elif kind is Kind.SEGMENT:
             connection.gathering.add(body, now)
+        elif kind is Kind.PACKED:
+            raise BadFrame("a packed frame in a packed frame")
         else:
             since = now
             if kind is Kind.LAST:

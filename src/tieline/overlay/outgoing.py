@@ -143,7 +143,8 @@ class Outgoing:
         parcels, items = tuple(self._parcels), self._items
         self._parcels, self._items = [], []
         self._charged.update(self._to)
-        if not self._sender.publish(self._lane, parcels, frozenset(self._to), now):
+        expires = any(isinstance(item, Message) and item.expires is not None for item in items)
+        if not self._sender.publish(self._lane, parcels, frozenset(self._to), now, expires=expires):
             for item in items:
                 why, names = Drop.QUEUE_FULL, [self._destinations[number].client_id for number in self._to]
                 topic = getattr(item, "topic", b"")

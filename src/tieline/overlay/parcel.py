@@ -28,7 +28,7 @@ from tieline.overlay.frame import LEVELS
 from tieline.overlay.naming import NAMED, SEVERAL, parts_of, put_several
 from tieline.wire.frames import publish_head
 
-_RETAIN, _EXPIRES, _PROPERTIES, _SAME_TOPIC, _CLOCK, _FLAGS = 4, 8, 16, 32, 64, 127
+_RETAIN, EXPIRES, _PROPERTIES, SAME_TOPIC, _CLOCK, _FLAGS = 4, 8, 16, 32, 64, 127
 #: A parcel of several messages is no longer than this: what is sent again is not much more than what was missing.
 _ENOUGH: Final = 8_192
 #: Messages of one parcel: it is routed in one go.
@@ -97,13 +97,13 @@ class Writing:
         topic, payload, parts = message.topic, message.payload, self._parts
         flags = message.qos | (_RETAIN if message.retain else 0) | (_CLOCK if clock else 0)
         if topic == self._topic and not message.properties and message.expires is None and not clock:
-            parts.append(put(flags | _SAME_TOPIC, message.taxon, len(payload)))
+            parts.append(put(flags | SAME_TOPIC, message.taxon, len(payload)))
         else:
             is_same = topic == self._topic
             self._topic = topic
             expires = message.expires
-            flags |= (_SAME_TOPIC if is_same else 0) | (_PROPERTIES if message.properties else 0)
-            parts.append(put(flags | (0 if expires is None else _EXPIRES), message.taxon))
+            flags |= (SAME_TOPIC if is_same else 0) | (_PROPERTIES if message.properties else 0)
+            parts.append(put(flags | (0 if expires is None else EXPIRES), message.taxon))
             if clock:
                 owner = message.origin.owner
                 parts.append(put(clock))
@@ -163,11 +163,11 @@ def read_parcel(
         if flags & _CLOCK:
             clock, user, own = reader.integer(), reader.text(), reader.raw()
             marks = own or marks
-        if not flags & _SAME_TOPIC:
+        if not flags & SAME_TOPIC:
             topic = reader.raw()
         elif topic is None:
             raise BadFrame("a first message with the topic of the one before")
-        expires = now + reader.integer() / 1000 if flags & _EXPIRES else None
+        expires = now + reader.integer() / 1000 if flags & EXPIRES else None
         properties = reader.raw() if flags & _PROPERTIES else b""
         retain = bool(flags & _RETAIN)
         payload = reader.raw()
@@ -179,6 +179,45 @@ def read_parcel(
             if stamps is not None:
                 stamps[message] = Stamp(clock, user, marks)
     return messages
+
+
+class Parts(NamedTuple):
+    """A message in a parcel as it is written there."""
+
+    flags: int
+    taxon: int
+    #: Where it is retained everywhere: when it was written, by whom and for which brokers.
+    stamp: bytes
+    marks: bytes
+    #: None where it is that of the message before.
+    topic: bytes | None
+    #: Milliseconds until it expires, if it does.
+    left_ms: int
+    #: Both with their lengths.
+    properties: bytes
+    payload: bytes
+
+    def put_together(self, topic: bytes) -> tuple[bytes, ...]:
+        """The same, with its topic."""
+        expiry = put(self.left_ms) if self.flags & EXPIRES else b""
+        head = put(self.flags & ~SAME_TOPIC, self.taxon)
+        return head, self.stamp, put_bytes(topic), expiry, self.properties, self.payload
+
+
+def take_apart(reader: Reader, marks: bytes) -> Parts:
+    """The next message of a parcel, as it is written; with the marks of the one before, if it has none."""
+    flags, taxon = reader.integer(), reader.integer()
+    if flags > _FLAGS:
+        raise BadFrame(f"a message with flags {flags}")
+    stamp = b""
+    if flags & _CLOCK:
+        stamp = put(reader.integer()) + put_bytes(reader.raw())
+        marks = reader.raw() or marks
+        stamp += put_bytes(marks)
+    topic = None if flags & SAME_TOPIC else reader.raw()
+    left_ms = reader.integer() if flags & EXPIRES else 0
+    properties = put_bytes(reader.raw()) if flags & _PROPERTIES else b""
+    return Parts(flags, taxon, stamp, marks, topic, left_ms, properties, put_bytes(reader.raw()))
 
 
 def count_packets(packets: bytes) -> int:
@@ -257,22 +296,11 @@ def _sift_messages(parcel: bytes, reader: Reader, is_allowed: Callable[[bytes], 
     removed: Counter[bytes] = Counter()
     topic = marks = b""
     while not reader.is_over:
-        flags, taxon = reader.integer(), reader.integer()
-        if flags > _FLAGS:
-            raise BadFrame(f"a message with flags {flags}")
-        stamp = b""
-        if flags & _CLOCK:
-            stamp = put(reader.integer()) + put_bytes(reader.raw())
-            marks = reader.raw() or marks
-            stamp += put_bytes(marks)  # the one before may be missing, as below
-        if not flags & _SAME_TOPIC:
-            topic = reader.raw()
-        expiry = put(reader.integer()) if flags & _EXPIRES else b""
-        properties = put_bytes(reader.raw()) if flags & _PROPERTIES else b""
-        payload = put_bytes(reader.raw())
+        message = take_apart(reader, marks)
+        marks, topic = message.marks, topic if message.topic is None else message.topic
         if is_allowed(topic):
             # the one before may be missing, so each says its topic
-            kept += (put(flags & ~_SAME_TOPIC, taxon), stamp, put_bytes(topic), expiry, properties, payload)
+            kept += message.put_together(topic)
         else:
             removed[topic] += 1
     if not removed:

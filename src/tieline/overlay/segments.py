@@ -4,19 +4,25 @@ The body of a DATA, VOID or NOTICE, without its link number and behind its kind,
 frames may go between them.  Each names a slot, one for each level, and whether it is the first for it: whatever had
 begun in that slot is given up then.  The link number comes with the last piece, because what was not sent whole was
 not sent.
+
+What a broker wants can be long, too, and goes before data.  So a long INTEREST has a slot of its own, and data may go
+between its pieces; other announcements, which are short, may overtake it, and another INTEREST does not.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Final
 
 from tieline.overlay.fields import BadFrame, Reader, put
-from tieline.overlay.frame import LEVELS, Kind, Numbered, frame, write
+from tieline.overlay.frame import LARGEST, LEVELS, Kind, Numbered, frame, write
 
 #: Bytes of a piece where there is not much room.
 SEGMENT: Final = 1_400
 #: What a frame takes beside what it carries, for so many destinations as there are, at most.
 FRAME: Final = 8_192
+#: The slot of an INTEREST, behind those of the levels.
+_INTEREST: Final = LEVELS
 #: What is shorter than this is not left for a piece of its own.
 _CRUMB: Final = 64
 
@@ -72,6 +78,39 @@ class Cut:
         return Piece(self._item, level << 1 | is_first, data, is_last=end == len(self._data))
 
 
+class LongInterests:
+    """Long announcements of what brokers want, in pieces, one after the other."""
+
+    __slots__ = ("_bodies", "_gone")
+
+    def __init__(self) -> None:
+        self._bodies: deque[bytes] = deque()
+        #: Bytes of the first that have gone.
+        self._gone = 0
+
+    def __len__(self) -> int:
+        return len(self._bodies)
+
+    def add(self, whole: bytes) -> None:
+        """Have an INTEREST sent in pieces, behind those that wait."""
+        begin = 1
+        while whole[begin] & 0x80:
+            begin += 1
+        self._bodies.append(whole[begin + 1 :])
+
+    def next(self, most: int) -> bytes:
+        """The next piece as a frame."""
+        body, begin = self._bodies[0], self._gone
+        data = body[begin : begin + most]
+        slot = put(_INTEREST << 1 | (not begin))
+        if begin + most < len(body):
+            self._gone += most
+            return frame(Kind.SEGMENT, slot + data)
+        self._bodies.popleft()
+        self._gone = 0
+        return frame(Kind.REST, slot + data)
+
+
 class Gathering:
     """What has come in pieces over one connection, and is not whole yet."""
 
@@ -80,9 +119,9 @@ class Gathering:
     def __init__(self, most: int) -> None:
         #: The longest that is gathered.
         self._most = most
-        self._begun: tuple[bytearray, ...] = tuple(bytearray() for _ in range(LEVELS))
+        self._begun: tuple[bytearray, ...] = tuple(bytearray() for _ in range(LEVELS + 1))
         #: When the first piece of each came: its age was true then.
-        self._since = [0.0] * LEVELS
+        self._since = [0.0] * (LEVELS + 1)
 
     @property
     def held(self) -> int:
@@ -97,7 +136,7 @@ class Gathering:
     def _add(self, reader: Reader, now: float) -> int:
         slot = reader.integer()
         level = slot >> 1
-        if level >= LEVELS:
+        if level > _INTEREST:
             raise BadFrame(f"a piece for slot {slot}")
         begun = self._begun[level]
         if slot & 1:
@@ -106,8 +145,9 @@ class Gathering:
         elif not begun:
             raise BadFrame("a piece of something that did not begin")
         begun += reader.rest()
-        if len(begun) > self._most:
-            raise BadFrame(f"a frame of more than {self._most} bytes, in pieces")
+        most = LARGEST if level == _INTEREST else self._most
+        if len(begun) > most:
+            raise BadFrame(f"a frame of more than {most} bytes, in pieces")
         return level
 
     def finish(self, body: bytes, now: float) -> tuple[Kind, bytes, float]:
@@ -115,6 +155,8 @@ class Gathering:
         reader = Reader(body)
         number = reader.integer()
         level = self._add(reader, now)
+        if level == _INTEREST:
+            raise BadFrame("an INTEREST with a link number")
         begun = self._begun[level]
         kind = begun[0] if begun else 0
         if kind not in {Kind.DATA, Kind.VOID, Kind.NOTICE}:
@@ -122,3 +164,11 @@ class Gathering:
         whole = b"".join((put(number), memoryview(begun)[1:]))
         begun.clear()
         return Kind(kind), whole, self._since[level]
+
+    def interest(self, body: bytes, now: float) -> bytes:
+        """The last piece of an INTEREST has come: its body."""
+        if self._add(Reader(body), now) != _INTEREST:
+            raise BadFrame("no INTEREST, and without a link number")
+        whole = bytes(self._begun[_INTEREST])
+        self._begun[_INTEREST].clear()
+        return whole

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Final
 
 from tieline.core.timers import Timer, Timers
+from tieline.overlay.aging import without_expired
 from tieline.overlay.counts import Counts
 from tieline.overlay.credit import FREE, WAIT
 from tieline.overlay.durable import Ends, Journal, Owed, Owing, Replaced, Settled
@@ -25,6 +26,13 @@ from tieline.overlay.streams import Outgoing, batches
 COPIES_PACE: Final = 4
 #: How often the time doubles after which something is sent again, while nothing comes of it.
 MOST_PATIENT: Final = 3
+
+#: Called with a destination, a topic, the number of messages and their level.
+Expired = Callable[[int, bytes, int, int, float], None]
+
+
+def unheard(broker: int, topic: bytes, messages: int, level: int, now: float) -> None:
+    """Nobody wants to know of what has expired."""
 
 
 class Sender:
@@ -62,13 +70,15 @@ class Sender:
         #: By destination and lane, the last number that was given to a message with QoS 0 in this life.
         self._unassured: dict[tuple[int, int], int] = {}
         self._resend_timer: Timer | None = None
+        #: Told of messages for a broker that have expired here.
+        self.expired: Expired = unheard
 
     def tell(self, payloads: tuple[bytes, ...], destination: int, now: float) -> None:
         """Owe errands to a broker, whatever is owed to it: whoever causes them has a bound for that."""
         stream = self._stream(destination, ERRANDS)
         for batch in batches(payloads):
             firsts = {destination: self._owe(destination, stream, batch)}
-            self._journal.note(Owed(ERRANDS, batch, firsts), partial(self._owed, ERRANDS, batch, firsts, now))
+            self._journal.note(Owed(ERRANDS, batch, firsts), partial(self._owed, ERRANDS, batch, firsts, now, False))
 
     def last(self, destination: int, lane: int) -> int:
         """The number of the last message that is owed or settled, as the destination counts; 0 before the first."""
@@ -80,14 +90,25 @@ class Sender:
         stream = self.outgoing.get((destination, lane))
         return stream is None or stream.owing.settled - stream.owing.base >= number
 
-    def publish(self, lane: int, payloads: tuple[bytes, ...], destinations: frozenset[int], now: float) -> bool:
-        """Owe messages to brokers, or send them at once with QoS 0; False if one is too long or too much is owed."""
+    def publish(
+        self,
+        lane: int,
+        payloads: tuple[bytes, ...],
+        destinations: frozenset[int],
+        now: float,
+        *,
+        expires: bool = False,
+    ) -> bool:
+        """Owe messages to brokers, or send them at once with QoS 0; False if one is too long or too much is owed.
+
+        It is said whether some of them expire.
+        """
         if any(len(payload) > LONGEST for payload in payloads):
             self._counts.too_long += len(payloads)
             return False
         if not is_assured(lane):
             for batch in batches(payloads):
-                self._publish_unassured(lane, batch, destinations, now)
+                self._publish_unassured(lane, batch, destinations, now, expires=expires)
             return True
         streams = {broker: self._stream(broker, lane) for broker in destinations}
         if any(
@@ -100,7 +121,11 @@ class Sender:
         if streams:
             for batch in batches(payloads):
                 firsts = {broker: self._owe(broker, stream, batch) for broker, stream in streams.items()}
-                self._journal.note(Owed(lane, batch, firsts), partial(self._owed, lane, batch, firsts, now))
+                if expires:
+                    for broker, first in firsts.items():
+                        streams[broker].accepted.update(dict.fromkeys(range(first, first + len(batch)), now))
+                then = partial(self._owed, lane, batch, firsts, now, expires)
+                self._journal.note(Owed(lane, batch, firsts), then)
         return True
 
     def _owe(self, broker: int, stream: Outgoing, payloads: tuple[bytes, ...]) -> int:
@@ -122,6 +147,9 @@ class Sender:
     def settle(self, broker: int, stream: Outgoing, number: int) -> bool:
         """Owe nothing up to a number any more; whether that was news."""
         before = stream.owing.bytes
+        if stream.accepted:
+            for settled in range(stream.owing.settled + 1, number + 1):
+                stream.accepted.pop(settled, None)
         is_news = stream.owing.settle(number)
         self._charge(broker, stream.owing.bytes - before)
         return is_news
@@ -147,7 +175,13 @@ class Sender:
         return stream
 
     def _publish_unassured(
-        self, lane: int, payloads: tuple[bytes, ...], destinations: frozenset[int], now: float
+        self,
+        lane: int,
+        payloads: tuple[bytes, ...],
+        destinations: frozenset[int],
+        now: float,
+        *,
+        expires: bool,
     ) -> None:
         firsts = {}
         tags = self._incarnations.tags
@@ -159,9 +193,13 @@ class Sender:
             firsts[broker] = place(number + 1, tags[broker])
             self._unassured[broker, lane] = number + len(payloads)
         if firsts:
-            self._forward(Data(lane, self._broker, self._incarnations.life_tag, firsts, payloads, born=now), now)
+            data = Data(lane, self._broker, self._incarnations.life_tag, firsts, payloads, born=now)
+            data.expires = expires
+            self._forward(data, now)
 
-    def _owed(self, lane: int, payloads: tuple[bytes, ...], firsts: dict[int, int], born: float, now: float) -> None:
+    def _owed(  # what was noted with them
+        self, lane: int, payloads: tuple[bytes, ...], firsts: dict[int, int], born: float, expires: bool, now: float
+    ) -> None:
         """Messages are safe: the first copies leave together."""
         together = {}
         for broker, first in firsts.items():
@@ -175,7 +213,9 @@ class Sender:
             else:
                 self.pump(broker, lane, stream, now)
         if together:
-            self._forward(Data(lane, self._broker, self._incarnations.tag, together, payloads, born=born), now)
+            data = Data(lane, self._broker, self._incarnations.tag, together, payloads, born=born)
+            data.expires = expires
+            self._forward(data, now)
             self._watch_settling(now)
 
     def _may_reach(self, broker: int) -> bool:
@@ -233,8 +273,29 @@ class Sender:
         self, broker: int, lane: int, stream: Outgoing, first: int, payloads: tuple[bytes, ...], now: float
     ) -> None:
         where = place(first - stream.owing.base, self._incarnations.tags[broker])
-        head = lane, self._broker, self._incarnations.tag, {broker: where}, payloads
-        self._forward(Data(*head, born=now, attempt=stream.attempt), now)
+        if stream.accepted:
+            payloads = self._fresh(broker, lane, stream, first, payloads, now)
+        data = Data(
+            lane, self._broker, self._incarnations.tag, {broker: where}, payloads, born=now, attempt=stream.attempt
+        )
+        data.expires = bool(stream.accepted)
+        self._forward(data, now)
+
+    def _fresh(  # of a stream, those that are sent now
+        self, broker: int, lane: int, stream: Outgoing, first: int, payloads: tuple[bytes, ...], now: float
+    ) -> tuple[bytes, ...]:
+        """Messages with what they have left until they expire, without those that have."""
+        fresh = []
+        for number, payload in enumerate(payloads, first):
+            left, gone = without_expired(payload, now - stream.accepted.get(number, now))
+            fresh.append(left)
+            for topic, count in gone.items():
+                self._counts.expired += count
+                self.expired(broker, topic, count, lane >> 4, now)
+            if gone:
+                stream.accepted[number] = now
+                self.replace(broker, lane, number, left)
+        return tuple(fresh)
 
     def rewind(self, destination: int, lane: int) -> None:
         """What was just sent has no way after all."""

@@ -40,6 +40,10 @@ class Shortage:
         """The policy that queues of clients have, with the rules that hold now."""
         return make(self._core.settings.priority.policy, self._core.priorities.classes.rules)
 
+    def expired(self, broker: int, topic: bytes, messages: int, level: int, now: float) -> None:
+        """Messages for a broker have expired while they waited for a way there."""
+        self._core.account.drop(now, Drop.EXPIRED, f"broker {self._names()[broker]}", topic, messages, level=level)
+
     def dropped(self, data: Data, why: Drop, now: float) -> None:
         """Messages had to go: they are counted and recorded for each broker that does not get them."""
         names, account = self._names(), self._core.account

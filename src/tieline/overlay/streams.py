@@ -39,7 +39,18 @@ def batches(payloads: Iterable[bytes], most: int = _BATCH_BYTES) -> Iterator[tup
 class Outgoing:
     """The origin's end of an assured stream: ``settled <= sent <= committed <= last``."""
 
-    __slots__ = ("asked_at", "attempt", "committed", "credit", "is_stalled", "owing", "sent", "timeouts", "touched_at")
+    __slots__ = (
+        "accepted",
+        "asked_at",
+        "attempt",
+        "committed",
+        "credit",
+        "is_stalled",
+        "owing",
+        "sent",
+        "timeouts",
+        "touched_at",
+    )
 
     def __init__(self, owing: Owing) -> None:
         self.owing = owing
@@ -49,6 +60,8 @@ class Outgoing:
         self.committed = owing.last
         #: When the destination last moved on, or sending began.
         self.touched_at = 0.0
+        #: When messages that expire were accepted, by number; nobody knows of those of an earlier life.
+        self.accepted: dict[int, float] = {}
         #: When a hole was last filled.
         self.asked_at = 0.0
         self.attempt = 0

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Final
 
 from tieline.core.timers import Timer, Timers
+from tieline.overlay.aging import aged
 from tieline.overlay.carried import Carried
 from tieline.overlay.counts import Counts
 from tieline.overlay.durable import Ends, Journal, Taken
@@ -94,7 +95,9 @@ class Taker:
         if stream is None:
             stream = self.incoming[key] = Incoming(0, self._counts, self.held)
         self.carried.add(data, now)
-        payloads = data.payloads or (None,) * data.count
+        payloads: tuple[bytes | None, ...] = data.payloads or (None,) * data.count
+        if data.expires:
+            payloads = tuple([aged(payload, now - data.born) for payload in data.payloads])
         if is_assured(data.lane):
             ready = stream.add(first, payloads, now)
             self._give_assured(key, stream, ready, now)
