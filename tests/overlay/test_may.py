@@ -129,6 +129,8 @@ def test_a_peer_with_rights_speaks_for_itself_alone(fence: Fence) -> None:
     assert own.neighbours == {1: 1}
     assert fence.comes(Notice(Topic.ECHO, 3, 1, b"", b"\x02")) is None
     assert fence.comes(Notice(Topic.ECHO, 2, 1, b"", b"\x02")) is not None
+    # nothing is carried through it, so it has no link that others have to wait for
+    assert fence.comes(Notice(Topic.CREDIT, 2, 1, b"", b"\x02")) is None
 
 
 def test_the_places_of_what_may_not_pass_are_empty(fence: Fence) -> None:

@@ -20,7 +20,7 @@ from typing import Final
 from tieline.match.trees import FilterTree
 from tieline.overlay.counts import Counts
 from tieline.overlay.entries import Entry
-from tieline.overlay.frame import Data, Notice, Numbered
+from tieline.overlay.frame import Data, Notice, Numbered, Topic
 from tieline.overlay.membership import LinkState
 from tieline.overlay.parcel import sift
 
@@ -118,7 +118,9 @@ class Fence:
     def comes(self, item: Numbered) -> Numbered | None:
         """What is heard of something; None of what the peer sends in the name of another."""
         speaker = item.source if isinstance(item, Notice) else item.origin
-        if speaker != self._peer:
+        # who carries nothing for others has no full link on the way
+        is_credit = isinstance(item, Notice) and item.topic is Topic.CREDIT
+        if speaker != self._peer or is_credit:
             self._counts.not_its_own += 1
             return None
         if isinstance(item, Notice) or not item.payloads:
