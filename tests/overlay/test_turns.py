@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from itertools import islice
-from types import FrameType
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
+from tests.kits.calls import count_calls
 from tests.robust.attack.kinds.peers import SPEECHES, Speech, late_first, packed_pings
 from tests.robust.attack.peer import Liar
 from tieline.conf.schema import Settings
@@ -25,22 +23,6 @@ MOST: Final = 100_000
 #: Bytes of each speech that are tried.
 _MUCH: Final = 150_000
 _HANDLE: Final = 3
-
-
-def _calls(act: Callable[[], Any]) -> int:
-    """How many functions are called while something is done."""
-    calls = 0
-
-    def count(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal calls
-        calls += event in {"call", "c_call"}
-
-    sys.setprofile(count)
-    try:
-        act()
-    finally:
-        sys.setprofile(None)
-    return calls
 
 
 def _joined() -> tuple[Broker, Joined, Liar]:
@@ -67,9 +49,9 @@ def _taken_in_shares(joined: Joined, core: Broker, data: bytes) -> list[int]:
         waits = joined.go_on(_HANDLE, 0.0)
         joined.node.fill(_HANDLE, 1 << 20, 0.0)
 
-    shares = [_calls(first)]
+    shares = [count_calls(first)]
     while waits:
-        shares.append(_calls(next_one))
+        shares.append(count_calls(next_one))
     assert joined.node.connections.find(_HANDLE) is not None, "it is still there: nothing it said was illegal"
     return shares
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -25,8 +26,12 @@ class Served:
     def __init__(self, process: subprocess.Popen[str], url: str, log: Path) -> None:
         self._process = process
         self._log = log
-        self._opened: list[Dial] = []
+        self._opened: list[Dial | socket.socket] = []
         self.url = url
+        #: Where other brokers connect, if they may.
+        self.peer_url = ""
+        #: Where it keeps its data, and its management socket.
+        self.folder = log.parent
 
     def dial(self, client_id: str, *, version: int = 5, reads_little: bool = False, **fields: Any) -> Dial:
         """A client that has been let in; it is closed when the broker has been served enough."""
@@ -35,6 +40,10 @@ class Served:
         if reads_little:
             shrink(client.sock)
         return client
+
+    def keep(self, sock: socket.socket) -> None:
+        """Close a socket when the broker has been served enough."""
+        self._opened.append(sock)
 
     def hang_up(self) -> None:
         """Close every client."""
@@ -79,12 +88,12 @@ class Served:
 
 
 @contextmanager
-def serving(folder: Path, limits: str = "", mqtt: str = "") -> Iterator[Served]:
+def serving(folder: Path, limits: str = "", mqtt: str = "", more: str = "") -> Iterator[Served]:
     """A broker process with these lines in its configuration, beside a pair of clients that must notice nothing."""
     config, log = folder / "tieline.toml", folder / "log"
     config.write_text(
         f'data = "{folder}"\n[limits]\n{limits}\n[mqtt]\nsys_interval_s = 0\n{mqtt}\n'
-        '[[listener]]\nurl = "tcp://127.0.0.1:0"\n'
+        f'[[listener]]\nurl = "tcp://127.0.0.1:0"\n{more}'
     )
     with log.open("w") as errors:
         command = [sys.executable, "-m", "tieline", "serve", "--config", str(config)]
@@ -93,7 +102,9 @@ def serving(folder: Path, limits: str = "", mqtt: str = "") -> Iterator[Served]:
         assert process.stdout is not None
         ready = process.stdout.readline()
         assert " ready: " in ready, log.read_text()
-        served = Served(process, ready.split()[-1], log)
+        words = ready.replace(",", " ").split()
+        served = Served(process, next(word for word in words if word.startswith("tcp://")), log)
+        served.peer_url = next((word for word in words if word.startswith("peer://")), "")
         pair = Pair(served.url)
         try:
             yield served

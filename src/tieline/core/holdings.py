@@ -41,7 +41,9 @@ class Kind(StrEnum):
 
     QUEUED = "queued"  # messages that wait or are in flight
     OWED = "owed"  # messages that other brokers have not committed
-    LINKS = "links"  # what waits for links to other brokers, is under way on them, or has come in pieces
+    LINKS = (
+        "links"  # what waits for links to other brokers, is under way on them, or has come too early; what they want
+    )
     RETAINED = "retained"  # retained messages, and the tree in which they are found
     WILLS = "wills"  # of clients that are connected, and of those whose delay has not passed
     SESSIONS = "sessions"  # sessions themselves, and their packet ids

@@ -64,6 +64,11 @@ class Work:
         """Whether the share that was begun last is spent."""
         return self.done > self._limit
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether something was put off."""
+        return bool(self._put_off)
+
     def due(self, action: Action, now: float) -> None:
         """Do something whose time has come; later, if much was due at the same moment."""
         if now != self._moment:

@@ -127,6 +127,11 @@ class ConditionTable(Generic[A]):
         return ASKING + COMPARING * self._comparisons + len(self._numbers) // BOXES_PER_EFFORT
 
     @property
+    def asked_always(self) -> int:
+        """How many are asked about every message."""
+        return len(self._scanned)
+
+    @property
     def most_effort(self) -> int:
         """What it costs if every box contains the message."""
         return self.effort + COMPARING * self._unsure_comparisons

@@ -254,7 +254,7 @@ class Joined:
         self.moves.end_turn(now)
         self._settle(now)
         self.outgoing.reckon(now)
-        self.shortage.reckon(self.node.links.values())
+        self.shortage.reckon(self.node.links.values(), self.node.kept_bytes)
         self.retaining.account()
 
     def _settle(self, now: float) -> None:

@@ -571,6 +571,11 @@ class Node:
         """Everything that is still owed, held, parked, in custody or to be committed."""
         return self.carrier.unfinished + sum(map(len, self.links.values())) + len(self._journal)
 
+    @property
+    def kept_bytes(self) -> int:
+        """What others want, and messages that came too early or have no way, beside what links hold."""
+        return self.interests.kept_bytes + self.carrier.taker.held.bytes + self.carrier.parked_bytes
+
     def check(self) -> None:
         """What always holds, for tests."""
         self.carrier.check()

@@ -29,9 +29,12 @@ class Shortage:
         """Whether the broker keeps nothing more for anybody."""
         return self._core.holdings.refusal(0) is not None
 
-    def reckon(self, links: Iterable[Link]) -> None:
-        """Count what waits for links, what is under way on them, and what has come in pieces."""
-        held = sum(link.held_bytes for link in links)
+    def reckon(self, links: Iterable[Link], beside: int) -> None:
+        """Count what waits for links, what is under way on them, and what has come in pieces; and what is kept beside.
+
+        That is what others want, and messages of theirs that came too early or have no way.
+        """
+        held = sum(link.held_bytes for link in links) + beside
         if held != self.accounted:
             self._core.holdings.broker.take(Kind.LINKS, held - self.accounted)
             self.accounted = held

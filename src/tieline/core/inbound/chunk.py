@@ -28,7 +28,7 @@ from tieline.core.inbound.holds import Holds
 from tieline.core.inbound.publish import Publishing
 from tieline.core.inbound.subscribe import Subscribing
 from tieline.core.message import Bundle, Burst, Message
-from tieline.core.outbound.deliver import Delivery
+from tieline.core.outbound.deliver import WORK_PER_GROUP, Delivery
 from tieline.core.routing.classes import ORDINARY
 from tieline.core.routing.content_match import ContentMatch
 from tieline.core.routing.priorities import Priorities
@@ -357,6 +357,9 @@ class Chunks:
         if route.conditions is not None:
             # one run must not cost more than a turn
             last = min(last, pos + stride * (WORK_PER_TURN // route.conditions.effort))
+        if route.groups:
+            # each group takes part of a run, and what of it has no room is dropped one by one
+            last = min(last, pos + stride * (WORK_PER_TURN // (WORK_PER_GROUP * len(route.groups))))
         if end > last:
             return end, 1
         prefix = data[pos:top]

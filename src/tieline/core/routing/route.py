@@ -28,6 +28,8 @@ CONDITION_BYTES = 600
 CONDITION_BYTES_EACH = 48
 #: Conditions on a message that are more work than this are asked about in portions, before it is accepted.
 HEAVY = 5_000
+#: What it counts beside asking if a condition that is asked about every message is met.
+MEETING = 25
 
 
 def weight_of(filter_: str) -> int:
@@ -112,6 +114,8 @@ class RouteConditions:
         else:
             self.effort = sum([table.effort for table in tables]) or 1
             most = sum([table.most_effort for table in tables])
+        # whoever is met gets a message of its own, and not a part of a run
+        self.effort += MEETING * sum([table.asked_always for table in tables])
         self.is_heavy = most > HEAVY
 
 
