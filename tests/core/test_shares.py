@@ -133,7 +133,18 @@ def changes_of_many_topics(world: World) -> tuple[Client, bytes]:
     return world.client("sender"), b"".join(encode(each, 5) for each in topics)
 
 
+def many_that_are_away(world: World) -> tuple[Client, bytes]:
+    """Messages for very many sessions whose clients are away, each with a topic that is new."""
+    for number in range(600):
+        with_session = world.durable(f"sleeper-{number}")
+        with_session.subscribe("#", qos=1)
+        with_session.drop()
+    topics = (Publish(topic=f"new/{number}", payload=b"", qos=1, packet_id=number + 1) for number in range(100))
+    return world.client("sender"), b"".join(encode(each, 5) for each in topics)
+
+
 SCENES: Final[list[Scene]] = [
+    many_that_are_away,
     wordy_connect,
     many_identifiers,
     many_groups,

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from typing import Final
 
 from tests.robust.attack.kinds import (
+    amplifiers,
     arrivals,
     conditions,
+    doors,
     endings,
     fanout,
     floods,
@@ -51,6 +53,14 @@ KINDS: Final[dict[str, Kind]] = {
         arrivals.tls_hellos,
         arrivals.wrong_passwords,
         arrivals.come_and_go,
+        amplifiers.groups_without_number,
+        amplifiers.words_for_many,
+        amplifiers.aliases,
+        amplifiers.changes,
+        amplifiers.everything_again,
+        doors.pages,
+        doors.management_questions,
+        doors.drop_by_drop,
         peers.strangers_at_the_door,
         peers.silent_strangers,
         peers.a_broker_with_the_key,
@@ -58,7 +68,7 @@ KINDS: Final[dict[str, Kind]] = {
 }
 
 
-def attack(name: str, doors: Doors, connections: int, until: float) -> None:
+def attack(name: str, where: Doors, connections: int, until: float) -> None:
     """Attack from a process of its own; the honest clients and the broker come first on a machine that all share."""
     os.nice(10)
-    KINDS[name](doors, connections, until)
+    KINDS[name](where, connections, until)

@@ -60,7 +60,7 @@ class Window:
 
     def line(self) -> str:
         """For people."""
-        mark = "BROKEN" if self.breaches else "ok"
+        mark = "BROKEN" if self.breaches else "ok" if self.is_whole else "ok (too short for p99)"
         return (
             f"{self.what:<42} {len(self.rounds.times):>6} {self.p50_s * 1e3:>8.1f} {self.p99_s * 1e3:>8.1f}"
             f" {self.worst_s * 1e3:>8.1f} {self.rounds.lost:>5} {self.resident_bytes / 1e6:>8.0f}  {mark}"

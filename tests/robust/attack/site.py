@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -16,10 +17,13 @@ from tests.kits.certificates import issue
 from tests.kits.patience import PATIENCE_S
 from tests.net.auth.users import write_users
 from tests.robust.attack.peer import CLUSTER, KEY
+from tieline.conf.paths import management_socket
 
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 #: Rules in front of those that let everybody do everything: each is looked at for each filter.
 RULES: Final = 100
+#: Others on this machine may run brokers too, and this one twice.
+_NAME: Final = f"attack-{os.getpid()}"
 #: The user with a password; everybody else is nobody.
 USER: Final = ("operator", "right")
 
@@ -32,6 +36,11 @@ class Doors:
     ws: str
     tls: str
     peer: str
+    #: As sockets are opened: without the scheme of pages.
+    #: Of the pages, with the scheme by which sockets are opened.
+    http: str
+    #: The path of the management socket.
+    management: str
 
 
 class Site:
@@ -59,18 +68,18 @@ class Site:
         return lines[0] if lines else ""
 
 
-def _configuration(folder: Path, *, is_ruled: bool, is_kept: bool) -> str:
+def _configuration(folder: Path, http: str, *, is_ruled: bool, is_kept: bool) -> str:
     made = issue(folder)
     key = folder / "overlay.key"
     key.write_bytes(KEY)
     key.chmod(0o600)
     users = write_users(folder / "users", **{USER[0]: USER[1]})
     lines = [
-        # others on this machine may run brokers too, and this one twice
-        f'name = "attack-{os.getpid()}"',
+        f'name = "{_NAME}"',
         *([f'data = "{folder}/data"'] if is_kept else []),
         f'[overlay]\ncluster = "{CLUSTER}"\nkey_file = "{key}"',
         '[[listener]]\nurl = "peer://127.0.0.1:0"',
+        f'[http]\nurl = "{http}"',
         '[auth]\nanonymous = "loopback"',
         f'password_file = "{users}"',
         '[[listener]]\nurl = "tcp://127.0.0.1:0"',
@@ -91,7 +100,10 @@ def serving(folder: Path, *, is_ruled: bool, is_kept: bool = False) -> Iterator[
     With ``is_ruled`` there are rules for topics, with ``is_kept`` a data directory.
     """
     config, log = folder / "tieline.toml", folder / "log"
-    config.write_text(_configuration(folder, is_ruled=is_ruled, is_kept=is_kept))
+    with closing(socket.create_server(("127.0.0.1", 0))) as free:
+        http = f"http://127.0.0.1:{free.getsockname()[1]}"
+    config.write_text(_configuration(folder, http, is_ruled=is_ruled, is_kept=is_kept))
+    management = management_socket(f"{folder}/data" if is_kept else None, _NAME)
     with log.open("w") as errors:
         command = [sys.executable, "-m", "tieline", "serve", "--config", str(config)]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
@@ -100,7 +112,18 @@ def serving(folder: Path, *, is_ruled: bool, is_kept: bool = False) -> Iterator[
         ready = process.stdout.readline()
         assert " ready: " in ready, log.read_text()
         urls = {url.split(":", 1)[0]: url for url in ready.replace(",", " ").split() if "://" in url}
-        yield Site(process, Doors(tcp=urls["tcp"], ws=urls["ws"], tls=urls["tls"], peer=urls["peer"]), log)
+        yield Site(
+            process,
+            Doors(
+                tcp=urls["tcp"],
+                ws=urls["ws"],
+                tls=urls["tls"],
+                peer=urls["peer"],
+                http=http.replace("http:", "tcp:"),
+                management=str(management),
+            ),
+            log,
+        )
     finally:
         process.send_signal(signal.SIGTERM)
         try:

@@ -32,11 +32,12 @@ class Beyond(Enum):
     TURN_AWAY = "turn_away"  # it is dropped by name: nobody could be refused, and the session stays
 
 
-#: What a group counts towards the work of a turn that chooses a member, a receiver whose condition was met, and a
-#: message that is dropped for want of room, in hundreds of nanoseconds.
+#: What a group counts towards the work of a turn that chooses a member, a receiver whose condition was met, a message
+#: that is dropped for want of room, and one that is queued with care, in hundreds of nanoseconds.
 WORK_PER_GROUP: Final = 25
 WORK_PER_NARROWED: Final = 40
 WORK_PER_VICTIM: Final = 15
+WORK_PER_CARE: Final = 25
 
 
 class Delivery:
@@ -157,6 +158,7 @@ class Delivery:
 
     def queue_with_care(self, session: Session, item: Queued, grant: Grant, now: float) -> None:
         """Queue a message for one session; a full queue names its victim."""
+        self._work.did(WORK_PER_CARE)
         if session.is_over:
             return  # its subscriptions are being cancelled
         if isinstance(item, Bundle):
