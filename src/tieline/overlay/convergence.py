@@ -47,6 +47,8 @@ _GONE_BYTES: Final = 250
 _ORIGINS, _OVERTAKEN = 10_000, 10_000
 #: For how long a live message with QoS 0 may be under way.
 _UNDER_WAY_S: Final = 10.0
+#: What a write that a neighbour tells of counts towards the work of a turn.
+_WORK_PER_ITEM: Final = 600
 #: How often is looked for what need not be remembered any more.
 _SWEEP_S: Final = 60.0
 #: A broker that has rights of its own may not be ahead by more: nobody could write after it.
@@ -239,6 +241,7 @@ class Convergence:
             self._counts.retained_known += 1
             return
         self._counts.retained_taken += 1
+        self._core.work.did(_WORK_PER_ITEM)
         numbers = (self._directory.find(name) for name in item.live)
         live = bytes(sorted(number for number in numbers if number is not None))
         is_given = broker != self._broker and (self._broker not in live or not item.qos)

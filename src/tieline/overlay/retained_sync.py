@@ -53,7 +53,7 @@ from tieline.overlay.versions import BUCKETS, broker_in, version_of
 #: How often a topic is told, and how long the first change waits for others.
 ROUND_S, GATHER_S = 1.0, 0.02
 #: Frames that may be under way, and the size of each: in bytes, and in topics that are taken in at once.
-_WINDOW, _FRAME_BYTES, _FRAME_ITEMS = 4, 8_192, 128
+_WINDOW, _FRAME_BYTES, _FRAME_ITEMS = 4, 8_192, 64
 #: Bytes that go ahead of an echo at most, and the class in which they and the echo go.
 _AHEAD_BYTES: Final = 65_536
 _AHEAD_LEVEL: Final = 1

@@ -69,12 +69,22 @@ class FromBrokers:
     def late(self, message: Message, now: float) -> None:
         """Queue a retained message that comes by another way than live.
 
-        Groups do not get what is retained, and whoever is about to get all that is retained does not get it twice.
+        Groups do not get what is retained, and whoever is about to get all that is retained does not get it twice.  The
+        topic can be one.
         """
-        route = self._find(message, now)
-        if route is None or not route.serves_clients:
-            return
         topic = message.topic.decode()
+        route = self._routes.known.get(message.topic)
+        if route is None:
+            if not self._routes.count:
+                return
+            # thousands of topics may come at once, and nobody publishes to them: their routes need not be remembered
+            route = self._routes.look(topic, message.topic, 1)
+            if not route.serves_clients:
+                return
+        if route.is_conditional:
+            route = self._content.route_of(message, self._routes.of(message.topic))
+        message.heat = self._priorities.heat(route, 1, now)
+        self._work.did(WORK_PER_MESSAGE)
         grants = [
             grant
             for grant in route.grants
