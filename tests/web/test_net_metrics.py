@@ -8,7 +8,7 @@ import pytest
 from tests.kits.dial import dial
 from tests.kits.patience import until
 from tests.net.test_peers import reaches, settings, subscribe
-from tieline.conf.schema import Http, Mqtt
+from tieline.conf.schema import Http, Mqtt, Rule, Settings
 from tieline.core.broker import Broker
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.packets import Publish
@@ -51,6 +51,36 @@ def test_the_same_numbers_are_told_everywhere() -> None:
     assert shown["tieline_net_link_up", "east/1"] == in_sys["link/east%2F1/up"] == 1
     received = in_sys["link/east%2F1/class/1/bytes/received"]
     assert shown["tieline_net_link_received_bytes_total", "east/1", "normal"] == received > len("hello")
+
+
+def test_a_page_shows_what_tieline_net_does_to_whoever_may_see_the_broker() -> None:
+    with BrokerThread(settings("east")) as east:
+        conf = msgspec.structs.replace(settings("west", east.urls[1]), http=Http(url="http://127.0.0.1:0"))
+        west = Serving(conf)
+        try:
+            until(lambda: reaches(west.broker, 1), "both are joined")
+            status, page, _ = west.get("/v1/net")
+            found = msgspec.json.decode(page)
+            assert (status, found["verdict"], "others" in found) == (200, "2 brokers joined.", False)
+            status, page, _ = west.get("/v1/net?all=1")
+            assert [link["peer"] for link in msgspec.json.decode(page)["others"]["east"]["own"]] == ["west"]
+        finally:
+            west.close()
+    alone = Serving(msgspec.structs.replace(Settings(), listener=conf.listener[:1], http=conf.http))
+    try:
+        assert alone.get("/v1/net")[0] == 404
+    finally:
+        alone.close()
+
+
+def test_only_whoever_may_see_the_broker_sees_the_network() -> None:
+    rules = (Rule(filter="x", allow="all"),)
+    guarded = msgspec.structs.replace(settings("west"), http=Http(url="http://127.0.0.1:0"), rule=rules)
+    west = Serving(guarded)
+    try:
+        assert west.get("/v1/net")[0] == west.get("/v1/net?all=1")[0] == 403
+    finally:
+        west.close()
 
 
 def test_a_broker_that_is_alone_shows_nothing_of_it() -> None:

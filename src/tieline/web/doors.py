@@ -28,7 +28,20 @@ from tieline.net.http.headers import CHALLENGE, credentials, is_addressed_locall
 from tieline.net.http.routes import Routes
 from tieline.web.figures import Figures
 from tieline.web.metrics import render
-from tieline.web.programs import DEMAND, DEMAND_PATH, HEAT, HEAT_PATH, USER, Counter, DemandPage, Heater, HeatPage
+from tieline.web.programs import (
+    DEMAND,
+    DEMAND_PATH,
+    HEAT,
+    HEAT_PATH,
+    NET_PATH,
+    USER,
+    Counter,
+    DemandPage,
+    Heater,
+    HeatPage,
+    NetPage,
+    Networked,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +75,7 @@ class Crowd(Protocol):
         """Whether there is room only for what takes no right."""
 
 
-class AnsweringBroker(Heater, Counter, Protocol):
+class AnsweringBroker(Heater, Counter, Networked, Protocol):
     """The broker as this thread sees it; every answer comes from the broker's own."""
 
     async def admit(
@@ -84,6 +97,7 @@ def application(broker: AnsweringBroker, places: Crowd) -> Routes[Right]:
     routes.add("GET", "/health", pages.health, right=PUBLIC)
     routes.add("GET", "/metrics", pages.metrics, right=SEE)
     routes.add("GET", "/ready", pages.ready, right=SEE)
+    routes.add("GET", NET_PATH, NetPage(broker).answer, right=SEE)
     routes.add("GET", HEAT_PATH, heat.answer, right=SEE)
     routes.add("PUT", HEAT_PATH, heat.answer, right=GIVE_HEAT)
     routes.add("DELETE", HEAT_PATH, heat.answer, right=GIVE_HEAT)

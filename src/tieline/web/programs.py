@@ -1,4 +1,4 @@
-"""``/v1/heat`` and ``/v1/demand``: heat tables in, demand out, for programs on other machines.
+"""``/v1/heat``, ``/v1/demand`` and ``/v1/net``: heat tables in, demand and the network of brokers out, for programs.
 
 The body of a POST to ``/v1/demand`` is the question of the management channel, and so is the answer.  A heat table is
 taken in here, in the thread of the pages, with pauses in which the broker's own can run; the broker is given
@@ -120,3 +120,38 @@ class DemandPage:
             return PlainTextResponse("the question did not arrive whole\n", 400)
         except TimeoutError:
             return PlainTextResponse("the broker does not answer\n", 503)
+
+
+NET_PATH: Final = "/v1/net"
+
+
+class Networked(Protocol):
+    """What this page asks of the broker."""
+
+    async def network(self, *, everywhere: bool) -> dict[str, Any] | None:
+        """The network of brokers as this one knows it, or as all of them do; None where it is alone."""
+
+
+class NetPage:
+    """Shows what ``tieline net`` does."""
+
+    def __init__(self, broker: Networked) -> None:
+        self._broker = broker
+        self._asking = asyncio.Lock()
+
+    async def answer(self, request: Request) -> Response:
+        """The network, one question at a time: other brokers answer no more often than they like."""
+        everywhere = request.query_params.get("all", "") in {"1", "true"}
+        if everywhere and self._asking.locked():
+            return PlainTextResponse("other brokers are being asked: later\n", 503)
+        try:
+            if not everywhere:
+                found = await self._broker.network(everywhere=False)
+            else:
+                async with self._asking:
+                    found = await self._broker.network(everywhere=True)
+        except TimeoutError:
+            return PlainTextResponse("the broker does not answer\n", 503)
+        if found is None:
+            return PlainTextResponse("this broker is not joined with others\n", 404)
+        return JSONResponse(found)

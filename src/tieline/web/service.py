@@ -116,7 +116,7 @@ class HttpService:
         self._uvicorn = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, args=(listening,), name="tieline-http", daemon=True)
         self._thread.start()
-        log.info("%s answers /metrics, /ready, /health, /v1/heat and /v1/demand", self.url)
+        log.info("%s answers /metrics, /ready, /health, /v1/heat, /v1/demand and /v1/net", self.url)
 
     async def stop(self) -> None:
         """End; open answers have a second."""
@@ -166,6 +166,10 @@ class HttpService:
         """Ask what there is to carry."""
         return await self._in_broker(self._demand(question, by))
 
+    async def network(self, *, everywhere: bool) -> dict[str, Any] | None:
+        """Ask what is known of the network of brokers."""
+        return await self._in_broker(self._network(everywhere=everywhere))
+
     async def _in_broker(self, question: Coroutine[Any, Any, T]) -> T:
         assert self._broker_loop is not None
         asked = asyncio.run_coroutine_threadsafe(question, self._broker_loop)
@@ -200,6 +204,14 @@ class HttpService:
             return answer_demand(server.core, question, monotonic(), by=by)
         finally:
             server.poke()
+
+    async def _network(self, *, everywhere: bool) -> dict[str, Any] | None:
+        server = self._server
+        assert server is not None
+        if server.net is None or server.across is None:
+            return None
+        found = server.net.answer("http", monotonic())
+        return await server.across.of_all(found, {"do": "net"}) if everywhere else found
 
     async def _judge(self, login: Login, *, right: Right, is_here: bool) -> tuple[int, str]:
         server = self._server
