@@ -176,7 +176,7 @@ class _History:
         text = b'{"v": %d, "n": %d}' % (value, counter)
         self.messages[text] = publisher.name, topic, qos, counter
         self.values[text] = value
-        self.world.put(publisher, topic, text, qos)
+        self.world.put(publisher, topic, text, qos, retain=self.random.random() < 0.2)
 
     def later(self, after_s: float, do: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
         self.world.clock.after(after_s, lambda _now: do(*args, **kwargs))

@@ -246,14 +246,14 @@ class GroupWorld(overlay_world.World):
         if person.client is not None and person.client.is_open and not person.has_left:
             self.send(person, Unsubscribe(packet_id=self._id(person), filters=(person.filter,)))
 
-    def put(self, person: Person, topic: str, payload: bytes, qos: int) -> None:
+    def put(self, person: Person, topic: str, payload: bytes, qos: int, *, retain: bool = False) -> None:
         """Publish; whether it was accepted is noted when the broker says so."""
         if person.client is None or not person.client.is_open:
             return
         packet_id = self._id(person) if qos else 0
         if qos:
             person.sent[packet_id] = payload
-        self.send(person, Publish(topic=topic, payload=payload, qos=qos, packet_id=packet_id))
+        self.send(person, Publish(topic=topic, payload=payload, qos=qos, retain=retain, packet_id=packet_id))
 
     def send(self, person: Person, packet: Packet) -> None:
         site = self.site(person.home)

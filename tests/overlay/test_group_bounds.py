@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tests.kits.world import Client, World
 from tieline.core.account import Drop
+from tieline.core.message import Message, Origin
 from tieline.core.receiver import Share
 from tieline.overlay.entries import Entry, Form, Said, Terms
 from tieline.overlay.fields import put, put_bytes
@@ -13,7 +14,9 @@ from tieline.overlay.frame import lane_of
 from tieline.overlay.joined import Joined
 from tieline.overlay.naming import MOST_GROUPS, MOST_MESSAGES, Address, put_addresses
 from tieline.overlay.own_groups import MOST_OF_SESSION, OwnGroups
+from tieline.overlay.parcel import Writing
 from tieline.overlay.remote_groups import MOST
+from tieline.overlay.retained_item import RetainedItem
 from tieline.wire.packets import Publish
 from tieline.wire.reason import Reason
 
@@ -180,3 +183,22 @@ def test_what_waited_for_a_member_whose_session_ended_is_handed_to_another_broke
 
 def _owed(scene: Scene) -> int:
     return sum(len(stream.owing.unsettled) for stream in scene.joined.node.carrier.sender.outgoing.values())
+
+
+def test_a_group_gets_what_others_here_have_had_because_it_is_retained() -> None:
+    scene = Scene()
+    member, plain = scene.world.client("member"), scene.world.client("plain")
+    member.subscribe("$share/g/x", qos=1)
+    plain.subscribe("x", qos=1)
+    message = Message(b"x", b"1", 0, True, origin=Origin("p"))
+    growing, clock = Writing(message), 1_000
+    growing.add(message, scene.world.now, clock, b"")
+    told = RetainedItem(b"x", clock, "far", ("here",), message)
+    convergence = scene.joined.outgoing.convergence
+    assert convergence is not None
+    convergence.merge(told, scene.far, scene.world.now, is_end=False)
+    front = put_addresses({"": Address(True, (Share("g", "x"),))}, 0)
+    scene.joined._deliver(scene.far, lane_of(1, False, 0), [front + growing.done()])
+    scene.world.settle()
+    copies = [sum(isinstance(packet, Publish) for packet in client.take()) for client in (member, plain)]
+    assert copies == [1, 1]

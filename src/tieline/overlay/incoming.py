@@ -148,7 +148,12 @@ class Incoming:
                 naming = PLAIN if address is None else self._naming(address, item)
                 if stamps and naming.is_plain and not isinstance(item, Run):
                     # what came for a group alone is retained when neighbours tell of it
-                    item = self._retaining.take_in(item, stamps, broker, now)
+                    fresh = self._retaining.take_in(item, stamps, broker, now)
+                    if naming.shares and len(fresh) < len(item):
+                        # those outside groups have had it by another way; groups get nothing by that
+                        had = [message for message in item if message not in fresh]
+                        self._pass_on(had, naming._replace(is_plain=False), now)
+                    item = fresh
                 if not self._pass_on(item, naming, now):
                     self._refuse(broker, "a message that no client could have sent")
         except BadFrame as error:
