@@ -78,7 +78,7 @@ class Arrivals:
         inbound = tuple(errand.inbound)
         luggage = Luggage(client_id, errand.user, errand.expiry_s, errand.patience, inbound, (), (), (), False)
         session = self._core.handovers.put_in(luggage, now)
-        self._keep(client_id, epoch)
+        self._keep(client_id, epoch if claim is None else max(epoch, claim.latest))
         self._passages.arrive(session, epoch, source, now)
         self._counts.sessions_in += 1
 

@@ -27,12 +27,14 @@ _QUESTION: Final = "session"
 class PendingClaim:
     """One session that is being fetched."""
 
-    __slots__ = ("broker", "connection", "epoch", "is_coming", "timer", "user")
+    __slots__ = ("broker", "connection", "epoch", "is_coming", "latest", "timer", "user")
 
     def __init__(self, broker: int, epoch: int, user: str | None, connection: Connection | None) -> None:
         #: Where it is believed to be; 0 while that is not known.
         self.broker = broker
         self.epoch = epoch
+        #: When its client last came here: a claim from elsewhere that is older than that comes too late.
+        self.latest = epoch
         self.user = user
         #: Who waits for it; None if nobody does.
         self.connection = connection
@@ -92,7 +94,8 @@ class Claims:
         """A session is here, and its client may be let in."""
         claim = self.pending.get(client_id)
         if claim is not None and claim.epoch == epoch:
-            self._end(client_id, claim, Allowed())
+            # it may have gone on to somewhere else by now
+            self._end(client_id, claim, None)
 
     def declined(self, client_id: str, epoch: int, why: int) -> None:
         """There is nothing to be had."""

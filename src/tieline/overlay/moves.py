@@ -169,6 +169,7 @@ class Moves:
         if is_clean:
             return None
         if client_id in self.claims.pending:
+            self.claims.pending[client_id].latest = self.registry.tick(self.post.now_ms)
             self.claims.wait(client_id, conn, now)
         found = self.registry.find(client_id)
         if found is not None and found[1] > self.registry.epoch(client_id):
