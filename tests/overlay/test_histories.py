@@ -80,6 +80,11 @@ def test_nor_when_strategies_change_in_the_middle_of_it(kind: Kind) -> None:
     assert check_overlay(make("path"), kind, range(5), switching=tuple(STRATEGIES.values())) > 400
 
 
+def test_nor_where_neighbours_go_on_with_different_strategies() -> None:
+    # what one sent ended blind at another, again and again
+    assert check_overlay(make("path"), Kind.CALM, (100_065, 100_075), switching=tuple(STRATEGIES.values())) > 100
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", FAULTY)
 def test_a_thousand_histories_with_changing_strategies(kind: Kind) -> None:

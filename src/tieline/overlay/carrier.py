@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Final
 
 from tieline.core.timers import Timer, Timers
 from tieline.overlay.counts import Counts
@@ -31,6 +32,9 @@ from tieline.overlay.sender import COPIES_PACE, Sender
 from tieline.overlay.strategies.path import Path
 from tieline.overlay.strategies.strategy import Strategy
 from tieline.overlay.taker import Deliver, Taker
+
+#: Attempts after which a frame goes the shortest way.
+_IN_VAIN: Final = 2
 
 
 class Carrier:
@@ -109,10 +113,17 @@ class Carrier:
             self._counts.looped += 1
         elif isinstance(item, Notice):
             self.pass_notice(item, now)
-        elif self.strategy.admits(item):
+        elif self._way_of(item).admits(item):
             self.forward(item, now)
         else:
             self._counts.seen_before += 1
+
+    def _way_of(self, data: Data) -> Strategy:
+        """By which links a frame is carried: what came to nothing twice goes the shortest way, whatever others do.
+
+        Where neighbours choose by different strategies, what one sends may end blind at another, again and again.
+        """
+        return self.strategy if data.attempt < _IN_VAIN else self._shortest
 
     def _take(self, data: Data, where: int, now: float) -> None:
         self.taker.take(data, where, now)
@@ -121,11 +132,12 @@ class Carrier:
         """Take what is for us, and send the rest on, a copy for each neighbour that leads to some destinations."""
         copies: dict[int, dict[int, int]] = {}
         blind: dict[int, int] = {}
+        way = self._way_of(data)
         for destination, first in data.destinations.items():
             if destination == self._broker:
                 self._take(data, first, now)
                 continue
-            peers = self.strategy.next_brokers(destination, data.path)
+            peers = way.next_brokers(destination, data.path)
             if not peers:
                 blind[destination] = first
             for peer in peers:
@@ -145,7 +157,7 @@ class Carrier:
             # what comes back to its origin on a path that began anew is no copy that anybody waits for
             for destination in () if data.path else destinations:
                 self.sender.rewind(destination, data.lane)
-        elif not self.strategy.is_single:
+        elif not self._way_of(data).is_single:
             self._counts.blind_copies += 1
         else:
             self._counts.parked += 1
@@ -191,7 +203,7 @@ class Carrier:
             elsewhere: dict[int, int] = {}
             nowhere: dict[int, int] = {}
             for destination, first in item.destinations.items():
-                has_way = bool(self.strategy.next_brokers(destination, path))
+                has_way = bool(self._way_of(item).next_brokers(destination, path))
                 (elsewhere if has_way else nowhere)[destination] = first
             if elsewhere:
                 self._counts.rerouted += 1

@@ -42,7 +42,8 @@ class Tree:
     def next_brokers(self, destination: int, path: bytes) -> Sequence[int]:
         self._elect()
         peer = self._towards.get(destination, 0)
-        if peer and peer not in path:
+        # whoever sends something beside the tree does not go by it, and may be on the way that the tree would take
+        if peer and peer not in path and (not path or path[-1] in self._branches):
             return (peer,)
         others = self._detour.next_brokers(destination, path)
         self._counts.detours += len(others)
