@@ -20,7 +20,7 @@ from tieline.overlay.frame import TAG_BITS, Data, is_assured
 from tieline.overlay.links import Connection, Link
 from tieline.overlay.node import Node
 from tieline.overlay.patience import Patience
-from tieline.overlay.stand_ins import StandIns
+from tieline.overlay.substitutes import Substitutes
 from tieline.overlay.strategies import BASELINES, STRATEGIES
 from tieline.overlay.strategies.path import Path
 from tieline.overlay.streams import Incoming
@@ -114,7 +114,7 @@ def test_a_thousand_histories_with_full_links(kind: Kind, monkeypatch: pytest.Mo
 def crowded(*args: Any) -> Node:
     """A broker that may say three entries, and ten bytes of conditions on one filter."""
     node = _node(Path, *args)
-    node.interests.stand_ins = StandIns(entries=3, condition_size=10)
+    node.interests.substitutes = Substitutes(entries=3, condition_size=10)
     return node
 
 

@@ -33,7 +33,7 @@ from tieline.overlay.entries import (
 )
 from tieline.overlay.frame import Kind, frame
 from tieline.overlay.needs import Needs
-from tieline.overlay.stand_ins import Move, StandIns
+from tieline.overlay.substitutes import Move, Substitutes
 
 #: Versions of one life.
 _PER_LIFE: Final = 1 << 24
@@ -91,7 +91,7 @@ class Interests:
         self._version = life * _PER_LIFE
         self._needs = Needs()
         #: What is needed in the place of what would be too much to be said.
-        self.stand_ins = StandIns()
+        self.substitutes = Substitutes()
         #: When growth is to be said, and when shrinking is; the latter also tells once that we want nothing any more.
         self._grow_at: float | None = None
         self._shrink_at: float | None = None
@@ -260,9 +260,9 @@ class Interests:
     def need(self, entry: Entry, qos: int, now: float, deadline: float) -> int:
         """A subscription begins; the number under which it will be granted."""
         version = self._version
-        if self._needs.add(self.stand_ins.enter(entry, qos), qos):
+        if self._needs.add(self.substitutes.enter(entry, qos), qos):
             version += 1
-        self._move(self.stand_ins.fit(entry), now)
+        self._move(self.substitutes.fit(entry), now)
         self._note_due(now)
         self._number += 1
         self.requests.append(Request(self._number, version, deadline))
@@ -270,9 +270,9 @@ class Interests:
 
     def release(self, entry: Entry, qos: int, now: float) -> None:
         """A subscription ends; the interest shrinks after a while."""
-        stood = self.stand_ins.leave(entry, qos)
+        stood = self.substitutes.leave(entry, qos)
         self._needs.remove(stood, qos)
-        self._move(self.stand_ins.relax(stood), now)
+        self._move(self.substitutes.relax(stood), now)
         self._note_due(now)
 
     def _move(self, moves: Iterable[Move], now: float) -> None:
@@ -350,4 +350,4 @@ class Interests:
     def check(self) -> None:
         """What always holds, for tests."""
         self._needs.check()
-        self.stand_ins.check()
+        self.substitutes.check()

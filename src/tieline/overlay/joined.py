@@ -170,7 +170,7 @@ class Joined:
             self._core.timers.soon(self._tell_soon)
         self._changes.append((entry, is_new))
         if is_new:
-            self._core.work.did(self.node.interests.stand_ins.effort(entry))
+            self._core.work.did(self.node.interests.substitutes.effort(entry))
 
     def _entry(self, filter_: str, condition: str | None, share: str | None) -> Entry:
         return entry_of(filter_, share=share or "", condition=condition, fingerprint=self._remote.fingerprint)

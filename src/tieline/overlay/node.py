@@ -16,7 +16,7 @@ from typing import Final
 
 from tieline.core.timers import Timers
 from tieline.overlay.announcing import Announcing
-from tieline.overlay.beside import Beside, NothingBeside
+from tieline.overlay.neighbour_service import NeighbourService, NoNeighbourService
 from tieline.overlay.carrier import Carrier
 from tieline.overlay.connections import Connections
 from tieline.overlay.counts import Counts
@@ -111,7 +111,7 @@ class Node:
         #: By peer, what may pass its link, where not everything may.
         self.fences: dict[int, Fence] = {}
         #: What neighbours tell each other beside what is carried.
-        self.beside: Beside = NothingBeside()
+        self.neighbour_service: NeighbourService = NoNeighbourService()
         self._outlived_at = -inf
         #: A life that is to be claimed when that may be done again; 0 if there is none.
         self._claim = 0
@@ -359,7 +359,7 @@ class Node:
 
     def _lost(self, link: Link, now: float) -> None:
         self.crediting.lost(link.peer)
-        self.beside.down(link.peer)
+        self.neighbour_service.down(link.peer)
         self.connections.tell_peers(self.membership.disconnect(link.peer).bytes)
         self._view_changed(now)
 
@@ -401,7 +401,7 @@ class Node:
         elif kind is Kind.RESUME:
             self._resumed(connection, link, body, now)
         elif kind is Kind.CLOCK:
-            self.beside.beat(link.peer, Reader(body).integer(), now)
+            self.neighbour_service.beat(link.peer, Reader(body).integer(), now)
         elif kind is Kind.HOP_ACK:
             link.acknowledged(Reader(body).integer())
             if link.has_more:
@@ -524,14 +524,14 @@ class Node:
         self.connections.tell_peers(self.membership.connect(link.peer, connection.cost).bytes)
         self.connections.dirty.add(connection.handle)
         self._view_changed(now)
-        self.beside.up(link.peer, now)
+        self.neighbour_service.up(link.peer, now)
 
     def _arrived(self, item: Numbered, now: float) -> None:
         if not isinstance(item, Notice) or item.target != self.broker:
             if not isinstance(item, Notice) or self.questions.may_pass(item):
                 self.carrier.arrived(item, now)
         elif item.topic is Topic.RETAINED:
-            self.beside.heard(item, now)
+            self.neighbour_service.heard(item, now)
         elif item.topic is Topic.END_ACK:
             self.carrier.sender.settled(item, now)
         elif item.topic is Topic.CREDIT:

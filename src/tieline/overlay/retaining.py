@@ -68,7 +68,7 @@ class Retaining:
             wanted_by=node.interests.wanted_by,
             compare_s=compare_s,
         )
-        node.beside = self.sync
+        node.neighbour_service = self.sync
         node.carrier.go_ahead = self.sync.go_ahead
         core.retained.watcher = self.convergence
         core.timers.soon(self.convergence.begin)

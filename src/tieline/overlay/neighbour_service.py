@@ -7,7 +7,7 @@ from typing import Protocol
 from tieline.overlay.frame import Notice
 
 
-class Beside(Protocol):
+class NeighbourService(Protocol):
     """Who has something to tell to neighbours whose links are up."""
 
     def up(self, peer: int, now: float) -> None:
@@ -23,17 +23,17 @@ class Beside(Protocol):
         """A peer says what its clock shows."""
 
 
-class NothingBeside:
-    """Nothing is told."""
+class NoNeighbourService:
+    """Stands where nothing is told to neighbours."""
 
     def up(self, peer: int, now: float) -> None:
-        """It hears nothing."""
+        """Nobody wants to tell it anything."""
 
     def down(self, peer: int) -> None:
-        """It has heard nothing."""
+        """Nobody has told it anything."""
 
     def heard(self, notice: Notice, now: float) -> None:
-        """Nobody listens."""
+        """Nobody listens to what peers tell."""
 
     def beat(self, peer: int, clock: int, now: float) -> None:
-        """Nobody has a clock."""
+        """Nobody goes by the clocks of peers."""

@@ -12,7 +12,7 @@ from tieline.match.where.terms import Value
 from tieline.overlay.digests import is_digest, read_digest
 from tieline.overlay.entries import Entry, entry_of, size_of
 from tieline.overlay.needs import Needs
-from tieline.overlay.stand_ins import StandIns
+from tieline.overlay.substitutes import Substitutes
 
 ENTRIES, SIZE, CONDITION_SIZE = 12, 2_000, 150
 VALUES = (-100.0, -3.0, 0.0, 0.5, 3.0, 7.25, 100.0)
@@ -66,27 +66,27 @@ class _Said:
     """Needs and what stands for them, as a broker has both."""
 
     def __init__(self) -> None:
-        self.stand_ins = StandIns(entries=ENTRIES, size=SIZE, condition_size=CONDITION_SIZE)
+        self.substitutes = Substitutes(entries=ENTRIES, size=SIZE, condition_size=CONDITION_SIZE)
         self.needs = Needs()
         self.held: list[tuple[Entry, int]] = []
 
     def change(self, entry: Entry, qos: int, *, is_new: bool) -> None:
         if is_new:
             self.held.append((entry, qos))
-            self.needs.add(self.stand_ins.enter(entry, qos), qos)
-            moves = self.stand_ins.fit(entry)
+            self.needs.add(self.substitutes.enter(entry, qos), qos)
+            moves = self.substitutes.fit(entry)
         elif (entry, qos) in self.held:
             self.held.remove((entry, qos))
-            stood = self.stand_ins.leave(entry, qos)
+            stood = self.substitutes.leave(entry, qos)
             self.needs.remove(stood, qos)
-            moves = self.stand_ins.relax(stood)
+            moves = self.substitutes.relax(stood)
         else:
             return
         for move in moves:
             self.needs.move(*move)
 
     def check(self) -> None:
-        self.stand_ins.check()
+        self.substitutes.check()
         self.needs.check()
         for entry, qos in self.held:
             said = self.needs.said.items()
@@ -99,7 +99,7 @@ def test_what_is_said_wants_all_that_is_needed_and_fits(steps: list[tuple[Entry,
     said = _Said()
     for number, (entry, qos, is_new) in enumerate(steps):
         said.change(entry, qos, is_new=is_new)
-        assert len(said.stand_ins) <= ENTRIES
+        assert len(said.substitutes) <= ENTRIES
         if number % every == 0:
             said.needs.step(is_shrinking=True)
             said.check()
@@ -109,7 +109,7 @@ def test_what_is_said_wants_all_that_is_needed_and_fits(steps: list[tuple[Entry,
     said.needs.step(is_shrinking=True)
     said.check()
     assert not said.needs.said
-    assert len(said.stand_ins) == said.stand_ins.size == 0
+    assert len(said.substitutes) == said.substitutes.size == 0
 
 
 def test_a_growing_step_alone_never_says_too_little() -> None:
@@ -154,10 +154,10 @@ def test_conditions_are_said_exactly_until_they_take_too_much_and_again_when_few
 
 
 def test_very_many_filters_of_any_shape_are_widened_in_a_moment() -> None:
-    stand_ins = StandIns(entries=1_000)
+    substitutes = Substitutes(entries=1_000)
     for number in range(1_500):
         entry = entry_of("/".join(map(str, (number, *range(number % 60)))))
-        stand_ins.enter(entry, 0)
-        stand_ins.fit(entry)
-    assert len(stand_ins) <= 1_000
-    stand_ins.check()
+        substitutes.enter(entry, 0)
+        substitutes.fit(entry)
+    assert len(substitutes) <= 1_000
+    substitutes.check()

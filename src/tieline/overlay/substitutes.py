@@ -64,7 +64,7 @@ class _Group:
         self.size = 0
 
 
-class StandIns:
+class Substitutes:
     """Which entry stands for each need, so that all of them fit."""
 
     def __init__(self, *, entries: int = ENTRIES, size: int = BYTES, condition_size: int = CONDITION_BYTES) -> None:
