@@ -56,7 +56,7 @@ COMPILED: Final = (
     "core/outbound/*.py",
     "core/routing/*.py",
     "overlay/*.py",
-    "overlay/strategies/*.py",
+    "overlay/*/*.py",
     "net/layer.py",
     "net/link.py",
     "net/listener.py",
@@ -73,7 +73,7 @@ COMPILED: Final = (
 INTERPRETED: Final = {
     "**/__init__.py": "a package is opened by Python",
     "core/ports.py": "isinstance() asks its protocols at run time, which mypyc's classes cannot answer",
-    "overlay/errands.py": "msgspec reads the types of its fields at run time",
+    "overlay/sessions/errands.py": "msgspec reads the types of its fields at run time",
 }
 
 

@@ -16,17 +16,17 @@ from random import Random
 from typing import Final
 
 from tieline.core.timers import Timer, Timers
+from tieline.overlay.carrier.durable import Ends, Fact
+from tieline.overlay.carrier.notes import Note, Notes
+from tieline.overlay.carrier.taker import Deliver
 from tieline.overlay.counts import Counts
-from tieline.overlay.digests import is_digest, read_digest
-from tieline.overlay.durable import Ends, Fact
-from tieline.overlay.entries import Entry, entry_of
-from tieline.overlay.frame import Kind, is_assured, read_numbered
-from tieline.overlay.inbox import Inbox
+from tieline.overlay.frames.frame import Kind, is_assured, read_numbered
+from tieline.overlay.frames.inbox import Inbox
+from tieline.overlay.interests.digests import is_digest, read_digest
+from tieline.overlay.interests.entries import Entry, entry_of
 from tieline.overlay.membership import Membership
 from tieline.overlay.node import Node
-from tieline.overlay.notes import Note, Notes
 from tieline.overlay.strategies.strategy import Strategy
-from tieline.overlay.taker import Deliver
 from tieline.sim.clock import Clock
 from tieline.wire.topics import matches
 

@@ -22,7 +22,7 @@ from tests.kits.world import Client, configured
 from tests.kits.world import World as CoreWorld
 from tieline.overlay.joined import Joined
 from tieline.overlay.node import Node
-from tieline.overlay.versions import clock_in
+from tieline.overlay.retained.versions import clock_in
 from tieline.wire.packets import Puback, Publish, Suback, Subscribe, Subscription
 
 #: What is between the time of a world and seconds since 1970.

@@ -18,7 +18,7 @@ from tieline.core.holdings import Kind
 from tieline.core.ports import Everyone
 from tieline.net import drain
 from tieline.overlay.joined import Joined
-from tieline.overlay.moves import Moves
+from tieline.overlay.sessions.moves import Moves
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.packets import Disconnect, Puback, Pubcomp, Publish, Pubrec, Pubrel, Will
 from tieline.wire.reason import Reason

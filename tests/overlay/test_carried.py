@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.overlay.test_node import _joined
 from tieline.core.account import WAIT_BUCKETS
 from tieline.overlay.carried import Carried
-from tieline.overlay.frame import Data, lane_of, place
+from tieline.overlay.frames.frame import Data, lane_of, place
 
 
 def _data(age_s: float, path: bytes, *, level: int = 1, messages: int = 1) -> Data:

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 from tests.overlay.test_node import _joined
 from tieline.overlay.figures import MOST_LINKS, OTHERS, brokers, by_link, counted, links, lost, own_links, totals
-from tieline.overlay.links import Link
-from tieline.overlay.patience import Patience
+from tieline.overlay.links.links import Link
+from tieline.overlay.links.patience import Patience
 
 
 def test_of_two_brokers_one_is_here_and_one_behind_the_link() -> None:

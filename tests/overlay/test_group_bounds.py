@@ -8,15 +8,15 @@ from tests.kits.world import Client, World
 from tieline.core.account import Drop
 from tieline.core.message import Message, Origin
 from tieline.core.receiver import Share
-from tieline.overlay.entries import Entry, Form, Said, Terms
-from tieline.overlay.fields import put, put_bytes
-from tieline.overlay.frame import lane_of
+from tieline.overlay.frames.fields import put, put_bytes
+from tieline.overlay.frames.frame import lane_of
+from tieline.overlay.frames.naming import MOST_GROUPS, MOST_MESSAGES, Address, put_addresses
+from tieline.overlay.frames.parcel import Writing
+from tieline.overlay.interests.entries import Entry, Form, Said, Terms
 from tieline.overlay.joined import Joined
-from tieline.overlay.naming import MOST_GROUPS, MOST_MESSAGES, Address, put_addresses
-from tieline.overlay.own_groups import MOST_OF_SESSION, OwnGroups
-from tieline.overlay.parcel import Writing
-from tieline.overlay.remote_groups import MOST
-from tieline.overlay.retained_item import RetainedItem
+from tieline.overlay.receivers.own_groups import MOST_OF_SESSION, OwnGroups
+from tieline.overlay.receivers.remote_groups import MOST
+from tieline.overlay.retained.retained_item import RetainedItem
 from tieline.wire.packets import Publish
 from tieline.wire.reason import Reason
 

@@ -13,7 +13,7 @@ from tieline.core.outbound.named import NamedDelivery, Naming
 from tieline.core.receiver import Grant
 from tieline.core.routing.groups import Group
 from tieline.core.routing.route import Route
-from tieline.overlay.sender import Sender
+from tieline.overlay.carrier.sender import Sender
 
 
 @pytest.mark.parametrize("kind", Kind)

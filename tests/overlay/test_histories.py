@@ -14,17 +14,17 @@ from tests.kits.check_overlay import Kind, Verdict, check_overlay, run_history
 from tests.kits.interpreted import replaces_methods
 from tests.kits.overlay_world import Choice, Make
 from tieline.core.timers import Timers
-from tieline.overlay.carrier import Carrier
-from tieline.overlay.durable import Ends
-from tieline.overlay.frame import TAG_BITS, Data, is_assured
-from tieline.overlay.links import Connection, Link
+from tieline.overlay.carrier.carrier import Carrier
+from tieline.overlay.carrier.durable import Ends
+from tieline.overlay.carrier.streams import Incoming
+from tieline.overlay.carrier.taker import Deliver
+from tieline.overlay.frames.frame import TAG_BITS, Data, is_assured
+from tieline.overlay.interests.substitutes import Substitutes
+from tieline.overlay.links.links import Connection, Link
+from tieline.overlay.links.patience import Patience
 from tieline.overlay.node import Node
-from tieline.overlay.patience import Patience
-from tieline.overlay.substitutes import Substitutes
 from tieline.overlay.strategies import BASELINES, STRATEGIES
 from tieline.overlay.strategies.path import Path
-from tieline.overlay.streams import Incoming
-from tieline.overlay.taker import Deliver
 
 PATIENCE = Patience(ping_s=0.5, suspect_s=1.0, down_s=1.5)
 NARROW = replace(PATIENCE, queue_bytes=1_000, credit_bytes=1_000, least_bytes=500, segment=100)

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tests.kits.examples import examples
 from tieline.core.message import Bundle, Message, Origin, publish_bytes
 from tieline.overlay.counts import Counts
-from tieline.overlay.entries import Entry
-from tieline.overlay.frame import Data, Notice, Topic, lane_of
+from tieline.overlay.frames.frame import Data, Notice, Topic, lane_of
+from tieline.overlay.frames.parcel import Run, Writing, read_parcel, sift, write_run
+from tieline.overlay.interests.entries import Entry
 from tieline.overlay.may import Fence, May, Right, common
 from tieline.overlay.membership import LinkState
-from tieline.overlay.parcel import Run, Writing, read_parcel, sift, write_run
 
 _TOPICS = ["/".join(levels) for depth in (1, 2, 3, 4) for levels in product(("a", "b", ""), repeat=depth)]
 _TOPICS = [topic for topic in (*_TOPICS, "$a", "$a/b", "$b/a/b") if topic]

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from tests.kits.examples import examples
 from tieline.core.account import Drop
 from tieline.core.timers import Timers
-from tieline.overlay.durable import Ends, Taken
-from tieline.overlay.entries import Form, Said, entry_of, read_said
-from tieline.overlay.fields import put
-from tieline.overlay.frame import Data, Kind, Notice, Topic, frame, lane_of, numbered, place, tag_of
-from tieline.overlay.hello import Hello
-from tieline.overlay.inbox import Inbox
-from tieline.overlay.links import LEGAL, STAGES, Stage
+from tieline.overlay.carrier.durable import Ends, Taken
+from tieline.overlay.frames.fields import put
+from tieline.overlay.frames.frame import Data, Kind, Notice, Topic, frame, lane_of, numbered, place, tag_of
+from tieline.overlay.frames.hello import Hello
+from tieline.overlay.frames.inbox import Inbox
+from tieline.overlay.interests.entries import Form, Said, entry_of, read_said
+from tieline.overlay.links.links import LEGAL, STAGES, Stage
+from tieline.overlay.links.patience import Patience
 from tieline.overlay.membership import LinkState
 from tieline.overlay.node import Node
-from tieline.overlay.patience import Patience
 
 
 def _hello(name: str = "b2", **changes: Any) -> bytes:  # Any: the fields of a HELLO differ

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tests.kits.world import World
 from tieline.core.holdings import Kind
-from tieline.overlay.entries import Entry, Form, Said, Terms
-from tieline.overlay.fields import put
-from tieline.overlay.frame import Notice, Topic, tag_of
+from tieline.overlay.carrier.limits import Limits
+from tieline.overlay.frames.fields import put
+from tieline.overlay.frames.frame import Notice, Topic, tag_of
+from tieline.overlay.interests.entries import Entry, Form, Said, Terms
 from tieline.overlay.joined import Joined
-from tieline.overlay.limits import Limits
 from tieline.wire.packets import Puback, Publish
 from tieline.wire.reason import Reason
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tests.overlay.test_node import Pair, _hello, _joined, _node
-from tieline.overlay.fields import put
-from tieline.overlay.frame import Kind, Notice, Topic, frame, numbered
-from tieline.overlay.hello import put_names
+from tieline.overlay.frames.fields import put
+from tieline.overlay.frames.frame import Kind, Notice, Topic, frame, numbered
+from tieline.overlay.frames.hello import put_names
 from tieline.overlay.may import May
 from tieline.overlay.node import Node
 from tieline.overlay.questions import BURST, LONGEST, MOST_ASKED, MOST_OF_ONE, PATIENCE_S

@@ -9,11 +9,11 @@ import pytest
 
 from tests.kits.check_retained import Kind, check_retained, run_history
 from tests.kits.interpreted import replaces_methods
-from tieline.overlay.convergence import Convergence
 from tieline.overlay.joined import Joined
-from tieline.overlay.retained_compare import Comparing
-from tieline.overlay.retained_sync import RetainedSync
-from tieline.overlay.versions import Versions
+from tieline.overlay.retained.convergence import Convergence
+from tieline.overlay.retained.retained_compare import Comparing
+from tieline.overlay.retained.retained_sync import RetainedSync
+from tieline.overlay.retained.versions import Versions
 
 
 @pytest.mark.parametrize("kind", Kind)

@@ -13,9 +13,9 @@ from tests.robust.attack.peer import Liar
 from tieline.conf.schema import Settings
 from tieline.core.broker import Broker
 from tieline.native import is_compiled
-from tieline.overlay.frame import Kind
-from tieline.overlay.hello import read_hello
-from tieline.overlay.inbox import Inbox
+from tieline.overlay.frames.frame import Kind
+from tieline.overlay.frames.hello import read_hello
+from tieline.overlay.frames.inbox import Inbox
 from tieline.overlay.joined import Joined
 
 #: Calls in one share; about 20 ms of an interpreter that is not measured.

@@ -15,7 +15,7 @@ from tests.robust.served import Served, serving
 from tieline.cli.management import Management
 from tieline.conf.paths import management_socket
 from tieline.core.holdings import Kind
-from tieline.overlay.entries import Entry
+from tieline.overlay.interests.entries import Entry
 from tieline.wire.encode import encode
 from tieline.wire.packets import Connect, Publish, Subscribe, Subscription, Will
 

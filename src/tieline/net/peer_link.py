@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from tieline.net.layer import LayerError
 from tieline.net.outq import SocketBuffer
-from tieline.overlay.greeting import Greeting, Refusal
+from tieline.overlay.links.greeting import Greeting, Refusal
 from tieline.sched.outflow import LEAST, Outflow
 from tieline.sched.pace import Pacer
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from tieline.net.dialler import Dialler
     from tieline.net.tls import Tls
     from tieline.net.turns import Turns
-    from tieline.overlay.greeting import Self
     from tieline.overlay.joined import Joined
+    from tieline.overlay.links.greeting import Self
 
 #: Bytes read from a peer before others get their turn; bytes of one write, and writes in one turn.
 _READ: Final = 262_144

@@ -17,8 +17,8 @@ from tieline.net.peer_ends import SENTENCES, name_of
 from tieline.net.peer_link import PeerLink
 from tieline.net.peer_settings import Secrets, read_secrets
 from tieline.net.tls import Tls
-from tieline.overlay.greeting import Refusal, Self
 from tieline.overlay.joined import Joined
+from tieline.overlay.links.greeting import Refusal, Self
 from tieline.overlay.may import May
 
 if TYPE_CHECKING:

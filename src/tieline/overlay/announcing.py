@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from tieline.core.timers import Timer, Timers
-from tieline.overlay.connections import Connections
+from tieline.overlay.carrier.durable import Journal, Wanted
 from tieline.overlay.counts import Counts
-from tieline.overlay.durable import Journal, Wanted
-from tieline.overlay.entries import Entry, Form, Said, put_said
-from tieline.overlay.fields import put
-from tieline.overlay.frame import Kind, Notice, Topic, frame
-from tieline.overlay.interests import Granted, Interests
-from tieline.overlay.lesson import Lesson, Stage
-from tieline.overlay.links import Connection
+from tieline.overlay.frames.fields import put
+from tieline.overlay.frames.frame import Kind, Notice, Topic, frame
+from tieline.overlay.interests.entries import Entry, Form, Said, put_said
+from tieline.overlay.interests.interests import Granted, Interests
+from tieline.overlay.interests.lesson import Lesson, Stage
+from tieline.overlay.links.connections import Connections
+from tieline.overlay.links.links import Connection
 from tieline.overlay.membership import Membership
 
 #: How long a subscription waits for echoes, and how often they are asked for.

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final  # Any: values of JSON
 
 from tieline.core.account import WAIT_BUCKETS
-from tieline.overlay.frame import Data
+from tieline.overlay.frames.frame import Data
 
 #: Ways longer than this count as so long.
 _MOST_HOPS: Final = 15

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, NamedTuple  # Any: values of JSON
 
-from tieline.overlay.frame import LEVELS
-from tieline.overlay.links import Link
+from tieline.overlay.frames.frame import LEVELS
+from tieline.overlay.links.links import Link
 
 if TYPE_CHECKING:
     from tieline.overlay.node import Node

@@ -1,8 +1,8 @@
 """One broker joined with others: where its core and its node meet.
 
 The core tells what its clients want, and the node tells the others.  What the others want is subscribed on the core's
-own routes, for one :class:`~tieline.overlay.destination.Destination` each, so that a message finds brokers as it finds
-sessions.  Each item goes to the node once, with all of its destinations; what arrives from others is routed by
+own routes, for one :class:`~tieline.overlay.receivers.destination.Destination` each, so that a message finds brokers as
+it finds sessions.  Each item goes to the node once, with all of its destinations; what arrives from others is routed by
 :class:`~tieline.core.inbound.from_brokers.FromBrokers`.
 
 A shell calls :meth:`Joined.end_turn` when it has handled what was ready, and writes what the node has to say.
@@ -17,24 +17,24 @@ from typing import Any, Final  # Any: values of JSON
 from tieline.core.account import Drop
 from tieline.core.broker import Broker
 from tieline.core.ports import Prospect
-from tieline.overlay.destination import Destination
-from tieline.overlay.entries import Entry, entry_of
-from tieline.overlay.frame import ERRANDS
-from tieline.overlay.incoming import Incoming
-from tieline.overlay.limits import Limits
+from tieline.overlay.carrier.limits import Limits
+from tieline.overlay.carrier.notes import Notes
+from tieline.overlay.frames.frame import ERRANDS
+from tieline.overlay.interests.entries import Entry, entry_of
+from tieline.overlay.links.patience import Patience
+from tieline.overlay.links.shortage import Shortage
 from tieline.overlay.may import Fence, May
-from tieline.overlay.moves import MOVES, Moves
 from tieline.overlay.node import Node
-from tieline.overlay.notes import Notes
-from tieline.overlay.orphans import Orphans
-from tieline.overlay.outgoing import Outgoing
-from tieline.overlay.own_groups import OwnGroups
-from tieline.overlay.patience import Patience
-from tieline.overlay.remote import RemoteInterests
-from tieline.overlay.retaining import Retaining, part
-from tieline.overlay.shortage import Shortage
+from tieline.overlay.receivers.destination import Destination
+from tieline.overlay.receivers.incoming import Incoming
+from tieline.overlay.receivers.orphans import Orphans
+from tieline.overlay.receivers.outgoing import Outgoing
+from tieline.overlay.receivers.own_groups import OwnGroups
+from tieline.overlay.receivers.remote import RemoteInterests
+from tieline.overlay.receivers.ways import prospect
+from tieline.overlay.retained.retaining import Retaining, part
+from tieline.overlay.sessions.moves import MOVES, Moves
 from tieline.overlay.strategies import STRATEGIES
-from tieline.overlay.ways import prospect
 
 #: What is wanted of others until the core says which QoS its clients have asked for.
 _QOS: Final = 2

@@ -19,10 +19,10 @@ from typing import Final
 
 from tieline.match.trees import FilterTree
 from tieline.overlay.counts import Counts
-from tieline.overlay.entries import Entry
-from tieline.overlay.frame import Data, Notice, Numbered, Topic
+from tieline.overlay.frames.frame import Data, Notice, Numbered, Topic
+from tieline.overlay.frames.parcel import sift
+from tieline.overlay.interests.entries import Entry
 from tieline.overlay.membership import LinkState
-from tieline.overlay.parcel import sift
 
 #: Topics of which it is remembered whether they are within a right.
 _MEMORY: Final = 4_096

@@ -14,8 +14,8 @@ from heapq import heappop, heappush
 from math import inf
 from typing import NamedTuple
 
-from tieline.overlay.fields import SAME, Reader, put
-from tieline.overlay.frame import Kind, frame
+from tieline.overlay.frames.fields import SAME, Reader, put
+from tieline.overlay.frames.frame import Kind, frame
 
 
 class LinkState(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from tieline.overlay.frame import Notice
+from tieline.overlay.frames.frame import Notice
 
 
 class NeighbourService(Protocol):
@@ -17,7 +17,7 @@ class NeighbourService(Protocol):
         """The link to a peer is down."""
 
     def heard(self, notice: Notice, now: float) -> None:
-        """A peer tells something; raises :class:`tieline.overlay.fields.BadFrame`."""
+        """A peer tells something; raises :class:`tieline.overlay.frames.fields.BadFrame`."""
 
     def beat(self, peer: int, clock: int, now: float) -> None:
         """A peer says what its clock shows."""

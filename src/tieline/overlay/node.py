@@ -16,29 +16,29 @@ from typing import Final
 
 from tieline.core.timers import Timers
 from tieline.overlay.announcing import Announcing
-from tieline.overlay.neighbour_service import NeighbourService, NoNeighbourService
-from tieline.overlay.carrier import Carrier
-from tieline.overlay.connections import Connections
+from tieline.overlay.carrier.carrier import Carrier
+from tieline.overlay.carrier.credit import Crediting
+from tieline.overlay.carrier.durable import Begun, Ends, Fact, Journal, Named
+from tieline.overlay.carrier.incarnations import Incarnations
+from tieline.overlay.carrier.limits import Limits
+from tieline.overlay.carrier.taker import Deliver
 from tieline.overlay.counts import Counts
-from tieline.overlay.credit import Crediting
-from tieline.overlay.directory import Directory
-from tieline.overlay.durable import Begun, Ends, Fact, Journal, Named
-from tieline.overlay.entries import Entry
-from tieline.overlay.fields import BadFrame, Reader, put
-from tieline.overlay.frame import Data, Kind, Notice, Numbered, Topic, frame, lane_of, read_numbered, readdressed
-from tieline.overlay.hello import Hello, Refused, put_names, read_hello, read_names
-from tieline.overlay.incarnations import Incarnations
-from tieline.overlay.interests import Granted, Interests, life_of
-from tieline.overlay.limits import Limits
-from tieline.overlay.links import Connection, Link, Stage
+from tieline.overlay.frames.fields import BadFrame, Reader, put
+from tieline.overlay.frames.frame import Data, Kind, Notice, Numbered, Topic, frame, lane_of, read_numbered, readdressed
+from tieline.overlay.frames.hello import Hello, Refused, put_names, read_hello, read_names
+from tieline.overlay.frames.packing import Packer
+from tieline.overlay.interests.entries import Entry
+from tieline.overlay.interests.interests import Granted, Interests, life_of
+from tieline.overlay.links.connections import Connections
+from tieline.overlay.links.directory import Directory
+from tieline.overlay.links.links import Connection, Link, Stage
+from tieline.overlay.links.patience import Patience
 from tieline.overlay.may import Fence
 from tieline.overlay.membership import LinkState, Membership, read_link_state
-from tieline.overlay.packing import Packer
-from tieline.overlay.patience import Patience
+from tieline.overlay.neighbour_service import NeighbourService, NoNeighbourService
 from tieline.overlay.questions import Questions
 from tieline.overlay.strategies.path import Path
 from tieline.overlay.strategies.strategy import Strategy
-from tieline.overlay.taker import Deliver
 
 #: How often a broker may claim to live later than somebody says.
 OUTLIVE_S: Final = 1.0

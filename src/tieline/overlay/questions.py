@@ -17,8 +17,8 @@ from typing import Final
 
 from tieline.core.timers import Timer, Timers
 from tieline.overlay.counts import Counts
-from tieline.overlay.fields import Reader, put
-from tieline.overlay.frame import Notice, Topic
+from tieline.overlay.frames.fields import Reader, put
+from tieline.overlay.frames.frame import Notice, Topic
 from tieline.overlay.may import May
 from tieline.overlay.membership import Membership
 

@@ -11,7 +11,7 @@ from tieline.core.client import Session
 from tieline.core.message import Item, Message
 from tieline.core.receiver import Grant
 from tieline.core.routing.groups import Group
-from tieline.overlay.destination import Destination
+from tieline.overlay.receivers.destination import Destination
 
 
 class Collected:

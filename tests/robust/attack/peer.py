@@ -9,12 +9,12 @@ from itertools import count
 from typing import Final
 
 from tests.kits.dial import open_socket
-from tieline.overlay.entries import Entry, Form, Said, Terms, put_said
-from tieline.overlay.fields import put
-from tieline.overlay.frame import Data, Kind, Notice, Topic, frame, lane_of, numbered, place, tag_of
-from tieline.overlay.greeting import Greeting, Self
-from tieline.overlay.hello import Hello, put_names, read_hello
-from tieline.overlay.inbox import Inbox
+from tieline.overlay.frames.fields import put
+from tieline.overlay.frames.frame import Data, Kind, Notice, Topic, frame, lane_of, numbered, place, tag_of
+from tieline.overlay.frames.hello import Hello, put_names, read_hello
+from tieline.overlay.frames.inbox import Inbox
+from tieline.overlay.interests.entries import Entry, Form, Said, Terms, put_said
+from tieline.overlay.links.greeting import Greeting, Self
 from tieline.overlay.membership import LinkState
 
 #: The key of the overlay, which one of its brokers has given away.

@@ -33,7 +33,7 @@ from tieline.bench.peer import Instance, Place
 from tieline.bench.priority.link import KERNEL_BYTES, SEGMENT_BYTES, Shape, join, namespaces, shape_interface
 from tieline.bench.priority.nodes import Reader, Timetable, Writer, clock, hang_up, open_node, subscribe
 from tieline.bench.priority.packets import Arrival, Flows
-from tieline.overlay.segments import SEGMENT
+from tieline.overlay.frames.segments import SEGMENT
 
 URGENT, BULK, LONG, LOW, PROBE = "line/urgent", "line/bulk", "line/long", "line/low", "line/probe"
 FLOOR: Final = 0.1

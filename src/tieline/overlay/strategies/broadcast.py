@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from tieline.overlay.counts import Counts
-from tieline.overlay.frame import Data
+from tieline.overlay.frames.frame import Data
 from tieline.overlay.membership import Membership
 from tieline.overlay.strategies.flood import Flood
 from tieline.overlay.strategies.tree import Tree

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from tieline.overlay.counts import Counts
-from tieline.overlay.frame import Data
+from tieline.overlay.frames.frame import Data
 from tieline.overlay.membership import Membership
 
 #: Frames that are remembered; one that was forgotten is carried twice, and suppressed by its destinations.

@@ -7,7 +7,7 @@ from math import inf
 from typing import ClassVar
 
 from tieline.overlay.counts import Counts
-from tieline.overlay.frame import Data
+from tieline.overlay.frames.frame import Data
 from tieline.overlay.membership import Membership
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
-from tieline.overlay.frame import Data
+from tieline.overlay.frames.frame import Data
 
 
 class Strategy(Protocol):

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from tieline.overlay.counts import Counts
-from tieline.overlay.frame import Data
+from tieline.overlay.frames.frame import Data
 from tieline.overlay.membership import Membership
 from tieline.overlay.strategies.path import Path
 

@@ -14,11 +14,11 @@ import msgspec
 from tests.robust.attack.hostile import pour, pour_each, stranger
 from tests.robust.attack.peer import CLUSTER, GHOSTS, HostilePeer, Liar
 from tests.robust.attack.site import Doors
-from tieline.overlay.entries import Entry
-from tieline.overlay.fields import put, put_bytes
-from tieline.overlay.frame import Kind, Topic, frame
-from tieline.overlay.greeting import VERSION
-from tieline.overlay.packing import Packer
+from tieline.overlay.frames.fields import put, put_bytes
+from tieline.overlay.frames.frame import Kind, Topic, frame
+from tieline.overlay.frames.packing import Packer
+from tieline.overlay.interests.entries import Entry
+from tieline.overlay.links.greeting import VERSION
 from tieline.wire.encode import encode
 from tieline.wire.packets import Publish
 

@@ -1,0 +1,382 @@
+"""The origin's part of carrying: what is owed is committed and sent, again and again until its destination settles it.
+
+Numbers are those of :class:`~tieline.overlay.carrier.durable.Owing`, which only grow; on links they are smaller by the
+base of the destination's incarnation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from tieline.core.timers import Timer, Timers
+from tieline.overlay.carrier.credit import FREE, WAIT
+from tieline.overlay.carrier.durable import Ends, Journal, Owed, Owing, Replaced, Settled
+from tieline.overlay.carrier.incarnations import Incarnations
+from tieline.overlay.carrier.limits import LONGEST, Limits
+from tieline.overlay.carrier.streams import Outgoing, batches
+from tieline.overlay.counts import Counts
+from tieline.overlay.frames.aging import without_expired
+from tieline.overlay.frames.fields import Reader
+from tieline.overlay.frames.frame import ASSURED_LANES, ERRANDS, TAG, TAG_BITS, Data, Notice, is_assured, place
+from tieline.overlay.membership import Membership
+
+#: Copies of copies kept thin links full for 40 s and more when a flood was repeated as soon as a single copy is.
+COPIES_PACE: Final = 4
+#: How often the time doubles after which something is sent again, while nothing comes of it.
+MOST_PATIENT: Final = 3
+
+#: Called with a destination, a topic, the number of messages and their level.
+Expired = Callable[[int, bytes, int, int, float], None]
+
+
+def unheard(broker: int, topic: bytes, messages: int, level: int, now: float) -> None:
+    """Nobody wants to know of what has expired."""
+
+
+class Sender:
+    """Everything that one broker owes to others."""
+
+    def __init__(  # what an origin goes by, and what it touches
+        self,
+        broker: int,
+        ends: Ends,
+        *,
+        membership: Membership,
+        incarnations: Incarnations,
+        timers: Timers,
+        journal: Journal,
+        counts: Counts,
+        limits: Limits,
+        forward: Callable[[Data, float], None],
+    ) -> None:
+        self._broker = broker
+        self._membership = membership
+        self._incarnations = incarnations
+        self._timers = timers
+        self._journal = journal
+        self._counts = counts
+        self._limits = limits
+        self._forward = forward
+        #: How much longer to wait before something is repeated that would be copied over every link.
+        self.pace = 1
+        #: By destination and lane.
+        self.outgoing = {key: Outgoing(owing.copy()) for key, owing in ends.owing.items()}
+        #: By destination, bytes that are owed to it.
+        self.owed_bytes: dict[int, int] = {}
+        for (destination, _lane), stream in self.outgoing.items():
+            self._charge(destination, stream.owing.bytes)
+        #: By destination and lane, the last number that was given to a message with QoS 0 in this life.
+        self._unassured: dict[tuple[int, int], int] = {}
+        self._resend_timer: Timer | None = None
+        #: Told of messages for a broker that have expired here.
+        self.expired: Expired = unheard
+
+    def tell(self, payloads: tuple[bytes, ...], destination: int, now: float) -> None:
+        """Owe errands to a broker, whatever is owed to it: whoever causes them has a bound for that."""
+        stream = self._stream(destination, ERRANDS)
+        for batch in batches(payloads):
+            firsts = {destination: self._owe(destination, stream, batch)}
+            self._journal.note(Owed(ERRANDS, batch, firsts), partial(self._owed, ERRANDS, batch, firsts, now, False))
+
+    def last(self, destination: int, lane: int) -> int:
+        """The number of the last message that is owed or settled, as the destination counts; 0 before the first."""
+        stream = self.outgoing.get((destination, lane))
+        return 0 if stream is None else stream.owing.last - stream.owing.base
+
+    def is_settled(self, destination: int, lane: int, number: int) -> bool:
+        """Whether a destination has everything up to a number that :meth:`last` gave."""
+        stream = self.outgoing.get((destination, lane))
+        return stream is None or stream.owing.settled - stream.owing.base >= number
+
+    def publish(
+        self,
+        lane: int,
+        payloads: tuple[bytes, ...],
+        destinations: frozenset[int],
+        now: float,
+        *,
+        expires: bool = False,
+    ) -> bool:
+        """Owe messages to brokers, or send them at once with QoS 0; False if one is too long or too much is owed.
+
+        It is said whether some of them expire.
+        """
+        if any(len(payload) > LONGEST for payload in payloads):
+            self._counts.too_long += len(payloads)
+            return False
+        if not is_assured(lane):
+            for batch in batches(payloads):
+                self._publish_unassured(lane, batch, destinations, now, expires=expires)
+            return True
+        streams = {broker: self._stream(broker, lane) for broker in destinations}
+        if any(
+            len(stream.owing.unsettled) >= 2 * self._limits.owed
+            or self.owed_bytes.get(broker, 0) >= 2 * self._limits.owed_bytes
+            for broker, stream in streams.items()
+        ):
+            self._counts.refused += len(payloads)
+            return False
+        if streams:
+            for batch in batches(payloads):
+                firsts = {broker: self._owe(broker, stream, batch) for broker, stream in streams.items()}
+                if expires:
+                    for broker, first in firsts.items():
+                        streams[broker].accepted.update(dict.fromkeys(range(first, first + len(batch)), now))
+                then = partial(self._owed, lane, batch, firsts, now, expires)
+                self._journal.note(Owed(lane, batch, firsts), then)
+        return True
+
+    def _owe(self, broker: int, stream: Outgoing, payloads: tuple[bytes, ...]) -> int:
+        """The number of the first of some messages that are owed from now on."""
+        owing = stream.owing
+        before = owing.bytes
+        first = owing.add(payloads)
+        self._charge(broker, owing.bytes - before)
+        return first
+
+    def replace(self, broker: int, lane: int, number: int, payload: bytes) -> None:
+        """Owe something else in the place of a message that is not settled."""
+        owing = self.outgoing[broker, lane].owing
+        before = owing.bytes
+        owing.replace(number, payload)
+        self._charge(broker, owing.bytes - before)
+        self._journal.note(Replaced(broker, lane, number, payload))
+
+    def settle(self, broker: int, stream: Outgoing, number: int) -> bool:
+        """Owe nothing up to a number any more; whether that was news."""
+        before = stream.owing.bytes
+        if stream.accepted:
+            for settled in range(stream.owing.settled + 1, number + 1):
+                stream.accepted.pop(settled, None)
+        is_news = stream.owing.settle(number)
+        self._charge(broker, stream.owing.bytes - before)
+        return is_news
+
+    def _charge(self, broker: int, size: int) -> None:
+        self.owed_bytes[broker] = self.owed_bytes.get(broker, 0) + size
+
+    def owes_much(self, broker: int, share: float = 1.0) -> bool:
+        """Whether this share of what may be owed to a broker is owed to it."""
+        if self.owed_bytes.get(broker, 0) >= share * self._limits.owed_bytes:
+            return True
+        streams = (self.outgoing.get((broker, lane)) for lane in ASSURED_LANES)
+        most = share * self._limits.owed
+        return any(stream is not None and len(stream.owing.unsettled) >= most for stream in streams)
+
+    def _stream(self, destination: int, lane: int) -> Outgoing:
+        stream = self.outgoing.get((destination, lane))
+        if stream is None:
+            owing = Owing()
+            if destination in self._incarnations.known:
+                owing.renew(self._incarnations.known[destination])
+            stream = self.outgoing[destination, lane] = Outgoing(owing)
+        return stream
+
+    def _publish_unassured(
+        self,
+        lane: int,
+        payloads: tuple[bytes, ...],
+        destinations: frozenset[int],
+        now: float,
+        *,
+        expires: bool,
+    ) -> None:
+        firsts = {}
+        tags = self._incarnations.tags
+        for broker in destinations:
+            if broker not in self._membership.reachable or broker not in tags:
+                self._counts.no_route += len(payloads)
+                continue
+            number = self._unassured.get((broker, lane), 0)
+            firsts[broker] = place(number + 1, tags[broker])
+            self._unassured[broker, lane] = number + len(payloads)
+        if firsts:
+            data = Data(lane, self._broker, self._incarnations.life_tag, firsts, payloads, born=now)
+            data.expires = expires
+            self._forward(data, now)
+
+    def _owed(  # what was noted with them
+        self, lane: int, payloads: tuple[bytes, ...], firsts: dict[int, int], born: float, expires: bool, now: float
+    ) -> None:
+        """Messages are safe: the first copies leave together."""
+        together = {}
+        for broker, first in firsts.items():
+            stream = self.outgoing[broker, lane]
+            stream.committed = max(stream.committed, first + len(payloads) - 1)
+            if self._may_reach(broker) and stream.may_send(first, len(payloads)):
+                if not stream.is_underway:
+                    stream.touched_at = now
+                stream.sent = stream.committed
+                together[broker] = place(first - stream.owing.base, self._incarnations.tags[broker])
+            else:
+                self.pump(broker, lane, stream, now)
+        if together:
+            data = Data(lane, self._broker, self._incarnations.tag, together, payloads, born=born)
+            data.expires = expires
+            self._forward(data, now)
+            self._watch_settling(now)
+
+    def _may_reach(self, broker: int) -> bool:
+        return broker in self._membership.reachable and self._incarnations.is_usable(broker)
+
+    def pump(self, broker: int, lane: int, stream: Outgoing, now: float) -> None:
+        """Send what is safe and not on its way, as far as the window and a way there allow."""
+        if self._may_reach(broker):
+            for batch in stream.portions():
+                if not stream.spend(batch):
+                    break
+                if not stream.is_underway:
+                    stream.touched_at = now
+                first = stream.sent + 1
+                stream.sent += len(batch)
+                self._send_again(broker, lane, stream, first, batch, now)
+                if stream.sent < first:
+                    break  # no way after all: it was taken back
+        self._watch_settling(now)
+
+    def pump_all(self, now: float, to: int | None = None) -> None:
+        """Send what waits for a way, to one broker or to all: the most urgent first."""
+        waiting = [
+            (lane, broker)
+            for (broker, lane), stream in self.outgoing.items()
+            if to in (None, broker) and stream.sent < stream.committed
+        ]
+        for lane, broker in sorted(waiting, reverse=True):
+            self.pump(broker, lane, self.outgoing[broker, lane], now)
+
+    def view_changed(self, now: float) -> None:
+        """Links have come or gone: a link that was full need not be on the way any more, nor what was sent before."""
+        for stream in self.outgoing.values():
+            stream.credit = None
+            stream.timeouts = 0
+        self.pump_all(now)
+
+    def limit(self, destination: int, lane: int, where: int, room: int, now: float) -> None:
+        """A full link on the way takes so many bytes of a stream from some place on, or everything again."""
+        stream = self.outgoing.get((destination, lane))
+        if stream is None or where & TAG != self._incarnations.tags.get(destination):
+            return
+        stream.touched_at = now
+        number = (where >> TAG_BITS) + stream.owing.base
+        if room == FREE:
+            stream.credit = None
+        else:
+            stream.credit = room
+            if stream.owing.settled < number <= stream.sent:
+                stream.sent = number - 1
+        if room != WAIT:
+            self.pump(destination, lane, stream, now)
+
+    def _send_again(
+        self, broker: int, lane: int, stream: Outgoing, first: int, payloads: tuple[bytes, ...], now: float
+    ) -> None:
+        where = place(first - stream.owing.base, self._incarnations.tags[broker])
+        if stream.accepted:
+            payloads = self._fresh(broker, lane, stream, first, payloads, now)
+        data = Data(
+            lane, self._broker, self._incarnations.tag, {broker: where}, payloads, born=now, attempt=stream.attempt
+        )
+        data.expires = bool(stream.accepted)
+        self._forward(data, now)
+
+    def _fresh(  # of a stream, those that are sent now
+        self, broker: int, lane: int, stream: Outgoing, first: int, payloads: tuple[bytes, ...], now: float
+    ) -> tuple[bytes, ...]:
+        """Messages with what they have left until they expire, without those that have."""
+        fresh = []
+        for number, payload in enumerate(payloads, first):
+            left, gone = without_expired(payload, now - stream.accepted.get(number, now))
+            fresh.append(left)
+            for topic, count in gone.items():
+                self._counts.expired += count
+                self.expired(broker, topic, count, lane >> 4, now)
+            if gone:
+                stream.accepted[number] = now
+                self.replace(broker, lane, number, left)
+        return tuple(fresh)
+
+    def rewind(self, destination: int, lane: int) -> None:
+        """What was just sent has no way after all."""
+        self.outgoing[destination, lane].rewind()
+
+    def _watch_settling(self, now: float) -> None:
+        if self._resend_timer is None and any(stream.is_unsettled for stream in self.outgoing.values()):
+            self._resend_timer = self._timers.at(now + self._limits.resend_s / 4, self._resend)
+
+    def _resend(self, now: float) -> None:
+        """What was not settled for long is sent again."""
+        self._resend_timer = None
+        for (broker, lane), stream in self.outgoing.items():
+            # what waits at a thin link for long does not wait shorter when it is sent again and again
+            patience_s = self._limits.resend_s * max(self.pace, 1 << min(stream.timeouts, MOST_PATIENT))
+            if stream.is_unsettled and now - stream.touched_at >= patience_s:
+                self._counts.resent_by_origin += stream.sent - stream.owing.settled
+                stream.timeouts += 1
+                stream.rewind()
+                self.pump(broker, lane, stream, now)
+        self._watch_settling(now)
+
+    def settled(self, notice: Notice, now: float) -> None:
+        """A destination says how far it has come, and what it misses."""
+        destination, reader = notice.source, Reader(notice.body)
+        theirs, ours = reader.integer(), reader.integer()
+        if ours != self._incarnations.tag or theirs != self._incarnations.tags.get(destination):
+            self._counts.foreign_notices += 1
+            return
+        while not reader.is_over:
+            lane, number, is_stalled = reader.integer(), reader.integer(), reader.integer()
+            holes = [(reader.integer(), reader.integer()) for _ in reader.repeat()]
+            stream = self.outgoing.get((destination, lane))
+            if stream is None:
+                continue
+            base = stream.owing.base
+            if number + base > stream.committed:
+                continue  # nobody can have what was not sent
+            stream.is_stalled = bool(is_stalled)
+            if self.settle(destination, stream, number + base):
+                self._journal.note(Settled(destination, lane, number + base))
+                stream.sent = max(stream.sent, number + base)
+                stream.touched_at = now
+                stream.timeouts = 0
+            elif is_stalled:
+                stream.touched_at = now
+            if holes and now - stream.asked_at >= self._limits.hole_s / 2 * self.pace:
+                stream.asked_at = now
+                stream.attempt += 1
+                self._fill_holes(destination, lane, stream, holes, now)
+            self.pump(destination, lane, stream, now)
+
+    def _fill_holes(self, broker: int, lane: int, stream: Outgoing, holes: list[tuple[int, int]], now: float) -> None:
+        if not self._may_reach(broker):
+            return
+        for hole, count in holes:
+            first, payloads = stream.missing(hole + stream.owing.base, count)
+            for batch in batches(payloads):
+                self._counts.resent_by_origin += len(batch)
+                self._send_again(broker, lane, stream, first, batch, now)
+                first += len(batch)
+
+    def renew(self, broker: int) -> None:
+        """A broker has begun anew: everything that is not settled is sent to it, once that is safe."""
+        for (destination, _lane), stream in self.outgoing.items():
+            if destination == broker:
+                self._counts.renumbered += len(stream.owing.unsettled)
+                stream.renew(self._incarnations.known[broker])
+
+    # -- for those who ask
+
+    @property
+    def unfinished(self) -> int:
+        """Messages that are owed."""
+        return sum(len(stream.owing.unsettled) for stream in self.outgoing.values())
+
+    def check(self) -> None:
+        """What always holds, for tests."""
+        for stream in self.outgoing.values():
+            stream.check()
+        owed: dict[int, int] = {}
+        for (destination, _lane), stream in self.outgoing.items():
+            owed[destination] = owed.get(destination, 0) + stream.owing.bytes
+        assert owed == {broker: size for broker, size in self.owed_bytes.items() if broker in owed}

@@ -1,0 +1,1 @@
+"""How brokers talk: the bytes of the link protocol, and what travels in them."""

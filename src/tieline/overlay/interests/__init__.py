@@ -1,0 +1,1 @@
+"""What each broker wants: entries, as they are said, known and kept."""

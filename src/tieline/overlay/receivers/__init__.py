@@ -1,0 +1,1 @@
+"""Where a core meets other brokers: they are receivers on its routes, and publishers."""

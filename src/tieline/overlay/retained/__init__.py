@@ -1,0 +1,1 @@
+"""Retained messages, the same at all brokers."""

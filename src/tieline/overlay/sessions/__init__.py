@@ -1,0 +1,1 @@
+"""Sessions that move between brokers."""

@@ -1,0 +1,36 @@
+"""Who keeps which session, as brokers tell each other."""
+
+from __future__ import annotations
+
+from tieline.overlay.sessions.errands import Homes
+from tieline.overlay.sessions.registry import KEPT, STEP, Registry, digest_of
+
+
+def test_many_sessions_of_one_broker_are_told_in_steps_that_others_soon_know() -> None:
+    mine, theirs = Registry(), Registry()
+    for number in range(10_000):
+        mine.put(f"client {number}", number + 1, is_kept=True)
+    first = mine.next_step(2, 1)
+    assert max(len(homes.entries) for homes in first) <= STEP
+    for homes in first:
+        assert theirs.learn(1, homes, 1_000_000, is_limited=False) == []
+    assert theirs.find("client 9999") == (1, 10_000)
+    mine.remove("client 9999")
+    (news,) = mine.next_step(2, 1)
+    assert len(news.entries) == 1
+    theirs.learn(1, news, 1_000_000, is_limited=False)
+    assert theirs.find("client 9999") is None
+    assert mine.next_step(2, 1) == []
+    # a broker that begins anew is told all of it
+    assert sum(len(homes.entries) for homes in mine.next_step(2, 2)) == 9_999
+
+
+def test_a_peer_with_rights_cannot_say_that_it_has_what_others_have() -> None:
+    registry = Registry()
+    registry.put("here", 5, is_kept=True)
+    registry.learn(1, Homes(True, [(digest_of("there"), 5, KEPT)]), 1_000, is_limited=False)
+    lies = [(digest_of(name), 900, KEPT) for name in ("here", "there", "nowhere")]
+    assert registry.learn(2, Homes(True, lies), 1_000, is_limited=True) == []
+    assert registry.find("there") == (1, 5)
+    assert registry.find("here") is None
+    assert registry.find("nowhere") == (2, 900)
