@@ -48,8 +48,9 @@ def test_whoever_sees_the_same_links_elects_the_same_tree_and_reaches_everybody_
             for destination in views.keys() - {origin}:
                 at, path = origin, b""
                 while at != destination:
-                    path += bytes((at,))
-                    (at,) = strategies[at].next_brokers(destination, path)
+                    # a frame that comes has the path of those who have sent it
+                    (to,) = strategies[at].next_brokers(destination, path)
+                    at, path = to, path + bytes((at,))
         assert not counts.detours
 
 
