@@ -275,21 +275,7 @@ class Broker:
             self.work,
             self.chronicle,
         )
-        #: What other brokers accepted comes in here.
-        named = NamedDelivery(routes, self.content, account, self.work)
-        self.from_brokers = FromBrokers(routes, self.content, priorities, self.replays, delivery, named, self.work)
-        #: Sessions that come from other brokers, or go there.
-        self.handovers = Handovers(
-            self._sessions,
-            self._connections,
-            self._subscribing,
-            routes,
-            self.references,
-            delivery,
-            self.window,
-            self.wills,
-            journal,
-        )
+        self._make_doors()
         has_chronicle = self.chronicle is not None
         self._chunks = Chunks(
             FirstPacket(self._connecting, self._connections, holds, self.work, account),
@@ -309,6 +295,25 @@ class Broker:
             has_chronicle=has_chronicle,
         )
         self._passing = Passing(routes, priorities, self.arrivals, account, has_chronicle=has_chronicle)
+
+    def _make_doors(self) -> None:
+        """Where other brokers come in."""
+        account, routes, delivery = self.account, self.routes, self.delivery
+        #: What other brokers accepted comes in here.
+        named = NamedDelivery(routes, self.content, account, self.work)
+        self.from_brokers = FromBrokers(routes, self.content, self.priorities, self.replays, delivery, named, self.work)
+        #: Sessions that come from other brokers, or go there.
+        self.handovers = Handovers(
+            self._sessions,
+            self._connections,
+            self._subscribing,
+            routes,
+            self.references,
+            delivery,
+            self.window,
+            self.wills,
+            self.journal,
+        )
 
     def _make_figures(self, settings: Settings, now: float) -> None:
         self.demand = Demand(self.arrivals, self._sessions, self.timers, self.account)

@@ -52,7 +52,7 @@ _RUN, _BESIDE = 1 << 20, 1 << 17
 class Joined:
     """The neighbours of one core."""
 
-    def __init__(
+    def __init__(  # what a shell knows and tests choose
         self,
         core: Broker,
         *,
@@ -114,18 +114,7 @@ class Joined:
         self._incoming = Incoming(core, self.names, self.node, self.destinations, addressing, self.retaining)
         self._orphans = Orphans(core, self.node, self.destinations, self.outgoing.flush)
         self._rights: dict[int, May] = {}
-        #: Sessions that come and go.
-        self.moves = Moves(
-            core,
-            self.node,
-            flush=self.outgoing.flush,
-            tell_interest=self._tell_soon,
-            origin_of=self._incoming.origin,
-            rights=self._right,
-            is_full=lambda broker: broker in self.destinations and self.destinations[broker].is_full,
-            notes=others,
-            clock_s=clock_s,
-        )
+        self._make_moves(others, clock_s)
         self._groups = OwnGroups()
         #: Interests that have begun (True) or ended since others were last told.
         self._changes: list[tuple[Entry, bool]] = []
@@ -138,6 +127,20 @@ class Joined:
         if core.chronicle is not None:
             core.chronicle.beside = self._carried
         self.node.interests.watch(self._remote.learned)
+
+    def _make_moves(self, notes: list[tuple[bytes, bytes]], clock_s: float) -> None:
+        #: Sessions that come and go.
+        self.moves = Moves(
+            self._core,
+            self.node,
+            flush=self.outgoing.flush,
+            tell_interest=self._tell_soon,
+            origin_of=self._incoming.origin,
+            rights=self._right,
+            is_full=lambda broker: broker in self.destinations and self.destinations[broker].is_full,
+            notes=notes,
+            clock_s=clock_s,
+        )
 
     def use(self, strategy: str, now: float) -> None:
         """Choose links by another strategy from now on; nothing that is under way is lost."""

@@ -131,6 +131,11 @@ class Node:
             send=self.send,
             limits=limits or Limits(),
         )
+        self._make_parts(timers)
+
+    def _make_parts(self, timers: Timers) -> None:
+        """What goes between brokers beside messages: room on links, questions, and what each wants."""
+        broker = self.broker
         self.crediting = Crediting(
             broker,
             self.directory.names,
@@ -157,7 +162,7 @@ class Node:
 
     # -- what clients do
 
-    def publish(
+    def publish(  # what the carrier has to know of a parcel
         self,
         parcels: tuple[bytes, ...],
         *,

@@ -24,7 +24,7 @@ latency_app = new_app()
 
 @latency_app.command()
 @with_blocks
-def latency(
+def latency(  # one for each option
     *,
     source: EventRecords,
     require: Annotated[

@@ -37,7 +37,7 @@ class HybridClock:
         self.last = 0
 
     def read(self, now: float) -> int:
-        """What it shows."""
+        """What the clock shows, which is never less than it has shown or heard of."""
         return max(self.last, clock_of(self._wall(now)))
 
     def tick(self, now: float) -> int:

@@ -114,7 +114,7 @@ class Reader:
         return self.take(self.integer())
 
     def take(self, size: int) -> bytes:
-        """So many bytes."""
+        """The next bytes, as many as are asked for; raises :class:`BadFrame` if there are fewer."""
         end = self._pos + size
         if end > len(self._data):
             raise BadFrame("bytes are missing")

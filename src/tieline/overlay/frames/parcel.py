@@ -61,7 +61,7 @@ def marks_of(names: Iterable[str]) -> bytes:
 
 
 def marks_in(marks: bytes) -> frozenset[bytes]:
-    """Single marks."""
+    """The marks that :func:`mark_of` made of names, one by one."""
     return frozenset(marks[at : at + _MARK] for at in range(0, len(marks), _MARK))
 
 

@@ -80,7 +80,7 @@ class Cells(Predicate):
         return ()
 
     def prepare(self) -> None:
-        """It is ready."""
+        """Cells need no preparation."""
 
     def holds(self, get: Get, before: Before = None) -> bool:
         """Whether the message lies in a cell that somebody wants."""

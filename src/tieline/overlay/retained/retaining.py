@@ -30,7 +30,7 @@ def part(notes: Iterable[Note]) -> tuple[list[Note], list[Note]]:
 class Retaining:
     """What a core retains, kept equal with what all brokers retain that are joined with it."""
 
-    def __init__(
+    def __init__(  # where what is kept comes from and goes
         self,
         core: Broker,
         node: Node,

@@ -40,7 +40,7 @@ _AGAIN_S: Final = 0.1
 class Arrivals:
     """Sessions that come to this broker, and marks that others ask of it."""
 
-    def __init__(
+    def __init__(  # what a session needs at its new home
         self,
         core: Broker,
         post: Post,

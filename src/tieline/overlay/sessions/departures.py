@@ -66,7 +66,7 @@ class _Unsettled:
 class Departures:
     """Sessions of this broker that others claim."""
 
-    def __init__(
+    def __init__(  # what a session has at its old home
         self,
         core: Broker,
         post: Post,

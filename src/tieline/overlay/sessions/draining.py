@@ -70,7 +70,7 @@ class Draining:
         self._offers.clear()
 
     def progress(self) -> Progress:
-        """What is left."""
+        """What is left to be done before this broker may stop."""
         owed = sum(self._post.node.carrier.sender.owed_bytes.values())
         connected = sum(conn.state is CONNECTED for conn in self._core.connections)
         sessions = len(self._core.sessions)

@@ -69,7 +69,7 @@ class PassageNotes:
         self._write(_key(PART, passage) + bytes((origin,)), _encode((_pairs(part.floor), _pairs(part.ceiling), flags)))
 
     def held(self, passage: Passage, held: Held, now: float) -> None:
-        """A message waits."""
+        """A message waits until what precedes it has come."""
         if not self._journal.is_volatile:
             head = put(held.origin, held.lane, held.number) + put_bytes(_encode(held.terms))
             self._write(_key(HELD, passage) + held.place.to_bytes(8), head + message_parcel(held.message, now))
