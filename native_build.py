@@ -71,6 +71,7 @@ COMPILED: Final = (
 #: What stays Python among these, and why.  Whatever no pattern names stays Python because it is not hot, or because
 #: numpy or numba does its work.
 INTERPRETED: Final = {
+    "overlay/interests/digests.py": "its cells are one more kind of condition, and conditions are not compiled",
     "**/__init__.py": "a package is opened by Python",
     "core/ports.py": "isinstance() asks its protocols at run time, which mypyc's classes cannot answer",
     "overlay/sessions/errands.py": "msgspec reads the types of its fields at run time",
