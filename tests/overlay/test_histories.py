@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any  # Any: what the kit makes a broker of
@@ -62,7 +62,7 @@ def _node(  # what a broker is made of
 
 @pytest.mark.parametrize("kind", Kind)
 def test_nothing_is_lost_doubled_or_out_of_order_on_shortest_paths(kind: Kind) -> None:
-    assert check_overlay(make("path"), kind, range(12)) > 1_000
+    assert check_overlay(make("path"), kind, range(6)) > 500
 
 
 @pytest.mark.parametrize("kind", Kind)
@@ -182,14 +182,15 @@ class Astray(Path):
         return tuple(self._membership.neighbours)[:1]
 
 
-def _verdicts(carrier: type[Carrier], kind: Kind, count: int) -> list[Verdict]:
+def _verdicts(carrier: type[Carrier], kind: Kind, count: int) -> Iterator[Verdict]:
+    """The verdicts on some histories, one after the other, as long as somebody asks."""
     make = partial(_node, Path, carrier=carrier)
-    return [run_history(make, kind, seed) for seed in range(count)]
+    return (run_history(make, kind, seed) for seed in range(count))
 
 
 @replaces_methods
 def test_the_kit_notices_a_carrier_without_numbers() -> None:
-    verdicts = _verdicts(Unnumbered, Kind.LINKS, 8)
+    verdicts = list(_verdicts(Unnumbered, Kind.LINKS, 8))
     assert any(verdict.doubled for verdict in verdicts)
     assert any(verdict.misordered for verdict in verdicts)
 
