@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +14,6 @@ from pyspark.sql import SparkSession
 from tieline.bench.pipeline.processes import Cluster, cluster, driver_environment, our_path, our_program
 from tieline.bench.pipeline.readings import readings
 from tieline.bench.pipeline.sources import Station, publish, running
-from tieline.bench.process import Process
 from tieline.conf.load import load
 from tieline.match.events import Events
 from tieline.pipeline.jobs.ingest import Filling
@@ -31,21 +31,15 @@ SUBSCRIPTIONS = [
 ]
 
 
-def command(folder: Path, *words: str) -> str:
+def command(*words: str) -> str:
     """What a command prints; it must end well."""
-    log = folder / "errors.log"
-    process = Process(words[1], our_program(*words), log, environment={**our_path(), **driver_environment()})
-    process.start()
-    try:
-        assert process._running is not None and process._running.stdout is not None
-        printed = process._running.stdout.read().decode()
-        assert process.wait(60) == 0, log.read_text()
-    except subprocess.SubprocessError:
-        process.kill()
-        raise
-    finally:
-        process.kill()
-    return printed
+    environment = {**os.environ, **our_path(), **driver_environment()}
+    done = subprocess.run(
+        our_program(*words), env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def ingest_here(spark: SparkSession, place: Path, stations: Sequence[Station]) -> Lake:
@@ -80,8 +74,8 @@ def test_ingest_and_match_on_a_cluster(spark: SparkSession, tmp_path: Path) -> N
         subscribed = [word for each in SUBSCRIPTIONS for word in ("-s", each)]
         with cluster(tmp_path / "cluster") as made:
             common = ("--lake", str(tmp_path / "there"), "--master", made.url)
-            command(tmp_path, "pipeline", "ingest", *common, "--config", str(east.config), *urls, "--once", "--quiet")
-            printed = command(tmp_path, "pipeline", "match", *common, *subscribed, "--count", "--format", "json")
+            command("pipeline", "ingest", *common, "--config", str(east.config), *urls, "--once", "--quiet")
+            printed = command("pipeline", "match", *common, *subscribed, "--count", "--format", "json")
             started = executors(made, tmp_path / "cluster")
         here = ingest_here(spark, tmp_path / "here", (east, west))
     assert len(started) >= 4, f"two commands with two executors each: {started}"
