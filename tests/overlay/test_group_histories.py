@@ -18,8 +18,8 @@ from tieline.overlay.carrier.sender import Sender
 
 @pytest.mark.parametrize("kind", Kind)
 def test_each_message_comes_to_one_member_of_all_brokers(kind: Kind) -> None:
-    total = check_groups(kind, range(2))
-    assert total.judged > 100
+    total = check_groups(kind, range(4))
+    assert total.judged > 150
     assert total.handed_on > 0 or kind is Kind.CALM
     assert total.reassigned > 0 or kind is not Kind.DEAD
 
