@@ -58,10 +58,9 @@ def test_a_victim_is_shown(tieline: Tieline, served: Served, watcher: Dial) -> N
         (("why", "a", "publish"), "needs a topic"),
         (("why", "*"), "only in"),
         (("why", "*", "dropped", "--why", "boredom"), "is no reason"),
-        (("trace", "a"), "trace only explains and never publishes"),
-        (("trace", "a", "--dry", "--property", "x"), "write KEY=VALUE"),
-        (("trace", "a", "--dry", "--payload", "@/no/such/file"), "cannot read"),
-        (("trace", "a", "--dry", "--payload", "x" * (MOST_PAYLOAD + 1)), "the management channel takes"),
+        (("trace", "a", "--property", "x"), "write KEY=VALUE"),
+        (("trace", "a", "--payload", "@/no/such/file"), "cannot read"),
+        (("trace", "a", "--payload", "x" * (MOST_PAYLOAD + 1)), "the management channel takes"),
     ],
 )
 def test_questions_that_cannot_be_meant(tieline: Tieline, served: Served, words: tuple[str, ...], said: str) -> None:
@@ -73,11 +72,11 @@ def test_a_message_is_followed(tieline: Tieline, served: Served, watcher: Dial, 
     payload = tmp_path / "payload"
     payload.write_bytes(b'{"v": 1}')
     words = ("--payload", f"@{payload}", "--property", "priority=2", "--qos", "1", "--as", "watcher")
-    shown = tieline("trace", "a/b", "--dry", *words, "--data", str(served.data))
+    shown = tieline("trace", "a/b", *words, "--data", str(served.data))
     assert (shown.returncode, shown.stderr) == (0, "")
     for expected in ("the user property priority", "1 plain", "watcher", "sent", "a/+", "at once"):
         assert expected in shown.stdout
-    assert tieline("trace", "a/#", "--dry", "--data", str(served.data)).returncode == 1
-    assert "Nobody is subscribed" in tieline("trace", "lonely", "--dry", "--data", str(served.data)).stdout
-    answer = json.loads(tieline("trace", "a/b", "--dry", "--json", "--data", str(served.data)).stdout)
+    assert tieline("trace", "a/#", "--data", str(served.data)).returncode == 1
+    assert "Nobody is subscribed" in tieline("trace", "lonely", "--data", str(served.data)).stdout
+    answer = json.loads(tieline("trace", "a/b", "--json", "--data", str(served.data)).stdout)
     assert answer["receivers"][0]["client"] == "watcher"

@@ -20,7 +20,8 @@ from tieline.net.manage import MAX_REQUEST
 from tieline.net.store.schema import Unusable
 from tieline.pytest_plugin import BrokerThread
 from tieline.version import __version__
-from tieline.wire.packets import Publish
+from tieline.wire.packets import Disconnect, Puback, Publish
+from tieline.wire.reason import Reason
 
 
 @pytest.fixture
@@ -143,7 +144,8 @@ def test_garbage_gets_an_error_object(channel: _Channel, garbage: bytes) -> None
 def test_an_unknown_verb_is_told_the_known_ones(channel: _Channel) -> None:
     assert channel.ask(b'{"do": "dance"}') == {
         "error": 'this broker does not know how to do "dance"; '
-        "it knows: demand, drain, drops, heat, net, reload, top, trace, why",
+        "it knows: demand, drain, drops, heat, kick, more, net, reload, retained, sessions, subscriptions, top, trace, "
+        "why",
     }
 
 
@@ -175,6 +177,51 @@ def test_an_open_channel_does_not_keep_the_broker_from_stopping(data: Path) -> N
     assert not broker._thread.is_alive()
     assert channel._lines.readline() == b""
     channel.close()
+
+
+def test_a_list_goes_in_pages(broker: BrokerThread, channel: _Channel) -> None:
+    with dial(broker.urls[0], "reader") as client:
+        for topic in "abc":
+            client.subscribe(topic)
+        first = channel.ask(b'{"do": "subscriptions", "most": 2}')
+        assert [each["filter"] for each in first["subscriptions"]] == ["a", "b"] and first["more"]
+        rest = channel.ask(b'{"do": "more"}')
+        assert [each["filter"] for each in rest["subscriptions"]] == ["c"] and not rest["more"]
+        assert "no list" in channel.ask(b'{"do": "more"}')["error"]
+        (session,) = channel.ask(b'{"do": "sessions", "state": "connected"}')["sessions"]
+        assert (session["client"], session["subscriptions"], session["is_connected"]) == ("reader", 3, True)
+
+
+def test_a_retained_message_is_listed(broker: BrokerThread, channel: _Channel) -> None:
+    with dial(broker.urls[0], "writer") as client:
+        client.send(Publish(topic="kept", payload=b"\xff\x00", retain=True, qos=1, packet_id=1))
+        client.expect(Puback)
+        (kept,) = channel.ask(b'{"do": "retained"}')["retained"]
+    assert (kept["topic"], kept["payload"], kept["payload_bytes"]) == ("kept", "/wA=", 2)
+
+
+def test_a_client_is_kicked_and_may_come_back(broker: BrokerThread, channel: _Channel) -> None:
+    with dial(broker.urls[0], "loud", clean_start=False, properties={"session_expiry_interval": 3_600}) as client:
+        assert channel.ask(b'{"do": "kick", "client": "loud"}') == {"was_connected": True, "is_kept": True}
+        assert client.expect(Disconnect).reason is Reason.ADMINISTRATIVE_ACTION
+    with dial(broker.urls[0], "loud", clean_start=False, properties={"session_expiry_interval": 3_600}):
+        assert channel.ask(b'{"do": "kick", "client": "loud", "forget": true}')["is_kept"] is False
+    assert "no session" in channel.ask(b'{"do": "kick", "client": "loud"}')["error"]
+    assert channel.ask(b'{"do": "top"}')["closed"]["kicked"] == 2
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        b'{"do": "retained", "filter": "a#"}',
+        b'{"do": "sessions", "state": "asleep"}',
+        b'{"do": "sessions", "most": 0}',
+        b'{"do": "kick"}',
+    ],
+)
+def test_a_list_that_cannot_be_meant(channel: _Channel, question: bytes) -> None:
+    assert channel.ask(question)["error"]
+    assert channel.ask(b'{"do": "top"}')["name"] == "here"
 
 
 def test_a_stale_socket_is_replaced(data: Path) -> None:

@@ -219,7 +219,7 @@ def trace(  # one for each option
     client: Annotated[
         str, typer.Option("--as", metavar="CLIENT", help="Who publishes it; access rules are asked about this client.")
     ] = "",
-    dry: Annotated[bool, typer.Option("--dry", help="Required: this command explains, and never publishes.")] = False,
+    _dry: Annotated[bool, typer.Option("--dry", hidden=True, help="As always: nothing is published.")] = False,
     at: RunningBroker,
     as_json: Annotated[bool, typer.Option("--json", help="Print the broker's answer as JSON.")] = False,
 ) -> None:
@@ -227,8 +227,6 @@ def trace(  # one for each option
 
     Nothing is changed by asking. Exit code 1 means that the broker would not take the message.
     """
-    if not dry:
-        raise Trouble("trace only explains and never publishes: say so with --dry, or use `tieline pub`.", code=MISUSED)
     question = {
         "topic": topic,
         "payload": b64encode(_payload(payload)).decode(),

@@ -14,8 +14,11 @@ import msgspec
 import typer
 
 from tieline.cli.trouble import MISUSED, Trouble
+from tieline.conf.error import ConfError
+from tieline.conf.load import load
 from tieline.conf.paths import distrust, management_socket
 from tieline.conf.schema import Settings
+from tieline.net.running import running
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection
@@ -78,19 +81,40 @@ _HTTP_ANSWER_S: Final = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningBroker:
-    """Options that say which running broker is asked, for verbs that use its management socket."""
+    """Options that say which running broker is asked; where only one is running, none of them is needed."""
 
     data: Annotated[Path | None, typer.Option(metavar="DIR", help="The broker's --data directory.")] = None
-    name: Annotated[str, typer.Option(metavar="NAME", help="The broker's --name, if it has no data directory.")] = (
-        Settings().name
-    )
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="The broker's --name.")] = None
+    config: Annotated[Path | None, typer.Option(metavar="FILE", help="The file that it was started with.")] = None
     socket: Annotated[Path | None, typer.Option(metavar="PATH", help="The management socket itself.")] = None
 
     def reach(self) -> Management:
         """An open channel to it."""
-        return Management(
-            self.socket or management_socket(str(self.data) if self.data is not None else None, self.name)
-        )
+        return Management(self._socket())
+
+    def _socket(self) -> Path:
+        if self.socket is not None:
+            return self.socket
+        if self.data is not None:
+            return management_socket(str(self.data), self.name or Settings().name)
+        if self.config is not None:
+            return _configured(self.config, self.name)
+        found = [note for note in running() if self.name is None or note.name == self.name]
+        if len(found) == 1:
+            return Path(found[0].socket)
+        if found:
+            which = "\n".join(f"  {shown(note.name)}: {shown(note.words)}" for note in found)
+            raise Trouble(f"{len(found)} brokers are running; say which one is meant:\n{which}", code=MISUSED)
+        return management_socket(None, self.name or Settings().name)
+
+
+def _configured(file: Path, name: str | None) -> Path:
+    """Where a broker that was started with a file has its socket."""
+    try:
+        settings = load(file)
+    except ConfError as problem:
+        raise Trouble(str(problem), code=MISUSED) from None
+    return management_socket(settings.data, name or settings.name)
 
 
 class Visitor(NamedTuple):

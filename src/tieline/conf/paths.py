@@ -15,10 +15,13 @@ def management_socket(data: str | None, name: str) -> Path:
     """In the data directory if there is one, otherwise in a directory of this user alone."""
     if data is not None:
         return Path(data) / "tieline.sock"
+    return private_directory() / f"{name}.sock"
+
+
+def private_directory() -> Path:
+    """Where sockets of brokers without a data directory lie, and what tells of all brokers of this user."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
-    if runtime:
-        return Path(runtime) / "tieline" / f"{name}.sock"
-    return _shared_directory() / f"{name}.sock"
+    return Path(runtime) / "tieline" if runtime else _shared_directory()
 
 
 def prepare_directory(socket: Path) -> None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any  # Any: values of JSON
 
@@ -18,13 +20,13 @@ import msgspec
 from tieline.conf.paths import management_socket, prepare_directory
 from tieline.core.figures.demand import DemandError
 from tieline.core.routing.heat_table import HeatError
-from tieline.net import drain, heat_upload, inquiry
+from tieline.net import drain, heat_upload, inquiry, listing
 from tieline.net.inquiry import KNOWN as INQUIRIES
+from tieline.net.log import log
 from tieline.net.reload import ReloadError, reload
+from tieline.net.running import Note, leave_note
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tieline.net.services import Running
 
 #: Longest request line, and how many sessions ``top`` lists.
@@ -34,6 +36,17 @@ SLOWEST = 20
 MOST_CONNECTIONS = 32
 
 
+class _Talk:
+    """What one connection has begun: a table of heat that comes in pieces, a list that goes in pages."""
+
+    def __init__(self) -> None:
+        self.upload = heat_upload.HeatUpload()
+        self.list = listing.Listing()
+
+
+_Answer = Callable[[dict[str, Any], _Talk], Awaitable[dict[str, Any]]]
+
+
 class Management:
     """Serves questions about one running broker."""
 
@@ -41,8 +54,21 @@ class Management:
         self._server = server
         self.path: Path = management_socket(server.settings.data, server.settings.name)
         self._listening: asyncio.Server | None = None
+        #: What tells the command line that this broker runs.
+        self._note: Path | None = None
         #: In the order in which they came.
         self._speaking: dict[asyncio.Task[None], None] = {}
+        self._answers: dict[str, _Answer] = {
+            "demand": self._demand,
+            "drain": self._drain,
+            "heat": self._heat,
+            "kick": self._kick,
+            "net": self._figures,
+            "reload": self._reload,
+            "top": self._figures,
+            **dict.fromkeys(INQUIRIES, self._inquiry),
+            **dict.fromkeys(listing.KNOWN, self._list),
+        }
 
     async def start(self) -> None:
         """Listen; a socket left by a dead broker is replaced, one of a living broker is an error."""
@@ -58,6 +84,16 @@ class Management:
             self._listening = await asyncio.start_unix_server(self._serve, self.path, limit=MAX_REQUEST)
         finally:
             os.umask(old)
+        self._tell()
+
+    def _tell(self) -> None:
+        """Let the verbs of the command line find this broker without being told where it is."""
+        settings = self._server.settings
+        data = None if settings.data is None else str(Path(settings.data).absolute())
+        try:
+            self._note = leave_note(Note(name=settings.name, socket=str(self.path.absolute()), data=data))
+        except OSError as problem:
+            log.info("verbs of the command line need --data or --socket to find this broker: %s", problem)
 
     async def close(self) -> None:
         """Stop answering and remove the socket."""
@@ -70,6 +106,9 @@ class Management:
         await asyncio.gather(*speaking, return_exceptions=True)
         with suppress(FileNotFoundError):
             self.path.unlink()
+        if self._note is not None:
+            with suppress(OSError):
+                self._note.unlink()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -79,9 +118,9 @@ class Management:
             # whoever comes last is who asks; all of them are the same user
             next(iter(self._speaking)).cancel()
         try:
-            upload = heat_upload.HeatUpload()
+            talk = _Talk()
             while line := await reader.readline():
-                writer.write(json.dumps(await self._answer(line, upload)).encode() + b"\n")
+                writer.write(json.dumps(await self._answer(line, talk)).encode() + b"\n")
                 await writer.drain()
         except (ConnectionError, ValueError, asyncio.CancelledError):
             pass  # gone, or a line without end: there is nobody to tell
@@ -89,53 +128,49 @@ class Management:
             self._speaking.pop(task, None)
             writer.close()
 
-    async def _answer(self, line: bytes, upload: heat_upload.HeatUpload) -> dict[str, Any]:
+    async def _answer(self, line: bytes, talk: _Talk) -> dict[str, Any]:
         try:
             # stricter than the json of Python: half of a character would be found out only where it is used
             request = msgspec.json.decode(line)
             what = request["do"]
+            answer = self._answers.get(what)
         except (msgspec.DecodeError, ValueError, KeyError, TypeError, RecursionError):
             return {"error": 'a request is one line of JSON such as {"do": "top"}'}
-        if what in ("top", "net"):
-            return await self._figures(request)
-        if what == "reload":
-            try:
-                return await reload(
-                    self._server, partial=request.get("partial") is True, dry=request.get("dry") is True
-                )
-            except ReloadError as error:
-                return {"error": str(error).removesuffix(".")}
-        if what == "heat":
-            try:
-                return await heat_upload.answer(self._server.core, upload, request)
-            except HeatError as error:
-                return {"error": str(error)}
-            finally:
-                self._server.poke()
-        if what == "demand":
-            try:
-                return inquiry.answer_demand(self._server.core, request, monotonic())
-            except DemandError as error:
-                return {"error": str(error)}
-            finally:
-                self._server.poke()
-        if what == "drain":
-            try:
-                return drain.answer(self._server.core, request, monotonic())
-            finally:
-                self._server.poke()
-        if what in INQUIRIES:
-            try:
-                across = self._server.across
-                if across is not None:
-                    return await across.answer(request, monotonic())
-                return inquiry.answer(self._server.core, inquiry.here(request), monotonic())
-            except inquiry.InquiryError as error:
-                return {"error": str(error)}
-        known = ", ".join(sorted((*INQUIRIES, "demand", "drain", "heat", "net", "reload", "top")))
-        return {"error": f'this broker does not know how to do "{what}"; it knows: {known}'}
+        if answer is None:
+            known = ", ".join(sorted(self._answers))
+            return {"error": f'this broker does not know how to do "{what}"; it knows: {known}'}
+        try:
+            return await answer(request, talk)
+        except (inquiry.InquiryError, DemandError, HeatError, ReloadError) as error:
+            return {"error": str(error).removesuffix(".")}
+        finally:
+            # an answer may have closed connections, or given the broker something to say
+            self._server.poke()
 
-    async def _figures(self, request: dict[str, Any]) -> dict[str, Any]:
+    async def _reload(self, request: dict[str, Any], _talk: _Talk) -> dict[str, Any]:
+        return await reload(self._server, partial=request.get("partial") is True, dry=request.get("dry") is True)
+
+    async def _heat(self, request: dict[str, Any], talk: _Talk) -> dict[str, Any]:
+        return await heat_upload.answer(self._server.core, talk.upload, request)
+
+    async def _demand(self, request: dict[str, Any], _talk: _Talk) -> dict[str, Any]:
+        return inquiry.answer_demand(self._server.core, request, monotonic())
+
+    async def _drain(self, request: dict[str, Any], _talk: _Talk) -> dict[str, Any]:
+        return drain.answer(self._server.core, request, monotonic())
+
+    async def _inquiry(self, request: dict[str, Any], _talk: _Talk) -> dict[str, Any]:
+        if (across := self._server.across) is not None:
+            return await across.answer(request, monotonic())
+        return inquiry.answer(self._server.core, inquiry.here(request), monotonic())
+
+    async def _list(self, request: dict[str, Any], talk: _Talk) -> dict[str, Any]:
+        return await talk.list.answer(self._server.core, request, monotonic())
+
+    async def _kick(self, request: dict[str, Any], _talk: _Talk) -> dict[str, Any]:
+        return listing.kick(self._server.core, request, monotonic())
+
+    async def _figures(self, request: dict[str, Any], _talk: _Talk) -> dict[str, Any]:
         """``top`` or ``net``, of this broker or of all that can be reached."""
         across = self._server.across
         if request["do"] == "top":
