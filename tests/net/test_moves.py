@@ -16,7 +16,7 @@ from tieline.conf.schema import Mqtt
 from tieline.core.broker import Broker
 from tieline.core.holdings import Kind
 from tieline.core.ports import Everyone
-from tieline.net import drain
+from tieline.net.manage import answer_drain
 from tieline.overlay.joined import Joined
 from tieline.overlay.sessions.moves import Moves
 from tieline.pytest_plugin import BrokerThread
@@ -130,7 +130,7 @@ def test_a_broker_is_emptied_and_nothing_is_lost() -> None:
         subscribe(connected, "x/#", 1)
         for number in range(5):
             publish(far, f"x/{number}", b"%d" % number, 1)
-        begun = a.ask(lambda core: drain.answer(core, {"begin": True}, monotonic()))
+        begun = a.ask(lambda core: answer_drain(core, {"begin": True}, monotonic()))
         assert begun["is_draining"]
         assert not begun["is_done"]
         packets = [packet for packet in connected.rest() if isinstance(packet, Disconnect)]
@@ -140,19 +140,19 @@ def test_a_broker_is_emptied_and_nothing_is_lost() -> None:
             refusal = late.connect("late")
             assert refusal.reason is Reason.USE_ANOTHER_SERVER
             assert refusal.properties["server_reference"] == "b.example"
-        until(lambda: a.ask(lambda core: drain.answer(core, {}, monotonic())["is_done"]), "nothing is left at a")
+        until(lambda: a.ask(lambda core: answer_drain(core, {}, monotonic())["is_done"]), "nothing is left at a")
         for number in range(5):
             with kept(b.urls[0], f"s{number}", is_present=True) as client:
                 client.expect(Publish, payload=b"%d" % number)
         with kept(b.urls[0], "here", is_present=True) as client:
             assert sorted(client.expect(Publish).payload for _ in range(5)) == [b"%d" % number for number in range(5)]
-        assert not a.ask(lambda core: drain.answer(core, {"stop": True}, monotonic()))["is_draining"]
+        assert not a.ask(lambda core: answer_drain(core, {"stop": True}, monotonic()))["is_draining"]
         with dial(a.urls[0], "late"):
             pass
 
 
 def test_a_broker_that_is_alone_cannot_be_emptied() -> None:
-    assert "not joined" in drain.answer(Broker(), {"begin": True}, 0.0)["error"]
+    assert "not joined" in answer_drain(Broker(), {"begin": True}, 0.0)["error"]
 
 
 def test_a_claim_cancels_a_will_that_waits() -> None:

@@ -14,8 +14,7 @@ from tieline.overlay.frames.naming import MOST_GROUPS, MOST_MESSAGES, Address, p
 from tieline.overlay.frames.parcel import Writing
 from tieline.overlay.interests.entries import Entry, Form, Said, Terms
 from tieline.overlay.joined import Joined
-from tieline.overlay.receivers.own_groups import MOST_OF_SESSION, OwnGroups
-from tieline.overlay.receivers.remote_groups import MOST
+from tieline.overlay.receivers.shared_groups import MOST, MOST_OF_SESSION, OwnGroups
 from tieline.overlay.retained.retained_item import RetainedItem
 from tieline.wire.packets import Publish
 from tieline.wire.reason import Reason

@@ -19,14 +19,16 @@ import msgspec
 
 from tieline.conf.paths import management_socket, prepare_directory
 from tieline.core.figures.demand import DemandError
+from tieline.core.ports import ALONE
 from tieline.core.routing.heat_table import HeatError
-from tieline.net import drain, heat_upload, inquiry, listing
+from tieline.net import heat_upload, inquiry, listing
 from tieline.net.inquiry import KNOWN as INQUIRIES
 from tieline.net.log import log
 from tieline.net.reload import ReloadError, reload
 from tieline.net.running import Note, leave_note
 
 if TYPE_CHECKING:
+    from tieline.core.broker import Broker
     from tieline.net.services import Running
 
 #: Longest request line, and how many sessions ``top`` lists.
@@ -157,7 +159,7 @@ class Management:
         return inquiry.answer_demand(self._server.core, request, monotonic())
 
     async def _drain(self, request: dict[str, Any], _talk: _Talk) -> dict[str, Any]:
-        return drain.answer(self._server.core, request, monotonic())
+        return answer_drain(self._server.core, request, monotonic())
 
     async def _inquiry(self, request: dict[str, Any], _talk: _Talk) -> dict[str, Any]:
         if (across := self._server.across) is not None:
@@ -182,6 +184,23 @@ class Management:
         if request.get("all") is not True or across is None:
             return found
         return await across.of_all(found, {"do": request["do"]})
+
+
+def answer_drain(core: Broker, request: dict[str, Any], now: float) -> dict[str, Any]:
+    """Empty a joined broker: begin (``begin``), stop (``stop``) or only look; what is left either way."""
+    neighbours = core.routes.neighbours
+    if neighbours is ALONE:
+        return {"error": "this broker is not joined with others that could take its sessions"}
+    from tieline.overlay.joined import Joined
+
+    assert isinstance(neighbours, Joined)
+    draining = neighbours.moves.draining
+    if request.get("begin") is True:
+        draining.begin(now)
+    elif request.get("stop") is True:
+        draining.stop()
+    progress = draining.progress()
+    return {**progress._asdict(), "is_done": progress.is_done}
 
 
 async def _answers(path: Path) -> bool:

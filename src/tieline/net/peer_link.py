@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from tieline.net.layer import LayerError
 from tieline.net.outq import SocketBuffer
 from tieline.overlay.links.greeting import Greeting, Refusal
-from tieline.sched.outflow import LEAST, Outflow
-from tieline.sched.pace import Pacer
+from tieline.sched.outflow import LEAST, Outflow, Pacer
 
 if TYPE_CHECKING:
     from tieline.core.broker import Broker

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 from tieline.conf.schema import Peer, bound, seconds
 from tieline.core.account import Event
 from tieline.net.dialler import Dialler
-from tieline.net.peer_ends import SENTENCES, name_of
 from tieline.net.peer_link import PeerLink
 from tieline.net.peer_settings import Secrets, read_secrets
 from tieline.net.tls import Tls
@@ -32,6 +31,25 @@ ANYBODY: Final = Peer(name="")
 #: How long a greeting may take, and how many connections may be in theirs.
 _GREETING_S: Final = 5.0
 _STRANGERS: Final = 64
+#: What the node itself says of a connection that it ends, by the name under which that is counted.
+_SENTENCES: Final = {
+    "bad_frames": "it sent what is no frame of this protocol",
+    "gap": "a frame of it was missing",
+    "silent": "nothing was heard of it for too long",
+    "stuck": "it does not read what it is told",
+    "replaced": "a newer connection replaces it",
+    "refused": "it was refused",
+    "": "it was ended",
+}
+#: By the first words of a sentence, the name of a reason that the socket found.
+_BY_WORDS: Final = {
+    "the other end has closed": "closed",
+    "the connection broke": "broken",
+    "it cannot be reached": "unreachable",
+    "TLS": "tls",
+    "a newer connection": "replaced",
+    "this broker stops": "stopped",
+}
 
 
 class Peers:
@@ -169,7 +187,7 @@ class Peers:
         del self._links[link.handle_number]
         if self.up.get(link.peer) is link:
             del self.up[link.peer]
-            ended = self.joined.node.connections.why(link.handle_number) or name_of(why)
+            ended = self.joined.node.connections.why(link.handle_number) or _name_of(why)
             self.joined.lost(link.peer, ended, why)
             self._came_or_went("peer_down", link, why, now, ended)
             why = ""
@@ -201,7 +219,7 @@ class Peers:
         for handle in list(node.doomed):
             link = self._links.get(handle)
             if link is not None:
-                link.close(now, SENTENCES[node.connections.why(handle)])
+                link.close(now, _SENTENCES[node.connections.why(handle)])
             node.doomed.discard(handle)
         for handle in list(node.dirty):
             link = self._links.get(handle)
@@ -258,3 +276,11 @@ class Peers:
         for link in list(self._links.values()):
             link.close(now, "this broker stops")
         self.loop.on_flush = None
+
+
+def _name_of(sentence: str) -> str:
+    """The name under which the end of a connection is counted that was told in these words."""
+    for words, name in _BY_WORDS.items():
+        if sentence.startswith(words):
+            return name
+    return "other"

@@ -1,4 +1,4 @@
-"""What one broker knows of the network: who is there, by which links, what passes its own, and what waits.
+"""What one broker knows of the network: who is there, by which links and ways, what passes its own, and what waits.
 
 Who is there and which links are up is what every broker says of itself by link state.  Everything that is counted is of
 this broker's own links and streams: nobody tells the others how much passes elsewhere.  Nothing is computed before
@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from math import inf
 from typing import TYPE_CHECKING, Any, Final, NamedTuple  # Any: values of JSON
 
+from tieline.core.ports import Prospect
 from tieline.overlay.frames.frame import LEVELS
 from tieline.overlay.links.links import Link
+from tieline.overlay.membership import Membership
 
 if TYPE_CHECKING:
     from tieline.overlay.node import Node
@@ -176,3 +179,37 @@ def _numbers(name: str, several: Sequence[Link]) -> LinkNumbers:
         tuple(sum(meter.sent_bytes[level] for meter in meters) for level in range(LEVELS)),
         tuple(sum(meter.received_bytes[level] for meter in meters) for level in range(LEVELS)),
     )
+
+
+def shortest_way(membership: Membership, first: int, destination: int) -> list[int]:
+    """The brokers on the shortest way that begins with this neighbour, as far as links are known here."""
+    distances = membership.distances(destination)
+    way = [first]
+    while way[-1] != destination:
+        best, least = 0, inf
+        for other, cost in membership.links_of(way[-1]).items():
+            distance = cost + distances.get(other, inf)
+            if distance < least and other not in way:
+                best, least = other, distance
+        if not best:
+            break
+        way.append(best)
+    return way
+
+
+def prospect(node: Node, destination: int, *, is_assured: bool) -> Prospect:
+    """What would become of a message for a broker: by which links it would leave, or why it would not."""
+    names, sender = node.directory.names, node.carrier.sender
+    owed = sender.owed_bytes.get(destination, 0)
+    behind = f", behind {owed:,} bytes that are owed to it" if owed and is_assured else ""
+    if is_assured and sender.owes_much(destination):
+        return Prospect("waits", f"its publisher waits: {owed:,} bytes are owed to it already")
+    peers = node.carrier.strategy.next_brokers(destination, b"")
+    if not peers:
+        if is_assured:
+            return Prospect("waits", f"no way leads there now, and it is kept until one does{behind}")
+        return Prospect("dropped", "no way leads there now, and QoS 0 is not kept")
+    if len(peers) > 1:
+        return Prospect("carried", f"a copy over each of {len(peers)} links{behind}")
+    way = [names[broker] for broker in shortest_way(node.membership, peers[0], destination)]
+    return Prospect("carried", f"by the link to {way[0]}" + (f": {' → '.join(way)}" if way[1:] else "") + behind)

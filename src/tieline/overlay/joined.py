@@ -19,6 +19,7 @@ from tieline.core.broker import Broker
 from tieline.core.ports import Prospect
 from tieline.overlay.carrier.limits import Limits
 from tieline.overlay.carrier.notes import Notes
+from tieline.overlay.figures import prospect
 from tieline.overlay.frames.frame import ERRANDS
 from tieline.overlay.interests.entries import Entry, entry_of
 from tieline.overlay.links.patience import Patience
@@ -29,9 +30,8 @@ from tieline.overlay.receivers.destination import Destination
 from tieline.overlay.receivers.incoming import Incoming
 from tieline.overlay.receivers.orphans import Orphans
 from tieline.overlay.receivers.outgoing import Outgoing
-from tieline.overlay.receivers.own_groups import OwnGroups
 from tieline.overlay.receivers.remote import RemoteInterests
-from tieline.overlay.receivers.ways import prospect
+from tieline.overlay.receivers.shared_groups import OwnGroups
 from tieline.overlay.retained.retaining import Retaining, part
 from tieline.overlay.sessions.moves import MOVES, Moves
 from tieline.overlay.strategies import STRATEGIES

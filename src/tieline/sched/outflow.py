@@ -1,4 +1,4 @@
-"""How much of what was written has not left yet, and how much more should be given.
+"""How much of what was written has not left yet, and how much more should be given; or no more than a link carries.
 
 Every byte given to the kernel is beyond the scheduler: on a link of 128 kbit/s, 400 kB of bulk in a socket buffer delay
 an urgent message by thirteen seconds.  So once a receiver is slow, unsent plus in-flight bytes are kept below
@@ -14,11 +14,15 @@ best moment and says nothing about a peer that has stopped reading.
 
 What is held and how long a round trip takes is known to whoever has the buffer: a socket (:mod:`tieline.net.outq`), or
 a link that is simulated (:mod:`tieline.sim.port`).
+
+What a modem or a router in front of a thin link takes is beyond the scheduler as well, but nobody can ask it how much
+it holds.  So where an operator says what a link carries, a :class:`Pacer` gives bytes as they would leave it, with what
+packets add on the way, and never more than one packet ahead.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Final, Protocol
 
 from tieline.sched.congestion import UNKNOWN, Path
 
@@ -40,6 +44,10 @@ SOON_S = 0.001
 LATER_S = 0.1
 #: The shortest time over which a rate is measured; acknowledgements from a thin link come in lumps.
 SPAN_S = 0.05
+#: Payload of a full packet, and what Ethernet, IP and TCP with timestamps add to each.
+_PACKET, _HEADERS = 1_448, 66
+#: Least that is given ahead, in seconds: timers are not better than that.
+_PACED_S: Final = 0.005
 
 
 class Buffer(Protocol):
@@ -164,3 +172,30 @@ class Outflow:
         smooth = rate if old is UNKNOWN else old.rate + (rate - old.rate) / 2
         self.path = path = Path(rtt_s=self._buffer.round_trip_s(), rate=max(0.0, smooth))
         self.allowance = int(max(LEAST, path.rate * AHEAD_S, MARGIN * path.rate * path.rtt_s))
+
+
+class Pacer:
+    """When a link of known capacity will have carried what it was given."""
+
+    __slots__ = ("_ahead_s", "_free_at", "bytes_per_s")
+
+    def __init__(self, bits_per_s: float) -> None:
+        self.bytes_per_s = bits_per_s / 8
+        self._ahead_s = max(_PACED_S, (_PACKET + _HEADERS) / self.bytes_per_s)
+        self._free_at = 0.0
+
+    def room(self, now: float) -> int:
+        """How many bytes may be given now; 0 before the time that :meth:`next_at` tells."""
+        ahead_s = now + self._ahead_s - self._free_at
+        if ahead_s <= 0:
+            return 0
+        return max(1, int(min(ahead_s, self._ahead_s) * self.bytes_per_s) - _HEADERS)
+
+    def next_at(self) -> float:
+        """When something may be given again."""
+        return self._free_at - self._ahead_s / 2
+
+    def gave(self, size: int, now: float) -> None:
+        """So many bytes were given."""
+        packets = -(-size // _PACKET)
+        self._free_at = max(now, self._free_at) + (size + packets * _HEADERS) / self.bytes_per_s

@@ -20,7 +20,7 @@ from tieline.overlay.interests.digests import is_digest, read_digest
 from tieline.overlay.interests.entries import Entries, Entry
 from tieline.overlay.may import May
 from tieline.overlay.receivers.destination import Collector, Destination
-from tieline.overlay.receivers.remote_groups import RemoteGroups
+from tieline.overlay.receivers.shared_groups import RemoteGroups
 from tieline.wire.packets import Subscription
 from tieline.wire.topics import SHARE
 

@@ -1,11 +1,16 @@
-"""Groups with members at other brokers: how many each has, so that their messages are spread by that.
+"""Groups with members at several brokers: how many each has elsewhere, and how many groups a broker may be in.
 
-A group is a share name and a filter, whatever its members ask for besides.  How many groups one broker may have here is
-bounded, for each of them may have to be asked about each message.
+A group is a share name and a filter, whatever its members ask for besides.  Their messages are spread by how many
+members each broker has.  How many groups one broker may have here is bounded, for each of them may have to be asked
+about each message.
+
+So a group of ours beyond that bound would get only what this broker accepts, and nobody would be told.  Whoever asks
+for it is refused; and one session cannot take the place of all others.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 from tieline.core.routing.routes import Routes
@@ -15,6 +20,8 @@ from tieline.overlay.receivers.destination import Destination
 
 #: Entries of groups that one broker may have on the routes of another.
 MOST: Final = 4_096
+#: Groups of one session.
+MOST_OF_SESSION: Final = 256
 
 
 class RemoteGroups:
@@ -59,3 +66,24 @@ class RemoteGroups:
         if group is not None:
             group.spanning.is_balanced = self._is_balanced
             group.spanning.weigh(destination, members)
+
+
+class OwnGroups:
+    """The groups of this broker, by what their members ask for."""
+
+    def __init__(self) -> None:
+        self._members: Counter[Entry] = Counter()
+
+    def note(self, entry: Entry, *, is_new: bool) -> None:
+        """A client is a member of a group from now on, or no longer."""
+        self._members[entry] += 1 if is_new else -1
+        if not self._members[entry]:
+            del self._members[entry]
+
+    def refusal(self, entry: Entry, of_session: int) -> str | None:
+        """Why a client with so many groups cannot be a member of one more; None if it can."""
+        if of_session >= MOST_OF_SESSION:
+            return f"a session may be a member of {MOST_OF_SESSION} groups, for other brokers have to know of them"
+        if len(self._members) >= MOST and entry not in self._members:
+            return f"other brokers look at {MOST} groups of this one"
+        return None
