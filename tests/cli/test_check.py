@@ -29,6 +29,41 @@ def test_a_bad_file_is_refused_with_its_line(tieline: Tieline, tmp_path: Path) -
     assert shown.stderr == f'tieline: {file}:2: "limits.inflght" is not a setting; did you mean "inflight"?\n'
 
 
+def test_everything_that_is_wrong_is_said_at_once_in_the_order_of_the_lines(tieline: Tieline, tmp_path: Path) -> None:
+    file = tmp_path / "broker.toml"
+    file.write_text(
+        "nmae = 'x'\n[[listener]]\nurl = 5\n[[listener]]\nurl = 'tcp://a'\nprot = 1\n"
+        "[limits]\nsessions = -1\ninflght = 3\n[event.x]\ntopic = 'a'\nattributes = [{ name = 'v', bonds = [1, 2] }]\n"
+    )
+    shown = tieline("check", str(file))
+    assert shown.returncode == 2 and shown.stdout == ""
+    lines = [line.removeprefix(f"tieline: {file}:").partition(":")[0] for line in shown.stderr.splitlines()]
+    assert lines == ["1", "3", "6", "8", "9", "12"]
+    assert "listener[2].prot" in shown.stderr and '"event.x.attributes[1].bonds" is not a setting' in shown.stderr
+
+
+def test_broken_rules_and_files_that_cannot_be_used_are_said_together(tieline: Tieline, tmp_path: Path) -> None:
+    file = tmp_path / "broker.toml"
+    (tmp_path / "short.key").write_text("short")
+    file.write_text(
+        "name = 'a b'\ndata = 'd'\n[overlay]\nkey_file = 'short.key'\n[auth]\npassword_file = 'absent'\n"
+        "[[listener]]\nurl = 'tcp://127.0.0.1:0'\n"
+    )
+    (tmp_path / "d").write_text("")
+    shown = tieline("check", str(file))
+    assert shown.returncode == 2
+    for part in ('name = "a b" is refused', "is not a directory", "at least 16 bytes", "auth.password_file: "):
+        assert part in shown.stderr
+
+
+def test_what_serve_would_warn_of_is_said_and_is_no_error(tieline: Tieline, tmp_path: Path) -> None:
+    file = tmp_path / "broker.toml"
+    file.write_text("[auth]\nanonymous = 'everywhere'\n[[listener]]\nurl = 'tcp://0.0.0.0:1883'\n")
+    shown = tieline("check", str(file))
+    assert shown.returncode == 0
+    assert "warning: tcp://0.0.0.0:1883 can be reached from other machines, and every client is let in" in shown.stderr
+
+
 def test_certificates_are_tried(tieline: Tieline, tmp_path: Path) -> None:
     authority = trustme.CA()
     mine, other = authority.issue_cert("localhost"), authority.issue_cert("localhost")

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import ssl
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any  # Any: values of JSON
 
 import typer
 
 from tieline.cli.management import RunningBroker, shown
-from tieline.cli.trouble import FAILED, MISUSED, Trouble
+from tieline.cli.trouble import FAILED, MISUSED
 from tieline.cli.verbs import new_app, with_blocks
 from tieline.conf import render
 from tieline.conf.effective import effective
-from tieline.conf.error import ConfError
-from tieline.conf.load import load
-from tieline.conf.paths import distrust
-from tieline.conf.schema import Listener, Settings
+from tieline.conf.load import inspect
 
 check_app = new_app()
 
@@ -27,59 +22,24 @@ check_app = new_app()
 def check(file: Annotated[Path, typer.Argument(help="The TOML file.", metavar="FILE")]) -> None:
     """Print the settings of FILE as they will act (* = not the default) and write nothing.
 
-    Exit code 2 means that `tieline serve --config FILE` would refuse to start.
+    Everything that is wrong is said at once, and what `serve` would warn of. Exit code 2 means that `tieline serve
+    --config FILE` would refuse to start, as far as that can be known without starting: whether an address is free, and
+    whether the store is whole, it does not try.
     """
-    try:
-        settings = load(file)
-    except ConfError as problem:
-        raise Trouble(str(problem), code=MISUSED) from None
-    print(effective(settings))
-    problems = list(_on_disk(settings))
-    for problem_text in problems:
-        print(f"tieline: {file}: {problem_text}", file=sys.stderr)
-    if problems:
+    settings, problems = inspect(file)
+    sentences = [str(problem) for problem in problems]
+    if settings is not None:
+        from tieline.net.preflight import obstacles, warnings
+
+        if not problems:
+            print(effective(settings))
+        sentences += [f"{file}: {sentence}" for sentence in obstacles(settings)]
+        for sentence in warnings(settings):
+            print(f"tieline: warning: {sentence}", file=sys.stderr)
+    for sentence in sentences:
+        print(f"tieline: {sentence}", file=sys.stderr)
+    if sentences:
         raise typer.Exit(MISUSED)
-
-
-def _on_disk(settings: Settings) -> Iterator[str]:
-    """What the files that the settings name would answer at the start."""
-    if settings.data is not None and Path(settings.data).exists() and not Path(settings.data).is_dir():
-        yield f"data = {settings.data} is not a directory."
-    elif settings.data is not None and Path(settings.data).exists() and (problem := distrust(Path(settings.data))):
-        yield f"data: {problem}."
-    for listener in settings.listener:
-        yield from _certificates(listener)
-    if settings.auth.password_file is not None:
-        from tieline.net.auth import passwords
-
-        try:
-            passwords.read(settings.auth.password_file)
-        except passwords.PasswordFileError as problem:
-            yield f"auth.password_file: {problem}"
-
-
-def _certificates(listener: Listener) -> Iterator[str]:
-    if listener.certificate is None or listener.key is None:
-        return
-    missing = [
-        name for name in (listener.certificate, listener.key, listener.client_ca) if name and not Path(name).is_file()
-    ]
-    for name in missing:
-        yield f"{listener.url}: there is no file {name}."
-    if missing:
-        return
-    from tieline.net.address import load_certificate
-
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    try:
-        load_certificate(context, listener.certificate, listener.key)
-    except (OSError, ValueError) as problem:
-        yield f"{listener.url}: {listener.certificate} and {listener.key} cannot be used together: {problem}"
-    if listener.client_ca is not None:
-        try:
-            context.load_verify_locations(listener.client_ca)
-        except OSError as problem:
-            yield f"{listener.url}: {listener.client_ca} cannot be used: {problem}"
 
 
 conf_app = new_app("Print the default configuration, its JSON Schema or its reference page.")

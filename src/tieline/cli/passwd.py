@@ -37,8 +37,8 @@ def passwd(
         raise Trouble(str(error)) from None
     if delete and not existed:
         raise Trouble(f'{file} has no user "{user}".')
-    if passwords.is_exposed(file):
-        print(f"tieline: {file} can be read or changed by others than its owner: chmod 600 {file}", file=sys.stderr)
+    if warning := passwords.exposure(file):
+        print(f"tieline: {warning}", file=sys.stderr)
     done = "removed from" if delete else "changed in" if existed else "added to"
     print(f"{user} {done} {file}")
 

@@ -29,11 +29,22 @@ def prepare_directory(socket: Path) -> None:
 
     Whoever can open the socket may do everything, and whoever owns its directory could put another one there.
     """
-    if len(os.fsencode(socket)) > _LONGEST:
-        raise OSError(f"the path of the management socket is longer than {_LONGEST} bytes: {socket}")
+    if problem := _too_long(socket):
+        raise OSError(problem)
     socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if problem := distrust(socket.parent):
         raise PermissionError(problem)
+
+
+def too_long(data: str | None, name: str) -> str | None:
+    """Why the system would refuse the path of a broker's management socket; None if it would not."""
+    return _too_long(management_socket(data, name))
+
+
+def _too_long(socket: Path) -> str | None:
+    if len(os.fsencode(socket)) > _LONGEST:
+        return f"the path of the management socket is longer than {_LONGEST} bytes: {socket}"
+    return None
 
 
 def distrust(directory: Path) -> str | None:

@@ -12,7 +12,7 @@ from tieline.net.listener import ListenError
 if TYPE_CHECKING:
     import ssl
 
-    from tieline.conf.schema import Overlay, Peer, Settings
+    from tieline.conf.schema import Peer, Settings
 
 
 class Secrets(NamedTuple):
@@ -29,15 +29,15 @@ class Secrets(NamedTuple):
 def read_secrets(settings: Settings) -> Secrets:
     """Everything that is needed of files; raises ListenError where one of them cannot be used."""
     overlay = settings.overlay
-    has_tls = any(peer.url is not None and peer.url.startswith("peer+tls://") for peer in settings.peer)
     return Secrets(
-        None if overlay.key_file is None else _read_key(overlay.key_file),
-        {peer.name: _read_key(peer.key_file) for peer in settings.peer if peer.name and peer.key_file},
-        _client_context(overlay) if has_tls else None,
+        None if overlay.key_file is None else read_key(overlay.key_file),
+        {peer.name: read_key(peer.key_file) for peer in settings.peer if peer.name and peer.key_file},
+        read_client_context(settings),
     )
 
 
-def _read_key(path: str) -> bytes:
+def read_key(path: str) -> bytes:
+    """A secret that brokers share; raises ListenError."""
     try:
         key = Path(path).read_bytes().strip()
     except OSError as error:
@@ -47,7 +47,11 @@ def _read_key(path: str) -> bytes:
     return key
 
 
-def _client_context(overlay: Overlay) -> ssl.SSLContext:
+def read_client_context(settings: Settings) -> ssl.SSLContext | None:
+    """What dialling with TLS needs; None where no address asks for it.  Raises ListenError."""
+    if not any(peer.url is not None and peer.url.startswith("peer+tls://") for peer in settings.peer):
+        return None
+    overlay = settings.overlay
     if overlay.certificate is None or overlay.key is None or overlay.ca is None:
         raise ListenError("peer+tls:// needs overlay.certificate, overlay.key and overlay.ca.")
     try:

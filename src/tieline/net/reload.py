@@ -15,11 +15,12 @@ import msgspec
 from tieline.conf.error import ConfError
 from tieline.conf.peers import is_joined, with_identity
 from tieline.conf.schema import Listener, Rule, Settings
-from tieline.net.auth.door import read_users, warn_of_doors
+from tieline.net.auth.door import read_users
 from tieline.net.auth.passwords import PasswordFileError
 from tieline.net.listener import ListenError, context_of
 from tieline.net.log import log
 from tieline.net.peer_settings import differences, read_secrets
+from tieline.net.preflight import warn
 
 if TYPE_CHECKING:
     from tieline.net.services import Running
@@ -156,7 +157,7 @@ async def _reload(server: Running, *, partial: bool, dry: bool) -> dict[str, Any
     gone = 0
     if is_applied:
         gone = server.renew(wanted, contexts, users, known)
-        warn_of_doors(wanted)
+        warn(wanted)
     return {
         "changes": [{"key": each.key, "old": each.old, "new": each.new, "live": each.is_live} for each in changes],
         "refused": [change.key for change in refused],

@@ -25,7 +25,7 @@ from tieline.conf.peers import is_joined, with_identity
 from tieline.conf.schema import Listener, Settings
 from tieline.core.broker import Broker as Core
 from tieline.net import log as logs
-from tieline.net.auth.door import Door, warn_of_doors
+from tieline.net.auth.door import Door
 from tieline.net.auth.passwords import PasswordFileError
 from tieline.net.link import LINGER_S, SocketLink
 from tieline.net.listener import ListenError, ListeningSocket
@@ -33,6 +33,7 @@ from tieline.net.log import log
 from tieline.net.loop import Loop
 from tieline.net.manage import Management
 from tieline.net.nested import Nested
+from tieline.net.preflight import warn
 from tieline.net.pump import PumpedLoop, pump
 from tieline.net.reload import on_hangup
 from tieline.net.services import Inquiries, Service
@@ -460,7 +461,7 @@ def _serve(server: Server, aio: PumpedLoop) -> str:
     server.on_failure = stopping.set
     aio.run_until_complete(server.prepare())
     aio.add_signal_handler(signal.SIGHUP, on_hangup, server)
-    warn_of_doors(server.settings)
+    warn(server.settings)
     _announce(server, monotonic() + _SETTLE_S, monotonic())
     _tune_garbage_collection()
     keep_memory(_KEPT_BLOCK, _KEPT_UNUSED)

@@ -70,11 +70,11 @@ def test_the_file_is_its_owners_alone_and_keeps_comments(file: Path) -> None:
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     file.write_text("# our people\n" + file.read_text())
     file.chmod(0o644)
-    assert passwords.is_exposed(file)
+    assert passwords.exposure(file)
     assert put(file, "ann", b"other", HASHER), "she was there"
-    assert passwords.is_exposed(file), "its mode is kept"
+    assert passwords.exposure(file), "its mode is kept"
     file.chmod(0o600)
-    assert not passwords.is_exposed(file)
+    assert not passwords.exposure(file)
     assert file.read_text().startswith("# our people\n")
     users = read(file)
     assert users.authenticate(login("ann", b"other")) == "ann"

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any  # Any: nobody asks what such a callback returns
 
 from tieline.access.gate import Gate
-from tieline.access.users import admit_nobody, closed_to_everybody, open_to_everybody
+from tieline.access.users import admit_nobody
 from tieline.core.ports import Allowed, Login, Refused
 from tieline.net.auth import passwords
 from tieline.net.auth.pool import Pool, Remembered
-from tieline.net.log import log
 
 if TYPE_CHECKING:
     from tieline.access.users import Authenticator
@@ -18,14 +17,9 @@ if TYPE_CHECKING:
 
 
 def read_users(settings: Settings) -> passwords.Passwords | None:
-    """The users of the password file; None without one.  Says so if others can read it."""
+    """The users of the password file; None without one."""
     path = settings.auth.password_file
-    if path is None:
-        return None
-    users = passwords.read(path)
-    if passwords.is_exposed(path):
-        log.warning("%s can be read or changed by others than its owner: chmod 600", path)
-    return users
+    return None if path is None else passwords.read(path)
 
 
 class Door:
@@ -111,15 +105,3 @@ class Door:
         if before is None or users is None or login.user not in users or before.differs(login.user, users):
             return "the user was removed, or has another password"
         return None
-
-
-def warn_of_doors(settings: Settings, *, has_authenticator: bool = False) -> None:
-    """Say which listeners let nobody in, and which let everybody in."""
-    for url in closed_to_everybody(settings, has_authenticator=has_authenticator):
-        log.warning(
-            "%s lets nobody in: set auth.password_file, or user_from with client_ca, or auth.anonymous (now %s)",
-            url,
-            settings.auth.anonymous,
-        )
-    for url in open_to_everybody(settings):
-        log.warning("%s can be reached from other machines, and every client is let in", url)

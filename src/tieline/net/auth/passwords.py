@@ -110,11 +110,12 @@ def flaw(user: str) -> str | None:
     return None
 
 
-def is_exposed(path: str | Path) -> bool:
-    """Whether others than its owner can read the file or write to it."""
+def exposure(path: str | Path) -> str | None:
+    """A warning, if others than its owner can read the file or write to it."""
     with suppress(OSError):
-        return bool(stat.S_IMODE(Path(path).stat().st_mode) & 0o077)
-    return False
+        if stat.S_IMODE(Path(path).stat().st_mode) & 0o077:
+            return f"{path} can be read or changed by others than its owner: chmod 600 {path}"
+    return None
 
 
 def _entries(path: Path, text: str) -> Iterator[tuple[str, str]]:
