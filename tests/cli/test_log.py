@@ -99,6 +99,32 @@ def test_topics_and_a_condition(log: Log, stored: Writer) -> None:
     assert offsets(done.stdout) == [number for number in range(80, 98) if number % 7 in {3, 4}]
 
 
+def test_the_last_few(log: Log, stored: Writer) -> None:
+    done = log("read", "--data", str(stored.data), "--last", "3")
+    assert offsets(done.stdout) == [97, 98, 99]
+    assert offsets(log("read", "--data", str(stored.data), "--last", "500").stdout) == list(range(20, 100))
+
+
+def test_the_last_few_of_those_that_are_asked_for(log: Log, tmp_path: Path) -> None:
+    writer = Writer(tmp_path)
+    fill(writer, 5_000)
+    writer.close()
+    done = log("read", "--data", str(tmp_path), "--last", "2", "--where", "number < 40")
+    assert (done.returncode, offsets(done.stdout)) == (0, [38, 39])
+
+
+def test_what_came_since_a_time(log: Log, tmp_path: Path) -> None:
+    writer = Writer(tmp_path)
+    for second in range(1_000, 1_010):
+        records = [record(number, received=(second * 1_000 + number) * 1_000_000) for number in range(3)]
+        writer.append(records, at=second + 0.5)
+    writer.close()
+    since = "1970-01-01T00:16:44.001+00:00"
+    assert offsets(log("read", "--data", str(tmp_path), "--since", since).stdout) == list(range(13, 30))
+    assert offsets(log("read", "--data", str(tmp_path), "--since", since, "--to", "15").stdout) == [13, 14]
+    assert log("read", "--data", str(tmp_path), "--since", "1h").stdout == ""
+
+
 def test_events(log: Log, stored: Writer) -> None:
     done = log("read", "--data", str(stored.data), "--from", "0", "--stream", "events")
     assert done.stdout == '       0  1970-01-01T00:00:00.000001Z  drop  sleepy  grid/1/pcc  {"count":3}\n'
@@ -124,7 +150,11 @@ def test_a_gap_is_named(log: Log, stored: Writer) -> None:
         (["--from", "50", "--topic", "a/#/b"], MISUSED, "topic filter"),
         (["--from", "50", "--where", "a >"], MISUSED, "--where: column 4"),
         (["--from", "-1"], MISUSED, "--from"),
-        ([], MISUSED, "--from"),
+        ([], MISUSED, "one of --from OFFSET, --since TIME and --last N"),
+        (["--from", "50", "--last", "3"], MISUSED, "one of --from OFFSET, --since TIME and --last N"),
+        (["--last", "3", "--to", "50"], MISUSED, "--to does not go with it"),
+        (["--since", "tea time"], MISUSED, "is no time"),
+        (["--since", "25:00"], MISUSED, "is no time of day"),
     ],
 )
 def test_what_cannot_be_printed(log: Log, stored: Writer, words: list[str], code: int, expected: str) -> None:

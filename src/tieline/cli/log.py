@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, Literal  # Any: the stream decides wha
 import msgspec
 import typer
 
+from tieline.cli.instants import point_in_time
 from tieline.cli.records import Format, Output, follow
 from tieline.cli.trouble import FAILED, MISUSED, Trouble
 from tieline.cli.verbs import new_app, with_blocks
@@ -99,22 +100,43 @@ class WantedRecords:
 @with_blocks
 def read(
     *,
-    first: Annotated[int, typer.Option("--from", metavar="OFFSET", min=0, max=MOST_OFFSET, help="The first offset.")],
-    last: Annotated[
+    first: Annotated[
+        int | None, typer.Option("--from", metavar="OFFSET", min=0, max=MOST_OFFSET, help="The first offset.")
+    ] = None,
+    since: Annotated[
+        float | None,
+        typer.Option(
+            metavar="TIME",
+            parser=point_in_time,
+            help="Instead: what came since 14:00, 2026-03-01 or 2026-03-01T12:00:00Z, in UTC; or 15m, 2h or 3d ago.",
+        ),
+    ] = None,
+    last: Annotated[int | None, typer.Option(metavar="N", min=1, max=1_000_000, help="Instead: the last N.")] = None,
+    end: Annotated[
         int | None,
         typer.Option("--to", metavar="OFFSET", min=0, max=MOST_OFFSET, help="Up to, and without, this one; else all."),
     ] = None,
     at: LogOptions,
     wanted: WantedRecords,
 ) -> None:
-    """Print the records of a range.
+    """Print the records of a range: from an offset, since a time, or the last few of those that are asked for.
 
     Exit code 3 means that retention has removed records that were asked for; the sentence on standard error says which.
     """
+    if sum(each is not None for each in (first, since, last)) != 1:
+        raise Trouble("say where to begin, with one of --from OFFSET, --since TIME and --last N.", code=MISUSED)
+    if last is not None and end is not None:
+        raise Trouble("--last counts from the end: --to does not go with it.", code=MISUSED)
     settings, place = at.find()
     with _sentences(), wanted.open(place) as log:
         output = wanted.output(log, settings)
-        output.print(meant(log, first, last))
+        if last is not None:
+            output.print_last(last)
+        elif first is not None:
+            output.print(meant(log, first, end))
+        elif since is not None:
+            begin = log.since(since)
+            output.print(meant(log, begin if end is None else min(begin, end), end), since_s=since)
 
 
 @app.command()

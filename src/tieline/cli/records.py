@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import select
 import sys
+from collections import deque
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, Literal  # Any: the stream decides what its records are
@@ -20,6 +21,8 @@ from tieline.net.store.reading import Gap, Log
 from tieline.wire.properties import user_properties
 
 Format = Literal["human", "json"]
+#: How many records are looked at first for the last few that are asked for.
+_LAST: Final = 1_000
 #: How long to wait before looking for more records: at first, and when there have been none for a while.
 _SOON_S: Final = 0.05
 _LATER_S: Final = 1.0
@@ -114,16 +117,12 @@ class Output:
         self._style: Format = style
         self._allow_gap = allow_gap
 
-    def print(self, span: Span) -> None:
-        """Print those records of a range that are asked for."""
-        if self._is_log:
-            # a broker may have started with other event types since the last range
-            self._selection.types = self._log.types()
-        kind: Any = Record if self._is_log else Occurrence
+    def print(self, span: Span, *, since_s: float = 0.0) -> None:
+        """Print those records of a range that are asked for, and that came at or after a time."""
         while span.first < span.last:
             try:
-                for portion in portions(self._log, kind, span):
-                    sys.stdout.writelines(f"{each}\n" for each in self._lines(portion))
+                for portion in self._portions(span):
+                    sys.stdout.writelines(f"{each}\n" for each in self._lines(portion, since_s))
                 break
             except Gap as gap:
                 sys.stdout.flush()
@@ -133,14 +132,35 @@ class Output:
                 span = Span(gap.last, span.last)
         sys.stdout.flush()
 
-    def _lines(self, records: Sequence[Record] | Sequence[Occurrence]) -> Iterator[str]:
+    def print_last(self, count: int) -> None:
+        """Print the last few of those that are asked for, in their order; from the end on, as far back as it takes."""
+        earliest, end = self._log.earliest(), self._log.latest()
+        found: deque[list[str]] = deque()
+        size = max(count, _LAST)
+        while end > earliest and sum(map(len, found)) < count:
+            begin = max(earliest, end - size)
+            lines = [each for portion in self._portions(Span(begin, end)) for each in self._lines(portion)]
+            found.appendleft(lines[-count:])
+            end, size = begin, 2 * size
+        printed = [each for lines in found for each in lines][-count:]
+        sys.stdout.writelines(f"{each}\n" for each in printed)
+        sys.stdout.flush()
+
+    def _portions(self, span: Span) -> Iterator[list[Any]]:
+        if self._is_log:
+            # a broker may have started with other event types since the last range
+            self._selection.types = self._log.types()
+        kind: Any = Record if self._is_log else Occurrence
+        return portions(self._log, kind, span)
+
+    def _lines(self, records: Sequence[Record] | Sequence[Occurrence], since_s: float = 0.0) -> Iterator[str]:
         """Those that are asked for, as lines."""
-        selection = self._selection
+        selection, since_ns = self._selection, int(since_s * 1e9)
         for each in records:
             if isinstance(each, Occurrence):
-                if selection.takes_occurrence(each):
+                if each.time >= since_ns and selection.takes_occurrence(each):
                     yield line(each, self._style)
-            elif selection.takes(each):
+            elif each.received >= since_ns and selection.takes(each):
                 if self._style == "json":
                     # people see the payload itself
                     selection.types.complete(each)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import msgspec
 import typer
 
+from tieline.cli.instants import instant
 from tieline.cli.management import password_in
 from tieline.cli.pipeline.running import is_server, session
 from tieline.cli.trouble import MISUSED, Trouble
@@ -24,15 +25,6 @@ if TYPE_CHECKING:
 
 #: Where a log server listens unless told otherwise.
 HERE: Final = "http://127.0.0.1:9884"
-
-
-def instant(text: str) -> datetime:
-    """A point in time as people write it: a date, or a date and time; in UTC where no offset is given."""
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        raise typer.BadParameter(f'"{text}" is no time; write 2026-03-01 or 2026-03-01T12:00:00Z.') from None
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
 
 
 LakePath = Annotated[Path, typer.Option("--lake", metavar="DIR", help="The directory of the tables.")]

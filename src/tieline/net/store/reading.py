@@ -121,6 +121,15 @@ class Log(Generic[R]):
                         types.complete(record)
                     yield record
 
+    def since(self, time_s: float) -> int:
+        """The first offset that may have come at or after a time, in seconds since 1970: that of the first commit then.
+
+        A broker whose clock was set back may have later offsets that came earlier.
+        """
+        query = f"SELECT first_offset FROM {self._table} WHERE time >= ? ORDER BY first_offset LIMIT 1"  # noqa: S608 - our own
+        row = self._db.execute(query, (time_s,)).fetchone()
+        return self.latest() if row is None else int(row[0])
+
     def types(self) -> DeclaredTypes:
         """The event types of all records that are there by now."""
         return DeclaredTypes(declarations(self._db))
