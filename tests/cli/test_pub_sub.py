@@ -132,10 +132,31 @@ def test_where(tieline: Tieline, start: Start, served: Served, version: str) -> 
     ]
 
 
+def test_every_spelling_of_a_condition_is_taken(tieline: Tieline, start: Start, served: Served) -> None:
+    filters = ("spell/+?n>1", "spell/#?n>1 and m!='#/+'", "$where/n>1/spell/a", "$share/g/spell/a?n>1")
+    listeners = [subscribed(start, served, "-q", "1", "-t", each, "-C", "1") for each in filters]
+    for content in ('{"n":1,"m":"x"}', '{"n":2,"m":"x"}'):
+        tieline("pub", "-p", served.port, "-q", "1", "-t", "spell/a", "-m", content)
+    assert [output(each) for each in listeners] == ['{"n":2,"m":"x"}\n'] * len(filters)
+
+
+def test_what_looks_like_a_condition_and_is_none_is_told_of(tieline: Tieline, served: Served) -> None:
+    shown = tieline("sub", "-p", served.port, "-t", "pcc?voltge", "-E")
+    assert shown.returncode == 0
+    assert "pcc?voltge: nothing is compared behind the question mark" in shown.stderr
+    assert tieline("sub", "-p", served.port, "-t", "pcc?voltge", "-E", "--quiet").stderr == ""
+
+
 def test_a_condition_that_is_wrong_never_leaves_the_house(tieline: Tieline) -> None:
     shown = tieline("sub", "-t", "a", "--where", "n >")
     assert shown.returncode == 2
     assert shown.stderr == "tieline: --where 'n >': column 4: expected a number or a quoted text after '>'.\n"
+
+
+def test_a_broker_says_why_it_refuses_a_message(tieline: Tieline, served: Served) -> None:
+    shown = tieline("pub", "-p", served.port, "-V", "5", "-q", "1", "-t", "$SYS/no", "-m", "x")
+    assert shown.returncode == 1
+    assert "refused 1 of the messages: " in shown.stderr and shown.stderr.count(":") >= 3, "a reason and a sentence"
 
 
 def test_a_broker_says_what_is_wrong_with_a_condition(tieline: Tieline, served: Served) -> None:

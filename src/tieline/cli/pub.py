@@ -15,7 +15,7 @@ from paho.mqtt.client import MQTTMessageInfo
 
 from tieline.cli.flags import flag, page, parse, seconds, whole
 from tieline.cli.options import CONNECTION, OUTPUT, QOS, TLS, TOPIC, WILL, ClientOptions, build_properties, settle
-from tieline.cli.session import Session
+from tieline.cli.session import Session, explained
 from tieline.cli.trouble import MISUSED, Trouble
 from tieline.cli.verbs import Raw, new_app
 
@@ -80,9 +80,9 @@ def publish(options: PubOptions) -> None:
     session = Session(options)
     refused: list[str] = []
 
-    def on_publish(_client: Any, _userdata: Any, _number: int, reason: Any, _properties: Any) -> None:
+    def on_publish(_client: Any, _userdata: Any, _number: int, reason: Any, properties: Any) -> None:
         if reason.is_failure:
-            refused.append(str(reason).lower())
+            refused.append(explained(reason, properties))
 
     session.client.on_publish = on_publish
     try:

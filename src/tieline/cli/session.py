@@ -78,15 +78,22 @@ class Session:
         self.ended.set()
         self._answered.set()
 
-    def _on_connect(self, _client: Any, _userdata: Any, _flags: Any, reason: Any, _properties: Any) -> None:
+    def _on_connect(self, _client: Any, _userdata: Any, _flags: Any, reason: Any, properties: Any) -> None:
         if reason.is_failure:
-            self.fail(f"{self.options.target} refused the connection: {str(reason).lower()}.")
+            self.fail(f"{self.options.target} refused the connection: {explained(reason, properties)}.")
         self._answered.set()
 
-    def _on_disconnect(self, _client: Any, _userdata: Any, _flags: Any, reason: Any, _properties: Any) -> None:
+    def _on_disconnect(self, _client: Any, _userdata: Any, _flags: Any, reason: Any, properties: Any) -> None:
         if not self._is_leaving:
-            said = "" if str(reason) in {"Unspecified error", "Normal disconnection"} else f": {str(reason).lower()}"
+            is_silent = str(reason) in {"Unspecified error", "Normal disconnection"}
+            said = "" if is_silent else f": {explained(reason, properties)}"
             self.fail(f"the connection to {self.options.target} was lost{said}.")
+
+
+def explained(reason: Any, properties: Any) -> str:
+    """A reason code in words, and what an MQTT 5 broker says beside it."""
+    why = str(getattr(properties, "ReasonString", "")).rstrip(".")
+    return f"{str(reason).lower()}: {why}" if why else str(reason).lower()
 
 
 def _client(options: ClientOptions) -> paho.Client:

@@ -102,8 +102,8 @@ def sub(ctx: typer.Context) -> None:
     try:
         settle(options)
         _check(options)
-        if options.where is not None:
-            options.topics = [_with_condition(topic, options.where) for topic in options.topics]
+        options.topics = [_spelled(topic, options.where, is_quiet=options.is_quiet) for topic in options.topics]
+        options.unsubscribe = [_spelled(topic, None, is_quiet=True) for topic in options.unsubscribe]
         Subscriber(options).run()
     except Trouble as trouble:
         if options.is_quiet:
@@ -208,13 +208,23 @@ def _check(options: SubOptions) -> None:
         raise Trouble("--retain-as-published and --retain-handling need MQTT 5: add -V 5.", code=MISUSED)
 
 
-def _with_condition(topic: str, condition: str) -> str:
-    """The filter with the condition in a spelling that every client library lets pass, beside one it already has."""
+def _spelled(topic: str, condition: str | None, *, is_quiet: bool) -> str:
+    """The filter with its condition in the spelling that every client library lets pass, and the one of ``--where``."""
     try:
         asked = split(topic, question_mark=True)
-        if asked.expression is not None:
-            condition = f"({asked.expression}) and ({condition})"
-        parse_condition(condition)
+        if condition is not None:
+            parse_condition(condition)  # what is in the filter the broker reads: it knows what can be compared there
     except ExpressionError as problem:
-        raise Trouble(f"--where {condition!r}: {problem}.", code=MISUSED) from None
-    return spell(Asked(asked.share, asked.filter, condition))
+        where = f"--where {condition!r}" if condition is not None else topic
+        raise Trouble(f"{where}: {problem}.", code=MISUSED) from None
+    if asked.expression is None and "?" in asked.filter and not is_quiet:
+        print(
+            f"tieline: {asked.filter}: nothing is compared behind the question mark, so it is taken for a part of the "
+            "topic; a condition reads like pcc?voltage<207.",
+            file=sys.stderr,
+        )
+    conditions = [each for each in (asked.expression, condition) if each is not None]
+    if not conditions:
+        return topic
+    together = conditions[0] if len(conditions) == 1 else " and ".join(f"({each})" for each in conditions)
+    return spell(Asked(asked.share, asked.filter, together))
