@@ -43,6 +43,7 @@ VERBS: Final[tuple[Verb, ...]] = (
     ("plan", "plan", "Decide which topic travels over which link, with a proof."),
     ("bench", "bench", "Measure the broker beside other brokers."),
     ("reproduce", "reproduce", "Repeat the experiments of the papers behind it."),
+    ("completion", "completion", "Print a script by which bash or zsh completes verbs, options and choices."),
 )
 
 app = typer.Typer(

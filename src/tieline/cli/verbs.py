@@ -24,6 +24,9 @@ from typer.core import TyperCommand
 #: Verb, place of its app within a package, help.
 Verb = tuple[str, str, str]
 
+#: Where the app of each verb is, by how the verb is typed.
+_PLACES: dict[str, tuple[str, str]] = {}
+
 
 class Raw(TyperCommand):
     """Hands everything after its name over in ``ctx.args``: to a parser of its own, or to a command loaded later."""
@@ -58,7 +61,14 @@ def _loader(package: str, place: str, program: str) -> Callable[[typer.Context],
     def run(ctx: typer.Context) -> None:
         load_app(package, place)(args=ctx.args, prog_name=program)
 
+    _PLACES[program] = (package, place)
     return run
+
+
+def loaded(program: str) -> typer.Typer | None:
+    """The app behind a verb that is loaded when it is called, given as it is typed; None if it is there already."""
+    found = _PLACES.get(program)
+    return None if found is None else load_app(*found)
 
 
 def with_blocks(verb: Callable[..., None]) -> Callable[..., None]:
