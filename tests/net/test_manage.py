@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import socket
 import stat
+import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -177,6 +180,20 @@ def test_an_open_channel_does_not_keep_the_broker_from_stopping(data: Path) -> N
     assert not broker._thread.is_alive()
     assert channel._lines.readline() == b""
     channel.close()
+
+
+def test_connections_that_were_only_just_accepted_are_closed_with_the_rest(data: Path) -> None:
+    lost: list[str] = []
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
+        warnings.simplefilter("error")
+        patch.setattr(sys, "unraisablehook", lambda problem: lost.append(str(problem.exc_value)))
+        for _ in range(5):
+            with BrokerThread(data=str(data), manage=True):
+                for _ in range(3):
+                    with socket.socket(socket.AF_UNIX) as sock:
+                        sock.connect(str(data / "tieline.sock"))
+            gc.collect()
+    assert lost == []
 
 
 def test_a_list_goes_in_pages(broker: BrokerThread, channel: _Channel) -> None:

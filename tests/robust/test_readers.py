@@ -116,7 +116,8 @@ def test_a_client_that_reads_only_the_answers_to_its_subscriptions_holds_no_more
     """SUBACKs overtake messages: a slow reader could ask for the retained messages again and again."""
     with Arena() as arena:
         publisher = arena.dial("publisher")
-        publisher.send(*(Publish(topic=f"kept/{number}", payload=bytes(1_000), retain=True) for number in range(3_000)))
+        # more than kernels keep for a socket, so that it takes a reader to come to the end
+        publisher.send(*(Publish(topic=f"kept/{number}", payload=bytes(8_000), retain=True) for number in range(3_000)))
         until(lambda: arena.ask(lambda core: len(core.retained)) == 3_000, "the messages are kept")
         greedy = arena.dial("greedy", reads_little=True)
         wish = Subscription(filter="kept/#", qos=1)

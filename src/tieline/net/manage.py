@@ -36,6 +36,8 @@ MAX_REQUEST = 65_536
 SLOWEST = 20
 #: Connections at once: each takes a descriptor of those that clients leave.
 MOST_CONNECTIONS = 32
+#: From accept until asyncio calls what serves a connection; nobody else knows of it before.
+_TURNS_OF_ACCEPT = 4
 
 
 class _Talk:
@@ -101,11 +103,17 @@ class Management:
         """Stop answering and remove the socket."""
         if self._listening is None:
             return
+        # Whoever has just been accepted would be closed by nobody if the server were closed before they can speak.
+        loop = asyncio.get_running_loop()
+        for listening in self._listening.sockets:
+            loop.remove_reader(listening.fileno())
+        await _let_pass(_TURNS_OF_ACCEPT)
         self._listening.close()
         speaking = [*self._speaking]
         for task in speaking:
             task.cancel()
         await asyncio.gather(*speaking, return_exceptions=True)
+        await _let_pass(1)  # a connection is closed in the turn after the one that says so
         with suppress(FileNotFoundError):
             self.path.unlink()
         if self._note is not None:
@@ -201,6 +209,11 @@ def answer_drain(core: Broker, request: dict[str, Any], now: float) -> dict[str,
         draining.stop()
     progress = draining.progress()
     return {**progress._asdict(), "is_done": progress.is_done}
+
+
+async def _let_pass(turns: int) -> None:
+    for _ in range(turns):
+        await asyncio.sleep(0)
 
 
 async def _answers(path: Path) -> bool:
