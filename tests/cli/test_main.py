@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -94,3 +95,14 @@ def test_the_front_door_loads_no_room(tmp_path: Path) -> None:
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE_S)
     assert shown.stdout.strip() == "[]"
+
+
+def test_a_missing_extra_is_one_sentence_and_no_traceback(tmp_path: Path) -> None:
+    program = (
+        "import sys; sys.modules['scipy'] = None; sys.argv = ['tieline', 'reproduce', 'psp', '--quick'];"
+        "from tieline.cli.main import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 1
+    assert re.search(r"tieline: scipy[a-z.]* is not installed: pip install 'tieline\[plan]'\n$", done.stderr)
+    assert "Traceback" not in done.stderr

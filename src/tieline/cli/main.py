@@ -14,6 +14,7 @@ import typer
 
 from tieline.cli.trouble import FAILED, Trouble
 from tieline.cli.verbs import Verb, add_verbs
+from tieline.extras import ExtraNeeded
 from tieline.version import __version__
 
 VERBS: Final[tuple[Verb, ...]] = (
@@ -85,6 +86,9 @@ def main() -> None:
     except Trouble as trouble:
         print(f"tieline: {trouble}", file=sys.stderr)
         sys.exit(trouble.code)
+    except ExtraNeeded as missing:
+        print(f"tieline: {missing}", file=sys.stderr)
+        sys.exit(FAILED)
     except BrokenPipeError:
         # Whoever read our output has gone (`tieline sub … | head`): that is no error worth a sentence.  Python would
         # still complain when it flushes at exit, so standard output leads nowhere from here on.
