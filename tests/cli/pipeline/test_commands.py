@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import signal
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
 from tests.pipeline.lake import kit
-from tieline.cli.pipeline import flags, ingest
+from tieline.cli.pipeline import ingest
 from tieline.cli.pipeline.lake import compact_app, status_app
 from tieline.cli.pipeline.running import sentences, stopping
 from tieline.cli.trouble import INTERRUPTED, Trouble
@@ -69,13 +67,6 @@ def test_delta_is_for_new_lakes(lake: Lake) -> None:
 def test_two_ingests_are_refused(lake: Lake) -> None:
     with lake.ingesting(), pytest.raises(Trouble, match="another process ingests"):
         call(ingest.app, "--lake", lake.layout.root)
-
-
-def test_points_in_time() -> None:
-    assert flags.instant("2026-03-01") == datetime(2026, 3, 1, tzinfo=UTC)
-    assert flags.instant("2026-03-01T12:00:00+02:00") == datetime(2026, 3, 1, 10, tzinfo=UTC)
-    with pytest.raises(typer.BadParameter, match="is no time"):
-        flags.instant("soon")
 
 
 def test_errors_become_sentences() -> None:
