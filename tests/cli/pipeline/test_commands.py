@@ -30,7 +30,7 @@ def call(app: Any, *arguments: Any) -> Any:
 
 
 def test_status_and_compact(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
-    root = lake.layout.root
+    root = lake.plain.layout.root
     call(status_app, "--lake", root)
     assert "events/reading" in capsys.readouterr().out
     call(compact_app, "--lake", root)
@@ -61,12 +61,12 @@ def test_mistakes_are_sentences(app: Any, arguments: Any, said: str) -> None:
 
 def test_delta_is_for_new_lakes(lake: Lake) -> None:
     with pytest.raises(Trouble, match="plain Parquet"):
-        call(ingest.app, "--lake", lake.layout.root, "--delta")
+        call(ingest.app, "--lake", lake.plain.layout.root, "--delta")
 
 
 def test_two_ingests_are_refused(lake: Lake) -> None:
     with lake.ingesting(), pytest.raises(Trouble, match="another process ingests"):
-        call(ingest.app, "--lake", lake.layout.root)
+        call(ingest.app, "--lake", lake.plain.layout.root)
 
 
 def test_errors_become_sentences() -> None:

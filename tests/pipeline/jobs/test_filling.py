@@ -68,7 +68,7 @@ def once(lake: Lake, *served: Any, here: Here | None = None, max_rows: int = 1_0
     """A run up to now, in a lake that is opened anew."""
     landed: list[Landed] = []
     logs = Logs([each.url for each in served], max_rows, options)
-    filling = Filling(here or Here(), Lake.open(lake.layout.root), logs, on_landed=landed.append)  # type: ignore[arg-type]
+    filling = Filling(here or Here(), Lake.open(lake.plain.layout.root), logs, on_landed=landed.append)  # type: ignore[arg-type]
     filling.start(once=True)
     assert filling.wait(PATIENCE_S)
     return landed
@@ -88,7 +88,7 @@ def test_each_record_lands_once_and_the_next_run_goes_on(lake: Lake, serve: Serv
     served.writer.append([logged(40), logged(41)])
     assert [each.records for each in once(lake, served)] == [2]
     assert offsets(lake) == list(range(42))
-    assert kit.debris(lake.layout.root) == []
+    assert kit.debris(lake.plain.layout.root) == []
 
 
 def test_a_round_that_broke_leaves_nothing_and_is_made_again(lake: Lake, serve: Serve) -> None:
@@ -174,13 +174,13 @@ def test_a_batch_that_somebody_else_overtook_is_refused(lake: Lake, serve: Serve
 
 def first_version(lake: Lake, end: int, **more: Any) -> Path:
     """Turn a lake into one that a streaming query filled; the file in which Spark wrote down where its batch ends."""
-    state, root = lake.state(), lake.layout.root
+    state, root = lake.state(), lake.plain.layout.root
     earlier = msgspec.structs.replace(state, place={}, queries={"q": 7}, positions={"edge": end}, **more)
     (root / "_state" / str(state.batch) / "state.json").write_bytes(msgspec.json.encode(earlier))
     kit.make_first_version(lake)
-    document = msgspec.json.decode(lake.layout.document.read_bytes())
-    lake.layout.document.write_bytes(msgspec.json.encode({**document, "query": "q"}))
-    written = lake.layout.checkpoint / "offsets" / "7"
+    document = msgspec.json.decode(lake.plain.layout.document.read_bytes())
+    lake.plain.layout.document.write_bytes(msgspec.json.encode({**document, "query": "q"}))
+    written = lake.plain.layout.checkpoint / "offsets" / "7"
     written.parent.mkdir(parents=True)
     return written
 
@@ -193,7 +193,7 @@ def test_a_lake_of_a_streaming_query_is_brought_forward(lake: Lake, serve: Serve
     served.writer.append([logged(20), logged(21)])
     assert [each.records for each in once(lake, served)] == [2]
     assert offsets(lake) == list(range(22))
-    assert Lake.open(lake.layout.root).document.version == 2
+    assert Lake.open(lake.plain.layout.root).document.version == 2
     assert once(lake, served) == []
 
 

@@ -50,13 +50,13 @@ def test_a_log_becomes_tables_and_the_next_run_goes_on(tmp_path: Path, spark: Sp
         assert lake.state().positions == {"edge": 20}
         again = logged(7, publisher="meter-2", properties=prop("seq", "1"))
         served.writer.append([logged(20, properties=prop("seq", "1")), again, logged(21, payload=b"?")])
-        lake = Lake.open(lake.layout.root)
+        lake = Lake.open(lake.plain.layout.root)
         (landed,) = once(spark, lake, served)
         assert landed.rows == {"events/reading": 1, "duplicates": 1, "quarantine": 1}
         assert numbers(lake, spark) == list(range(21))
         status = {each.name: each.rows for each in lake.status().tables}
         assert (status["duplicates"], status["quarantine"]) == (1, 1)
-    assert kit.debris(lake.layout.root) == []
+    assert kit.debris(lake.plain.layout.root) == []
 
 
 def test_history_is_taken_once(tmp_path: Path, spark: SparkSession) -> None:
@@ -70,7 +70,7 @@ def test_history_is_taken_once(tmp_path: Path, spark: SparkSession) -> None:
     landed: list[Landed] = []
     assert take_history(spark, lake, directory, max_rows=20, on_landed=landed.append) == 30
     assert [each.records for each in landed] == [20, 10]
-    assert take_history(spark, Lake.open(lake.layout.root), directory) == 0
+    assert take_history(spark, Lake.open(lake.plain.layout.root), directory) == 0
     assert numbers(lake, spark) == list(range(30))
 
 

@@ -49,7 +49,7 @@ def batch_of(records: Sequence[dict[str, Any]], number: int, tasks: int = 2) -> 
 
 
 def rows(lake: Lake, where: Table) -> list[dict[str, Any]]:
-    found = sorted(lake.layout.table(where).glob("**/*.parquet"))
+    found = sorted(lake.plain.layout.table(where).glob("**/*.parquet"))
     return [row for path in found for row in pq.read_table(path, partitioning=None).to_pylist()]
 
 
@@ -98,7 +98,7 @@ def test_every_record_is_in_exactly_one_table_and_every_number_once(batches: Any
         ingest = Ingest(lake)
         for number, batch in enumerate(batches):
             if restarts:
-                lake = Lake.open(lake.layout.root)
+                lake = Lake.open(lake.plain.layout.root)
                 ingest = Ingest(lake)
             landed = ingest.take(batch_of(batch, number, tasks))
             assert landed.records == len(batch) == sum(landed.rows.values())
@@ -115,7 +115,7 @@ def test_every_record_is_in_exactly_one_table_and_every_number_once(batches: Any
                 seen.add(key)
         found = {(row["shard"], row["offset"]) for row in rows(lake, Table((DUPLICATES,))) if row["reason"] == "seq"}
         assert found == again
-        assert kit.debris(lake.layout.root) == []
+        assert kit.debris(lake.plain.layout.root) == []
 
 
 def test_duplicates_say_which_record_they_repeat(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_batch_that_fails_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.
         broken.setattr(Lake, "land", lambda *_arguments: (_ for _ in ()).throw(OSError("no space left")))
         with pytest.raises(OSError, match="no space"):
             ingest.take(batch)
-    assert list(lake.layout.staging.iterdir()) == []
+    assert list(lake.plain.layout.staging.iterdir()) == []
     assert ingest.take(batch).rows == {"events/reading": 1}
 
 
@@ -160,7 +160,7 @@ def test_files_of_tasks_that_were_given_up_are_not_part_of_the_batch(tmp_path: P
 
     Ingest(lake).take(good._replace(run=run))
     assert places(lake) == [("edge", 0)]
-    assert kit.debris(lake.layout.root) == []
+    assert kit.debris(lake.plain.layout.root) == []
 
 
 def test_an_executor_that_comes_back_while_its_batch_lands_changes_nothing(
@@ -196,9 +196,9 @@ def test_an_executor_that_comes_back_while_its_batch_lands_changes_nothing(
         racing.setattr(shutil, "rmtree", removed)
         Ingest(lake).take(good._replace(run=run))
     assert places(lake) == [("edge", 0)]
-    assert list(lake.layout.staging.iterdir()) != []
-    Lake.open(lake.layout.root)
-    assert list(lake.layout.staging.iterdir()) == []
+    assert list(lake.plain.layout.staging.iterdir()) != []
+    Lake.open(lake.plain.layout.root)
+    assert list(lake.plain.layout.staging.iterdir()) == []
     Ingest(lake).take(batch_of([record(1)], 1))
     assert places(lake) == [("edge", 0), ("edge", 1)]
 
@@ -206,7 +206,7 @@ def test_an_executor_that_comes_back_while_its_batch_lands_changes_nothing(
 def test_a_record_of_last_week_lands_in_last_week(tmp_path: Path) -> None:
     lake = Lake.create(tmp_path / "lake", kit.settings())
     Ingest(lake).take(batch_of([record(0, payload=b'{"time": "2026-02-22T10:00:00+02:00"}'), record(1)], 0))
-    days = sorted(path.parent.name for path in lake.layout.root.glob("events/reading/day=*/batch=0"))
+    days = sorted(path.parent.name for path in lake.plain.layout.root.glob("events/reading/day=*/batch=0"))
     assert days == ["day=2026-02-22", "day=2026-03-01"]
 
 

@@ -40,7 +40,7 @@ class LakeAgainstModel(RuleBasedStateMachine):
 
     def reopen(self, at: int | None = None, *, can_exchange: bool = True) -> CrashingDisk:
         disk = CrashingDisk(at=at, can_exchange=can_exchange)
-        self.lake.disk = disk
+        self.lake.plain.disk = disk
         return disk
 
     @rule(readings=st.integers(0, 3), switches=st.integers(0, 2), day=st.integers(1, 3), at=STOPS)
@@ -124,20 +124,20 @@ def test_every_single_step_of_a_landing_and_a_compaction_may_be_the_last(tmp_pat
         list(compact(lake))
 
     measured = prepared("measured")
-    measured.disk = disk = CrashingDisk(can_exchange=can_exchange)
+    measured.plain.disk = disk = CrashingDisk(can_exchange=can_exchange)
     change(measured)
     assert disk.steps > 30
     for at in range(1, disk.steps + 1):
         lake = prepared(str(at))
-        lake.disk = CrashingDisk(at=at, can_exchange=can_exchange)
+        lake.plain.disk = CrashingDisk(at=at, can_exchange=can_exchange)
         with pytest.raises(Crash):
             change(lake)
         lake = Lake.open(tmp_path / str(at))
         landed = lake.state().batch == 2
         assert kit.offsets_in(lake, kit.READING) == ([0, 1, 2] if landed else [0, 1])
         assert kit.offsets_in(lake, kit.SWITCH) == ([2] if landed else [])
-        assert kit.debris(lake.layout.root) == []
-        assert list(lake.layout.staging.iterdir()) == []
+        assert kit.debris(lake.plain.layout.root) == []
+        assert list(lake.plain.layout.staging.iterdir()) == []
         shutil.rmtree(tmp_path / str(at))
 
 
@@ -149,7 +149,7 @@ def test_every_single_step_of_bringing_a_lake_forward_may_be_the_last(tmp_path: 
         }
         kit.land(lake, content)
     kit.make_first_version(lake)
-    assert (lake.layout.table(kit.READING) / "batch=0" / "day=2026-03-01").is_dir()
+    assert (lake.plain.layout.table(kit.READING) / "batch=0" / "day=2026-03-01").is_dir()
     disk = CrashingDisk()
     shutil.copytree(tmp_path / "before", tmp_path / "measured")
     Lake.open(tmp_path / "measured", disk=disk)
@@ -162,7 +162,7 @@ def test_every_single_step_of_bringing_a_lake_forward_may_be_the_last(tmp_path: 
         assert found.document.version == 2
         for table in kit.TABLES:
             assert kit.offsets_in(found, table) == [0, 1, 2, 3]
-            assert sorted(path.name for path in found.layout.table(table).iterdir()) == [
+            assert sorted(path.name for path in found.plain.layout.table(table).iterdir()) == [
                 "day=2026-03-01",
                 "day=2026-03-02",
             ]

@@ -39,7 +39,7 @@ def test_duckdb_and_pandas_and_pyarrow_read_plain_files(lake: Lake) -> None:
     landed(lake, 0, 1)
     lake.evolve(kit.settings(GAINED))
     landed(lake, 2)
-    root = lake.layout.root
+    root = lake.plain.layout.root
     query = f"""select _offset, phase, node, day, batch from read_parquet(
         '{root}/events/reading/**/*.parquet', hive_partitioning=true, union_by_name=true) order by 1"""
     found = duckdb.connect().execute(query).fetchall()
@@ -74,12 +74,12 @@ def test_spark_reads_the_columns_of_today_and_only_the_days_asked_for(lake: Lake
 
 def test_schema_evolution(lake: Lake) -> None:
     lake.evolve(kit.settings(GAINED))
-    known = json.loads(lake.layout.document.read_text())["types"]["reading"]
+    known = json.loads(lake.plain.layout.document.read_text())["types"]["reading"]
     assert list(known["columns"]) == ["time", "voltage", "current", "frequency", "node", "phase"]
     assert known["columns"]["node"]["until"] is not None and known["columns"]["phase"]["until"] is None
     assert known["clustering"]["attributes"] == ["voltage", "current", "frequency"]
     lake.evolve(kit.settings())
-    known = Lake.open(lake.layout.root).document.types["reading"].columns
+    known = Lake.open(lake.plain.layout.root).document.types["reading"].columns
     assert known["node"].until is None and known["phase"].until is not None
 
 
@@ -101,7 +101,7 @@ def test_changes_that_tables_cannot_follow_are_refused(lake: Lake, before: str, 
     assert before in kit.TOML
     with pytest.raises(Changed, match=said):
         lake.evolve(kit.settings(kit.TOML.replace(before, after)))
-    assert Lake.open(lake.layout.root).document == lake.document
+    assert Lake.open(lake.plain.layout.root).document == lake.document
 
 
 def test_a_batch_that_follows_another_one_than_the_last_is_refused(lake: Lake) -> None:
@@ -128,21 +128,21 @@ def test_directories_that_are_no_lakes(tmp_path: Path, lake: Lake) -> None:
     with pytest.raises(NotALake, match="is no lake"):
         Lake.open(tmp_path)
     with pytest.raises(LakeError, match="is a lake already"):
-        Lake.create(lake.layout.root)
+        Lake.create(lake.plain.layout.root)
     with pytest.raises(LakeError, match="not empty"):
         Lake.create(tmp_path)
-    lake.layout.document.write_text('{"version": 99}')
+    lake.plain.layout.document.write_text('{"version": 99}')
     with pytest.raises(NotALake, match="version 99"):
-        Lake.open(lake.layout.root)
-    lake.layout.document.write_text("{")
+        Lake.open(lake.plain.layout.root)
+    lake.plain.layout.document.write_text("{")
     with pytest.raises(NotALake, match="cannot be read"):
-        Lake.open(lake.layout.root)
+        Lake.open(lake.plain.layout.root)
 
 
 def test_one_ingest_and_one_compaction_at_a_time(lake: Lake) -> None:
     with lake.ingesting(), pytest.raises(Busy, match="another process ingests"), lake.ingesting():
         pass
-    with locked(lake.layout.compact_lock), pytest.raises(Busy, match="compacts"):
+    with locked(lake.plain.layout.compact_lock), pytest.raises(Busy, match="compacts"):
         list(compact(lake))
 
 
@@ -158,16 +158,16 @@ def test_work_of_others_is_left_alone_and_that_of_the_dead_removed(lake: Lake, t
         """
     )
     with subprocess.Popen(
-        [sys.executable, "-c", program, str(lake.layout.root)],
+        [sys.executable, "-c", program, str(lake.plain.layout.root)],
         stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     ) as process:  # fmt: skip
         assert process.stdout is not None and process.stdout.readline() == b"ready\n"
-        Lake.open(lake.layout.root)
-        assert len(list(lake.layout.staging.iterdir())) == 1
+        Lake.open(lake.plain.layout.root)
+        assert len(list(lake.plain.layout.staging.iterdir())) == 1
         process.send_signal(signal.SIGKILL)
         process.wait(PATIENCE_S)
-    Lake.open(lake.layout.root)
-    assert list(lake.layout.staging.iterdir()) == []
+    Lake.open(lake.plain.layout.root)
+    assert list(lake.plain.layout.staging.iterdir()) == []
 
 
 def test_compaction_while_batches_land(lake: Lake) -> None:

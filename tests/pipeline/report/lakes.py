@@ -47,7 +47,7 @@ def land(lake: Lake, event_type: str, rows: pa.Table, shard: str = "north") -> N
         schema=schema,
     )
     days = pc.strftime(times, "%Y-%m-%d")
-    with lake.attempt() as attempt:
+    with lake.plain.attempt() as attempt:
         for day in pc.unique(days).to_pylist():
             place = attempt.table(events(event_type)) / f"day={day}"
             place.mkdir(parents=True)

@@ -171,7 +171,7 @@ class Pruning(Part):
         lake = Lake.create(folder / "lake", loads(EVENT_TYPE))
         take_history(site.spark, lake, folder / "history", max_rows=batch)
         list(compact(lake))
-        curve = lake.layout.table(events("reading"))
+        curve = lake.plain.layout.table(events("reading"))
         whole = ds.dataset(curve, format="parquet").to_table(columns=lake.schema(events("reading")).names)
         tables = {BY_TIME: _by_time(whole, folder / "by-time"), BY_CURVE: sorted(curve.glob("**/*.parquet"))}
         site.step(f"pruning: {self.queries} queries of both")

@@ -10,6 +10,7 @@ JOBS: Final[tuple[Verb, ...]] = (
     ("ingest", "ingest", "Bring brokers' logs into tables, continuously or once."),
     ("compact", "lake:compact_app", "Merge small files, sort them anew, remove what is too old."),
     ("status", "lake:status_app", "Say what the tables hold and how far ingest has come."),
+    ("files", "lake:files_app", "List the files that are a table."),
     ("quality", "quality", "Judge voltage and frequency by EN 50160, and write the report."),
     ("heat", "heat", "Find the hot topics, and tell the broker."),
     ("latency", "deliveries:latency_app", "Hold waiting times against what IEC 61850 and IEEE 1646 allow."),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -23,11 +25,16 @@ from tieline.conf.schema import Duration, Settings, seconds
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from tieline.pipeline.lake import Lake
+
 #: Where a log server listens unless told otherwise.
 HERE: Final = "http://127.0.0.1:9884"
 
 
-LakePath = Annotated[Path, typer.Option("--lake", metavar="DIR", help="The directory of the tables.")]
+LakePath = Annotated[
+    str,
+    typer.Option("--lake", metavar="DIR", help="The directory of the tables, or s3://, abfss://, gs:// or hdfs://."),
+]
 Config = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="The broker's configuration: its event types.")
 ]
@@ -38,6 +45,31 @@ Topics = Annotated[
     list[str] | None, typer.Option("--topic", metavar="FILTER", help="Only these topics, + and # allowed. Repeatable.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="For programs: one JSON object.")]
+
+
+#: Names the file with what an object store is told; in the environment, because every verb that has a lake needs it.
+_STORAGE: Final = "TIELINE_STORAGE"
+
+
+def storage_options() -> dict[str, str]:
+    """What the object store of a lake is told besides what is in the environment: keys, an endpoint, a region."""
+    file = os.environ.get(_STORAGE)
+    if not file:
+        return {}
+    try:
+        found = tomllib.loads(Path(file).read_text())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+        raise Trouble(f"{_STORAGE} names {file}, which cannot be read: {problem}.", code=MISUSED) from None
+    if wrong := [name for name, value in found.items() if not isinstance(value, str)]:
+        raise Trouble(f'{file}: {", ".join(wrong)}: every option is a text, NAME = "VALUE".', code=MISUSED)
+    return found
+
+
+def open_lake(where: str) -> Lake:
+    """The lake at a place."""
+    from tieline.pipeline.lake import Lake
+
+    return Lake.open(where, options=storage_options())
 
 
 def settings_of(config: Path | None) -> Settings:
@@ -147,7 +179,7 @@ class EventRecords:
 class Messages:
     """Where messages are read that were sent: from tables, from log servers, or from files with the log's columns."""
 
-    lake: Annotated[Path | None, typer.Option(metavar="DIR", help="Read the tables of a lake.")] = None
+    lake: Annotated[str | None, typer.Option(metavar="DIR", help="Read the tables of a lake.")] = None
     history: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Read Parquet files with the log's columns instead.")
     ] = None

@@ -11,7 +11,7 @@ import typer
 
 from tieline.cli.heat import give, give_over_http, said
 from tieline.cli.management import Management, password_in
-from tieline.cli.pipeline.flags import EventRecords, Login, OnSpark, Span, whole_seconds
+from tieline.cli.pipeline.flags import EventRecords, Login, OnSpark, Span, open_lake, whole_seconds
 from tieline.cli.pipeline.output import Format, Style, show
 from tieline.cli.pipeline.running import sentences, stopping
 from tieline.cli.trouble import MISUSED, Trouble
@@ -88,7 +88,7 @@ def heat(  # one for each option
     *,
     source: EventRecords,
     lake: Annotated[
-        Path | None, typer.Option("--lake", metavar="DIR", help="Count what is published, too: the tables' directory.")
+        str | None, typer.Option("--lake", metavar="DIR", help="Count what is published, too: the tables' directory.")
     ] = None,
     content: Annotated[
         str | None, typer.Option(metavar="TYPE", help="Show the hot cells of an event type of the lake instead.")
@@ -192,33 +192,32 @@ def _follow(
             query.stop()
 
 
-def _published(spark: SparkSession, lake: Path | None, span: Span) -> DataFrame | None:
+def _published(spark: SparkSession, lake: str | None, span: Span) -> DataFrame | None:
     """What was published, by the tables; by when it arrived, as deliveries are."""
     from functools import reduce
 
     from pyspark.sql import DataFrame
 
     from tieline.pipeline.jobs.topic_heat import from_messages
-    from tieline.pipeline.lake import OTHER, Lake
+    from tieline.pipeline.lake import OTHER
 
     if lake is None:
         return None
-    opened = Lake.open(lake)
+    opened = open_lake(lake)
     tables = [opened.read(spark, name) for name in (*opened.document.types, OTHER)]
     rows = [span.of(each.select("_topic", "_received"), "_received") for each in tables]
     return from_messages(reduce(DataFrame.unionByName, rows), topic="_topic", time="_received")
 
 
 def _show_cells(
-    spark: SparkSession, lake: Path, name: str, windows: Windows, most: int, span: Span, style: Style
+    spark: SparkSession, lake: str, name: str, windows: Windows, most: int, span: Span, style: Style
 ) -> None:
     from pyspark.sql import functions as sql
 
     from tieline.match.events import Events
     from tieline.pipeline.jobs.content_heat import cell_heat, described
-    from tieline.pipeline.lake import Lake
 
-    opened = Lake.open(lake)
+    opened = open_lake(lake)
     rows = opened.read(spark, name, span.since, span.until)
     event = Events(opened.document.settings()).types[name]
     found = cell_heat(rows, event, windows).orderBy(sql.desc("events"), "start", "cell").limit(most).collect()

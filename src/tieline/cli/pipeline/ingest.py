@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from tieline.cli.pipeline.flags import HERE, Config, LakePath, Login, OnSpark, Topics, Urls, settings_of
+from tieline.cli.pipeline.flags import (
+    HERE,
+    Config,
+    LakePath,
+    Login,
+    OnSpark,
+    Topics,
+    Urls,
+    open_lake,
+    settings_of,
+    storage_options,
+)
 from tieline.cli.pipeline.output import Progress
 from tieline.cli.pipeline.running import sentences, stopping
 from tieline.cli.trouble import MISUSED, Trouble
@@ -130,14 +141,14 @@ def _take_history(
     take_history(spark, lake, directory, max_rows=max_rows, on_pending=found, on_landed=landed, asked_to_stop=asked)
 
 
-def _lake(path: Path, config: Path | None, *, delta: bool) -> Lake:
-    """The lake at a path, made if there is none, with the event types of a configuration."""
+def _lake(path: str, config: Path | None, *, delta: bool) -> Lake:
+    """The lake at a place, made if there is none, with the event types of a configuration."""
     from tieline.pipeline.lake import Lake
 
-    settings = settings_of(config)
-    if not (path / "lake.json").exists():
-        return Lake.create(path, settings, form="delta" if delta else "parquet")
-    found = Lake.open(path)
+    settings, options = settings_of(config), storage_options()
+    if not Lake.exists(path, options=options):
+        return Lake.create(path, settings, form="delta" if delta or "://" in path else "parquet", options=options)
+    found = open_lake(path)
     if delta and found.document.format != "delta":
         raise Trouble(f"{path} keeps its tables as plain Parquet files; --delta is for a new lake.", code=MISUSED)
     if config is not None:

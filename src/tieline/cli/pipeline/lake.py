@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final  # Any: values of JSON
 
 import typer
 
-from tieline.cli.pipeline.flags import Json, LakePath, OnSpark
+from tieline.cli.pipeline.flags import Json, LakePath, OnSpark, open_lake
 from tieline.cli.pipeline.running import sentences
 from tieline.cli.trouble import MISUSED, Trouble
 from tieline.cli.verbs import new_app, with_blocks
@@ -18,6 +18,32 @@ if TYPE_CHECKING:
 
     from tieline.pipeline.lake import Status
     from tieline.pipeline.lake.compaction import Compacted
+
+
+files_app = new_app()
+
+
+@files_app.command()
+def files(
+    *,
+    lake: LakePath,
+    table: Annotated[str, typer.Option(metavar="NAME", help="Such as events/reading, quarantine or duplicates.")],
+    json: Json = False,
+) -> None:
+    """Print the files that are a table, one on each line, for readers that know nothing of its log.
+
+    In a lake of Delta tables other files lie beside them: merged ones that readers of a week ago may still use, and
+    those of batches that never landed.
+    """
+    with sentences():
+        import msgspec
+
+        opened = open_lake(lake)
+        names = [each.name for each in opened.tables()]
+        if table not in names:
+            raise Trouble(f'{lake} has no table "{table}"; it has {", ".join(names)}.', code=MISUSED)
+        found = opened.files(table)
+        print(msgspec.json.encode(found).decode() if json else "\n".join(found), end="\n" if found or json else "")
 
 
 _DAYS: Final = re.compile(r"(\d{1,6})d?")
@@ -45,10 +71,10 @@ def compact(
     with sentences():
         import msgspec
 
-        from tieline.pipeline.lake import Lake, compaction
+        from tieline.pipeline.lake import compaction
         from tieline.pipeline.lake.writing import today
 
-        opened = Lake.open(lake)
+        opened = open_lake(lake)
         keep_from = None if days is None else today() - timedelta(days=days)
 
         def report(found: Iterator[Compacted]) -> None:
@@ -100,9 +126,7 @@ def status(
     with sentences():
         import msgspec
 
-        from tieline.pipeline.lake import Lake
-
-        found = Lake.open(lake).status()
+        found = open_lake(lake).status()
         ends = _ends(url or [], user, password)
         if json:
             shown: dict[str, Any] = msgspec.to_builtins(found) | {"latest": ends}

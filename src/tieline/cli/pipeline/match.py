@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from tieline.cli.pipeline.flags import Config, Messages, OnSpark, Span, settings_of
+from tieline.cli.pipeline.flags import Config, Messages, OnSpark, Span, open_lake, settings_of
 from tieline.cli.pipeline.output import Format, show
 from tieline.cli.pipeline.running import sentences
 from tieline.cli.trouble import MISUSED, Trouble
@@ -85,7 +85,7 @@ def match(  # one for each option
 
 
 def _on_tables(
-    spark: SparkSession, lake: Path, wanted: Sequence[Subscription], span: Span, *, counted: bool
+    spark: SparkSession, lake: str, wanted: Sequence[Subscription], span: Span, *, counted: bool
 ) -> DataFrame:
     """What all tables of a lake hold: declared types, other topics, and what could not be read but has a topic."""
     from pyspark.sql import DataFrame
@@ -94,9 +94,9 @@ def _on_tables(
     from tieline.match.cover.filters import overlap
     from tieline.match.events import Events
     from tieline.pipeline.jobs.match.job import match_events, match_messages, match_payloads
-    from tieline.pipeline.lake import OTHER, Lake
+    from tieline.pipeline.lake import OTHER
 
-    opened = Lake.open(lake)
+    opened = open_lake(lake)
     settings = opened.document.settings()
     found = [
         match_events(opened.read(spark, name, span.since, span.until), wanted, event, counted=counted)

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tieline.cli.pipeline.flags import Json, LakePath, OnSpark, Span
+from tieline.cli.pipeline.flags import Json, LakePath, OnSpark, Span, open_lake
 from tieline.cli.pipeline.running import sentences
 from tieline.cli.terminal import console
 from tieline.cli.trouble import MISUSED, Trouble
@@ -132,12 +132,11 @@ def quality(  # one for each option
     A week in which too little was measured neither passes nor fails. Choose whole weeks with --from and --to.
     """
     with sentences():
-        from tieline.pipeline.lake import Lake
         from tieline.pipeline.report import page as _page  # noqa: F401  what the report needs is missed now, not at the end
         from tieline.pipeline.report.study import Question, study
 
         limits = judged_by.limits()
-        opened = Lake.open(lake)
+        opened = open_lake(lake)
         opened.known(found_in.event)
         question = Question(
             limits=limits,
@@ -151,7 +150,7 @@ def quality(  # one for each option
             told("starting Spark")
             with spark.session("tieline quality") as here:
                 findings = study(here, opened, question, told)
-        _tell(findings, network or lake.absolute().name, out, pdf=pdf, as_json=json_)
+        _tell(findings, network or Path(opened.where).name, out, pdf=pdf, as_json=json_)
         if strict and any(findings.node_verdict(node) == "fail" for node in findings.nodes):
             raise typer.Exit(1)
 

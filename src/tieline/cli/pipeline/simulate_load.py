@@ -6,13 +6,12 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import reduce
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.console import Console
 
-from tieline.cli.pipeline.flags import Messages, OnSpark, Span, Topics
+from tieline.cli.pipeline.flags import Messages, OnSpark, Span, Topics, open_lake
 from tieline.cli.pipeline.running import sentences, stopping
 from tieline.cli.trouble import FAILED, Trouble
 from tieline.cli.verbs import new_app, with_blocks
@@ -75,13 +74,13 @@ def simulate_load(  # one for each option
             raise Trouble(f"the broker refused {played.refused:,} of the messages.", code=FAILED)
 
 
-def _on_tables(spark: SparkSession, lake: Path, span: Span) -> DataFrame:
+def _on_tables(spark: SparkSession, lake: str, span: Span) -> DataFrame:
     from pyspark.sql import DataFrame
 
     from tieline.pipeline.jobs.replay import from_others, from_table
-    from tieline.pipeline.lake import OTHER, Lake
+    from tieline.pipeline.lake import OTHER
 
-    opened = Lake.open(lake)
+    opened = open_lake(lake)
     tables = [
         from_table(opened.read(spark, name, span.since, span.until), name, known.declared)
         for name, known in opened.document.types.items()

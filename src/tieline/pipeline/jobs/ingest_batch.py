@@ -15,7 +15,6 @@ hundred records of each session otherwise.  How many, the size of a batch bounds
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
@@ -25,11 +24,11 @@ from tieline.pipeline.decode.births import Birth
 from tieline.pipeline.decode.records import NEEDED
 from tieline.pipeline.dedupe.repeats import IngestMemory, Repeat
 from tieline.pipeline.jobs import ingest_task
-from tieline.pipeline.jobs.ingest_task import Repeats, Seen, Work, Written
+from tieline.pipeline.jobs.ingest_task import Repeats, Seen, Work
 from tieline.pipeline.lake import Lake
-from tieline.pipeline.lake.document import State, newest_state
-from tieline.pipeline.lake.landing import Attempt
-from tieline.pipeline.lake.layout import table
+from tieline.pipeline.lake.document import State
+from tieline.pipeline.lake.keeper import Attempt
+from tieline.pipeline.lake.written import Written
 from tieline.pipeline.tasks import Piece, in_tasks
 
 if TYPE_CHECKING:
@@ -80,10 +79,11 @@ class Ingest:
 
     def take(self, batch: Batch) -> Landed:
         """Decode and land a batch."""
-        state, directory = newest_state(self._lake.layout.state)
+        state = self._lake.state()
         memory = self._memory
         if memory is None or self._number != state.batch:
-            memory = IngestMemory.restored(directory)
+            with self._lake.memory() as directory:
+                memory = IngestMemory.restored(directory)
         # until the batch has landed, what is in memory is ahead of what is on the disk
         self._memory = None
         with self._lake.attempt() as attempt:
@@ -91,9 +91,10 @@ class Ingest:
             reported = read(batch.run(work))
             found = memory.repeats(reported.numbered, reported.sent)
             if found:
+                attempt.discard(reported.files)
                 reported = read(batch.run(work._replace(repeats=_by_shard(found))))
             for each in reported.files:
-                attempt.adopt(Path(each.path), table(each.table), self._lake.disk)
+                attempt.adopt(each)
             after = _after(batch.after(state), reported)
             attempt.state.mkdir(parents=True, exist_ok=True)
             memory.save(attempt.state)
@@ -106,7 +107,7 @@ class Ingest:
         if self._reads_births:
             memory.learn(births := batch.births())
             before = (*before, *births)
-        return Work(msgspec.json.encode(self._lake.document), str(attempt.written), before)
+        return Work(msgspec.json.encode(self._lake.document), attempt.target, before)
 
 
 def read(reports: Iterable[tuple[str, bytes]]) -> Reported:

@@ -7,7 +7,6 @@ repeats needs, go to the driver.  Files that a task of a lost executor left behi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
@@ -21,7 +20,7 @@ from tieline.pipeline.decode.records import NEEDED, duplicated
 from tieline.pipeline.dedupe.repeats import keys
 from tieline.pipeline.lake.document import Document
 from tieline.pipeline.lake.layout import DUPLICATES, Table
-from tieline.pipeline.lake.writing import write
+from tieline.pipeline.lake.written import Target
 
 #: Records decoded at once, and rows of one file at most.
 PORTION_ROWS: Final = 65_536
@@ -49,17 +48,9 @@ class Work(NamedTuple):
     #: ``lake.json``.
     document: bytes
     #: Where the files of tables go.
-    tables: str
+    target: Target
     births: tuple[Birth, ...] = ()
     repeats: Mapping[str, Repeats] = {}
-
-
-class Written(msgspec.Struct, frozen=True):
-    """A file that a task wrote."""
-
-    table: str
-    path: str
-    rows: int
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -152,8 +143,8 @@ class _Task:
 
     def _write(self, table: Table) -> Iterator[pa.RecordBatch]:
         rows = pa.concat_tables(self._rows.pop(table))
-        for path, count in write(rows, table, Path(self._work.tables, *table.parts)):
-            yield _report("file", msgspec.json.encode(Written(table.name, str(path), count)))
+        for written in self._work.target.write(rows, table):
+            yield _report("file", msgspec.json.encode(written))
 
 
 def _in_order(records: pa.Table) -> pa.Table:

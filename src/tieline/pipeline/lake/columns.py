@@ -34,8 +34,10 @@ OURS: Final = pa.schema(
 )
 #: What the event type of undeclared topics has besides.
 PAYLOAD: Final = pa.field("_payload", pa.binary())
-#: Where a row is; in the names of directories, not in the files.
-PARTITIONS: Final = pa.schema([("day", pa.date32()), ("batch", pa.int64())])
+#: Where a row is: in the names of directories, not in the files; Delta tables have the batch in the files.
+DAY: Final = pa.field("day", pa.date32())
+BATCH: Final = pa.field("batch", pa.int64())
+PARTITIONS: Final = pa.schema([DAY, BATCH])
 
 _OF_KIND: Final[Mapping[AttributeKind, pa.DataType]] = {
     "number": pa.float64(),

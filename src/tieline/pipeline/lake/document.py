@@ -128,6 +128,22 @@ def save_document(document: Document, path: Path, disk: Disk) -> None:
     disk.write(path, msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
 
 
+def check_empty(root: Path, document: Path) -> None:
+    """Refuse a directory in which something is, for a new lake."""
+    if document.exists():
+        raise LakeError(f"{root} is a lake already.")
+    if root.is_dir() and any(root.iterdir()):
+        raise LakeError(f"{root} is not empty, and no lake.")
+
+
+def overtaken(where: str, newest: int, followed: int) -> str:
+    """What is said to a batch that another one came before."""
+    return (
+        f"batch {newest} has landed in {where} while another one was made that follows batch {followed}: somebody else "
+        "fills this lake. Nothing of the latter was brought in."
+    )
+
+
 def now_text() -> str:
     """The time, as documents write it."""
     return datetime.now(UTC).isoformat(timespec="seconds")

@@ -25,39 +25,76 @@ that opens the lake.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
+
+import pyarrow as pa
 
 from tieline.pipeline.lake.disk import CannotExchange, Disk, is_held, locked
 from tieline.pipeline.lake.document import prune_states
-from tieline.pipeline.lake.layout import DUPLICATES, EVENTS, QUARANTINE, Layout, Table, events
+from tieline.pipeline.lake.layout import (
+    DUPLICATES,
+    EVENTS,
+    QUARANTINE,
+    Layout,
+    Table,
+    day_name,
+    day_of,
+    events,
+)
+from tieline.pipeline.lake.layout import table as table_of
+from tieline.pipeline.lake.writing import write
+from tieline.pipeline.lake.written import Written
 
 #: The name of the lock in each attempt.
 _OWNER: Final = "owner.lock"
 
 
+class Staged:
+    """A directory for the files of tasks; see :class:`tieline.pipeline.lake.written.Target`."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def write(self, rows: pa.Table, table: Table) -> list[Written]:
+        return [
+            Written(table.name, str(path), count, day_of(path))
+            for path, count in write(rows, table, self._directory.joinpath(*table.parts))
+        ]
+
+
 class Attempt:
     """A place for files that belong to nothing yet."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, disk: Disk) -> None:
         self.root = root
+        self._disk = disk
         #: What becomes a batch: one directory per table, and ``state``.
         self.content = root / "content"
 
         #: Where tasks write.  What they have reported is adopted from there; what else is there belongs to nobody.
         self.written = root / "written"
 
-    def adopt(self, file: Path, table: Table, disk: Disk) -> None:
-        """Make a file of a task, in a directory ``day=YYYY-MM-DD``, part of the batch."""
-        target = self.table(table) / file.parent.name / file.name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        disk.link(file, target)
+    @property
+    def target(self) -> Staged:
+        """Where tasks write."""
+        return Staged(self.written)
 
-    def table(self, table: Table) -> Path:
+    def adopt(self, file: Written) -> None:
+        """Make a file of a task part of the batch."""
+        source = Path(file.path)
+        target = self.table(table_of(file.table)) / day_name(file.day) / source.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self._disk.link(source, target)
+
+    def discard(self, files: Iterable[Written]) -> None:
+        """Nothing is to be done: what nobody adopts goes with the attempt."""
+
+    def table(self, of: Table) -> Path:
         """Where the files of a table go: into directories ``day=YYYY-MM-DD`` below this one."""
-        return self.content.joinpath("tables", *table.parts)
+        return self.content.joinpath("tables", *of.parts)
 
     @property
     def state(self) -> Path:
@@ -68,7 +105,7 @@ class Attempt:
 @contextmanager
 def attempt(layout: Layout, disk: Disk) -> Iterator[Attempt]:
     """A new attempt; what is left of it at the end is removed."""
-    made = Attempt(layout.staging / secrets.token_hex(8))
+    made = Attempt(layout.staging / secrets.token_hex(8), disk)
     with ExitStack() as held:
         # who sweeps holds the same lock: it finds no attempt that nobody owns yet
         with locked(layout.lock):
@@ -96,40 +133,23 @@ _TABLES: Final = "tables"
 _STATE: Final = "state"
 
 
-class Place(Protocol):
-    """Brings the files of a batch into one table; a second call for the same batch changes nothing."""
-
-    def put(self, source: Path, table: Table, number: int) -> None: ...
-
-
-class Renamed:
-    """The files themselves are the table."""
-
-    def __init__(self, layout: Layout, disk: Disk) -> None:
-        self._layout = layout
-        self._disk = disk
-
-    def put(self, source: Path, table: Table, number: int) -> None:
-        for day in sorted(source.iterdir()):
-            target = self._layout.batch(table, day.name, number)
-            self._disk.make(target.parent)
-            self._disk.move(day, target)
-
-
 def decide_batch(layout: Layout, disk: Disk, attempt: Attempt, number: int) -> None:
     """Turn an attempt into a batch; the tables' lock is held."""
     disk.sync_tree(attempt.content)
     disk.move(attempt.content, layout.landing / str(number))
 
 
-def land_decided(layout: Layout, disk: Disk, place: Place) -> None:
+def land_decided(layout: Layout, disk: Disk) -> None:
     """Bring every decided batch into its tables; the tables' lock is held."""
     if not layout.landing.is_dir():
         return
     for number in sorted(int(each.name) for each in layout.landing.iterdir() if each.name.isdecimal()):
         source = layout.landing / str(number)
-        for table, files in _parts(source / _TABLES):
-            place.put(files, table, number)
+        for found, files in _parts(source / _TABLES):
+            for day in sorted(files.iterdir()):
+                target = layout.batch(found, day.name, number)
+                disk.make(target.parent)
+                disk.move(day, target)
         if (source / _STATE).is_dir():
             disk.move(source / _STATE, layout.state / str(number))
         disk.remove(source)
@@ -142,7 +162,7 @@ def _parts(source: Path) -> list[tuple[Table, Path]]:
     above = source / EVENTS
     if above.is_dir():
         found += [(events(each.name), each) for each in sorted(above.iterdir())]
-    return [(table, path) for table, path in found if path.is_dir()]
+    return [(each, path) for each, path in found if path.is_dir()]
 
 
 def replace_table(layout: Layout, disk: Disk, table: Table, fresh: Path) -> None:

@@ -1,33 +1,22 @@
-"""What a lake holds: a table as a Spark DataFrame, with the columns of today, and its size from the files alone."""
+"""What a lake holds, as its readers ask for it: rows in a span of time, and how much there is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
-import pyarrow.parquet as pq
 
-from tieline.pipeline.lake.columns import spark_schema
 from tieline.pipeline.lake.document import Document, State
-from tieline.pipeline.lake.layout import Layout, Table, day_of, files
+from tieline.pipeline.lake.keeper import Days, TableStatus
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 
-def frame(spark: SparkSession, layout: Layout, document: Document, table: Table) -> DataFrame:
-    """All rows of a table."""
-    schema, directory = spark_schema(document.schema(table)), layout.table(table)
-    if document.format == "delta":
-        from tieline.pipeline.lake import delta
-
-        return delta.frame(spark, directory, schema)
-    if directory.is_dir():
-        return spark.read.schema(schema).parquet(str(directory))
-    return spark.createDataFrame([], schema)
+def days(start: datetime | None, end: datetime | None) -> Days:
+    """The days that may have rows of a span of time."""
+    return Days(None if start is None else _utc(start).date(), None if end is None else _utc(end).date())
 
 
 def within(rows: DataFrame, by: str, start: datetime | None, end: datetime | None) -> DataFrame:
@@ -47,18 +36,6 @@ def _utc(when: datetime) -> datetime:
     return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
 
 
-class TableStatus(msgspec.Struct, frozen=True):
-    """What one table holds."""
-
-    name: str
-    rows: int
-    files: int
-    bytes: int
-    #: The first and the last day that has rows.
-    first_day: str | None
-    last_day: str | None
-
-
 class Status(msgspec.Struct, frozen=True):
     """What a lake holds, and how far ingest has come."""
 
@@ -74,35 +51,15 @@ class Status(msgspec.Struct, frozen=True):
     tables: list[TableStatus]
 
 
-def status_of(layout: Layout, document: Document, state: State, tables: Iterable[Table]) -> Status:
-    """What some tables of a lake hold, by looking at their files."""
+def status_of(where: str, document: Document, state: State, tables: list[TableStatus]) -> Status:
+    """What a lake holds, from what is known of it and of its tables."""
     return Status(
-        lake=str(layout.root),
+        lake=where,
         id=document.id,
         format=document.format,
         batch=state.batch,
         landed=state.landed,
         positions=dict(sorted(state.positions.items())),
         history_files=len(state.history) + len(state.files),
-        tables=[_table(table.name, _files(document, layout.table(table))) for table in tables],
-    )
-
-
-def _files(document: Document, directory: Path) -> list[Path]:
-    if document.format == "delta":
-        from tieline.pipeline.lake import delta
-
-        return delta.files(directory)
-    return files(directory)
-
-
-def _table(name: str, found: list[Path]) -> TableStatus:
-    days = sorted({day_of(path) for path in found})
-    return TableStatus(
-        name=name,
-        rows=sum(pq.read_metadata(path).num_rows for path in found),
-        files=len(found),
-        bytes=sum(path.stat().st_size for path in found),
-        first_day=days[0] if days else None,
-        last_day=days[-1] if days else None,
+        tables=tables,
     )

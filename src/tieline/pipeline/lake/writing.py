@@ -15,7 +15,7 @@ import secrets
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final  # Any: pyarrow has no types
 
 import numpy as np
 import pyarrow as pa
@@ -55,24 +55,30 @@ def part_name() -> str:
 def write_file(rows: pa.Table, path: Path) -> None:
     """Write one file and synchronise it."""
     with path.open("xb") as file:
-        pq.write_table(
-            _packed(rows),
-            file,
-            row_group_size=GROUP_ROWS,
-            compression="zstd",
-            compression_level=1,
-            use_dictionary=[
-                name
-                for name, kind in zip(rows.schema.names, rows.schema.types, strict=True)
-                if pa.types.is_string(kind)
-            ],
-            write_statistics=True,
-            write_page_index=True,
-            version="2.6",
-            coerce_timestamps="us",
-        )
+        write_rows(rows, file)
         file.flush()
         os.fsync(file.fileno())
+
+
+def write_rows(rows: pa.Table, file: Any) -> pq.FileMetaData:  # Any: whatever pyarrow writes to
+    """Write rows as a Parquet file; returns its footer."""
+    footers: list[pq.FileMetaData] = []
+    pq.write_table(
+        _packed(rows),
+        file,
+        row_group_size=GROUP_ROWS,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=[
+            name for name, kind in zip(rows.schema.names, rows.schema.types, strict=True) if pa.types.is_string(kind)
+        ],
+        write_statistics=True,
+        write_page_index=True,
+        version="2.6",
+        coerce_timestamps="us",
+        metadata_collector=footers,
+    )
+    return footers[0]
 
 
 def clustered(rows: pa.Table) -> pa.Table:

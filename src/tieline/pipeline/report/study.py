@@ -171,11 +171,11 @@ def study(
     if not found:
         when = " in that time" if question.start or question.end else ""
         raise Unassessable(
-            f'{lake.layout.root} holds no events of type "{question.event}"{when}; `tieline pipeline status` says what '
+            f'{lake.where} holds no events of type "{question.event}"{when}; `tieline pipeline status` says what '
             "it holds."
         )
     origin = Origin(
-        lake=str(lake.layout.root),
+        lake=lake.where,
         event=question.event,
         incident_event=question.incident_event if has_incidents else None,
         offsets=found,
