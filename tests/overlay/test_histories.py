@@ -178,7 +178,7 @@ class Astray(Path):
 
     name = "astray"
 
-    def next_brokers(self, destination: int, path: bytes) -> Sequence[int]:
+    def next_brokers(self, destination: int, path: bytes, data: Data | None = None) -> Sequence[int]:
         return tuple(self._membership.neighbours)[:1]
 
 

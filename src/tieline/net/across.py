@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any, Final  # Any: values of JSON
 
 import msgspec
 
+from tieline.core.figures.demand import DemandError
 from tieline.net import inquiry
-from tieline.overlay.questions import LONGEST
+from tieline.net.plan_requests import PlanDoor
+from tieline.overlay.questions import LONGEST, PATIENCE_S
 
 if TYPE_CHECKING:
     from tieline.net.net_report import NetReport
+    from tieline.net.peers import Peers
     from tieline.net.services import Running
-    from tieline.overlay.joined import Joined
     from tieline.overlay.may import May
 
 #: What a peer may hear that may read it: how this broker is doing.  No message of this topic crosses a link.
@@ -33,9 +35,11 @@ _LISTS: Final = ("receivers", "drops", "slowest", "hottest", "owners", "brokers"
 class Across:
     """Asks other brokers, and answers them."""
 
-    def __init__(self, server: Running, joined: Joined, net: NetReport) -> None:
+    def __init__(self, server: Running, peers: Peers, net: NetReport) -> None:
         self._server = server
-        self._joined = joined
+        self._joined = joined = peers.joined
+        #: Plans that are installed here.
+        self.plans = PlanDoor(peers)
         self._net = net
         joined.node.questions.answerer = self._answer
 
@@ -57,6 +61,17 @@ class Across:
         if request["do"] == "drops" and request.get("all") is True:
             return await self.of_all(found, inquiry.here(request))
         return found
+
+    async def of_one(self, question: dict[str, Any], name: str) -> dict[str, Any]:
+        """What one other broker says to a question, as it says it; raises InquiryError if it says nothing."""
+        node = self._joined.node
+        number = node.directory.find(name)
+        if number is None or number not in node.membership.reachable:
+            raise inquiry.InquiryError(f"no way leads to a broker called {name}")
+        answers, _silent = await self._ask(msgspec.json.encode(question), [number])
+        if name not in answers:
+            raise inquiry.InquiryError(f"broker {name} did not answer within {PATIENCE_S:g} s")
+        return answers[name]
 
     async def of_all(
         self, found: dict[str, Any], question: dict[str, Any], names: Iterable[str] | None = None
@@ -99,7 +114,7 @@ class Across:
         try:
             request = msgspec.json.decode(question, type=dict[str, Any])
             found = self._found(request, self._joined.names[asker], may)
-        except (inquiry.InquiryError, msgspec.DecodeError, RecursionError) as problem:
+        except (inquiry.InquiryError, DemandError, msgspec.DecodeError, RecursionError) as problem:
             found = {"error": str(problem)}
         return _fitting(found)
 
@@ -120,6 +135,12 @@ class Across:
             return self._net.answer(asker, now)
         if what in {"why", "drops"}:
             return inquiry.answer(self._server.core, request, now)
+        if what in {"plan", "demand"}:
+            if may is not None:
+                return {"error": "it has rights, and does not say by which links messages go"}
+            if what == "plan":
+                return self.plans.answer(request, now)
+            return inquiry.answer_demand(self._server.core, request, now, by=f"broker {asker}")
         return {"error": "this broker does not answer that"}
 
 

@@ -234,8 +234,10 @@ class Counting(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     act: Literal["begin", "take"]
     #: Begin: how long the count may last at most; nobody may come for it any more.
     seconds: Annotated[float, Meta(ge=1, le=MOST_S)] = 60.0
-    #: Take: which count.
+    #: Take: which count, how many entries at most, and which portion by whoever may have to ask again.
     number: int = 0
+    most: Annotated[int, Meta(ge=1)] | None = None
+    portion: Annotated[int, Meta(ge=0)] | None = None
 
 
 def answer_demand(core: Broker, request: dict[str, Any], now: float, *, by: str = "") -> dict[str, Any]:
@@ -246,7 +248,7 @@ def answer_demand(core: Broker, request: dict[str, Any], now: float, *, by: str 
         raise DemandError(str(problem).lower()) from None
     if asked.act == "begin":
         return {"number": core.demand.begin(asked.seconds, now, by=by)}
-    portion = core.demand.take(asked.number, now)
+    portion = core.demand.take(asked.number, now, most=asked.most, portion=asked.portion)
     return {
         "seconds": portion.seconds,
         "unnamed": portion.unnamed,

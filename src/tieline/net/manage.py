@@ -68,6 +68,7 @@ class Management:
             "heat": self._heat,
             "kick": self._kick,
             "net": self._figures,
+            "plan": self._plan,
             "reload": self._reload,
             "top": self._figures,
             **dict.fromkeys(INQUIRIES, self._inquiry),
@@ -164,7 +165,27 @@ class Management:
         return await heat_upload.answer(self._server.core, talk.upload, request)
 
     async def _demand(self, request: dict[str, Any], _talk: _Talk) -> dict[str, Any]:
-        return inquiry.answer_demand(self._server.core, request, monotonic())
+        there = await self._there(request)
+        return inquiry.answer_demand(self._server.core, request, monotonic()) if there is None else there
+
+    async def _plan(self, request: dict[str, Any], _talk: _Talk) -> dict[str, Any]:
+        across = self._server.across
+        if across is None:
+            return {"error": "this broker is not joined with others"}
+        if request.get("all") is True:
+            question = {name: value for name, value in request.items() if name != "all"}
+            return await across.of_all(across.plans.answer(question, monotonic()), question)
+        there = await self._there(request)
+        return across.plans.answer(request, monotonic()) if there is None else there
+
+    async def _there(self, request: dict[str, Any]) -> dict[str, Any] | None:
+        """What another broker answers that a request names; None if it names none, or this one."""
+        name = request.pop("at", None)
+        if name is None or name == self._server.settings.name:
+            return None
+        if self._server.across is None:
+            return {"error": "this broker is not joined with others"}
+        return await self._server.across.of_one(request, str(name))
 
     async def _drain(self, request: dict[str, Any], _talk: _Talk) -> dict[str, Any]:
         return answer_drain(self._server.core, request, monotonic())
@@ -181,7 +202,9 @@ class Management:
         return listing.kick(self._server.core, request, monotonic())
 
     async def _figures(self, request: dict[str, Any], _talk: _Talk) -> dict[str, Any]:
-        """``top`` or ``net``, of this broker or of all that can be reached."""
+        """``top`` or ``net``, of this broker, of another one or of all that can be reached."""
+        if (there := await self._there(request)) is not None:
+            return there
         across = self._server.across
         if request["do"] == "top":
             found = self._server.top.answer("")

@@ -37,6 +37,7 @@ class NetReport:
             link["address"] = "" if connection is None else connection.address
             link["dialled"] = connection is not None and connection.dialler is not None
             link["is_tls"] = connection is not None and connection.is_tls
+            link["capacity"] = None if connection is None else self._peers.capacity(connection)
         self._add_rates(asker, own, core.priorities.classes, now)
         waiting = [
             dialler for dialler in self._peers.diallers if dialler.trouble and not self._peers.is_up(dialler.peer)

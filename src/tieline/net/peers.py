@@ -166,9 +166,23 @@ class Peers:
         """What is said of a peer: by its name, or else by the address where it was dialled."""
         return self._by_name.get(link.peer) or (ANYBODY if link.dialler is None else link.dialler.conf)
 
+    def tune_all(self, now: float) -> None:
+        """Have all links treated as is said now."""
+        for link in self.up.values():
+            self._tune(link, self._conf_of(link), now)
+
+    def capacity(self, link: PeerLink) -> float | None:
+        """The bits in a second that a link carries, as is said of it; None if nothing is said."""
+        capacity = self._conf_of(link).capacity
+        return None if capacity == "none" else capacity
+
     def _tune(self, link: PeerLink, conf: Peer, now: float) -> None:
-        """Have a link treated as is said."""
-        link.pace(None if conf.capacity == "none" else conf.capacity)
+        """Have a link treated as is said, and given no more than the plan in force has for it."""
+        limits = [] if conf.capacity == "none" else [float(conf.capacity)]
+        planned = self.joined.plans.pace(link.peer)
+        if planned is not None:
+            limits.append(8 * planned)
+        link.pace(min(limits) if limits else None)
         self.joined.node.tune(link.handle_number, conf.cost, now, is_packed=conf.compress)
 
     def refused(self, link: PeerLink, refusal: Refusal, now: float) -> None:
@@ -248,8 +262,7 @@ class Peers:
             self.up[name].close(now, "the settings say something else of it")
         self.joined.limit({name: May(peer.may) for name, peer in self._by_name.items() if peer.may is not None})
         self.joined.use(settings.overlay.strategy, now)
-        for link in self.up.values():
-            self._tune(link, self._conf_of(link), now)
+        self.tune_all(now)
         for conf in addresses.values():
             self.diallers.append(Dialler(self, conf))
             self.diallers[-1].dial(now)

@@ -221,7 +221,7 @@ class Server:
                 notes = [] if self._keeper is None else self._keeper.notes
                 self._peers = Peers(self.settings, self._core, self._loop, self._deliver, notes)
                 self.net = NetReport(self._peers)
-                self.across = Across(self, self._peers.joined, self.net)
+                self.across = Across(self, self._peers, self.net)
             if self._keeper is not None:
                 self._keeper.begin(self._core, self._loop)
             self._listen(self._core, self._loop)

@@ -32,11 +32,25 @@ class Reports(Protocol):
         """The figures of this moment."""
 
 
+class AnswersPlans(Protocol):
+    """The plans of one broker."""
+
+    def answer(self, request: dict[str, Any], now: float) -> dict[str, Any]:
+        """Do what a request asks for."""
+
+
 class AsksOthers(Protocol):
     """Asks other brokers on behalf of whoever runs this one."""
 
     async def answer(self, request: dict[str, Any], now: float) -> dict[str, Any]:
         """Answer a question about causes, with what other brokers have to say."""
+
+    @property
+    def plans(self) -> AnswersPlans:
+        """What there is to say and do about plans here."""
+
+    async def of_one(self, question: dict[str, Any], name: str) -> dict[str, Any]:
+        """What one other broker says to a question, as it says it."""
 
     async def of_all(self, found: dict[str, Any], question: dict[str, Any]) -> dict[str, Any]:
         """An answer of this broker, and beside it those of all others."""

@@ -43,6 +43,14 @@ class Counts:
     kept_in_vain: int = 0
     #: Copies that left the elected tree, because their hop and an earlier one believe in different trees.
     detours: int = 0
+    #: Messages that left by the link that the plan has for them, counted at each broker and for each destination.
+    planned: int = 0
+    #: Messages that left by the shortest path although a plan is in force: it does not cover their topic or their
+    #: destination, its epoch is not known here, its link is down, or it leads back to a broker that they came by.
+    plan_uncovered: int = 0
+    plan_unknown: int = 0
+    plan_links_down: int = 0
+    plan_loops: int = 0
     #: Copies that went another way because a link was lost.
     rerouted: int = 0
     #: Frames that were sent a second time on the same link, after a reconnection.

@@ -26,6 +26,7 @@ from tieline.overlay.links.patience import Patience
 from tieline.overlay.links.shortage import Shortage
 from tieline.overlay.may import Fence, May
 from tieline.overlay.node import Node
+from tieline.overlay.plans import Piece, PlanError, Plans
 from tieline.overlay.receivers.destination import Destination
 from tieline.overlay.receivers.incoming import Incoming
 from tieline.overlay.receivers.orphans import Orphans
@@ -35,6 +36,8 @@ from tieline.overlay.receivers.shared_groups import OwnGroups
 from tieline.overlay.retained.retaining import Retaining, part
 from tieline.overlay.sessions.moves import MOVES, Moves
 from tieline.overlay.strategies import STRATEGIES
+from tieline.overlay.strategies.path import Path
+from tieline.overlay.strategies.plan import Plan
 
 #: What is wanted of others until the core says which QoS its clients have asked for.
 _QOS: Final = 2
@@ -70,6 +73,7 @@ class Joined:
         """
         self._core = core
         retained, notes = part(notes)
+        planned, notes = Plans.part(notes)
         self._notes = Notes()
         ends: list[tuple[bytes, bytes]] = []
         others: list[tuple[bytes, bytes]] = []
@@ -104,7 +108,13 @@ class Joined:
         self.names = self.node.directory.names
         #: The other brokers as receivers, by number.
         self.destinations: dict[int, Destination] = {}
-        self.outgoing = Outgoing(core, self.node.carrier.sender, self.node.membership, self.destinations, self._limits)
+        self._strategy = strategy
+        #: Those that were installed here; followed where the shortest path is gone by otherwise.
+        self.plans = Plans(self.node, core.journal, planned)
+        self._choose(0.0)
+        sender, membership = self.node.carrier.sender, self.node.membership
+        tables = self.plans.tables
+        self.outgoing = Outgoing(core, sender, membership, self.destinations, self._limits, tables)
         self._remote = RemoteInterests(core, self.names, self.destinations, self.outgoing, self.node.counts)
         wall = wall or (lambda now: now + core.journal.epoch_s)
         life_s, most_bytes = tombstones
@@ -144,8 +154,37 @@ class Joined:
 
     def use(self, strategy: str, now: float) -> None:
         """Choose links by another strategy from now on; nothing that is under way is lost."""
-        if strategy != self.node.carrier.strategy.name:
-            self.node.use(STRATEGIES[strategy], now)
+        self._strategy = strategy
+        self._choose(now)
+
+    def _choose(self, now: float) -> None:
+        """Go by the plans that are here, or else by the strategy that is configured."""
+        tables = self.plans.tables
+        name = Plan.name if tables and self._strategy == Path.name else self._strategy
+        if name == self.node.carrier.strategy.name:
+            return
+        if name == Plan.name:
+            self.node.use(partial(Plan, tables=tables), now)
+        else:
+            self.node.use(STRATEGIES[name], now)
+
+    # -- plans
+
+    def take_plan(self, piece: Piece, now: float) -> bool:
+        """Take in a piece of a plan; whether the plan is complete here.  Raises PlanError."""
+        if self._strategy != Path.name:
+            raise PlanError(
+                f"this broker goes by {self._strategy}; plans are followed by brokers that go by {Path.name}"
+            )
+        is_complete = self.plans.put(piece)
+        self._choose(now)
+        return is_complete
+
+    def go_by_plan(self, epoch: int, now: float) -> None:
+        """Let what is published here travel by a plan, or by none (0); raises PlanError."""
+        self.outgoing.flush(now)
+        self.plans.use(epoch)
+        self._choose(now)
 
     def lost(self, name: str, why: str, text: str) -> None:
         """The shell has lost the connection to a peer, for a reason with a name."""

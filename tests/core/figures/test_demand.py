@@ -113,6 +113,27 @@ def test_large_answers_come_in_portions(topics: int, monkeypatch: pytest.MonkeyP
     assert [len(one.flows) + len(one.subscriptions) for one in portions[:-1]] == [5] * (len(portions) - 1)
 
 
+def test_a_portion_can_be_asked_for_again_by_its_number() -> None:
+    world = World()
+    client = world.client("p")
+    client.subscribe("a", "b", "c")
+    demand = world.broker.demand
+    number = demand.begin(60, world.now)
+    first = demand.take(number, world.now, most=2, portion=0)
+    assert len(first.subscriptions) == 2
+    assert demand.take(number, world.now, most=2, portion=0) is first
+    last = demand.take(number, world.now, most=2, portion=1)
+    assert last.is_last
+    assert demand.take(number, world.now, most=2, portion=1) is last
+    with pytest.raises(DemandError, match="portion 2 of count 1 was not expected"):
+        demand.take(number, world.now, most=2, portion=2)
+    with pytest.raises(DemandError, match="portion 0 of count 1 was not expected"):
+        demand.take(number, world.now, most=2, portion=0)
+    world.advance(11)
+    with pytest.raises(DemandError, match="there is no count 1"):
+        demand.take(number, world.now, most=2, portion=1)
+
+
 def test_what_changes_between_portions_breaks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demand, "PORTION", 2)
     world = World()

@@ -13,6 +13,7 @@ from tieline.overlay.frames.frame import (
     Data,
     Kind,
     Notice,
+    Planned,
     Topic,
     frame,
     is_assured,
@@ -43,7 +44,18 @@ DATA = st.builds(
 
 
 def _fields(data: Data) -> list[object]:
-    return [data.lane, data.origin, data.tag, data.destinations, data.payloads, data.path, data.attempt]
+    fields = [data.lane, data.origin, data.tag, data.destinations, data.payloads, data.path, data.attempt]
+    return [*fields, data.planned, data.expires]
+
+
+@given(DATA, st.builds(Planned, NUMBERS, NUMBERS), st.booleans())
+def test_copies_and_what_comes_back_go_by_the_same_plan(data: Data, planned: Planned, expires: bool) -> None:
+    data.planned, data.expires = planned, expires
+    [(kind, body)] = Inbox().take(b"".join(numbered(1, data, 100.0)))
+    again = read_numbered(kind, body, 100.0)[1]
+    assert isinstance(again, Data)
+    assert _fields(again) == _fields(data)
+    assert data.to(data.destinations, b"").planned == data.as_void().planned == planned
 
 
 @given(DATA, NUMBERS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self  # Any: values of JSON
 
@@ -27,12 +27,21 @@ _GRACE_S: Final = 120.0
 _LOOK_S: Final = 0.1
 
 
+class Channel(Protocol):
+    """Answers questions for a broker."""
+
+    def ask(self, do: str, **more: Any) -> dict[str, Any]:
+        """The broker's answer to one question."""
+
+
 class RunningBroker(NamedTuple):
     """A broker, as the instance and its links call it, and where it answers."""
 
     name: str
     #: A management socket, a data directory, or http://HOST:PORT; empty for a broker that has this name itself.
     address: str
+    #: Where it is asked already; None if a channel is to be opened.
+    channel: Channel | None = None
 
     @classmethod
     def read(cls, text: str) -> RunningBroker:
@@ -41,11 +50,6 @@ class RunningBroker(NamedTuple):
         if not name or (equals and not address):
             raise Trouble(f"--broker {text}: write NAME=ADDRESS, or NAME for one on this machine.", code=MISUSED)
         return cls(name, address)
-
-
-class _Channel(Protocol):
-    def ask(self, do: str, **more: Any) -> dict[str, Any]:
-        """The broker's answer to one question."""
 
 
 class _OverHttp:
@@ -63,6 +67,8 @@ class _OverHttp:
 
     def ask(self, do: str, **more: Any) -> dict[str, Any]:
         """The broker's answer to one question."""
+        if do == "net":
+            return ask_over_http(self._url, "GET", "/v1/net", b"", self._visitor)
         question = msgspec.json.encode({"do": do, **more})
         return ask_over_http(self._url, "POST", f"/v1/{do}", question, self._visitor)
 
@@ -80,21 +86,24 @@ class _Portion(msgspec.Struct, frozen=True):
 def survey(brokers: Sequence[RunningBroker], seconds: float, visitor: Visitor) -> list[Survey]:
     """What all brokers have to carry, counted in the same seconds; a broker that does not answer ends it all."""
     with ExitStack() as opened:
-        channels: list[tuple[RunningBroker, _Channel, int]] = []
+        channels: list[tuple[RunningBroker, Channel, int]] = []
         for broker in brokers:
-            with _naming(broker):
-                channel = opened.enter_context(_channel(broker, visitor))
+            with naming(broker):
+                channel = opened.enter_context(channel_to(broker, visitor))
                 begun = channel.ask("demand", act="begin", seconds=seconds + _GRACE_S)
                 channels.append((broker, channel, msgspec.convert(begun["number"], int)))
         _wait(seconds, len(brokers))
         found = []
         for broker, channel, number in channels:
-            with _naming(broker):
+            with naming(broker):
                 found.append(_taken(broker.name, channel, number))
         return found
 
 
-def _channel(broker: RunningBroker, visitor: Visitor) -> AbstractContextManager[_Channel]:
+def channel_to(broker: RunningBroker, visitor: Visitor) -> AbstractContextManager[Channel]:
+    """Where a broker answers, opened."""
+    if broker.channel is not None:
+        return nullcontext(broker.channel)
     if broker.address.startswith(("http://", "https://")):
         return _OverHttp(broker.address, visitor)
     if not broker.address:
@@ -104,7 +113,7 @@ def _channel(broker: RunningBroker, visitor: Visitor) -> AbstractContextManager[
 
 
 @contextmanager
-def _naming(broker: RunningBroker) -> Iterator[None]:
+def naming(broker: RunningBroker) -> Iterator[None]:
     """Whatever goes wrong goes wrong with this one."""
     try:
         yield
@@ -114,7 +123,7 @@ def _naming(broker: RunningBroker) -> Iterator[None]:
         raise Trouble(f"{broker.name}: its answer cannot be read; is it of another version? ({problem})") from None
 
 
-def _taken(name: str, channel: _Channel, number: int) -> Survey:
+def _taken(name: str, channel: Channel, number: int) -> Survey:
     from tieline.plan.reading.running import Survey
 
     flows: list[DemandRow] = []

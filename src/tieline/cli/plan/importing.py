@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -13,6 +14,7 @@ from tieline.cli.management import Visitor, password_in
 from tieline.cli.plan.brokers import MOST_S, RunningBroker, survey
 from tieline.cli.plan.files import instance_line, sentences, write
 from tieline.cli.plan.generate import Out, Requests, Seed, Tightness, Topics
+from tieline.cli.plan.network import networked
 from tieline.cli.trouble import MISUSED, Trouble
 
 if TYPE_CHECKING:
@@ -38,8 +40,8 @@ Links = Annotated[
     str | None,
     typer.Option(
         metavar="FILE",
-        help="The links between the brokers: a table (.csv) of a, b, capacity, cost; the network file of `tieline "
-        "pipeline traffic`; or what SOURCE may be.",
+        help="The links between the brokers, in the place of what they know themselves: a table (.csv) of a, b, "
+        "capacity, cost; the network file of `tieline pipeline traffic`; or what SOURCE may be.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -89,15 +91,23 @@ def named(written: Sequence[str]) -> list[RunningBroker]:
     return brokers
 
 
-def linked(brokers: Sequence[RunningBroker], links: str | None, capacity: float | None) -> Backbone:
-    """The brokers with the links between them that a file or topology has, if one is given."""
+def linked(  # what is given, and what is asked for
+    opened: ExitStack,
+    brokers: list[RunningBroker],
+    links: str | None,
+    visitor: Visitor,
+    *,
+    capacity: float | None,
+    unit: Literal["bytes", "messages"],
+) -> tuple[list[RunningBroker], Backbone]:
+    """The brokers with the links between them, those of a file or topology or else as they say it themselves."""
     from tieline.plan.instance import UNLIMITED
-    from tieline.plan.reading.backbone import backbone, unlinked
+    from tieline.plan.reading.backbone import backbone
 
-    names = [broker.name for broker in brokers]
+    room = UNLIMITED if capacity is None else capacity
     if links is None:
-        return unlinked(names)
-    return backbone(links, names, capacity=UNLIMITED if capacity is None else capacity)
+        return networked(opened, brokers, visitor, capacity=room, in_bytes=unit == "bytes")
+    return brokers, backbone(links, [broker.name for broker in brokers], capacity=room)
 
 
 def watched(
@@ -159,7 +169,8 @@ def import_(  # one for each option
     traffic` writes, is written again with every subscription expanded.
 
     `running` watches brokers for a while: who publishes how much to which topic, and who subscribes to what. Wildcards
-    are expanded against the topics of all of them. No broker knows what the links between them carry: --links says it.
+    are expanded against the topics of all of them. One joined broker is enough: it reaches the others, and they know
+    the links between them, with the capacities that are configured. --links says it in their place.
     """
     _refuse_others(context, is_running=source == RUNNING)
     with sentences():
@@ -168,10 +179,10 @@ def import_(  # one for each option
 
         if source == RUNNING:
             visitor = Visitor(user, password_in(password_file), cafile)
-            brokers = named(broker or ())
-            # before the brokers are watched, so that a mistake in the file is told at once
-            spine = linked(brokers, links, capacity)
-            instance = watched(brokers, spine, seconds, visitor, name=name, unit=unit, party=party)
+            with ExitStack() as opened:
+                # before the brokers are watched, so that a mistake in the file is told at once
+                brokers, spine = linked(opened, named(broker or ()), links, visitor, capacity=capacity, unit=unit)
+                instance = watched(brokers, spine, seconds, visitor, name=name, unit=unit, party=party)
         else:
             instance = load(source, topics=topics, requests=requests, seed=seed, tightness=tightness)
         write(out, document.render(instance))

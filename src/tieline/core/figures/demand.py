@@ -29,6 +29,8 @@ MOST_COUNTS: Final = 4
 MOST_FLOWS = 50_000
 #: Flows and subscriptions in one portion of an answer.
 PORTION = 1_000
+#: For how long the last portion can be taken again.
+AGAIN_S: Final = 10.0
 
 
 class DemandError(ValueError):
@@ -73,7 +75,10 @@ class Portion(NamedTuple):
 class _Count:
     """One count; when it has ended, what is left of it to be taken."""
 
-    __slots__ = ("began", "flows", "flows_left", "patience_s", "seconds", "subscriptions_left", "timer", "unnamed")
+    __slots__ = (
+        "began", "flows", "flows_left", "given", "patience_s", "portions", "seconds", "subscriptions_left", "timer",
+        "unnamed",
+    )  # fmt: skip
 
     def __init__(self, began: float, patience_s: float) -> None:
         self.began = began
@@ -87,6 +92,9 @@ class _Count:
         self.flows_left: Iterator[DemandRow] = iter(())
         self.subscriptions_left: Iterator[Subscribed] = iter(())
         self.timer: Timer | None = None
+        #: How many portions were given, and the last one.
+        self.portions = 0
+        self.given: Portion | None = None
 
     def add(self, item: Item, size: int) -> None:
         """Count messages of one publisher and topic; without their names once there are too many pairs."""
@@ -141,22 +149,35 @@ class Demand:
         self._account.tell(Event("demand", by, "", f"publishers are counted for {patience_s:g} s at most"))
         return number
 
-    def take(self, number: int, now: float) -> Portion:
-        """The next portion of a count, which the first one ends; after the last one it is forgotten."""
+    def take(self, number: int, now: float, *, most: int | None = None, portion: int | None = None) -> Portion:
+        """The next portion of a count, which the first one ends; after the last one it is forgotten.
+
+        Who may not hear the answer says which ``portion`` it wants, from 0, and gets the last one again if it asks for
+        it again; the count is then kept for a moment longer.
+        """
         count = self._counts.get(number)
         if count is None:
             raise DemandError(f"there is no count {number}: it was taken, or forgotten because nobody came for it")
         if self._running.pop(number, None) is not None:
             count.end(self._sessions.by_id.values(), now)
             self._attend()
-        flows = list(islice(count.flows_left, PORTION))
-        subscriptions = list(islice(count.subscriptions_left, PORTION - len(flows)))
-        is_last = len(flows) + len(subscriptions) < PORTION
-        if is_last:
+        if portion is not None and count.given is not None and portion == count.portions - 1:
+            return count.given
+        if portion not in (None, count.portions) or (count.given is not None and count.given.is_last):
+            raise DemandError(f"portion {portion} of count {number} was not expected, but portion {count.portions}")
+        most = PORTION if most is None else min(most, PORTION)
+        flows = list(islice(count.flows_left, most))
+        subscriptions = list(islice(count.subscriptions_left, most - len(flows)))
+        is_last = len(flows) + len(subscriptions) < most
+        found = Portion(count.seconds, count.unnamed, flows, subscriptions, is_last)
+        if is_last and portion is None:
             self._forget(number)
         else:
+            count.given, count.portions = found, count.portions + 1
+            if is_last:
+                count.patience_s = AGAIN_S
             self._remember(number, count, now)
-        return Portion(count.seconds, count.unnamed, flows, subscriptions, is_last)
+        return found
 
     # -- as one who watches arrivals
 

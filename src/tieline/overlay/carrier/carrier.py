@@ -137,7 +137,7 @@ class Carrier:
             if destination == self._broker:
                 self._take(data, first, now)
                 continue
-            peers = way.next_brokers(destination, data.path)
+            peers = way.next_brokers(destination, data.path, data)
             if not peers:
                 blind[destination] = first
             for peer in peers:
@@ -203,7 +203,7 @@ class Carrier:
             elsewhere: dict[int, int] = {}
             nowhere: dict[int, int] = {}
             for destination, first in item.destinations.items():
-                has_way = bool(self._way_of(item).next_brokers(destination, path))
+                has_way = bool(self._way_of(item).next_brokers(destination, path, item))
                 (elsewhere if has_way else nowhere)[destination] = first
             if elsewhere:
                 self._counts.rerouted += 1

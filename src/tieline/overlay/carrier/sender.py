@@ -6,8 +6,9 @@ base of the destination's incarnation.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import groupby
 from typing import Final
 
 from tieline.core.timers import Timer, Timers
@@ -19,7 +20,7 @@ from tieline.overlay.carrier.streams import Outgoing, batches
 from tieline.overlay.counts import Counts
 from tieline.overlay.frames.aging import without_expired
 from tieline.overlay.frames.fields import Reader
-from tieline.overlay.frames.frame import ASSURED_LANES, ERRANDS, TAG, TAG_BITS, Data, Notice, is_assured, place
+from tieline.overlay.frames.frame import ASSURED_LANES, ERRANDS, TAG, TAG_BITS, Data, Notice, Planned, is_assured, place
 from tieline.overlay.membership import Membership
 
 #: Copies of copies kept thin links full for 40 s and more when a flood was repeated as soon as a single copy is.
@@ -29,6 +30,10 @@ MOST_PATIENT: Final = 3
 
 #: Called with a destination, a topic, the number of messages and their level.
 Expired = Callable[[int, bytes, int, int, float], None]
+
+
+#: Called with what a stream carries under one number.
+PlanOf = Callable[[bytes], Planned | None]
 
 
 def unheard(broker: int, topic: bytes, messages: int, level: int, now: float) -> None:
@@ -59,6 +64,8 @@ class Sender:
         self._counts = counts
         self._limits = limits
         self._forward = forward
+        #: By which plan a message travels, where there is one; those of one frame travel by the same.
+        self.plan_of: PlanOf | None = None
         #: How much longer to wait before something is repeated that would be copied over every link.
         self.pace = 1
         #: By destination and lane.
@@ -107,8 +114,8 @@ class Sender:
             self._counts.too_long += len(payloads)
             return False
         if not is_assured(lane):
-            for batch in batches(payloads):
-                self._publish_unassured(lane, batch, destinations, now, expires=expires)
+            for planned, batch in self._batches(payloads):
+                self._publish_unassured(lane, batch, destinations, now, planned=planned, expires=expires)
             return True
         streams = {broker: self._stream(broker, lane) for broker in destinations}
         if any(
@@ -119,7 +126,7 @@ class Sender:
             self._counts.refused += len(payloads)
             return False
         if streams:
-            for batch in batches(payloads):
+            for _planned, batch in self._batches(payloads):
                 firsts = {broker: self._owe(broker, stream, batch) for broker, stream in streams.items()}
                 if expires:
                     for broker, first in firsts.items():
@@ -127,6 +134,18 @@ class Sender:
                 then = partial(self._owed, lane, batch, firsts, now, expires)
                 self._journal.note(Owed(lane, batch, firsts), then)
         return True
+
+    def _batches(self, payloads: Iterable[bytes]) -> Iterator[tuple[Planned | None, tuple[bytes, ...]]]:
+        """Messages as frames should hold them, with the plan that those of each travel by."""
+        for batch in batches(payloads):
+            yield from self._by_plan(batch)
+
+    def _by_plan(self, batch: tuple[bytes, ...]) -> Iterator[tuple[Planned | None, tuple[bytes, ...]]]:
+        if self.plan_of is None:
+            yield None, batch
+            return
+        for planned, alike in groupby(batch, self.plan_of):
+            yield planned, tuple(alike)
 
     def _owe(self, broker: int, stream: Outgoing, payloads: tuple[bytes, ...]) -> int:
         """The number of the first of some messages that are owed from now on."""
@@ -181,6 +200,7 @@ class Sender:
         destinations: frozenset[int],
         now: float,
         *,
+        planned: Planned | None,
         expires: bool,
     ) -> None:
         firsts = {}
@@ -194,7 +214,7 @@ class Sender:
             self._unassured[broker, lane] = number + len(payloads)
         if firsts:
             data = Data(lane, self._broker, self._incarnations.life_tag, firsts, payloads, born=now)
-            data.expires = expires
+            data.expires, data.planned = expires, planned
             self._forward(data, now)
 
     def _owed(  # what was noted with them
@@ -214,7 +234,8 @@ class Sender:
                 self.pump(broker, lane, stream, now)
         if together:
             data = Data(lane, self._broker, self._incarnations.tag, together, payloads, born=born)
-            data.expires = expires
+            # the plan may be another one since they were accepted
+            data.expires, data.planned = expires, None if self.plan_of is None else self.plan_of(payloads[0])
             self._forward(data, now)
             self._watch_settling(now)
 
@@ -275,11 +296,12 @@ class Sender:
         where = place(first - stream.owing.base, self._incarnations.tags[broker])
         if stream.accepted:
             payloads = self._fresh(broker, lane, stream, first, payloads, now)
-        data = Data(
-            lane, self._broker, self._incarnations.tag, {broker: where}, payloads, born=now, attempt=stream.attempt
-        )
-        data.expires = bool(stream.accepted)
-        self._forward(data, now)
+        tag, expires = self._incarnations.tag, bool(stream.accepted)
+        for planned, alike in self._by_plan(payloads):
+            data = Data(lane, self._broker, tag, {broker: where}, alike, born=now, attempt=stream.attempt)
+            data.expires, data.planned = expires, planned
+            self._forward(data, now)
+            where += len(alike) << TAG_BITS
 
     def _fresh(  # of a stream, those that are sent now
         self, broker: int, lane: int, stream: Outgoing, first: int, payloads: tuple[bytes, ...], now: float

@@ -11,8 +11,8 @@
     HOP_ACK     the last link number received
     LINK_STATE  broker, life, sequence number, incarnation, neighbours with their costs
     INTEREST    broker, form, version; a whole set of entries, a step between versions, or a request for the whole
-    DATA        link number, lane, origin, tag, age, attempt and whether messages expire, path, destinations with a
-                place each, payloads
+    DATA        link number, lane, origin, tag, age, attempt with whether messages expire and whether they are planned,
+                path, [epoch of a plan, number of the topic in it], destinations with a place each, payloads
     VOID        the same with a count instead of payloads: numbers that nobody will ever send
     NOTICE      link number, topic of the notice, source, target, path, body
     SEGMENT     slot, and some bytes of a DATA, VOID or NOTICE that is sent in pieces
@@ -30,7 +30,7 @@ with others.  A *place* is a number in a stream and the tag of the destination, 
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from tieline.overlay.frames.fields import SAME, BadFrame, Reader, add, put
 
@@ -107,6 +107,13 @@ def tag_of(value: int) -> int:
     return (value * 0x9E3779B97F4A7C15 >> 48) & TAG
 
 
+class Planned(NamedTuple):
+    """By which plan messages travel, and as which of the topics that their origin has in it."""
+
+    epoch: int
+    topic: int
+
+
 def place(number: int, tag: int) -> int:
     """A number in a stream with the tag of its destination."""
     return number << TAG_BITS | tag
@@ -116,7 +123,8 @@ class Data:
     """A batch of messages on their way from one origin to a set of destinations; also a void, which has no payloads."""
 
     __slots__ = (
-        "_size", "attempt", "born", "count", "destinations", "expires", "lane", "origin", "path", "payloads", "tag",
+        "_size", "attempt", "born", "count", "destinations", "expires", "lane", "origin", "path", "payloads", "planned",
+        "tag",
     )  # fmt: skip
 
     def __init__(  # the fields of a frame
@@ -150,6 +158,8 @@ class Data:
         self._size = 0
         #: Whether some of the messages expire, so that it matters how old they are.
         self.expires = False
+        #: The plan that they travel by; None for those that no plan covers.
+        self.planned: Planned | None = None
 
     @property
     def level(self) -> int:
@@ -170,12 +180,15 @@ class Data:
         head = self.lane, self.origin, self.tag, destinations, self.payloads
         copy = Data(*head, born=self.born, path=path, attempt=self.attempt, void=void)
         copy.expires = self.expires
+        copy.planned = self.planned
         return copy
 
     def as_void(self) -> Data:
         """The same numbers without what they stood for."""
         head = self.lane, self.origin, self.tag, self.destinations, ()
-        return Data(*head, born=self.born, path=self.path, attempt=self.attempt, void=self.count)
+        void = Data(*head, born=self.born, path=self.path, attempt=self.attempt, void=self.count)
+        void.planned = self.planned
+        return void
 
     def swallow(self, other: Data, most: int) -> bool:
         """Let a void stand for the numbers of another frame as well, if they are the next ones in all its streams."""
@@ -254,9 +267,12 @@ def write(item: Numbered, pieces: list[bytes], now: float) -> tuple[Kind, int]:
         return Kind.NOTICE, len(body)
     age_ms = int((now - item.born) * 1000)
     destinations = item.destinations
-    attempt = item.attempt << 1 | item.expires
+    planned = item.planned
+    attempt = item.attempt << 2 | (planned is not None) << 1 | item.expires
     add(body, item.lane, item.origin, item.tag, age_ms if age_ms > 0 else 0, attempt, len(item.path))
     body += item.path
+    if planned is not None:
+        add(body, planned.epoch, planned.topic)
     add(body, len(destinations))
     for pair in destinations.items():
         add(body, *pair)
@@ -285,7 +301,8 @@ def read_numbered(kind: Kind, body: bytes, now: float, ours: bytes = SAME) -> tu
         return number, Notice(topic, source, target, reader.rest(), path)
     lane, origin, tag = integer(), reader.known(ours), integer()
     age_ms, attempts, path = integer(), integer(), reader.path(ours)
-    attempt = attempts >> 1
+    attempt = attempts >> 2
+    planned = Planned(integer(), integer()) if attempts & 2 else None
     if lane >> 4 >= LEVELS and lane != ERRANDS:
         raise BadFrame(f"lane {lane} is of no level")
     destinations = {reader.known(ours): integer() for _ in reader.repeat()}
@@ -294,12 +311,15 @@ def read_numbered(kind: Kind, body: bytes, now: float, ours: bytes = SAME) -> tu
         void = integer()
         if not 0 < void <= MOST or is_assured(lane):
             raise BadFrame("a void of nothing, of too much, or of messages that are never given up")
-        return number, Data(lane, origin, tag, destinations, (), born=born, path=path, attempt=attempt, void=void)
+        data = Data(lane, origin, tag, destinations, (), born=born, path=path, attempt=attempt, void=void)
+        data.planned = planned
+        return number, data
     payloads = reader.payloads()
     if not 0 < len(payloads) <= MOST:
         raise BadFrame(f"a frame of {len(payloads)} messages")
     data = Data(lane, origin, tag, destinations, payloads, born=born, path=path, attempt=attempt)
     data.expires = attempts & 1 == 1
+    data.planned = planned
     return number, data
 
 

@@ -13,13 +13,14 @@ from tieline.core.message import Bundle, Item, Message, Origin, Queued
 from tieline.core.receiver import Share
 from tieline.overlay.carrier.limits import LONGEST, Limits
 from tieline.overlay.carrier.sender import Sender
-from tieline.overlay.frames.frame import lane_of
+from tieline.overlay.frames.frame import Planned, lane_of
 from tieline.overlay.frames.naming import MOST_MESSAGES
 from tieline.overlay.frames.parcel import Writing, marks_of, write_run
 from tieline.overlay.membership import Membership
 from tieline.overlay.receivers.addressing import Addressing
 from tieline.overlay.receivers.destination import Destination
 from tieline.overlay.retained.convergence import Convergence
+from tieline.overlay.strategies.plan_tables import PlanTables
 
 #: Bytes that are owed to a broker that keeps up, as with the queue of a client.
 _KEEPS_UP: Final = 65_536
@@ -28,15 +29,19 @@ _KEEPS_UP: Final = 65_536
 class Outgoing:
     """Each item goes to the sender once, with all of its destinations; what leaves together is one parcel or more."""
 
-    def __init__(
+    def __init__(  # what it gathers for, and what it goes by
         self,
         core: Broker,
         sender: Sender,
         membership: Membership,
         destinations: Mapping[int, Destination],
         limits: Limits,
+        plans: PlanTables,
     ) -> None:
         self._core = core
+        self._plans = plans
+        #: By which plan the parcel that still grows travels.
+        self._planned: Planned | None = None
         self._membership = membership
         self._sender = sender
         self._destinations = destinations
@@ -117,11 +122,17 @@ class Outgoing:
             self._lane, self._to = lane, to
         if not isinstance(item, Message):
             self._close_parcel()
-            self._parcels.append(front + write_run(item))
+            # packets of a bundle may go different ways
+            several = isinstance(item, Bundle) and self._plans.epoch
+            runs = item.bursts() if several and isinstance(item, Bundle) else (item,)
+            self._parcels += [front + write_run(run) for run in runs]
         else:
             if item.size > LONGEST:
                 self._send(now)  # the others shall not be refused with it
-            growing = self._growing
+            growing, planned = self._growing, self._plans.find(item.topic, item.origin.client)
+            if planned != self._planned:
+                self._close_parcel()
+                growing, self._planned = None, planned
             if growing is None or front != self._front or not growing.takes(item) or (front and not self._more):
                 self._close_parcel()
                 growing = self._growing = Writing(item)

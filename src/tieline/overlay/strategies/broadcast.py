@@ -27,7 +27,7 @@ class Broadcast:
         self._tree = Tree(membership, counts)
         self._seen = Flood(membership, counts)
 
-    def next_brokers(self, destination: int, path: bytes) -> Sequence[int]:
+    def next_brokers(self, destination: int, path: bytes, data: Data | None = None) -> Sequence[int]:
         return [peer for peer in self._tree.branches if peer not in path]
 
     def admits(self, data: Data) -> bool:

@@ -23,7 +23,7 @@ class Flood:
         self._membership = membership
         self._seen: dict[tuple[int, ...], None] = {}
 
-    def next_brokers(self, destination: int, path: bytes) -> Sequence[int]:
+    def next_brokers(self, destination: int, path: bytes, data: Data | None = None) -> Sequence[int]:
         return [peer for peer in self._membership.neighbours if peer not in path]
 
     def admits(self, data: Data) -> bool:

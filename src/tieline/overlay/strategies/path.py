@@ -20,7 +20,7 @@ class Path:
     def __init__(self, membership: Membership, counts: Counts) -> None:
         self._membership = membership
 
-    def next_brokers(self, destination: int, path: bytes) -> Sequence[int]:
+    def next_brokers(self, destination: int, path: bytes, data: Data | None = None) -> Sequence[int]:
         distances = self._membership.distances(destination)
         best, least = 0, inf
         for peer, cost in self._membership.neighbours.items():

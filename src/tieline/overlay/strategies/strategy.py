@@ -20,8 +20,11 @@ class Strategy(Protocol):
     #: Whether a destination is in one copy only, so that a copy whose path ends blind has to be kept.
     is_single: ClassVar[bool]
 
-    def next_brokers(self, destination: int, path: bytes) -> Sequence[int]:
-        """The neighbours that get a copy for a destination, none of them in ``path``; none at a blind end."""
+    def next_brokers(self, destination: int, path: bytes, data: Data | None = None) -> Sequence[int]:
+        """The neighbours that get a copy for a destination, none of them in ``path``; none at a blind end.
+
+        The frame is None where somebody only asks which way most would go.
+        """
         ...
 
     def admits(self, data: Data) -> bool:

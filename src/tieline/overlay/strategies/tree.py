@@ -39,7 +39,7 @@ class Tree:
         #: Those of our neighbours that the tree joins us with.
         self._branches: tuple[int, ...] = ()
 
-    def next_brokers(self, destination: int, path: bytes) -> Sequence[int]:
+    def next_brokers(self, destination: int, path: bytes, data: Data | None = None) -> Sequence[int]:
         self._elect()
         peer = self._towards.get(destination, 0)
         # whoever sends something beside the tree does not go by it, and may be on the way that the tree would take

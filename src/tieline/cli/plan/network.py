@@ -1,0 +1,134 @@
+"""Joined brokers: the links between them as they know them, and all of them reached by one.
+
+One broker passes questions on to others; where question or answer is lost, it is asked again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Final  # Any: values of JSON
+
+import msgspec
+
+from tieline.cli.management import Management, Visitor
+from tieline.cli.plan.brokers import Channel, RunningBroker, channel_to, naming
+from tieline.cli.trouble import MISUSED, Trouble
+
+if TYPE_CHECKING:
+    from tieline.plan.reading.backbone import Backbone
+    from tieline.plan.reading.joined import NetAnswer
+
+#: How often a question is asked that is not answered: on the way both may be lost, and whoever is asked much refuses.
+_TIMES: Final = 6
+#: A broker answers four questions of another one in a second, and eight after a pause.
+_BURST: Final = 6
+_PACE_S: Final = 0.27
+#: A broker that is alone says so, over HTTP with a status; there it may also be somebody else's right to see that.
+_UNKNOWN: Final = ("not joined", "refused (403)", "refused (404)")
+#: Entries of a portion of a count, which has to travel.
+_ENTRIES: Final = 100
+
+
+class Passed:
+    """One broker, reached by another one whose channel this is."""
+
+    def __init__(self, channel: Management, name: str) -> None:
+        self._channel = channel
+        self._name = name
+        self._asked = 0
+        self._portions: dict[int, int] = {}
+
+    def ask(self, do: str, **more: Any) -> dict[str, Any]:
+        """The broker's answer to one question."""
+        if more.get("act") == "take":
+            number = more["number"]
+            portion = self._portions[number] = self._portions.get(number, -1) + 1
+            more |= {"portion": portion, "most": _ENTRIES}
+        for _ in range(_TIMES - 1):
+            try:
+                return self._ask(do, more)
+            except Trouble as trouble:
+                if "did not answer" not in str(trouble):
+                    raise
+        return self._ask(do, more)
+
+    def _ask(self, do: str, more: Mapping[str, Any]) -> dict[str, Any]:
+        self._asked += 1
+        if self._asked > _BURST:
+            time.sleep(_PACE_S)
+        return self._channel.ask(do, at=self._name, **more)
+
+
+def everybody(answer: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """By name what all brokers have said to a question; raises Trouble with the words of the first that refused."""
+    found = {answer["name"]: {key: value for key, value in answer.items() if key not in ("asked", "others", "silent")}}
+    for name, said in answer.get("others", {}).items():
+        if "error" in said:
+            raise Trouble(f"broker {name} refused: {said['error']}.")
+        found[name] = said
+    return found
+
+
+def networked(
+    opened: ExitStack, brokers: Sequence[RunningBroker], visitor: Visitor, *, capacity: float, in_bytes: bool
+) -> tuple[list[RunningBroker], Backbone]:
+    """Brokers, and the links between them as they say it themselves; one alone stands for all it is joined with."""
+    from tieline.plan.reading.backbone import unlinked
+    from tieline.plan.reading.joined import joined_backbone
+
+    found: list[RunningBroker] = []
+    answers: dict[str, NetAnswer] = {}
+    for broker in brokers:
+        with naming(broker):
+            channel = opened.enter_context(channel_to(broker, visitor))
+            found.append(broker._replace(channel=channel))
+            answer = net_of(channel)
+            if answer is None:
+                continue
+            if len(brokers) == 1 and isinstance(channel, Management):
+                return everywhere(channel, answer, capacity=capacity, in_bytes=in_bytes)
+            if answer.name != broker.name:
+                said = f"this broker is called {answer.name}: its links have that name, so write it, or add --links."
+                raise Trouble(said, code=MISUSED)
+            answers[answer.name] = answer
+    if len(answers) < len(brokers):
+        return found, unlinked([broker.name for broker in brokers])
+    return found, joined_backbone(answers, capacity=capacity, in_bytes=in_bytes)
+
+
+def everywhere(
+    channel: Management, answer: NetAnswer, *, capacity: float, in_bytes: bool
+) -> tuple[list[RunningBroker], Backbone]:
+    """All brokers that one of them reaches, and the links between them."""
+    from tieline.plan.reading.joined import joined_backbone
+
+    others = [name for name in answer.reachable if name != answer.name]
+    found = [RunningBroker(answer.name, "", channel)]
+    found += [RunningBroker(name, "", Passed(channel, name)) for name in others]
+    answers = {answer.name: answer}
+    for broker in found[1:]:
+        with naming(broker):
+            assert broker.channel is not None
+            said = net_of(broker.channel)
+            if said is not None:
+                # long lists are cut where they have to travel; these are known to all
+                answers[broker.name] = msgspec.structs.replace(said, links=answer.links)
+    return found, joined_backbone(answers, capacity=capacity, in_bytes=in_bytes)
+
+
+def net_of(channel: Channel) -> NetAnswer | None:
+    """What a broker says of the network; None if it is alone, or tells others over HTTP."""
+    from tieline.plan.reading.joined import NetAnswer
+
+    try:
+        answer = channel.ask("net")
+    except Trouble as trouble:
+        if any(words in str(trouble) for words in _UNKNOWN):
+            return None
+        raise
+    try:
+        return msgspec.convert(answer, NetAnswer)
+    except msgspec.ValidationError as problem:
+        raise Trouble(f"the broker's answer cannot be read; is it of another version? ({problem})") from None

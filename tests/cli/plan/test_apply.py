@@ -1,0 +1,146 @@
+"""`tieline plan apply`: joined brokers go by a plan that is true for them, and back; one of them is asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import pytest
+
+from tests.cli.conftest import Tieline
+from tests.cli.plan.test_import_running import publishing
+from tests.kits.dial import dial
+from tests.kits.patience import until
+from tests.net.test_peers import node_of, reaches, settings
+from tieline.cli.trouble import FAILED, MISUSED
+from tieline.conf.schema import Peer
+from tieline.plan.instance import Instance
+from tieline.plan.plan import Plan, render
+from tieline.plan.reading import document
+from tieline.plan.routes import Hop, Route
+from tieline.pytest_plugin import BrokerThread
+from tieline.wire.packets import Publish
+
+
+class Ring(NamedTuple):
+    """Brokers hill, mill and dam, each joined with both others."""
+
+    brokers: dict[str, BrokerThread]
+    directory: Path
+
+    @property
+    def at_hill(self) -> tuple[str, ...]:
+        return "--data", str(self.directory / "hill"), "--name", "hill"
+
+
+@pytest.fixture(name="ring")
+def _ring(tmp_path: Path) -> Iterator[Ring]:
+    with ExitStack() as running:
+        brokers: dict[str, BrokerThread] = {}
+        for name in ("hill", "mill", "dam"):
+            conf = settings(name)
+            peers = tuple(Peer(url=other.urls[1], name=far, capacity=800_000) for far, other in brokers.items())
+            conf = msgspec.structs.replace(conf, peer=peers, data=str(tmp_path / name))
+            brokers[name] = running.enter_context(BrokerThread(conf, manage=True))
+        for broker in brokers.values():
+            until(partial(reaches, broker, 2), "every broker knows of all others")
+        yield Ring(brokers, tmp_path)
+
+
+def _imported(tieline: Tieline, ring: Ring, *more: str) -> Instance:
+    """What one broker says of all of them."""
+    file = ring.directory / "net.json"
+    hill = f"hill={ring.directory / 'hill'}"
+    done = tieline("plan", "import", "running", "--broker", hill, "--seconds", "1", *more, "--out", str(file))
+    assert done.returncode == 0, done.stderr
+    return document.read(file)
+
+
+def _over(instance: Instance, by: str) -> Plan:
+    """A plan that brings the only topic from hill to dam by a broker between them."""
+    hops = [("p", "hill"), ("hill", by), (by, "dam"), ("dam", "s")]
+    route = Route(
+        topic="pv/7",
+        source="p",
+        links=tuple(Hop(tail=tail, head=head, subscribers=("s",)) for tail, head in hops),
+    )
+    price = 1.0 + sum(sorted(link.cost for link in instance.links)[-4:])
+    return Plan(
+        instance=instance.name, method="hand", status="feasible", routes=(route,), objective=2.0, cost=2.0, unmet=0,
+        unmet_price=price, bound=0.0, seconds=0.0,
+    )  # fmt: skip
+
+
+def _taken(broker: BrokerThread) -> int:
+    return broker.ask(lambda core: node_of(core).counts.planned)
+
+
+def test_messages_go_by_the_plan_and_back(tieline: Tieline, ring: Ring) -> None:
+    file, plan_file = ring.directory / "net.json", ring.directory / "plan.json"
+    with ExitStack() as stack:
+        p = stack.enter_context(dial(ring.brokers["hill"].urls[0], "p"))
+        s = stack.enter_context(dial(ring.brokers["dam"].urls[0], "s"))
+        s.subscribe("pv/#")
+        stack.enter_context(publishing(p, ("pv/7", 1)))
+        instance = _imported(tieline, ring)
+        assert {frozenset((link.a, link.b)): link.capacity for link in instance.links if link.cost} == {
+            frozenset(pair): 100_000.0 for pair in (("hill", "mill"), ("hill", "dam"), ("mill", "dam"))
+        }
+        assert [(topic.id, topic.source, topic.subscribers) for topic in instance.topics] == [("pv/7", "p", ("s",))]
+        plan_file.write_bytes(render(_over(instance, "mill")))
+
+        dry = tieline("plan", "apply", str(file), str(plan_file), *ring.at_hill, "--dry")
+        assert dry.stdout == "running can be applied to 3 brokers: 1 topics, 3 ways, 3 paced links\n", dry.stderr
+        assert not ring.brokers["mill"].ask(lambda core: bool(node_of(core).counts.planned))
+        done = tieline("plan", "apply", str(file), str(plan_file), *ring.at_hill)
+        assert done.stdout == "running is in force at 3 brokers, as plan 1: 1 topics, 3 ways, 3 paced links\n", (
+            done.stderr
+        )
+        until(lambda: _taken(ring.brokers["mill"]) > 10, "the broker between them passes it on")
+        said = tieline("plan", "status", *ring.at_hill)
+        assert [line.split()[:3] for line in said.stdout.splitlines()[1:]] == [
+            [name, "1", "running"] for name in ("dam", "hill", "mill")
+        ]
+        told = json.loads(tieline("plan", "status", "--json", *ring.at_hill).stdout)
+        assert told["paces"].keys() == {"mill", "dam"}
+        assert told["others"]["mill"]["counts"]["planned"] > 0
+
+        back = tieline("plan", "apply", "--revert", *ring.at_hill)
+        assert back.stdout.startswith("back from plan 1 to the shortest ways"), back.stderr
+        before = _taken(ring.brokers["mill"])
+        for _ in range(20):
+            s.expect(Publish)
+        assert _taken(ring.brokers["mill"]) <= before + 3
+        assert "no plan is in force" in tieline("plan", "apply", "--revert", *ring.at_hill).stdout
+
+
+def test_a_plan_for_another_network_is_refused(tieline: Tieline, ring: Ring) -> None:
+    file, plan_file = ring.directory / "net.json", ring.directory / "plan.json"
+    with ExitStack() as stack:
+        p = stack.enter_context(dial(ring.brokers["hill"].urls[0], "p"))
+        s = stack.enter_context(dial(ring.brokers["dam"].urls[0], "s"))
+        s.subscribe("pv/#")
+        stack.enter_context(publishing(p, ("pv/7", 1)))
+        instance = _imported(tieline, ring)
+    plan_file.write_bytes(render(_over(instance, "mill")))
+    wide = msgspec.structs.replace(instance, topics=(msgspec.structs.replace(instance.topics[0], rate=200_000.0),))
+    loose = tuple(msgspec.structs.replace(link, capacity=float("inf")) for link in wide.links)
+    file.write_bytes(document.render(msgspec.structs.replace(wide, links=loose)))
+    done = tieline("plan", "apply", str(file), str(plan_file), *ring.at_hill)
+    assert done.returncode == FAILED
+    assert "the network is not as it was planned: link" in done.stderr
+    assert "its capacity is 100000" in done.stderr
+    file.write_bytes(document.render(instance))
+    assert ring.brokers["hill"].ask(lambda core: not node_of(core).counts.planned)
+
+
+def test_what_cannot_be_meant(tieline: Tieline) -> None:
+    for words in ((), ("x.json",), ("x.json", "y.json", "--revert")):
+        done = tieline("plan", "apply", *words)
+        assert done.returncode == MISUSED
+        assert "name an instance and its plan, or --revert" in done.stderr
