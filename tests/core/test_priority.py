@@ -98,9 +98,8 @@ def test_a_chunk_that_also_subscribes_reaches_who_was_there_before() -> None:
 
 
 def heats(client: Client) -> dict[str, float]:
-    session = session_of(client)
-    session.unbundle()
-    items = [item for item, _ in session.queue.entries if not isinstance(item, Bundle)]
+    queued = [item for item, _ in session_of(client).queue.entries]
+    items = [each for item in queued for each in (item.bursts() if isinstance(item, Bundle) else (item,))]
     return {item.topic.decode(): item.heat for item in items}
 
 

@@ -143,7 +143,20 @@ def many_that_are_away(world: World) -> tuple[Client, bytes]:
     return world.client("sender"), b"".join(encode(each, 5) for each in topics)
 
 
+def a_full_queue(world: World) -> tuple[Client, bytes]:
+    """Messages for a client that does not read and whose queue is full."""
+    reader, sender = world.client("reader"), world.client("sender")
+    reader.subscribe("f/+")
+    reader.stall()
+    world.broker.sessions["reader"].queue.limit(max_messages=5_000)
+    kind = Properties(content_type="x")  # each is taken by itself
+    topics = (Publish(topic=f"f/{number}", payload=bytes(300), properties=kind) for number in range(5_000))
+    sender.send(*topics)
+    return sender, encode(Publish(topic="f/more", payload=b"", properties=kind), 5) * 500
+
+
 SCENES: Final[list[Scene]] = [
+    a_full_queue,
     many_that_are_away,
     wordy_connect,
     many_identifiers,

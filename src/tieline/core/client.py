@@ -455,17 +455,17 @@ class Session:
         if not conn.is_dirty:
             dispatcher.changed.mark(conn)
 
-    def unbundle(self) -> None:
-        """Take the bundles in its queue apart: something has to be known of their messages."""
+    def unbundle_ends(self) -> None:
+        """Take the bundles at the ends of its queue apart: something has to be known of their messages."""
         entries = self.queue.entries
-        if any(isinstance(item, Bundle) for item, _ in entries):
-            waiting = list(entries)
-            entries.clear()
-            for item, grant in waiting:
-                if isinstance(item, Bundle):
-                    entries.extend((burst, grant) for burst in item.bursts())
-                else:
-                    entries.append((item, grant))
+        if entries and isinstance(entries[0][0], Bundle):
+            item, grant = entries.popleft()
+            assert isinstance(item, Bundle)
+            entries.extendleft([(burst, grant) for burst in reversed(list(item.bursts()))])
+        if entries and isinstance(entries[-1][0], Bundle):
+            item, grant = entries.pop()
+            assert isinstance(item, Bundle)
+            entries.extend((burst, grant) for burst in item.bursts())
 
     def has_room(self, item: Item, copies: int = 0) -> bool:
         """Whether its queue takes a message within its bounds, once so many copies of it wait there."""

@@ -133,6 +133,8 @@ class Management:
             while line := await reader.readline():
                 writer.write(json.dumps(await self._answer(line, talk)).encode() + b"\n")
                 await writer.drain()
+                # neither of these waits for anybody while lines are there and the other side reads
+                await asyncio.sleep(0)
         except (ConnectionError, ValueError, asyncio.CancelledError):
             pass  # gone, or a line without end: there is nobody to tell
         finally:

@@ -45,6 +45,8 @@ _QOS: Final = 2
 _OWN: Final = "$SYS"
 #: What few messages wait for; a stream that comes far is acknowledged at once.
 _ACK_S: Final = 0.002
+#: Units of work that the end of a subscription takes, until others hear of it.
+_ENDING: Final = 80
 #: Bytes that wait for a link, as many as for a client; and those that the next hop has not acknowledged, which are what
 #: a busy broker reads of its clients between two looks at the link.
 _QUEUE_BYTES, _CUSTODY_BYTES = 8 << 20, 4 << 20
@@ -211,8 +213,7 @@ class Joined:
         if not self._changes:
             self._core.timers.soon(self._tell_soon)
         self._changes.append((entry, is_new))
-        if is_new:
-            self._core.work.did(self.node.interests.substitutes.effort(entry))
+        self._core.work.did(self.node.interests.substitutes.effort(entry) if is_new else _ENDING)
 
     def _entry(self, filter_: str, condition: str | None, share: str | None) -> Entry:
         return entry_of(filter_, share=share or "", condition=condition, fingerprint=self._remote.fingerprint)

@@ -34,9 +34,8 @@ def warm(world: World, entries: dict[str, float], period_s: float = 60.0) -> Non
 
 
 def heats(client: Client) -> dict[str, float]:
-    session = session_of(client)
-    session.unbundle()
-    items = [item for item, _ in session.queue.entries if not isinstance(item, Bundle)]
+    queued = [item for item, _ in session_of(client).queue.entries]
+    items = [each for item in queued for each in (item.bursts() if isinstance(item, Bundle) else (item,))]
     return {item.topic.decode(): item.heat for item in items}
 
 

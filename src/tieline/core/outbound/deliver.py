@@ -271,9 +271,11 @@ class Delivery:
         if session.backlog is not None or self._order.matters_in(session.queue):
             self._make_room_by_policy(session, now)
             return
-        session.unbundle()
         queue = session.queue
         while queue.is_over and queue.messages:
+            # only the ends: to look through all that waits takes milliseconds, and a full queue gets here with each
+            # message
+            session.unbundle_ends()
             if queue.entries and not _is_assured(queue.entries[0]):
                 item, grant = queue.entries.popleft()
                 if isinstance(item, Burst):

@@ -78,7 +78,12 @@ T = TypeVar("T")
 class CoverTree(LevelTree[T]):
     """Values stored under topic filters, found by topic filters."""
 
-    __slots__ = ()
+    __slots__ = ("visited",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        #: Nodes that all questions for what covers something have visited.
+        self.visited = 0
 
     def get(self, levels: str) -> T | None:
         return super().get(canonical(levels))
@@ -96,6 +101,7 @@ class CoverTree(LevelTree[T]):
         is_wild = not filter.startswith("$")
         for level in canonical(filter).split("/"):
             deeper: list[TreeNode[T]] = []
+            self.visited += len(nodes)
             coverers = (level, "+") if is_wild and level != "+" else (level,)
             for node in nodes:
                 children = node.children or {}

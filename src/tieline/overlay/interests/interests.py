@@ -43,6 +43,8 @@ _MEMORY: Final = 4_096
 _ENTRY_BYTES: Final = 2_200
 #: How long growth waits for more of it, and how long shrinking does.
 GATHER_S, SHRINK_S = 0.02, 2.0
+#: The time between two steps where there was too much for one.
+PAUSE_S: Final = 0.005
 #: Called with a broker, what it wants now beside before, and what it wants no longer; the former comes first.
 Watcher = Callable[[int, Entries, frozenset[Entry]], None]
 
@@ -295,6 +297,7 @@ class Interests:
         self._grow_at = None
         if is_shrinking:
             self._shrink_at = None
+        self._go_on(now, base, is_shrinking=is_shrinking)
         if step is None and not (is_whole and is_shrinking):
             if any(request.version > base for request in self.requests):
                 self._version += 1  # what they asked for went before it was said
@@ -303,6 +306,17 @@ class Interests:
         self._version += 1
         added, removed = step or ({}, frozenset())
         return self._step(base, Said(self._broker, Form.DELTA, self._version, base, added, removed), is_whole=is_whole)
+
+    def _go_on(self, now: float, base: int, *, is_shrinking: bool) -> None:
+        """What was too much for one step comes with the next ones, in between others have their turn."""
+        if self._needs.is_grown:
+            self._grow_at = now + PAUSE_S
+            for request in self.requests:
+                # what it needs may be in a later step
+                if request.version > base:
+                    request.version = base + 2
+        if is_shrinking and self._needs.is_shrunk:
+            self._shrink_at = now + PAUSE_S
 
     def _step(self, base: int, said: Said, *, is_whole: bool) -> bytes:
         whole = self.whole(self._broker)

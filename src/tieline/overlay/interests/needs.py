@@ -10,16 +10,23 @@ What is needed and not covered by what was said makes the interest *grow*, at on
 is covered by now, makes it *shrink*, later and together.  Where an entry goes that covered others, those are in the
 same step as its going: nobody ever knows less of us than we need.
 
-A step looks only at entries that have changed and, where one that covers is gone, at those below it.
+A step looks only at entries that have changed and, where one that covers is gone, at those below it.  One client can
+change ten thousand of them at a time, so a step does no more than it is allowed to, and the next one goes on.  What
+grows comes first; of what shrinks, an entry is looked at after those below it, which are said by then.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tieline.match.cover.filters import CoverTree
 from tieline.overlay.interests.entries import Entries, Entry, Terms
+
+#: What one step may do, in nodes of a tree (a few hundred nanoseconds each); and what to look at an entry counts for.
+MOST: Final = 20_000
+LOOKING: Final = 20
 
 
 class Step(NamedTuple):
@@ -42,10 +49,12 @@ class _Shelf:
 class Covering:
     """Entries that can be asked whether one of them covers another, and which ones one covers."""
 
-    __slots__ = ("_shelves", "entries")
+    __slots__ = ("_shelves", "entries", "work")
 
     def __init__(self) -> None:
         self.entries: dict[Entry, Terms] = {}
+        #: What was done to find out about entries, ever growing: nodes of the tree, about.
+        self.work = 0
         self._shelves: CoverTree[_Shelf] = CoverTree()
 
     def put(self, entry: Entry, terms: Terms) -> None:
@@ -79,9 +88,12 @@ class Covering:
         """Whether another entry brings all that this one wants."""
         if entry.share:
             return False
+        visited = self._shelves.visited
         for shelf in self._shelves.coverers(entry.filter):
             if shelf.plain is not None and shelf.plain[0] != entry and shelf.plain[1].qos >= qos:
+                self.work += self._shelves.visited - visited
                 return True
+        self.work += self._shelves.visited - visited
         return False
 
     def below(self, entry: Entry) -> Iterator[Entry]:
@@ -104,6 +116,8 @@ class Needs:
         #: Entries that are to be looked at when the interest grows, and those that only a shrinking one has to look at.
         self._grown: dict[Entry, None] = {}
         self._shrunk: dict[Entry, None] = {}
+        #: What one of the latter covered and is still to be looked at before it, which is the last of them.
+        self._looking: deque[Entry] = deque()
 
     @property
     def said(self) -> Entries:
@@ -118,7 +132,7 @@ class Needs:
     @property
     def is_shrunk(self) -> bool:
         """Whether something was said that need not be."""
-        return bool(self._shrunk)
+        return bool(self._shrunk or self._looking)
 
     def add(self, entry: Entry, qos: int) -> bool:
         """A subscription begins; whether others have to hear of it before it is acknowledged."""
@@ -131,8 +145,10 @@ class Needs:
                 self._grown[entry] = None  # the number of its members, for which nobody waits
             return False
         if self._said.is_covered(entry, qos):
-            # what covers it may be about to go
+            # what covers it may be about to go, perhaps with the next step
             self._shrunk[entry] = None
+            if self._looking:
+                self._grown[entry] = None
             return False
         self._grown[entry] = None
         # what it covers was said in vain from now on
@@ -172,31 +188,55 @@ class Needs:
         qos = max(qos for qos, count in enumerate(counts) if count)
         self._needed.put(entry, Terms(qos, sum(counts) if entry.share else 0))
 
-    def step(self, *, is_shrinking: bool) -> Step | None:
-        """What is to be said next; None if there is nothing new to say."""
+    def step(self, *, is_shrinking: bool, most: int = MOST) -> Step | None:
+        """What is to be said next, found with about so much work; None if nothing new was found.
+
+        Whether that was all, :attr:`is_grown` and :attr:`is_shrunk` say.
+        """
         added: dict[Entry, Terms] = {}
-        looked_at = dict(self._grown)
-        if is_shrinking:
-            for entry in self._shrunk:
-                looked_at[entry] = None
-                looked_at |= dict.fromkeys(self._said.below(entry))
-                looked_at |= dict.fromkeys(self._needed.below(entry))
-        removed = set()
-        for entry in looked_at:
-            terms, said = self._needed.entries.get(entry), self._said.entries.get(entry)
-            if terms is not None and not self._needed.is_covered(entry, terms.qos):
-                if said is None or (said != terms if is_shrinking else said < terms):
-                    added[entry] = terms
-            elif said is not None and is_shrinking:
+        removed: set[Entry] = set()
+        enough = self._needed.work + most
+        #: What is needed and would be covered by others that are said by the end of this step, or of a later one.
+        covered: dict[Entry, None] = {}
+        while self._grown and self._needed.work < enough:
+            entry = next(iter(self._grown))
+            del self._grown[entry]
+            terms = self._uncovered(entry)
+            said = self._said.entries.get(entry)
+            if terms is None:
+                covered[entry] = None
+            elif said is None or said < terms:
+                added[entry] = terms
+        if self._grown:
+            self._grown |= covered
+        while is_shrinking and (self._looking or self._shrunk) and self._needed.work < enough:
+            entry = self._next_to_look_at()
+            terms, said = self._uncovered(entry), self._said.entries.get(entry)
+            if terms is None and said is not None:
                 removed.add(entry)
-        self._grown.clear()
-        if is_shrinking:
-            self._shrunk.clear()
+            elif terms is not None and said != terms:
+                added[entry] = terms
         for entry, terms in added.items():
             self._said.put(entry, terms)
         for entry in removed:
             self._said.remove(entry)
         return Step(added, frozenset(removed)) if added or removed else None
+
+    def _uncovered(self, entry: Entry) -> Terms | None:
+        """The terms of an entry that is needed and that no other one covers."""
+        self._needed.work += LOOKING
+        terms = self._needed.entries.get(entry)
+        return None if terms is None or self._needed.is_covered(entry, terms.qos) else terms
+
+    def _next_to_look_at(self) -> Entry:
+        if not self._looking:
+            last = next(iter(self._shrunk))
+            del self._shrunk[last]
+            below = dict.fromkeys((*self._said.below(last), *self._needed.below(last)))
+            below.pop(last, None)
+            self._looking.extend(below)
+            self._looking.append(last)
+        return self._looking.popleft()
 
     def check(self) -> None:
         """What always holds, for tests: what was said covers what is needed, but for what is growing."""

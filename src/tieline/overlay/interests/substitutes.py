@@ -32,7 +32,7 @@ _LARGE, _DEEP = 8, 8
 _LONG: Final = 256
 _OPEN: Final = "/#"
 #: Units of work, about a hundred nanoseconds each, that a need takes.
-_ENTERING, _DRAWING = 50, 1_500
+_ENTERING, _DRAWING = 120, 1_500
 
 
 class Move(NamedTuple):
