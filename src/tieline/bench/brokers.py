@@ -25,6 +25,12 @@ _INSTALL_S = 600
 _WITHOUT = "import sys; sys.modules[{library!r}] = None; from tieline.cli.main import main; main()"
 
 
+def topic_class(name: str, filter: str, level: int, *others: str) -> str:
+    """A class of topics as a configuration of ours has it, with other keys as they are."""
+    lines = ("[[class]]", f'name = "{name}"', f'filter = "{filter}"', f"level = {level}", *others)
+    return "\n".join(lines) + "\n"
+
+
 class Tieline(Peer):
     """The broker under test: default limits, unless ``configuration`` adds to them.
 

@@ -140,7 +140,9 @@ class Rooms:
             bound(limits.retained_messages), bound(limits.retained_bytes), self.holdings, journal, account
         )
         changed = self.delivery.changed
-        self.replays = Replays(self.retained, self.routes, self.content, changed, journal, account, self.timers)
+        self.replays = Replays(
+            self.retained, self.routes, self.content, changed, journal, account, self.timers, self.work
+        )
         self.window = Window(journal)
         self.holds = Holds(changed, self.timers, self.work, account, settings.mqtt.pause_max_s)
         self.writer = Writer(

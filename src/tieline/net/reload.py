@@ -21,6 +21,7 @@ from tieline.net.listener import ListenError, context_of
 from tieline.net.log import log
 from tieline.net.peer_settings import differences, read_secrets
 from tieline.net.preflight import warn
+from tieline.net.services import Renewal
 
 if TYPE_CHECKING:
     from tieline.net.services import Running
@@ -156,7 +157,7 @@ async def _reload(server: Running, *, partial: bool, dry: bool) -> dict[str, Any
     is_applied = not dry and (partial or not refused)
     gone = 0
     if is_applied:
-        gone = server.renew(wanted, contexts, users, known)
+        gone = server.renew(Renewal(wanted, contexts, users, known))
         warn(wanted)
     return {
         "changes": [{"key": each.key, "old": each.old, "new": each.new, "live": each.is_live} for each in changes],

@@ -36,7 +36,7 @@ from tieline.net.nested import Nested
 from tieline.net.preflight import warn
 from tieline.net.pump import PumpedLoop, pump
 from tieline.net.reload import on_hangup
-from tieline.net.services import Inquiries, Service
+from tieline.net.services import Inquiries, Renewal, Service
 from tieline.net.store.keeper import Keeper, wants_store
 from tieline.net.store.schema import Unusable
 from tieline.net.top import TopReport
@@ -45,7 +45,6 @@ from tieline.net.vitals import Vitals, keep_memory
 from tieline.wire.reason import Reason
 
 if TYPE_CHECKING:
-    import ssl
     from types import TracebackType
 
     from tieline.access.users import Authenticator
@@ -53,10 +52,8 @@ if TYPE_CHECKING:
     from tieline.core.ports import Access, Allowed, Refused, Store
     from tieline.core.timers import Action
     from tieline.net.across import Across
-    from tieline.net.auth.passwords import Passwords
     from tieline.net.net_report import NetReport
     from tieline.net.peer_listener import PeerListener
-    from tieline.net.peer_settings import Secrets
     from tieline.net.peers import Peers
 
 _DROP_REPORT_S = 1.0
@@ -356,14 +353,9 @@ class Server:
             self._core.decided(token, verdict, monotonic())
             self.poke()
 
-    def renew(
-        self,
-        settings: Settings,
-        contexts: Sequence[ssl.SSLContext | None],
-        users: Passwords | None,
-        known: Secrets | None = None,
-    ) -> int:
-        """Act by other settings, one TLS context for each listener, and other users; how many clients had to go."""
+    def renew(self, renewal: Renewal) -> int:
+        """Act by what was read again; how many clients had to go."""
+        settings, contexts, users, known = renewal
         core, now = self.core, monotonic()
         stays = None if self.door is None else self.door.renew(settings, users)
         self.settings = settings

@@ -6,7 +6,7 @@ Questions are asked in the broker's thread, of the same access control as MQTT's
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol  # Any: values of JSON
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol  # Any: values of JSON
 
 from tieline.core.ports import Allowed, Login, Pending, Refused, Verdict
 
@@ -23,6 +23,15 @@ if TYPE_CHECKING:
     from tieline.net.vitals import Vitals
 
 Done = Callable[[Allowed | Refused], None]
+
+
+class Renewal(NamedTuple):
+    """What a broker acts by, read again: settings, one TLS context for each listener, users, what brokers prove."""
+
+    settings: Settings
+    contexts: Sequence[ssl.SSLContext | None]
+    users: Passwords | None
+    known: Secrets | None
 
 
 class Reports(Protocol):
@@ -90,16 +99,8 @@ class Running(Protocol):
     @property
     def logins(self) -> dict[str, int]: ...
 
-    def renew(
-        self,
-        settings: Settings,
-        contexts: Sequence[ssl.SSLContext | None],
-        users: Passwords | None,
-        known: Secrets | None = None,
-    ) -> int:
-        """Act by other settings, one TLS context for each listener, other users, and what brokers prove; how many
-        clients had to go.
-        """
+    def renew(self, renewal: Renewal) -> int:
+        """Act by what was read again; how many clients had to go."""
 
     def poke(self) -> None:
         """Something outside a turn has changed the core."""

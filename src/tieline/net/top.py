@@ -8,7 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final  # Any: values of JSON
 
 from tieline.core.answers.why import standing
-from tieline.core.figures.traffic import hottest, report
+from tieline.core.figures.traffic import ClassReport, hottest, report
 from tieline.net import heat_upload
 from tieline.version import __version__
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 SLOWEST: Final = 20
 #: Whoever asks has rates since it asked last; so many of them are told apart.
 _ASKERS: Final = 16
+#: What takes so long is not done again for so many times as long, however many ask.
+_STANDS: Final = 20.0
 
 
 class TopReport:
@@ -31,6 +33,10 @@ class TopReport:
         self._start = monotonic()
         #: By who asked, when that was and the counters then, for rates.
         self._then: dict[str, tuple[float, dict[str, int]]] = {}
+        #: What was found with all sessions, and until when it is not looked for again.
+        self._surveyed: dict[str, Any] = {}
+        self._traffic: list[ClassReport] = []
+        self._stands_until = 0.0
 
     def answer(self, asker: str) -> dict[str, Any]:
         """The figures now; rates are since the same one asked last."""
@@ -57,7 +63,6 @@ class TopReport:
             f"{name}_per_s": (totals[name] - before.get(name, 0)) / elapsed
             for name in ("received", "sent", "bytes_in", "bytes_out", "dropped", "commits")
         }
-        connected = sum(session.connection is not None for session in core.sessions.values())
         return {
             "name": self._server.settings.name,
             "version": __version__,
@@ -65,7 +70,6 @@ class TopReport:
             "uptime_s": now - self._start,
             "rates": rates,
             "totals": totals,
-            "clients": {"connected": connected, "sessions": len(core.sessions)},
             "subscriptions": core.routes.count,
             "content": {
                 "subscriptions": core.routes.conditional,
@@ -90,20 +94,33 @@ class TopReport:
             "drops": {why.value: count for why, count in account.drops.items()},
             "closed": dict(account.closed),
             "ended": dict(account.sessions_ended),
+            "heat": heat_upload.shown(core, now, 0),
+            **self._survey(now),
             "classes": [
                 {
                     **asdict(traffic),
-                    "received_per_s": (traffic.received - before.get(f"class {traffic.level}", 0)) / elapsed,
+                    "received": (received := account.received_by_level[traffic.level]),
+                    "received_per_s": (received - before.get(f"class {traffic.level}", 0)) / elapsed,
                     "dropped": account.drops_by_level[traffic.level].total(),
                 }
-                for traffic in report(core.sessions.values(), core.priorities.classes, account, now)
-            ],
-            "heat": heat_upload.shown(core, now, 0),
-            "hottest": hottest(core.routes),
-            "slowest": [
-                asdict(standing(core, session, now)) for session in nlargest(SLOWEST, core.sessions.values(), _slowness)
+                for traffic in self._traffic
             ],
         }
+
+    def _survey(self, now: float) -> dict[str, Any]:
+        """What takes a look at every session and at very many topics: the more it took, the longer it stands."""
+        if now >= self._stands_until:
+            core = self._server.core
+            connected = sum(session.connection is not None for session in core.sessions.values())
+            slowest = nlargest(SLOWEST, core.sessions.values(), _slowness)
+            self._traffic = report(core.sessions.values(), core.priorities.classes, core.account, now)
+            self._surveyed = {
+                "clients": {"connected": connected, "sessions": len(core.sessions)},
+                "hottest": hottest(core.routes),
+                "slowest": [asdict(standing(core, session, now)) for session in slowest],
+            }
+            self._stands_until = now + (monotonic() - now) * _STANDS
+        return self._surveyed
 
 
 def _used(known: tuple[str | None, Owner]) -> int:

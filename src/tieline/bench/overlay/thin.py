@@ -27,7 +27,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from tieline.bench.brokers import Tieline
+from tieline.bench.brokers import Tieline, topic_class
 from tieline.bench.load.job import Endpoint, Metrics, Stalled
 from tieline.bench.peer import Instance, Place
 from tieline.bench.priority.link import KERNEL_BYTES, SEGMENT_BYTES, Shape, join, namespaces, shape_interface
@@ -46,27 +46,13 @@ LONG_EVERY_S: Final = 8.0
 #: What the link protocol adds to a short message: head of the frame, publisher, places.
 FRAME_BYTES: Final = 60
 
-CONFIGURATION: Final = f"""\
-[priority]
-floor = {FLOOR}
-[[class]]
-name = "alarm"
-filter = "{URGENT}"
-level = 3
-[[class]]
-name = "probe"
-filter = "{PROBE}"
-level = 2
-[[class]]
-name = "log"
-filter = "{LOW}"
-level = 0
-timeout = {LOW_TIMEOUT_S}
-[[class]]
-name = "bulk"
-filter = "line/#"
-level = 1
-"""
+CONFIGURATION: Final = (
+    f"[priority]\nfloor = {FLOOR}\n"
+    + topic_class("alarm", URGENT, 3)
+    + topic_class("probe", PROBE, 2)
+    + topic_class("log", LOW, 0, f"timeout = {LOW_TIMEOUT_S}")
+    + topic_class("bulk", "line/#", 1)
+)
 _HEAD_START_S: Final = 0.5
 _JOINED_S: Final = 30.0
 #: In namespaces of their own all brokers have the same.

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Self
 
-from tieline.bench.brokers import Tieline
+from tieline.bench.brokers import Tieline, topic_class
 from tieline.bench.load.job import Endpoint, Generator, Job, Metrics
 from tieline.bench.load.latency import Pace
 from tieline.bench.load.saturate import Saturate, Topics
@@ -23,7 +23,7 @@ LACKING, HAVING = "without classes", "with classes"
 KEPT = 0.9
 #: Rules of the kind an operator writes; the topics of the workloads match the first, the middle and the last of them.
 CLASSES = "".join(
-    f'[[class]]\nname = "{name}"\nfilter = "{filter}"\nlevel = {level}\n'
+    topic_class(name, filter, level)
     for name, filter, level in (
         ("alarms", "one/to/#", 2),
         ("trips", "site/+/breaker/+/trip", 3),

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tieline.bench.brokers import Mosquitto, Tieline
+from tieline.bench.brokers import Mosquitto, Tieline, topic_class
 from tieline.bench.load.clients import tls_context
 from tieline.bench.load.job import Endpoint, Metrics
 from tieline.bench.peer import Instance, make_certificate
@@ -49,30 +49,13 @@ queue_bytes = {QUEUE_BYTES}
 [priority]
 floor = {FLOOR}
 """
-CLASSES = f"""\
-[[class]]
-name = "alarm"
-filter = "{URGENT}"
-level = 3
-[[class]]
-name = "log"
-filter = "{LOW}"
-level = 0
-timeout = {LOW_TIMEOUT_S}
-[[class]]
-name = "bulk"
-filter = "thin/#"
-level = 1
-max_packet = {BULK_BYTES[1]}
-"""
+CLASSES = (
+    topic_class("alarm", URGENT, 3)
+    + topic_class("log", LOW, 0, f"timeout = {LOW_TIMEOUT_S}")
+    + topic_class("bulk", "thin/#", 1, f"max_packet = {BULK_BYTES[1]}")
+)
 #: Without topic rules the treatment of level 0 still has to be said somewhere: by a rule that matches none of these.
-BY_PROPERTY = f"""\
-[[class]]
-name = "log"
-filter = "elsewhere/#"
-level = 0
-timeout = {LOW_TIMEOUT_S}
-"""
+BY_PROPERTY = topic_class("log", "elsewhere/#", 0, f"timeout = {LOW_TIMEOUT_S}")
 _SETTLE_S = 0.3
 _BULK_HEAD_START_S = 0.5
 _SILENCE_S = 1.5

@@ -26,8 +26,8 @@ from tieline.core.routing.content_match import ContentMatch
 from tieline.core.routing.routes import Routes
 from tieline.core.work import Work
 
-#: Subscriptions and messages that are let go at once.
-FEW: Final = 500
+#: Subscriptions and messages that are let go at once: hundreds of sessions may end in one turn.
+FEW: Final = 50
 #: What letting go of one of them counts towards the work of a turn.
 WORK_PER_FILTER: Final = 30
 WORK_PER_ENTRY: Final = 20

@@ -47,6 +47,8 @@ WORK_PER_FILTER: Final = 30
 FILTER_BYTES: Final = 250
 WORK_PER_CHARACTER: Final = 10
 WORK_PER_SUBSCRIPTION: Final = 100
+#: What it counts to begin to look for what is retained.
+WORK_PER_WALK: Final = 50
 
 
 #: Refusals that an answer tells of in words; more would not fit.
@@ -153,6 +155,7 @@ class Subscribing:
                 reasons.append(refusal.reason)
                 self._account.refusals[refusal.reason.name.lower()] += 1
                 refused.add(request.options.filter, refusal)
+                work.did(WORK_PER_FILTER)
             if work.is_spent():
                 now = yield
         if self._routes.neighbours.wait(lambda: self._holds.resume_soon(conn, Hold.PEERS), now):
@@ -164,6 +167,9 @@ class Subscribing:
             # what others had retained before they knew of it has come by now
             if len(self._retained) and session.subscriptions.get(request.options.filter) is subscription:
                 self._replays.begin(session, subscription, request.filter)
+                work.did(WORK_PER_WALK)
+                if work.is_spent():
+                    now = yield
         self._answer_subscribe(conn, session, packet, reasons, refused, now)
 
     def _verdict(

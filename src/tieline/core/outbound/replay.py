@@ -24,14 +24,19 @@ from tieline.core.routing.content_match import ContentMatch
 from tieline.core.routing.route import ConditionalSubscription, grant_for
 from tieline.core.routing.routes import Routes
 from tieline.core.timers import Timers
+from tieline.core.work import Work
 from tieline.match.events import EventType
 from tieline.match.trees import FilterTree
 from tieline.match.where import Predicate
 
 #: Retained messages queued in one go.
-PORTION = 1_000
+PORTION = 250
 #: What a stretch of the search between two pauses counts towards a portion when nothing was found in it.
-SEARCHED = 100
+SEARCHED = 25
+#: What one for a portion counts towards the work of a turn.
+EFFORT = 60
+#: What the end of a walk counts, which may have found nothing: there are as many walks as subscriptions.
+ENDED = 10
 
 
 class Walk:
@@ -66,6 +71,7 @@ class Replays:
         "_routes",
         "_timers",
         "_walks",
+        "_work",
     )
 
     def __init__(  # what a walk goes over, and through whom its messages go
@@ -77,6 +83,7 @@ class Replays:
         journal: Journal,
         account: Account,
         timers: Timers,
+        work: Work,
     ) -> None:
         self._retained = retained
         self._routes = routes
@@ -85,6 +92,7 @@ class Replays:
         self._journal = journal
         self._account = account
         self._timers = timers
+        self._work = work
         self._walks: dict[Session, dict[str, Walk]] = {}
         #: By session, the connection that waits until other brokers know of its subscriptions, and their filters.
         self._expected: dict[Receiver, tuple[Connection, FilterTree[str]]] = {}
@@ -140,10 +148,13 @@ class Replays:
         room = PORTION
         while walks and room > 0:
             filter_, walk = next(iter(walks.items()))
+            before = room
             room, is_over = self._go_on(session, walk, room, now)
+            self._work.did((before - room) * EFFORT)
             if walk.waiting is not None:
                 return
             if is_over:
+                room -= ENDED
                 self.stop(session, filter_)
                 if walk.is_noted and session.is_kept:
                     self._journal.subscribed(session, session.subscriptions[filter_])

@@ -23,7 +23,26 @@ class Collector(Protocol):
         """Name what a broker should have got and does not get."""
 
 
-class Destination:
+class Unqueued:
+    """What receivers without a queue here have in common: they go by what is owed to another broker."""
+
+    @property
+    def is_half_empty(self) -> bool:
+        """Publishers that wait are let go one at a time, and wait again where too much is owed."""
+        return True
+
+    def promise(self, size: int) -> None:
+        """Nothing need be kept free: what was promised may be owed beyond the bound."""
+
+    def redeem(self, size: int) -> None:
+        """Nothing was kept free, so nothing is given back."""
+
+    def ready_outlet(self, version: int, size: int, grant: Grant) -> Outlet | None:
+        """Never past the node, which numbers what it carries."""
+        return None
+
+
+class Destination(Unqueued):
     """One other broker; a :class:`~tieline.core.receiver.Receiver`."""
 
     is_broker = True
@@ -78,18 +97,3 @@ class Destination:
     def turn_away(self, item: Item, why: Drop, now: float) -> None:
         """Name a message that it does not get."""
         self._collector.turn_away(self.client_id, item, why, now)
-
-    @property
-    def is_half_empty(self) -> bool:
-        """Publishers that wait are let go one at a time, and wait again where it is full."""
-        return True
-
-    def promise(self, size: int) -> None:
-        """Nothing need be kept free: what was promised may be owed beyond the bound."""
-
-    def redeem(self, size: int) -> None:
-        """Nothing was kept free, so nothing is given back."""
-
-    def ready_outlet(self, version: int, size: int, grant: Grant) -> Outlet | None:
-        """Never past the node, which numbers what it carries."""
-        return None

@@ -8,13 +8,14 @@ from tieline.core.account import Drop
 from tieline.core.client import Changed, Session
 from tieline.core.message import Item, Message, Queued
 from tieline.core.outbound.deliver import Delivery
-from tieline.core.receiver import ActiveSubscription, Grant, Outlet
+from tieline.core.receiver import ActiveSubscription, Grant
+from tieline.overlay.receivers.destination import Unqueued
 
 #: Called with an assured message and how it is got.
 Take = Callable[[Message, Grant, float], None]
 
 
-class StandIn:
+class StandIn(Unqueued):
     """The receiver of what is routed to a session that has left; a :class:`~tieline.core.receiver.Receiver`."""
 
     is_broker = False
@@ -62,21 +63,6 @@ class StandIn:
 
     def turn_away(self, item: Item, why: Drop, now: float) -> None:
         """The session is told elsewhere what it does not get."""
-
-    @property
-    def is_half_empty(self) -> bool:
-        """Publishers that wait are let go one at a time."""
-        return True
-
-    def promise(self, size: int) -> None:
-        """Nothing need be kept free."""
-
-    def redeem(self, size: int) -> None:
-        """Nothing was kept free."""
-
-    def ready_outlet(self, version: int, size: int, grant: Grant) -> Outlet | None:
-        """There is no client here."""
-        return None
 
 
 class Gate:
