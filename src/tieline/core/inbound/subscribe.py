@@ -163,9 +163,9 @@ class Subscribing:
             self._replays.expect(conn, [request.filter for _, request in curious])
             self._holds.suspend(conn, Hold.PEERS, now)
             now = yield
-        for subscription, request in curious:
+        for subscription, request in curious if len(self._retained) else ():
             # what others had retained before they knew of it has come by now
-            if len(self._retained) and session.subscriptions.get(request.options.filter) is subscription:
+            if session.subscriptions.get(request.options.filter) is subscription:
                 self._replays.begin(session, subscription, request.filter)
                 work.did(WORK_PER_WALK)
                 if work.is_spent():
