@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
 from html.parser import HTMLParser
@@ -11,8 +14,10 @@ from itertools import pairwise
 import pytest
 
 from tests.pipeline.report.invented import invent
-from tieline.pipeline.jobs.quality.limits import NOT_ASSESSED, Limits
+from tieline.pipeline.jobs.quality.clauses import Edition, System
+from tieline.pipeline.jobs.quality.limits import Limits
 from tieline.pipeline.report.exports import for_programs
+from tieline.pipeline.report.figures_csv import write
 from tieline.pipeline.report.findings import Findings, Origin
 from tieline.pipeline.report.page import headline, render
 
@@ -84,8 +89,8 @@ def test_headings_descend_and_tables_and_pictures_are_named(page: str) -> None:
 def test_it_says_what_a_reader_looks_for(page: str, findings: Findings) -> None:
     for text in ("North ring", "230 V, 50 Hz", "2026-W44 to 2026-W46", "north: 1,200 to 5,443,200", "193.81 V"):
         assert text in page
-    for number, subject in NOT_ASSESSED:
-        assert f"<li>{subject} ({number})</li>" in page
+    for number, subject, why in findings.not_assessed:
+        assert f"<li>{subject} ({number}): {why}</li>" in page
     assert headline(findings) in page
     assert "of which 2 fit no class" in page
 
@@ -122,9 +127,65 @@ def test_many_weeks_are_several_tables_and_each_week_is_in_one() -> None:
 
 
 def test_an_interconnected_system_is_told_about_the_year() -> None:
-    page = render(invent(limits=Limits()), "x", WHEN)
+    found = invent(limits=Limits())
+    page = render(found, "x", WHEN)
     assert "99.5 % of a year" in page
+    assert "3 of them are here" in page
     assert "99.5 % of a year" not in render(invent(), "x", WHEN)
+    (clause,) = found.year_clauses
+    year = found.year("R1", clause)
+    assert (year.weeks, year.windows, year.verdict) == (3, 52 * 60_480, "too little data")
+    assert found.node_verdict("R11") == "pass"  # by the weeks; the year is told beside it
+
+
+def test_a_year_that_is_broken_is_broken_by_few_weeks_too() -> None:
+    found = invent(limits=Limits())
+    worse = [
+        each._replace(outside=each.judged) if (each.node, each.clause) == ("R11", "frequency-95") else each
+        for each in found.judgements
+    ]
+    found = replace(found, judgements=tuple(worse))
+    assert found.week_verdict("R11", "2026-W44") == "pass"  # the week's figure is no rule
+    assert found.year("R11", found.year_clauses[0]).verdict == "fail"
+    assert found.node_verdict("R11") == "fail"
+
+
+def test_which_clauses_decide_by_system_and_edition() -> None:
+    def rules(system: System = "interconnected", edition: Edition = "2010") -> list[str]:
+        found = invent(nodes=("a", "b"), weeks=("2026-W44",), limits=Limits(system=system, edition=edition))
+        return [each.name for each in found.rules]
+
+    wide = ["voltage-100", "frequency-100"]
+    assert sorted(rules()) == sorted(["voltage-95", *wide])
+    assert sorted(rules(edition="1999")) == sorted(["voltage-95", "frequency-95", *wide])
+    assert sorted(rules(system="island")) == sorted(["frequency-95", *wide])
+    assert sorted(rules(system="island", edition="1999")) == sorted(["voltage-95", "frequency-95", *wide])
+
+
+def test_a_node_is_as_good_as_its_worst_phase() -> None:
+    found = invent(phases=("L1", "L2", "L3"), further=("thd", "harmonic_5", "plt"), limits=Limits())
+    clause = found.main_clauses("voltage")[0]
+    by_phase = [found.judgement("R1", "2026-W46", clause, each).verdict for each in ("L1", "L2", "L3")]
+    assert by_phase == ["pass", "pass", "fail"]
+    assert found.judgement("R1", "2026-W46", clause).phase == "L3"
+    assert found.week_verdict("R1", "2026-W46") == "fail"
+    page = render(found, "x", WHEN)
+    assert "R1 L3" in page and "harmonic of order 5 (4.2.5)" in page
+    said = {subject for _, subject, _ in found.not_assessed}
+    assert "harmonic voltages" not in said and "unbalance of the supply voltage" in said
+
+
+def test_every_figure_is_in_the_csv() -> None:
+    found = invent(nodes=("=1+1", "b"), phases=("L1", "L2"), limits=Limits())
+    rows = list(csv.DictReader(io.StringIO(write(found))))
+    sections = Counter(row["section"] for row in rows)
+    assert sections["weeks"] == 9 * len(found.judgements)
+    assert sections["voltage"] == 3 * len(found.course)
+    assert sections["incidents"] == 2 * len(found.listed) and sections["left out"] == 2 * len(found.left_out)
+    assert {"limits", "nodes", "years", "zones", "incident counts", "worst", "plane"} <= sections.keys()
+    assert not [row for row in rows if row["node"].startswith("=")]
+    share = next(each.share for each in found.judgements if each.node == "b" and each.clause == "voltage-95")
+    assert any(row["figure"] == "share" and row["value"] == repr(share) for row in rows)
 
 
 def test_no_readings_in_the_plane_still_make_a_page() -> None:

@@ -43,6 +43,13 @@ class LimitOptions:
     system: Annotated[
         Literal["interconnected", "island"], typer.Option(help="Which frequency ranges of the standard apply.")
     ] = "interconnected"
+    edition: Annotated[
+        Literal["2010", "1999"], typer.Option(help="Which edition's rules decide: they differ about frequency.")
+    ] = "2010"
+    signal_frequency: Annotated[
+        float | None,
+        typer.Option(metavar="HERTZ", help="Frequency of the operator's signals on the mains, on which limits depend."),
+    ] = None
     time_zone: Annotated[str, typer.Option(metavar="ZONE", help="Where weeks begin on Monday, 00:00.")] = "UTC"
     every: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Time between two readings of a node; else its median.")
@@ -67,6 +74,8 @@ class LimitOptions:
                 nominal_v=self.nominal,
                 nominal_hz=self.nominal_frequency,
                 system=self.system,
+                edition=self.edition,
+                signal_hz=self.signal_frequency,
                 every_s=self.every,
                 least_samples=self.least_samples,
                 least_coverage=self.least_coverage,
@@ -92,15 +101,38 @@ class ColumnOptions:
         int | None, typer.Option(metavar="LEVEL", min=1, help="Take the node from this level of the topic instead.")
     ] = None
     time_column: Annotated[str, typer.Option(metavar="NAME", help="The column with the time of a reading.")] = "_time"
+    phase_column: Annotated[
+        str, typer.Option(metavar="NAME", help="The attribute with the phase, where phases are told one by one.")
+    ] = "phase"
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="QUANTITY=NAME",
+            help="Where another quantity is: voltage_l1, unbalance, thd, harmonic_5, plt, signalling … Repeatable.",
+        ),
+    ] = None
     stamped: Annotated[
         Literal["end", "begin"], typer.Option(help="Which moment of what it measured a reading's time is.")
     ] = "end"
 
     def columns(self) -> Columns:
         """What a study takes."""
+        from tieline.pipeline.jobs.quality.columns import Unmapped
+
+        further = dict(each.partition("=")[::2] for each in self.column or [])
+        if not all(further.values()):
+            raise Trouble("--column takes a quantity and an attribute, such as thd=THD_U.", code=MISUSED)
+        try:
+            return self._columns(further)
+        except Unmapped as problem:
+            raise Trouble(f"{problem}.", code=MISUSED) from None
+
+    def _columns(self, further: dict[str, str]) -> Columns:
         from tieline.pipeline.jobs.quality.columns import Columns
 
         return Columns(
+            phase=self.phase_column,
+            further=further,
             node=self.node_column,
             node_topic_level=self.node_topic_level,
             time=self.time_column,
@@ -118,6 +150,7 @@ def quality(  # one for each option
     span: Span,
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where the report goes.")] = Path("power-quality.html"),
     pdf: Annotated[bool, typer.Option("--pdf", help="Print a PDF beside it; needs Chromium or Chrome.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Write every figure as CSV beside it.")] = False,
     json_: Json = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 if a node fails.")] = False,
     network: Annotated[
@@ -150,18 +183,21 @@ def quality(  # one for each option
             told("starting Spark")
             with spark.session("tieline quality") as here:
                 findings = study(here, opened, question, told)
-        _tell(findings, network or Path(opened.where).name, out, pdf=pdf, as_json=json_)
+        _tell(findings, network or Path(opened.where).name, out, pdf=pdf, as_csv=csv, as_json=json_)
         if strict and any(findings.node_verdict(node) == "fail" for node in findings.nodes):
             raise typer.Exit(1)
 
 
-def _tell(findings: Findings, network: str, out: Path, *, pdf: bool, as_json: bool) -> None:
+def _tell(findings: Findings, network: str, out: Path, *, pdf: bool, as_csv: bool, as_json: bool) -> None:
     """Write the report, then print the result: a report that cannot be written is no success."""
     from tieline.pipeline.report.exports import NoPdf, for_programs, print_pdf
+    from tieline.pipeline.report.figures_csv import write
     from tieline.pipeline.report.page import headline, render
 
     generated = datetime.now(UTC)
     _write(out, render(findings, network, generated))
+    if as_csv:
+        _write(out.with_suffix(".csv"), write(findings))
     if as_json:
         print(json.dumps(for_programs(findings, network, generated)))
     else:
@@ -169,6 +205,8 @@ def _tell(findings: Findings, network: str, out: Path, *, pdf: bool, as_json: bo
         here.print(_table(findings))
         here.print(Text(headline(findings)))
         here.print(Text(f"report: {out}"))
+        if as_csv:
+            here.print(Text(f"figures: {out.with_suffix('.csv')}"))
     if not pdf:
         return
     try:
@@ -192,15 +230,21 @@ def _write(out: Path, page: str) -> None:
 
 def _table(findings: Findings) -> Table:
     """One row for each node: its verdict, the worst week of each clause, how much was measured."""
-    from tieline.pipeline.jobs.quality.assessment import TOO_LITTLE
+    from tieline.pipeline.jobs.quality.quantities import QUANTITIES
+    from tieline.pipeline.jobs.quality.verdicts import TOO_LITTLE
     from tieline.pipeline.report.figures import percent
 
     table = Table(box=None, header_style="dim", pad_edge=False)
     table.add_column("node", overflow="fold")
     table.add_column("verdict", no_wrap=True)
     table.add_column("weeks judged", justify="right", no_wrap=True)
-    for clause in findings.limits.clauses():
-        table.add_column(f"{clause.quantity} {clause.permille / 10:g} %", justify="right")
+    clauses = (*findings.main_clauses(), *findings.further_clauses)
+    for clause in clauses:
+        aside = "" if findings.limits.is_rule(clause) else ", no rule"
+        title = QUANTITIES[clause.quantity].title
+        table.add_column(f"{title} {clause.permille / 10:g} %{aside}", justify="right")
+    for clause in findings.year_clauses:
+        table.add_column(f"{clause.quantity} {clause.permille / 10:g} % of a year", justify="right")
     table.add_column("coverage V / Hz", justify="right", no_wrap=True)
     table.add_column("incidents", justify="right")
     for node in findings.nodes:
@@ -210,14 +254,16 @@ def _table(findings: Findings) -> Table:
                 percent(findings.lowest_share(node, clause)),
                 style=_STYLES[findings.clause_verdict(node, clause)],
             )
-            for clause in findings.limits.clauses()
+            for clause in clauses
         ]
+        years = [findings.year(node, clause).verdict for clause in findings.year_clauses]
         coverage = [percent(findings.coverage(quantity, [node]), 1) for quantity in ("voltage", "frequency")]
         table.add_row(
             Text(printable(node)),
             Text(verdict, style=_STYLES[verdict]),
             f"{len(findings.weeks) - findings.node_weeks(node)[TOO_LITTLE]} of {len(findings.weeks)}",
             *shares,
+            *(Text(verdict, style=_STYLES[verdict]) for verdict in years),
             " / ".join(coverage),
             f"{findings.incident_counts(node).total():,}",
         )

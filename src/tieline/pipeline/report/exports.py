@@ -29,6 +29,7 @@ def for_programs(findings: Findings, network: str, generated: datetime) -> dict[
         "readings": findings.readings,
         "nominal": {"voltage": limits.nominal_v, "frequency": limits.nominal_hz},
         "system": limits.system,
+        "edition": limits.edition,
         "time_zone": limits.time_zone,
         "flagged": limits.flagged,
         "clauses": [
@@ -38,13 +39,30 @@ def for_programs(findings: Findings, network: str, generated: datetime) -> dict[
                 "low": limits.range(clause).low,
                 "high": limits.range(clause).high,
                 "share": clause.permille / 1000,
+                "period": clause.period,
+                "edition": clause.edition,
+                "rule": limits.is_rule(clause),
                 "text": clause.text,
             }
-            for clause in limits.clauses()
+            for clause in (*findings.clauses, *findings.year_clauses)
+        ],
+        "not_assessed": [
+            {"number": number, "subject": subject, "why": why} for number, subject, why in findings.not_assessed
         ],
         "nodes": [_node(findings, node) for node in findings.nodes],
-        "worst": [{**each._asdict(), "start": each.start.isoformat()} for each in findings.worst],
+        "worst": [_timed(each._asdict()) for each in findings.worst],
+        "incidents": [_timed(each._asdict()) for each in findings.listed],
+        "left_out": [_timed(each._asdict()) for each in findings.left_out],
+        "voltage": {
+            "every_s": findings.course_s,
+            "course": [_timed(each._asdict()) for each in findings.course],
+        },
     }
+
+
+def _timed(values: dict[str, Any]) -> dict[str, Any]:
+    """Times as text."""
+    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in values.items()}
 
 
 def _node(findings: Findings, node: str) -> dict[str, Any]:
@@ -58,14 +76,23 @@ def _node(findings: Findings, node: str) -> dict[str, Any]:
     return {
         "node": node,
         "verdict": findings.node_verdict(node),
+        "years": [findings.year(node, clause)._asdict() for clause in findings.year_clauses],
         "weeks": [
             {
                 "week": week,
                 "verdict": findings.week_verdict(node, week),
                 "clauses": {
                     clause.name: _without_keys(findings.judgement(node, week, clause)._asdict())
-                    for clause in findings.limits.clauses()
+                    for clause in findings.clauses
+                    if findings.has(node, clause)
                 },
+                "phases": [
+                    {"phase": phase, "clause": clause.name}
+                    | _without_keys(findings.judgement(node, week, clause, phase)._asdict())
+                    for clause in findings.clauses
+                    for phase in findings.phases(node, clause)
+                    if phase
+                ],
                 "zones_s": [zones[week].zone_1_s, zones[week].zone_2_s, zones[week].zone_3_s]
                 if week in zones
                 else [0.0, 0.0, 0.0],
@@ -77,7 +104,7 @@ def _node(findings: Findings, node: str) -> dict[str, Any]:
 
 
 def _without_keys(judgement: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in judgement.items() if name not in ("node", "week", "clause")}
+    return {name: value for name, value in judgement.items() if name not in ("node", "week", "clause", "phase")}
 
 
 _BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")

@@ -11,7 +11,9 @@ from typing import Any, Final  # Any: filters of a template take what stands the
 
 from markupsafe import Markup, escape
 
-from tieline.pipeline.jobs.quality.limits import Clause, Quantity, Range
+from tieline.pipeline.jobs.quality.clauses import Clause
+from tieline.pipeline.jobs.quality.limits import Range
+from tieline.pipeline.jobs.quality.quantities import QUANTITIES
 from tieline.pipeline.report.findings import Findings
 
 
@@ -52,8 +54,10 @@ def grouped(value: int) -> str:
 
 
 def span(allowed: Range, clause: Clause) -> str:
-    """A range with its unit."""
-    return f"{allowed.low:g} – {allowed.high:g}\u00a0{'V' if clause.quantity == 'voltage' else 'Hz'}"
+    """A range with its unit; what begins at nothing is told by its end."""
+    unit = QUANTITIES[clause.quantity].unit
+    written = f"{allowed.low:g} – {allowed.high:g}" if allowed.low else f"≤ {allowed.high:g}"
+    return f"{written}\u00a0{unit}".strip()
 
 
 def minute(when: datetime) -> str:
@@ -110,9 +114,13 @@ _HEIGHT: Final = 14.0
 _LEAST: Final = 1.5
 
 
-def week_bar(findings: Findings, node: str, week: str, quantity: Quantity) -> Markup:
+def week_bar(findings: Findings, node: str, week: str, quantity: str, phase: str) -> Markup:
     """A week's windows: normal, tolerated, not tolerated, flagged and left out, not measured; a tick at 95 %."""
-    normal, extreme = (findings.judgement(node, week, clause) for clause in findings.limits.clauses(quantity))
+    clauses = findings.main_clauses(quantity)
+    normal, extreme = (
+        findings.judgement(node, week, next(each for each in clauses if each.is_absolute is wide), phase)
+        for wide in (False, True)
+    )
     parts = (
         ("zone-1", normal.judged - normal.outside, "normal"),
         ("zone-2", normal.outside - extreme.outside, "tolerated"),
@@ -120,7 +128,7 @@ def week_bar(findings: Findings, node: str, week: str, quantity: Quantity) -> Ma
         ("flagged", normal.measured - normal.judged, "flagged"),
         ("missing", normal.windows - normal.measured, "not measured"),
     )
-    label = f"{quantity}, {node}, {week}: " + ", ".join(
+    label = f"{quantity}, {node} {phase}, {week}: " + ", ".join(
         f"{part / normal.windows:.1%} {name}" for _, part, name in parts
     )
     tick = tag("line", x1=_WIDTH * 0.95, x2=_WIDTH * 0.95, y1=0, y2=_HEIGHT, class_="goal")

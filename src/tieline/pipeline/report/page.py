@@ -12,10 +12,11 @@ from typing import Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from tieline.pipeline.jobs.quality.assessment import FAIL, PASS, TOO_LITTLE
-from tieline.pipeline.jobs.quality.incidents import OTHER, TABLES
-from tieline.pipeline.jobs.quality.limits import NOT_ASSESSED, Quantity
-from tieline.pipeline.report import plane
+from tieline.pipeline.jobs.quality.clauses import YEAR_WEEKS
+from tieline.pipeline.jobs.quality.incidents import OTHER, RAPID, TABLES
+from tieline.pipeline.jobs.quality.quantities import QUANTITIES
+from tieline.pipeline.jobs.quality.verdicts import FAIL, PASS, TOO_LITTLE
+from tieline.pipeline.report import course, plane
 from tieline.pipeline.report.figures import FILTERS, tag, week_bar, zone_bar
 from tieline.pipeline.report.findings import Findings, Interval, all_of, natural
 from tieline.version import __version__
@@ -24,7 +25,12 @@ _SYSTEMS: Final = {
     "interconnected": "with a synchronous connection to an interconnected system",
     "island": "island, no synchronous connection",
 }
-_TITLES: Final = {"dip": "Voltage dips", "swell": "Voltage swells", "interruption": "Interruptions"}
+_TITLES: Final = {
+    "dip": "Voltage dips",
+    "swell": "Voltage swells",
+    "interruption": "Interruptions",
+    RAPID: "Rapid voltage changes, in percent of the nominal voltage",
+}
 _MARKS: Final = {PASS: ("pass", "✓"), FAIL: ("fail", "✗"), TOO_LITTLE: ("little", "?")}
 
 
@@ -42,7 +48,13 @@ def render(findings: Findings, network: str, generated: datetime) -> str:
         origin=findings.origin,
         nodes=findings.nodes,
         weeks=findings.weeks,
-        clauses=findings.limits.clauses(),
+        clauses=findings.main_clauses(),
+        edition=_edition(findings),
+        quantities=QUANTITIES,
+        lines=_lines(findings),
+        courses=course.draw(findings),
+        year_weeks=YEAR_WEEKS,
+        left_out_totals=_left_out_totals(findings),
         network=network,
         generated=generated,
         version=__version__,
@@ -56,8 +68,9 @@ def render(findings: Findings, network: str, generated: datetime) -> str:
         incident_rows=_incident_rows(findings),
         whole_plane=plane.whole(findings),
         close_plane=plane.close_up(findings),
-        not_assessed=NOT_ASSESSED,
         verdict_mark=_mark,
+        worst_of=all_of,
+        has_phases=any(each.phase for each in findings.judgements),
         quantity_verdict=_quantity_verdict(findings),
         remark=_remark(findings),
         week_bar=week_bar,
@@ -81,6 +94,7 @@ def headline(findings: Findings) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _IncidentTable:
+    kind: str
     title: str
     durations: list[str]
     rows: list[tuple[str, list[int]]]
@@ -96,6 +110,8 @@ def _incident_tables(findings: Findings) -> list[_IncidentTable]:
     totals = findings.incident_counts()
     tables = []
     for table in TABLES:
+        if table.kind == RAPID and not totals[RAPID]:
+            continue  # that nobody told one is said where the other things are that were not assessed
         rows = [
             (depth.label, [counts[table.kind, depth.label, lasting.label] for lasting in table.durations])
             for depth in table.depths
@@ -103,7 +119,7 @@ def _incident_tables(findings: Findings) -> list[_IncidentTable]:
         fitting = sum(sum(cells) for _, cells in rows)
         durations = [lasting.label for lasting in table.durations]
         total = totals[table.kind]
-        tables.append(_IncidentTable(_TITLES[table.kind], durations, rows, total, total - fitting))
+        tables.append(_IncidentTable(table.kind, _TITLES[table.kind], durations, rows, total, total - fitting))
     return tables
 
 
@@ -115,6 +131,38 @@ def _incident_rows(findings: Findings) -> list[tuple[str, str, list[int]]]:
     kinds = [table.kind for table in TABLES] + [OTHER]
     places = sorted({(node, week) for node, week, _ in counts}, key=lambda place: (natural(place[0]), place[1]))
     return [(node, week, [counts[node, week, kind] for kind in kinds]) for node, week in places]
+
+
+def _edition(findings: Findings) -> str:
+    """Which rules decide, in a sentence."""
+    limits = findings.limits
+    if limits.edition == "1999":
+        return "EN 50160:1999"
+    if limits.system == "island":
+        return "EN 50160:2010, systems without a synchronous connection"
+    return "EN 50160:2010, systems with a synchronous connection"
+
+
+def _lines(findings: Findings) -> Callable[[str], list[tuple[str, str]]]:
+    """Nodes and their phases, for a quantity."""
+
+    def lines(quantity: str) -> list[tuple[str, str]]:
+        clause = findings.main_clauses(quantity)[0]
+        return [(node, phase) for node in findings.nodes for phase in findings.phases(node, clause)]
+
+    return lines
+
+
+def _left_out_totals(findings: Findings) -> list[tuple[str, int, int, int, int]]:
+    """Quantity, windows due, flagged, too few readings, no readings; of all nodes, phases and weeks together."""
+    rows = []
+    for quantity in dict.fromkeys(each.quantity for each in findings.clauses):
+        name = next(each.name for each in findings.clauses if each.quantity == quantity)
+        found = [each for each in findings.judgements if each.clause == name]
+        due, measured = sum(each.windows for each in found), sum(each.measured for each in found)
+        thin, flagged = sum(each.thin for each in found), sum(each.flagged for each in found)
+        rows.append((QUANTITIES[quantity].title, due, flagged, thin, due - measured - thin))
+    return rows
 
 
 def _pace(findings: Findings) -> str | None:
@@ -130,10 +178,10 @@ def _mark(verdict: str) -> Markup:
     return tag("span", sign, class_=f"verdict {class_}", title=verdict, role="img", aria_label=verdict)
 
 
-def _quantity_verdict(findings: Findings) -> Callable[[str, str, Quantity], str]:
-    def verdict(node: str, week: str, quantity: Quantity) -> str:
-        clauses = findings.limits.clauses(quantity)
-        return all_of(findings.judgement(node, week, clause).verdict for clause in clauses)
+def _quantity_verdict(findings: Findings) -> Callable[[str, str, str, str], str]:
+    def verdict(node: str, week: str, quantity: str, phase: str) -> str:
+        rules = [each for each in findings.main_clauses(quantity) if findings.limits.is_rule(each)]
+        return all_of(findings.judgement(node, week, clause, phase).verdict for clause in rules)
 
     return verdict
 

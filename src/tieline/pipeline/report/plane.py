@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
-from tieline.pipeline.jobs.quality.limits import Limits, Quantity, Range
+from tieline.pipeline.jobs.quality.limits import Limits, Range
 from tieline.pipeline.jobs.quality.zones import Axis, axes
 from tieline.pipeline.report.figures import picture, tag
 from tieline.pipeline.report.findings import Findings
@@ -168,9 +168,7 @@ def _axes(limits: Limits, scale: _Scale) -> list[Markup]:
     ]
 
 
-def _ticks(
-    limits: Limits, quantity: Quantity, view: _View, place: Callable[[float], float]
-) -> list[tuple[float, bool]]:
+def _ticks(limits: Limits, quantity: str, view: _View, place: Callable[[float], float]) -> list[tuple[float, bool]]:
     """Values to print, each with whether it is a limit: those first, then round numbers where there is room."""
     ends = {*limits.normal(quantity), *limits.extreme(quantity)}
     step = _round_step((view.high - view.low) / 8)

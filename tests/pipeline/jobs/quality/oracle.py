@@ -148,15 +148,14 @@ def zones(readings: list[Reading], limits: Limits) -> dict[tuple[str, date], lis
     (f_low, f_high), (f_least, f_most) = [(c[1], c[2]) for c in _clauses("frequency", limits)]
     complete: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
     for node, time, volts, hertz in readings:
-        if volts is None or hertz is None or not (math.isfinite(volts) and math.isfinite(hertz)):
-            continue
-        if volts >= 0 and hertz >= 0:
-            complete[node].append((time, volts, hertz))
+        complete[node].append((time, math.nan if volts is None else volts, math.nan if hertz is None else hertz))
     found: dict[tuple[str, date], list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
     for node, rows in complete.items():
         rows.sort()
         pace = usual[node] or 0.0
         for number, (time, volts, hertz) in enumerate(rows):
+            if not (math.isfinite(volts) and math.isfinite(hertz) and volts >= 0 and hertz >= 0):
+                continue
             until = rows[number + 1][0] - time if number + 1 < len(rows) else pace
             if v_low <= volts <= v_high and f_low <= hertz <= f_high:
                 zone = 0

@@ -13,7 +13,7 @@ from pyspark.sql import functions as sql
 from tests.pipeline.jobs.quality import oracle
 from tests.pipeline.jobs.quality.frames import incidents_frame, readings_frame
 from tests.pipeline.jobs.quality.oracle import Incident, Reading
-from tieline.pipeline.jobs.quality.assessment import assess, judge
+from tieline.pipeline.jobs.quality.assessment import assess
 from tieline.pipeline.jobs.quality.limits import Limits
 
 #: The first test may start a JVM on a busy machine.
@@ -109,15 +109,17 @@ def test_verdicts_on_voltage_elsewhere(
 ) -> None:
     expected = {key: of for key, of in oracle.verdicts(*rows, limits).items() if key[2].startswith("voltage")}
     found = assess(*frames, limits)
-    assert _counts(judge(found.voltage, found.calendar, "voltage", limits)) == expected
+    assert _counts(found.verdicts.where("clause like 'voltage%'")) == expected
     assert {of[0] for of in expected.values()} >= ({1008, 1014} if limits.flagged == "keep" else {1008})
 
 
 def test_means(frames: tuple[DataFrame, DataFrame], rows: tuple[list[Reading], list[Incident]]) -> None:
     assessment = assess(*frames, ISLAND)
-    for quantity, frame in (("voltage", assessment.voltage), ("frequency", assessment.frequency)):
+    kept = assessment.means.select("quantity", "node", sql.unix_seconds("start"), "value", "samples", "measured")
+    everything = kept.collect()
+    for quantity in ("voltage", "frequency"):
         expected = oracle.means(rows[0], quantity, ISLAND)
-        columns = frame.select("node", sql.unix_seconds("start"), "value", "samples", "measured").collect()
+        columns = [row[1:] for row in everything if row.quantity == quantity]
         found = {(node, start): tuple(rest) for node, start, *rest in columns}
         assert found.keys() == expected.keys()
         for key, (value, samples, measured) in expected.items():

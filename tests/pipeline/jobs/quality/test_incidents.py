@@ -48,4 +48,4 @@ def test_every_edge_of_the_tables_and_every_incident_once(spark: SparkSession) -
     found = {row.node: (row.kind, row.depth, row.lasting) for row in classify(frame, limits).collect()}
     expected = {f"{number}": (kind, *of) for number, (kind, _, _, of) in enumerate(CASES)}
     assert found == {**expected, "strange": (OTHER, OUTSIDE, OUTSIDE)}
-    assert sum(row.incidents for row in count(frame, limits).collect()) == len(rows)
+    assert sum(row.incidents for row in count(classify(frame, limits)).collect()) == len(rows)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tieline.pipeline.jobs.quality.limits import CLAUSES, SYSTEMS, Limits, Range
+from tieline.pipeline.jobs.quality.clauses import SYSTEMS, System
+from tieline.pipeline.jobs.quality.limits import Limits, Range
 
 
 def test_an_island_has_the_zones_of_the_microgrid_example() -> None:
@@ -22,12 +23,12 @@ def test_an_interconnected_system_is_narrower() -> None:
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_each_system_has_two_clauses_for_each_quantity_the_absolute_one_wider(system: str) -> None:
+def test_the_absolute_range_of_each_quantity_is_the_wider_one(system: System) -> None:
+    limits = Limits(system=system)
     for quantity in ("voltage", "frequency"):
-        normal, extreme = (each for each in CLAUSES if system in each.systems and each.quantity == quantity)
-        assert (normal.is_absolute, extreme.is_absolute) == (False, True)
-        assert extreme.low_percent <= normal.low_percent
-        assert extreme.high_percent >= normal.high_percent
+        normal, extreme = limits.normal(quantity), limits.extreme(quantity)
+        assert normal != extreme
+        assert extreme.low <= normal.low and extreme.high >= normal.high
 
 
 @pytest.mark.parametrize(
@@ -36,6 +37,8 @@ def test_each_system_has_two_clauses_for_each_quantity_the_absolute_one_wider(sy
         ({"nominal_v": 0.0}, "nominal"),
         ({"nominal_v": float("nan")}, "nominal"),
         ({"system": "raft"}, "raft"),
+        ({"edition": "2031"}, "2031"),
+        ({"signal_hz": 50.0}, "100 to 10000 Hz"),
         ({"flagged": "drop"}, "drop"),
         ({"every_s": 0.0}, "seconds between"),
         ({"least_samples": 0.0}, "samples"),

@@ -6,8 +6,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
-from tieline.pipeline.jobs.quality.assessment import FAIL, PASS, TOO_LITTLE, judge
 from tieline.pipeline.jobs.quality.limits import Limits
+from tieline.pipeline.jobs.quality.verdicts import FAIL, PASS, TOO_LITTLE, judge
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -39,11 +39,14 @@ def test_every_rule(spark: SparkSession) -> None:
             value = 190.0 if number < outside else 200.0 if number < outside + between else 230.0
             rows.append((name, MONDAY + number * 600, value, number < judged, number < flagged))
     means = spark.createDataFrame(rows, "node string, start long, value double, measured boolean, flagged boolean")
-    means = means.withColumn("start", sql.timestamp_seconds("start"))
-    calendar = spark.createDataFrame([(name,) for name in CASES], "node string").withColumn(
-        "monday", sql.timestamp_seconds(sql.lit(MONDAY))
+    means = means.withColumns(
+        {"start": sql.timestamp_seconds("start"), "quantity": sql.lit("voltage"), "phase": sql.lit("")}
     )
-    verdicts = judge(means, calendar, "voltage", Limits()).collect()
+    expected = spark.createDataFrame(
+        [(name, "voltage", "") for name in CASES], "node string, quantity string, phase string"
+    )
+    expected = expected.withColumn("monday", sql.timestamp_seconds(sql.lit(MONDAY)))
+    verdicts = judge(means, expected, ["voltage"], Limits()).collect()
     found = {(row.node, row.clause): row.verdict for row in verdicts}
     assert found == {
         (name, f"voltage-{share}"): verdict

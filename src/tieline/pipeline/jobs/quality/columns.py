@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql.types import NumericType
+
+from tieline.pipeline.jobs.quality.incidents import RAPID
+from tieline.pipeline.jobs.quality.quantities import FURTHER, PHASES, SERIES, VOLTAGE, Series
 
 Stamped = Literal["end", "begin"]
 #: Ours begin with an underscore and are not offered where an attribute is missing.
@@ -33,31 +37,101 @@ class Columns:
     kind: str = "kind"
     residual: str = "residual"
     duration: str = "duration"
+    #: How far the voltage went in a rapid voltage change, in volts; other incidents say what was left of it.
+    change: str = "change"
+    #: The phase of an incident, or of a reading where a meter sends each phase by itself.
+    phase: str = "phase"
+    #: Where further quantities are, if not in columns of their own names: phases, unbalance, distortion, flicker.
+    further: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in self.further:
+            if name not in FURTHER:
+                known = "voltage_l1 to _l3, unbalance, thd, harmonic_2 to harmonic_25, plt, signalling"
+                raise Unmapped(f'"{name}" is no quantity of EN 50160; these are: {known}, most also as _l1 to _l3')
+
+
+_BY_PHASE: Final = tuple(Series(VOLTAGE, phase) for phase in PHASES)
+_SERIES_BY_PHASE: Final = tuple(each for each in SERIES if each.phase)
 
 
 def readings(table: DataFrame, columns: Columns) -> DataFrame:
-    """Columns node, time, voltage, frequency. Voltage must be there; a table without frequency gives nulls.
+    """Columns node, time, voltage, frequency, and those of further quantities that are there.
 
-    A reading without a time belongs to no window and is left out; ``_time`` always has one.
+    Voltage must be there, as a whole or by phase; a table without frequency gives nulls.  A reading without a time
+    belongs to no window and is left out; ``_time`` always has one.
     """
     has_frequency = columns.frequency in table.columns
-    return table.where(_named(table, columns.time).isNotNull()).select(
+    further = [
+        _number(table, columns.further.get(name, name)).alias(name)
+        for name in FURTHER
+        if name in columns.further or _is_number(table, name)
+    ]
+    by_phase = any(each.column in columns.further or each.column in table.columns for each in _BY_PHASE)
+    has_voltage = columns.voltage in table.columns or not by_phase
+    found = table.where(_named(table, columns.time).isNotNull()).select(
         _node(table, columns),
         _time(table, columns).alias("time"),
-        _number(table, columns.voltage).alias("voltage"),
+        (_number(table, columns.voltage) if has_voltage else sql.lit(None).cast("double")).alias(VOLTAGE),
         (_number(table, columns.frequency) if has_frequency else sql.lit(None).cast("double")).alias("frequency"),
+        *further,
+        *([_phase(table, columns)] if columns.phase in table.columns else []),
     )
+    return _side_by_side(found) if "phase" in found.columns else found
+
+
+def _side_by_side(found: DataFrame) -> DataFrame:
+    """Readings of single phases as one reading of their node: what has the same time stands side by side."""
+    aside = [name for name in found.columns if name not in ("node", "time", "phase")]
+    has_phases = {each.quantity for each in _SERIES_BY_PHASE}
+    known = sql.col("phase").isin(*PHASES)
+    return found.groupBy("node", "time").agg(
+        *(
+            sql.first(sql.when(~known | sql.col("phase").isNull(), sql.col(name)) if name in has_phases else name,
+                ignorenulls=True).alias(name)
+            for name in aside
+        ),
+        *(
+            sql.first(sql.when(sql.col("phase") == each.phase, sql.col(each.quantity)), ignorenulls=True).alias(
+                each.column
+            )
+            for each in _SERIES_BY_PHASE
+            if each.quantity in aside and each.column not in aside
+        ),
+    )  # fmt: skip
 
 
 def incidents(table: DataFrame, columns: Columns) -> DataFrame:
-    """Columns node, time, kind, residual, duration."""
+    """Columns node, time, kind, residual, duration, and phase if the table has it.
+
+    What a rapid voltage change has instead of a residual voltage, its change, stands in the same column.
+    """
+    has_phase = columns.phase in table.columns
+    kind = _named(table, columns.kind).cast("string")
+    residual = _number(table, columns.residual)
+    if _is_number(table, columns.change):
+        residual = sql.when(kind == RAPID, sql.abs(_number(table, columns.change))).otherwise(residual)
     return table.select(
         _node(table, columns),
         _named(table, columns.time).alias("time"),
-        _named(table, columns.kind).cast("string").alias("kind"),
-        _number(table, columns.residual).alias("residual"),
+        kind.alias("kind"),
+        residual.alias("residual"),
         _number(table, columns.duration).alias("duration"),
+        *([_phase(table, columns)] if has_phase else []),
     )
+
+
+def _phase(table: DataFrame, columns: Columns) -> Column:
+    """L1, L2 or L3, however it is written: 1, l1, A; anything else as it is."""
+    text = sql.upper(sql.trim(_named(table, columns.phase).cast("string")))
+    found = sql.col(columns.phase).cast("string")
+    for number, phase in enumerate(PHASES):
+        found = sql.when(text.isin(phase, str(number + 1), "ABC"[number]), phase).otherwise(found)
+    return found.alias("phase")
+
+
+def _is_number(table: DataFrame, name: str) -> bool:
+    return name in table.columns and isinstance(table.schema[name].dataType, NumericType)
 
 
 def _node(table: DataFrame, columns: Columns) -> Column:

@@ -1,5 +1,7 @@
 """Dips, swells and interruptions in the standard's tables: by what was left of the voltage, and by how long it lasted.
 
+Rapid voltage changes, which stay between the thresholds of dips and swells, are counted by how far they went.
+
 Every incident is counted somewhere. One that fits no row or column of its table (a dip to 95 %, a swell of two minutes,
 no duration at all) is counted under ``outside the table``.
 """
@@ -17,6 +19,7 @@ from tieline.pipeline.jobs.quality.limits import Limits
 OUTSIDE: Final = "outside the table"
 OTHER: Final = "other"
 INTERRUPTION: Final = "interruption"
+RAPID: Final = "rapid"
 _NONE: Final = float("-inf")
 _ANY: Final = float("inf")
 
@@ -66,6 +69,12 @@ TABLES: Final = (
         (Band("5 > u", _NONE, 5),),
         (Band("short, up to 3 min", 0, 180), Band("long, over 3 min", 180, _ANY)),
     ),
+    # No limits: a note says that changes generally stay below 5 %, and that up to 10 % occur some times a day.
+    IncidentTable(
+        RAPID,
+        (Band("up to 5", _NONE, 5), Band("5 – 10", 5, 10), Band("over 10", 10, _ANY)),
+        (Band("any duration", _NONE, _ANY),),
+    ),
 )
 
 
@@ -88,6 +97,7 @@ def classify(incidents: DataFrame, limits: Limits) -> DataFrame:
         percent.alias("percent"),
         sql.when(fits, depth).otherwise(OUTSIDE).alias("depth"),
         sql.when(fits, lasting).otherwise(OUTSIDE).alias("lasting"),
+        *(["phases"] if "phases" in incidents.columns else []),
         weeks.monday(sql.col("time"), limits.time_zone).alias("monday"),
     )
 
@@ -101,18 +111,18 @@ def flagging(incidents: DataFrame, limits: Limits) -> DataFrame:
     percent = sql.col("residual") * 100 / limits.nominal_v
     fits = sql.lit(col=False)
     for each in TABLES:
+        if each.kind == RAPID:  # the voltage stays within its range all the while
+            continue
         deep = sql.col("residual").isNull() | (_depth(each, percent) != OUTSIDE)
         brief = sql.lit(col=True) if each.kind == INTERRUPTION else _lasting(each) != OUTSIDE
         fits = fits | ((sql.col("kind") == each.kind) & deep & brief)
     return incidents.where(sql.col("time").isNotNull() & fits)
 
 
-def table(incidents: DataFrame, limits: Limits) -> DataFrame:
+def table(classified: DataFrame) -> DataFrame:
     """How many of each: columns node, monday, kind, depth, lasting, incidents."""
-    return (
-        classify(incidents, limits)
-        .groupBy("node", "monday", "kind", "depth", "lasting")
-        .agg(sql.count(sql.lit(1)).alias("incidents"))
+    return classified.groupBy("node", "monday", "kind", "depth", "lasting").agg(
+        sql.count(sql.lit(1)).alias("incidents")
     )
 
 
@@ -126,6 +136,8 @@ def _depth(table: IncidentTable, percent: Column) -> Column:
 
 
 def _lasting(table: IncidentTable) -> Column:
+    if table.kind == RAPID:
+        return sql.lit(table.durations[0].label)
     duration = sql.col("duration")
     found = sql.lit(OUTSIDE)
     for number, band in enumerate(table.durations):

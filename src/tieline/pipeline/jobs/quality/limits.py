@@ -1,4 +1,4 @@
-"""What readings are judged by: the clauses of EN 50160 for a low-voltage supply, and how a study reads them."""
+"""How a study reads EN 50160: nominal values, kind of system, edition, and when a window or a week counts."""
 
 from __future__ import annotations
 
@@ -6,117 +6,9 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-Quantity = Literal["voltage", "frequency"]
-System = Literal["interconnected", "island"]
-
-#: How long a mean is, by quantity: 4.2.1 and 4.2.2 of the standard, and IEC 61000-4-30.
-WINDOW_S: Final[dict[Quantity, int]] = {"voltage": 600, "frequency": 10}
-SYSTEMS: Final[tuple[System, ...]] = ("interconnected", "island")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Clause:
-    """One sentence of the standard that a week of means can meet or break."""
-
-    name: str
-    number: str
-    quantity: Quantity
-    systems: tuple[System, ...]
-    #: Where the range ends, in percent above the nominal value; below it for negative numbers.
-    low_percent: float
-    high_percent: float
-    #: How many of a thousand means must lie in the range; whole numbers, so that exactly 95 % passes.
-    permille: int
-    text: str
-
-    @property
-    def is_absolute(self) -> bool:
-        """No mean at all may lie outside."""
-        return self.permille == 1000
-
-
-CLAUSES: Final = (
-    Clause(
-        name="voltage-95",
-        number="4.2.2",
-        quantity="voltage",
-        systems=SYSTEMS,
-        low_percent=-10,
-        high_percent=10,
-        permille=950,
-        text="In each week, 95 % of the 10-minute means of the rms voltage lie within 10 % of the nominal voltage.",
-    ),
-    Clause(
-        name="voltage-100",
-        number="4.2.2",
-        quantity="voltage",
-        systems=SYSTEMS,
-        low_percent=-15,
-        high_percent=10,
-        permille=1000,
-        text="All 10-minute means of the rms voltage lie between 15 % below and 10 % above the nominal voltage.",
-    ),
-    Clause(
-        name="frequency-95",
-        number="4.2.1",
-        quantity="frequency",
-        systems=("interconnected",),
-        low_percent=-1,
-        high_percent=1,
-        permille=950,
-        text="With a synchronous connection to an interconnected system, 95 % of a week's 10-second means of the "
-        "frequency lie within 1 % of 50 Hz. (Before 2007; since then 99.5 % of a year.)",
-    ),
-    Clause(
-        name="frequency-100",
-        number="4.2.1",
-        quantity="frequency",
-        systems=("interconnected",),
-        low_percent=-6,
-        high_percent=4,
-        permille=1000,
-        text="With a synchronous connection, all 10-second means of the frequency lie between 6 % below and 4 % above "
-        "50 Hz.",
-    ),
-    Clause(
-        name="frequency-95",
-        number="4.2.1",
-        quantity="frequency",
-        systems=("island",),
-        low_percent=-2,
-        high_percent=2,
-        permille=950,
-        text="Without a synchronous connection, 95 % of a week's 10-second means of the frequency lie within 2 % of "
-        "50 Hz.",
-    ),
-    Clause(
-        name="frequency-100",
-        number="4.2.1",
-        quantity="frequency",
-        systems=("island",),
-        low_percent=-15,
-        high_percent=15,
-        permille=1000,
-        text="Without a synchronous connection, all 10-second means of the frequency lie within 15 % of 50 Hz.",
-    ),
-)
-
-#: What the standard also covers and readings of voltage and frequency cannot show: number, subject.
-NOT_ASSESSED: Final = (
-    ("4.2.3.1", "single rapid voltage changes"),
-    ("4.2.3.2", "flicker severity"),
-    ("4.2.4", "unbalance of the supply voltage"),
-    ("4.2.5", "harmonic voltages and total distortion"),
-    ("4.2.6", "interharmonic voltages"),
-    ("4.2.7", "mains signalling voltages"),
-    ("4.3.3", "transient overvoltages"),
-)
-#: What is counted without a verdict, because the standard gives figures for it but no limits: number, subject.
-ONLY_COUNTED: Final = (
-    ("4.3.1", "interruptions of the supply"),
-    ("4.3.2", "dips and swells of the supply voltage"),
-)
-
+from tieline.pipeline.jobs.quality import clauses as standard
+from tieline.pipeline.jobs.quality.clauses import CLAUSES, EDITIONS, SYSTEMS, Clause, Edition, System
+from tieline.pipeline.jobs.quality.quantities import FREQUENCY, VOLTAGE
 
 #: What becomes of means during a dip, swell or interruption.
 Flagged = Literal["exclude", "keep"]
@@ -138,6 +30,9 @@ class Limits:
     nominal_v: float = 230.0
     nominal_hz: float = 50.0
     system: System = "interconnected"
+    edition: Edition = "2010"
+    #: The frequency of the operator's signals, on which their limit depends; None: they are not judged.
+    signal_hz: float | None = None
     #: Seconds between two readings of a node; None: each node's own median is taken.
     every_s: float | None = None
     #: Which part of the readings that a window should hold must be there for its mean to count as measured.
@@ -154,10 +49,14 @@ class Limits:
             raise ValueError("nominal values are above zero, in volts and hertz")
         if self.system not in SYSTEMS:
             raise ValueError(f"a system is {' or '.join(SYSTEMS)}, not {self.system}")
+        if self.edition not in EDITIONS:
+            raise ValueError(f"an edition is {' or '.join(EDITIONS)}, not {self.edition}")
         if self.flagged not in ("exclude", "keep"):
             raise ValueError(f"flagged means are excluded (exclude) or kept (keep), not {self.flagged}")
         if self.every_s is not None and not 0 < self.every_s < 1e6:
             raise ValueError("the seconds between two readings are above zero")
+        if self.signal_hz is not None:
+            standard.signal_percent(self.signal_hz)
         for name, share in (("samples", self.least_samples), ("coverage", self.least_coverage)):
             if not 0 < share <= 1:
                 raise ValueError(f"the least {name} are a share above 0 and up to 1, not {share}")
@@ -166,28 +65,37 @@ class Limits:
         except (ZoneInfoNotFoundError, ValueError, OSError):
             raise ValueError(f"there is no time zone {self.time_zone!r}; names are like Europe/Madrid") from None
 
-    def nominal(self, quantity: Quantity) -> float:
-        """The value that percentages are of."""
-        return self.nominal_v if quantity == "voltage" else self.nominal_hz
+    def nominal(self, quantity: str) -> float:
+        """The value that percentages are of; for what is a percentage already there is none, which is 100."""
+        return {VOLTAGE: self.nominal_v, FREQUENCY: self.nominal_hz}.get(quantity, 100.0)
 
-    def clauses(self, quantity: Quantity | None = None) -> tuple[Clause, ...]:
-        """The clauses for this system, of one quantity or of both."""
+    def clauses(self, quantity: str | None = None) -> tuple[Clause, ...]:
+        """The clauses for this system and edition, of one quantity or of all, with those that are only figures."""
+        signals = () if self.signal_hz is None else (standard.signalling(self.signal_hz),)
         return tuple(
-            clause for clause in CLAUSES if self.system in clause.systems and quantity in (None, clause.quantity)
+            clause
+            for clause in (*CLAUSES, *signals)
+            if self.system in clause.systems and self.edition in clause.editions and quantity in (None, clause.quantity)
         )
+
+    def is_rule(self, clause: Clause) -> bool:
+        """Whether the clause decides, for this system by this edition."""
+        return (self.system, self.edition) not in clause.no_rule_for
 
     def range(self, clause: Clause) -> Range:
         """The values that a clause allows."""
+        if clause.quantity not in (VOLTAGE, FREQUENCY):
+            return Range(clause.low, clause.high)
         nominal = self.nominal(clause.quantity)
         return Range(
-            round(nominal * (1 + clause.low_percent / 100), _DECIMALS),
-            round(nominal * (1 + clause.high_percent / 100), _DECIMALS),
+            round(nominal * (1 + clause.low / 100), _DECIMALS), round(nominal * (1 + clause.high / 100), _DECIMALS)
         )
 
-    def normal(self, quantity: Quantity) -> Range:
+    def normal(self, quantity: str) -> Range:
         """Where values lie most of the time."""
         return self.range(next(clause for clause in self.clauses(quantity) if not clause.is_absolute))
 
-    def extreme(self, quantity: Quantity) -> Range:
-        """What values never leave."""
-        return self.range(next(clause for clause in self.clauses(quantity) if clause.is_absolute))
+    def extreme(self, quantity: str) -> Range:
+        """What values never leave; where the standard says nothing of the kind, the normal range."""
+        found = (self.range(clause) for clause in self.clauses(quantity) if clause.is_absolute)
+        return next(found, None) or self.normal(quantity)

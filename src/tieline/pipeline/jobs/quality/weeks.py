@@ -30,21 +30,22 @@ def begin(monday: Column, time_zone: str) -> Column:
     return sql.to_utc_timestamp(monday, time_zone)
 
 
-def windows(monday: Column, time_zone: str, seconds: int) -> Column:
-    """How many windows of that length begin in the week."""
+def windows(monday: Column, time_zone: str, seconds: int, days: int = 7) -> Column:
+    """How many windows of that length begin in the week, or in fewer days from there on."""
     first = sql.ceil(sql.unix_seconds(begin(monday, time_zone)) / seconds)
-    beyond = sql.ceil(sql.unix_seconds(begin(monday + sql.expr(_WEEK), time_zone)) / seconds)
+    beyond = sql.ceil(sql.unix_seconds(begin(monday + sql.expr(f"interval {days} days"), time_zone)) / seconds)
     return (beyond - first).cast("bigint")
 
 
-def calendar(readings: DataFrame, time_zone: str) -> DataFrame:
+def calendar(roster: DataFrame, time_zone: str) -> DataFrame:
     """Every node with every week from the first reading of all to the last: columns node, monday.
 
     A week in which a node, or all of them, said nothing is there too, so that silence shows as missing data.
+    ``roster``: node, first, last.
     """
-    span = readings.agg(sql.min("time").alias("first"), sql.max("time").alias("last"))
+    span = roster.agg(sql.min("first").alias("first"), sql.max("last").alias("last"))
     first, last = (monday(sql.col(end), time_zone) for end in ("first", "last"))
     mondays = span.where("first is not null").select(
         sql.explode(sql.sequence(first, last, sql.expr(_WEEK))).alias("monday")
     )
-    return readings.select("node").distinct().crossJoin(sql.broadcast(mondays))
+    return roster.select("node").crossJoin(sql.broadcast(mondays))

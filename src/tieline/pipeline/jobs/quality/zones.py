@@ -15,7 +15,7 @@ from pyspark.sql import functions as sql
 
 from tieline.pipeline.jobs.quality import weeks
 from tieline.pipeline.jobs.quality.limits import Limits, Range
-from tieline.pipeline.jobs.quality.means import usable, with_gaps
+from tieline.pipeline.jobs.quality.means import usable
 
 #: A reading stands until the next one, but not for longer than so many times the node's usual interval.
 STANDS_FOR: Final = 2.0
@@ -28,21 +28,23 @@ def zone(limits: Limits) -> Column:
     return sql.when(normal, 1).when(tolerated, 2).otherwise(3)
 
 
-def time_in_zones(readings: DataFrame, cadence: DataFrame, limits: Limits) -> DataFrame:
+def time_in_zones(timed: DataFrame, roster: DataFrame, limits: Limits) -> DataFrame:
     """Seconds by node and week: columns node, monday, zone_1_s, zone_2_s, zone_3_s.
 
-    What no reading stands for is in no zone.
+    ``timed``: readings with ``gap_s``.  What no reading stands for is in no zone, and so is a reading that lacks one of
+    the two values.
     """
-    complete = readings.where(usable("voltage") & usable("frequency")).select("node", "time", "voltage", "frequency")
     usual = sql.coalesce(sql.col("every_s"), sql.lit(0.0))
     stands = sql.least(sql.coalesce(sql.col("gap_s"), usual), usual * STANDS_FOR)
-    timed = with_gaps(complete).join(sql.broadcast(cadence), "node").withColumn("stands_s", stands)
+    complete = timed.where(usable("voltage") & usable("frequency")).join(
+        sql.broadcast(roster.select("node", "every_s")), "node"
+    )
     seconds = [
-        sql.sum(sql.when(zone(limits) == number, sql.col("stands_s")).otherwise(0.0)).alias(f"zone_{number}_s")
+        sql.sum(sql.when(zone(limits) == number, stands).otherwise(0.0)).alias(f"zone_{number}_s")
         for number in (1, 2, 3)
     ]
     week = weeks.monday(sql.col("time"), limits.time_zone).alias("monday")
-    return timed.groupBy("node", week).agg(*seconds)
+    return complete.groupBy("node", week).agg(*seconds)
 
 
 def _within(column: str, allowed: Range) -> Column:
