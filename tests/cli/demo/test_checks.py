@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from tieline.cli.demo.checks import (
     TableContents,
     check_acknowledged,
+    check_feeder_to_feeder,
+    check_killed,
     check_overtaking,
     check_report,
     check_tables,
@@ -84,6 +86,28 @@ def test_zones_must_be_exact(ledger: Ledger) -> None:
         assert not check_zones(ledger, delivered).is_good, spoil
 
 
+def test_nothing_may_be_lost_or_doubled_by_a_kill(ledger: Ledger) -> None:
+    delivered = _delivered(ledger)
+    assert check_killed(ledger, delivered, 3, 0.5).is_good
+    assert not check_killed(ledger, delivered, 0, 0.5).is_good, "nothing was on its way, so nothing was shown"
+    one = next(iter(ledger.zones[2]))
+    delivered[2][one] += 1
+    assert "0 lost, 1 twice" in check_killed(ledger, delivered, 3, 0.5).story
+    del delivered[2][one]
+    assert "1 lost, 0 twice" in check_killed(ledger, delivered, 3, 0.5).story
+
+
+def test_a_signal_has_to_be_faster_than_readings_and_has_to_come() -> None:
+    ledger, arrived = _story([(0.0, 0, 4.0), (1.0, 0, 3.0), (2.0, 0, 9.0)])
+    assert check_feeder_to_feeder([0.1, 0.2], ledger.sent_at, arrived, 10.0).is_good
+    assert not check_feeder_to_feeder([0.1, 5.0], ledger.sent_at, arrived, 10.0).is_good
+    assert (
+        "1 of 2 urgent signals never came"
+        in check_feeder_to_feeder([0.1, float("inf")], ledger.sent_at, arrived, 10.0).story
+    )
+    assert not check_feeder_to_feeder([], ledger.sent_at, arrived, 10.0).is_good
+
+
 def test_everything_must_be_acknowledged(ledger: Ledger) -> None:
     assert check_acknowledged(ledger, 0).is_good
     assert not check_acknowledged(ledger, 1).is_good
@@ -117,7 +141,7 @@ def test_tables_are_read_as_anybody_would(tmp_path: Path) -> None:
     aside = tmp_path / "quarantine" / "batch=1" / "day=2026-03-01"
     aside.mkdir(parents=True)
     pq.write_table(pa.table({"offset": [1, 2], "shard": ["demo", "history"]}), aside / "part-0.parquet")
-    assert read_contents(tmp_path, "demo") == TableContents(Counter({("a", "r/1"): 2}), 4, 1, 0)
+    assert read_contents(tmp_path, ["demo", "absent"]) == TableContents(Counter({("a", "r/1"): 2}), 4, 1, 0)
 
 
 def _story(rows: list[tuple[float, int, float | None]]) -> tuple[Ledger, dict[Said, float]]:

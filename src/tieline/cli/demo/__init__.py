@@ -1,4 +1,4 @@
-"""``tieline demo``: a microgrid, a broker and Spark at work, from the first message to the week's report."""
+"""``tieline demo``: a microgrid, three brokers and Spark at work, from the first message to the week's report."""
 
 from __future__ import annotations
 
@@ -55,8 +55,9 @@ def demo(
 ) -> None:
     """Show everything at work: a microgrid publishes, loses the grid, urgent commands overtake, tables fill.
 
-    A broker runs in a process of its own, and a log server beside it; stock MQTT clients subscribe to the zones of EN
-    50160; Spark ingests the broker's log, and a backfilled week; at the end there is a report. Ctrl-C ends the live
+    Three brokers run as one, two feeders and a control centre, joined by thin links; stock MQTT clients subscribe to
+    the zones of EN 50160; the control centre's broker is killed while readings are on their way to it, and comes back;
+    Spark ingests the logs of all brokers, and a backfilled week; at the end there is a report. Ctrl-C ends the live
     part early. Exit code 0 means that everything was checked, and right.
     """
     if clients:
@@ -65,7 +66,7 @@ def demo(
         show_clients()
         return
     console = terminal.console(pipe_width=_PIPE_WIDTH)
-    console.print("[bold]tieline demo[/]: a microgrid, a broker, Spark. Ctrl-C ends it early.", highlight=False)
+    console.print("[bold]tieline demo[/]: a microgrid, three brokers, Spark. Ctrl-C ends it early.", highlight=False)
     missing = None if without_spark else _missing()
     with _folder(keep) as folder:
         from tieline.cli.demo.play import Wishes

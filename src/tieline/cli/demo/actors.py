@@ -10,6 +10,7 @@ from typing import Any, Literal  # Any: paho's callbacks have no types
 
 from paho.mqtt import client as paho
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
+from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
@@ -17,6 +18,8 @@ from tieline.cli.trouble import Trouble
 
 #: Longer than any scene needs on a slow machine; a scene that waits this long has failed.
 PATIENCE_S = 10.0
+#: How long a broker keeps the session of a client that means to come back.
+_KEPT_S = 3_600
 
 
 class Actor:
@@ -31,9 +34,13 @@ class Actor:
         transport: Literal["tcp", "websockets"] = "tcp",
         will: tuple[str, str] | None = None,
         is_clean: bool = True,
+        returns: bool = False,
         heard: Callable[[paho.MQTTMessage], None] | None = None,
     ) -> None:
-        """``heard`` gets each message in place of the memory, in a thread of its own."""
+        """``heard`` gets each message in place of the memory, in a thread of its own.
+
+        One that ``returns`` connects again when its broker is gone, and its session is kept meanwhile.
+        """
         self.name = name
         self._heard = heard
         self.received: list[paho.MQTTMessage] = []
@@ -47,8 +54,9 @@ class Actor:
             clean_session=None if v5 else is_clean,
             protocol=MQTTProtocolVersion.MQTTv5 if v5 else MQTTProtocolVersion.MQTTv311,
             transport=transport,
-            reconnect_on_failure=False,
+            reconnect_on_failure=returns,
         )
+        self.client.reconnect_delay_set(min_delay=1, max_delay=1)
         # paho sends at most 20 unacknowledged messages unless told; the demonstration is not about paho.
         self.client.max_inflight_messages_set(200)
         if will is not None:
@@ -56,7 +64,14 @@ class Actor:
         self.client.on_connect = self._on_connect
         self.client.on_subscribe = self._on_subscribe
         self.client.on_message = self._on_message
-        self.client.connect("127.0.0.1", port, clean_start=is_clean if v5 else paho.MQTT_CLEAN_START_FIRST_ONLY)
+        kept = Properties(PacketTypes.CONNECT)
+        kept.SessionExpiryInterval = 0 if is_clean else _KEPT_S
+        self.client.connect(
+            "127.0.0.1",
+            port,
+            clean_start=is_clean if v5 else paho.MQTT_CLEAN_START_FIRST_ONLY,
+            properties=kept if v5 else None,
+        )
         self.client.loop_start()
         self._wait(lambda: self._is_connected, f"{name} could not connect")
 

@@ -1,112 +1,63 @@
-"""Who listens: one subscriber for each zone, and an operator behind a thin pipe who takes everything."""
+"""Who listens: a subscriber for each zone, an operator at the control centre, and a neighbour at the other feeder."""
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from types import TracebackType
 from typing import Final, Self
 
 from paho.mqtt.client import MQTTMessage
 
 from tieline.cli.demo.actors import Actor
+from tieline.cli.demo.brokers import CENTRE, INTERLOCK, NORTH, SOUTH, Brokers
 from tieline.cli.demo.ledger import FILTERS, Said
 
-#: Bytes taken at once, and what the kernel is asked to hold; it doubles that number.
-_PORTION: Final = 512
-_RECEIVE_BUFFER: Final = 2_048
-
-
-class Pipe:
-    """Accepts one connection on a local port, and leads it to the broker."""
-
-    def __init__(self, port: int, *, bytes_per_s: float) -> None:
-        self._broker_port = port
-        self._bytes_per_s = bytes_per_s
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._listening.getsockname()[1]
-        self._ends: list[socket.socket] = []
-        self._threads = [threading.Thread(target=self._lead, daemon=True)]
-
-    def __enter__(self) -> Self:
-        self._threads[0].start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for end in (self._listening, *self._ends):
-            with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-            end.close()
-        for thread in self._threads:
-            thread.join(timeout=2.0)
-
-    def _lead(self) -> None:
-        try:
-            client, _address = self._listening.accept()
-        except OSError:
-            return  # closed before anybody came
-        broker = socket.socket()
-        broker.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)  # before connecting: it sets the window
-        broker.connect(("127.0.0.1", self._broker_port))
-        self._ends += [client, broker]
-        upward = threading.Thread(target=_pass, args=(client, broker, None), daemon=True)
-        self._threads.append(upward)
-        upward.start()
-        _pass(broker, client, self._bytes_per_s)
-
-
-def _pass(source: socket.socket, target: socket.socket, bytes_per_s: float | None) -> None:
-    """Bytes one way, until one of the ends is closed."""
-    due = time.monotonic()
-    with suppress(OSError):
-        while data := source.recv(_PORTION if bytes_per_s else 65_536):
-            target.sendall(data)
-            if bytes_per_s:
-                # Time in which nothing came is lost: a link does not save up its capacity.
-                due = max(due, time.monotonic() - _PORTION / bytes_per_s) + len(data) / bytes_per_s
-                time.sleep(max(0.0, due - time.monotonic()))
-
-
-#: What the operator's link carries: 128 kbit/s, a fraction of what the meters say.
-PIPE_BYTES_PER_S: Final = 16_000.0
+#: Between two signals of the interlock.
+_SIGNAL_S: Final = 0.2
 
 
 class Audience:
     """Stock clients, subscribed before the world begins; they remember what they heard."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, brokers: Brokers) -> None:
         #: For each zone, how often each message was delivered to its subscriber.
         self.zones: dict[int, Counter[Said]] = {zone: Counter() for zone in FILTERS}
-        #: When each message reached the operator.
+        #: When each message reached the operator at the control centre.
         self.operator: dict[Said, float] = {}
-        self._port = port
-        self._pipe = Pipe(port, bytes_per_s=PIPE_BYTES_PER_S)
+        self.interlock = Interlock(brokers)
+        self._brokers = brokers
         self._actors: list[Actor] = []
 
     def __enter__(self) -> Self:
-        self._pipe.__enter__()
         for zone, filter_ in FILTERS.items():
             # MQTT 3.1.1 for one of them: a condition needs no new protocol.
-            actor = Actor(f"zone-{zone}", port=self._port, version=4 if zone == 3 else 5, heard=self._listener(zone))
+            actor = Actor(
+                f"zone-{zone}",
+                port=self._brokers.port(CENTRE),
+                version=4 if zone == 3 else 5,
+                is_clean=False,
+                returns=True,
+                heard=self._listener(zone),
+            )
             self._actors.append(actor)
-            actor.subscribe(filter_, 1)
-        operator = Actor("operator", port=self._pipe.port, heard=self._heard)
-        self._actors.append(operator)
-        operator.subscribe("microgrid/#")
+            actor.subscribe(filter_, 2)
+        # the neighbour wants the other feeder's readings, which fills the second link too
+        for name, broker in (("operator", CENTRE), ("neighbour", SOUTH)):
+            actor = Actor(name, port=self._brokers.port(broker), heard=self._heard if name == "operator" else _ignore)
+            self._actors.append(actor)
+            actor.subscribe("microgrid/#")
+        self._actors += self.interlock.begin()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.interlock.end()
         for actor in self._actors:
             actor.leave()
-        self._pipe.__exit__(kind, problem, trace)
 
     def _listener(self, zone: int) -> Callable[[MQTTMessage], None]:
         heard = self.zones[zone]
@@ -118,3 +69,53 @@ class Audience:
 
     def _heard(self, message: MQTTMessage) -> None:
         self.operator.setdefault((message.topic, bytes(message.payload)), time.monotonic())
+
+
+def _ignore(_message: MQTTMessage) -> None:
+    """For a subscriber that is there for what it makes brokers carry."""
+
+
+class Interlock:
+    """A device at one feeder that signals to one at the other, over both links, five times a second."""
+
+    def __init__(self, brokers: Brokers) -> None:
+        self._brokers = brokers
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+        #: When each signal was sent, and when it came.
+        self.sent: dict[bytes, float] = {}
+        self.came: dict[bytes, float] = {}
+
+    def begin(self) -> list[Actor]:
+        """Connect both devices; the signals begin with :meth:`signal`."""
+        there = Actor("interlock-south", port=self._brokers.port(SOUTH), heard=self._hear)
+        there.subscribe(INTERLOCK, 1)
+        here = Actor("interlock-north", port=self._brokers.port(NORTH))
+        self._thread = threading.Thread(target=self._signal, args=(here,), daemon=True)
+        return [there, here]
+
+    def signal(self) -> None:
+        """Signal from now on."""
+        assert self._thread is not None
+        self._thread.start()
+
+    def end(self) -> None:
+        """No more signals."""
+        self._over.set()
+        if self._thread is not None and self._thread.is_alive():
+            self._thread.join()
+
+    def waits(self) -> list[float]:
+        """How long each signal took; one that has not come has taken forever."""
+        return sorted(self.came.get(payload, float("inf")) - when for payload, when in [*self.sent.items()])
+
+    def _signal(self, here: Actor) -> None:
+        number = 0
+        while not self._over.wait(_SIGNAL_S):
+            payload = b"%d" % number
+            self.sent[payload] = time.monotonic()
+            here.publish(INTERLOCK, payload.decode(), 1)
+            number += 1
+
+    def _hear(self, message: MQTTMessage) -> None:
+        self.came.setdefault(bytes(message.payload), time.monotonic())

@@ -5,8 +5,9 @@ What the tables hold is read without Spark: plain Parquet files, as anybody woul
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from tieline.cli.demo.ledger import URGENT, Ledger, Said, overtaken, waits
 
 
 class TableContents(NamedTuple):
-    """The rows of one broker in all tables of events."""
+    """The rows of some brokers in all tables of events."""
 
     #: How often each numbered message is there, by publisher and ``seq``.
     numbered: Counter[tuple[str, str]]
@@ -24,28 +25,28 @@ class TableContents(NamedTuple):
     duplicates: int
 
 
-def read_contents(lake: Path, shard: str) -> TableContents:
+def read_contents(lake: Path, shards: Sequence[str]) -> TableContents:
     """Look into every file below the lake's tables."""
     numbered: Counter[tuple[str, str]] = Counter()
     rows = 0
-    for found in _columns(lake / "events", ["_publisher", "_seq"], ("_shard", shard)):
+    for found in _columns(lake / "events", ["_publisher", "_seq"], ("_shard", shards)):
         rows += len(found["_seq"])
         pairs = zip(found["_publisher"], found["_seq"], strict=True)
         numbered.update((publisher or "", seq) for publisher, seq in pairs if seq is not None)
     aside = (
-        sum(len(found["offset"]) for found in _columns(lake / name, ["offset"], ("shard", shard)))
+        sum(len(found["offset"]) for found in _columns(lake / name, ["offset"], ("shard", shards)))
         for name in ("quarantine", "duplicates")
     )
     return TableContents(numbered, rows, *aside)
 
 
-def _columns(folder: Path, names: list[str], only: tuple[str, str]) -> list[dict[str, list[str | None]]]:
+def _columns(folder: Path, names: list[str], only: tuple[str, Sequence[str]]) -> list[dict[str, list[str | None]]]:
     import pyarrow.parquet as pq
 
-    column, value = only
+    column, values = only
     return [
         # the directories' own names would become columns of another type here and there
-        pq.read_table(file, columns=names, filters=[(column, "=", value)], partitioning=None).to_pydict()
+        pq.read_table(file, columns=names, filters=[(column, "in", list(values))], partitioning=None).to_pydict()
         for file in sorted(folder.rglob("*.parquet"))
     ]
 
@@ -69,7 +70,7 @@ def check_zones(ledger: Ledger, delivered: Mapping[int, Counter[Said]]) -> Check
 
 
 def check_overtaking(ledger: Ledger, arrived: Mapping[Said, float], now: float) -> Check:
-    """Behind a thin pipe every urgent message arrives, sooner than half of the others."""
+    """Over thin links every urgent message arrives, sooner than half of the others."""
     found = waits(ledger.sent_at, arrived, now)
     urgent = [each for each in found if each.level >= URGENT]
     bulk = [each for each in found if each.level == 0]
@@ -86,10 +87,41 @@ def check_overtaking(ledger: Ledger, arrived: Mapping[Said, float], now: float) 
     return Check("Urgent first", story + (f"; {missing} never came" if missing else ""), is_good)
 
 
+def check_feeder_to_feeder(
+    signals: Sequence[float], sent: Mapping[Said, tuple[float, int]], arrived: Mapping[Said, float], now: float
+) -> Check:
+    """An urgent signal crosses both links sooner than half of the readings cross them; ``signals`` are sorted waits."""
+    title = "Feeder to feeder"
+    bulk = [each for each in waits(sent, arrived, now) if each.level == 0 and each.arrived]
+    if not signals or not bulk:
+        return Check(title, "there was nothing urgent, or nothing to overtake", is_good=False)
+    p99_s = signals[math.ceil(0.99 * len(signals)) - 1]
+    if math.isinf(signals[-1]):
+        return Check(
+            title, f"{sum(map(math.isinf, signals))} of {len(signals)} urgent signals never came", is_good=False
+        )
+    story = (
+        f"of {len(signals)} urgent signals over both links 99 % took at most {p99_s:.2f} s, a reading over "
+        f"one of them {bulk[0].median_s:.1f} s (median)"
+    )
+    return Check(title, story, p99_s < bulk[0].median_s)
+
+
+def check_killed(ledger: Ledger, delivered: Mapping[int, Counter[Said]], waiting: int, away_s: float) -> Check:
+    """Nothing that was on its way to a broker that is killed is lost, and nothing comes twice."""
+    missing = sum(said not in delivered[zone] for zone, expected in ledger.zones.items() for said in expected)
+    twice = sum(count > 1 for heard in delivered.values() for count in heard.values())
+    story = f"the control centre was killed with {waiting:,} readings on their way to it, and back after {away_s:.1f} s"
+    outcome = "none was lost, none came twice" if not missing and not twice else f"{missing} lost, {twice} twice"
+    return Check("Killed and back", f"{story}: {outcome}", not missing and not twice and waiting > 0)
+
+
 def check_acknowledged(ledger: Ledger, refused: int) -> Check:
     """The broker took responsibility for every numbered message."""
     count, total = len(ledger.acknowledged_), len(ledger.numbered)
-    return Check("Acknowledged", f"{count:,} of {total:,} messages with QoS 1", count == total > 0 and not refused)
+    return Check(
+        "Acknowledged", f"{count:,} of {total:,} messages with QoS 1 and 2", count == total > 0 and not refused
+    )
 
 
 def check_tables(ledger: Ledger, held: TableContents) -> Check:

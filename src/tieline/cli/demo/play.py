@@ -1,4 +1,4 @@
-"""The play: a broker, a microgrid that publishes, those who listen, tables that fill, and a report at the end."""
+"""The play: three brokers, a microgrid that publishes, those who listen, tables that fill, and a report at the end."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tieline.cli.demo.audience import Audience
+from tieline.cli.demo.brokers import CENTRE, NORTH, SOUTH, Brokers
 from tieline.cli.demo.checks import (
     Check,
     check_acknowledged,
+    check_feeder_to_feeder,
+    check_killed,
     check_overtaking,
     check_report,
     check_tables,
@@ -39,10 +42,11 @@ SPEED: Final = 30
 _COARSE_S: Final = 10
 #: The network has grown so far that its weakest nodes break a clause, and the report has something to say.
 _LOAD: Final = 2.05
-_BROKER: Final = "demo"
+#: Which of the world's clients are at which feeder; its control room is at the control centre.
+_AT_SOUTH: Final = ("meters-C1",)
 #: For how long a Spark job may run, and messages on their way may take.
 _JOB_S: Final = 300.0
-_ARRIVAL_S: Final = 10.0
+_ARRIVAL_S: Final = 60.0
 _LOOK_S: Final = 0.5
 _BRIEF: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
@@ -54,11 +58,12 @@ def steps() -> dict[str, Step]:
     """Everything that will be done, in the order in which it is shown."""
     return {
         "world": Step("a microgrid, from physics and a seed"),
-        "broker": Step("a broker with a data directory and four classes"),
-        "audience": Step("subscribers by zone, an operator behind a thin pipe"),
+        "brokers": Step("two feeders and a control centre, joined by 320 kbit/s"),
+        "audience": Step("subscribers by zone, an operator, a neighbour"),
         "live": Step("the last minutes of a week, live"),
+        "kill": Step("the control centre's broker is killed, and comes back"),
         "week": Step("the days before, as history"),
-        "ingest": Step("Spark follows the broker's log"),
+        "ingest": Step("Spark follows the logs of all brokers"),
         "backfill": Step("Spark brings the history into the tables"),
         "report": Step("the week's report by EN 50160"),
     }
@@ -87,53 +92,48 @@ class Play:
         # whole steps of the coarse part, so that it ends where the live part begins
         self._live_s = max(1, round(wishes.seconds * SPEED / _COARSE_S)) * _COARSE_S
         self._lake = wishes.folder / "lake"
-        self._config = wishes.folder / "demo.toml"
 
     def run(self) -> list[Check]:
         """Play it to the end; the checks say how it went."""
         with self._show.doing("world"):
             world = self._world()
-        port, log_url = self._broker()
+        brokers = self._join(world)
         history = self._start_history() if self._wishes.with_spark else None
         with ExitStack() as stack:
             with self._show.doing("audience"):
-                audience = self._show.audience = stack.enter_context(Audience(port))
-            live = _Live(self._show, world, port, self._live_s, self._enough)
-            ingest = None if history is None else self._ingest(log_url)
-            live.join(lambda: self._look(log_url))
-            checks = self._listened(audience, live)
+                audience = self._show.audience = stack.enter_context(Audience(brokers))
+            live = _Live(self._show, world, brokers, self._live_s, self._enough)
+            audience.interlock.signal()
+            ingest = None if history is None else self._ingest(brokers)
+            live.join(lambda: self._look(brokers))
+            checks = self._listened(audience, brokers, live)
         if ingest is not None and history is not None:
-            self._follow(ingest, log_url)
-            self._backfill(history)
-            checks.append(check_tables(self._show.ledger, read_contents(self._lake, _BROKER)))
+            self._follow(ingest, brokers)
+            self._backfill(history, brokers)
+            checks.append(check_tables(self._show.ledger, read_contents(self._lake, [*brokers.log_urls])))
             checks.append(check_report(self._report()))
         return checks
 
     def _world(self) -> World:
         from tieline.sim.microgrid import Islanding, World
-        from tieline.sim.microgrid.config import text
         from tieline.sim.microgrid.scenario import QUIET
 
         start_s = (WEEK + _WEEK).timestamp() - self._live_s
         # in the first half, so that the way back is seen too
         island = Islanding(at_s=start_s + self._live_s * 0.35, duration_s=min(180.0, self._live_s * 0.4))
         self._show.alone_s = (island.at_s, island.at_s + island.duration_s)
-        world = World(self._wishes.seed, "cigre_lv", start_s, load=_LOAD, rates=QUIET, script=[island])
-        data = self._wishes.folder / "data"
-        page = text(world, data=data, name=_BROKER, listen=["tcp://127.0.0.1:0"], readers=["spark"])
-        self._config.write_text(page, "utf-8")
-        return world
+        return World(self._wishes.seed, "cigre_lv", start_s, load=_LOAD, rates=QUIET, script=[island])
 
-    def _broker(self) -> tuple[int, str]:
-        with self._show.doing("broker") as step:
-            words = ("--config", str(self._config), "--log-level", "warning")
-            port = self._children.start("broker", "serve", *words).ready().port("tcp")
-            step.note = f"mqtt://127.0.0.1:{port}"
-            if not self._wishes.with_spark:
-                return port, ""
-            server = self._children.start("log server", "log", "serve", *words, "--url", "http://127.0.0.1:0")
-            log_url = f"http://127.0.0.1:{server.ready().port('http')}"
-        return port, log_url
+    def _join(self, world: World) -> Brokers:
+        with self._show.doing("brokers") as step:
+            brokers = Brokers(self._children, self._wishes.folder, world, with_logs=self._wishes.with_spark)
+            brokers.start()
+            step.note = ", ".join(f"{name} mqtt://127.0.0.1:{brokers.port(name)}" for name in (NORTH, CENTRE, SOUTH))
+        self._show.tell(
+            f"while it runs: tieline net --name {CENTRE} --watch, tieline top --name {NORTH}, "
+            f"mosquitto_sub -p {brokers.port(SOUTH)} -t 'microgrid/+/+/reading?voltage<222'"
+        )
+        return brokers
 
     def _start_history(self) -> Child:
         """The week up to the live part, written by a process of its own."""
@@ -144,50 +144,58 @@ class Play:
         words += ("--load", str(_LOAD))
         return self._children.start("history", "sim", "microgrid", *words)
 
-    def _ingest(self, log_url: str) -> Child:
-        """Spark follows the log from now on."""
+    def _ingest(self, brokers: Brokers) -> Child:
+        """Spark follows the logs from now on."""
         self._show.begin("ingest")
-        return self._spark("ingest", *self._into(), "--url", log_url, "--reader", "spark", "--every", "1s")
+        urls = [word for url in brokers.log_urls.values() for word in ("--url", url)]
+        return self._spark("ingest", *self._into(brokers), *urls, "--reader", "spark", "--every", "1s")
 
-    def _backfill(self, history: Child) -> None:
+    def _backfill(self, history: Child, brokers: Brokers) -> None:
         """The days before, once nobody else fills the lake."""
         self._wait(history, "the history took too long to write")
         self._show.end("week")
         with self._show.doing("backfill") as step:
-            job = self._spark("backfill", *self._into(), "--history", str(self._wishes.folder / "week"))
+            job = self._spark("backfill", *self._into(brokers), "--history", str(self._wishes.folder / "week"))
             self._wait(job, "the backfill took too long")
             step.note = job.said().replace(f" brought into {self._lake}", "")
 
-    def _into(self) -> tuple[str, ...]:
-        return ("pipeline", "ingest", "--lake", str(self._lake), "--config", str(self._config))
+    def _into(self, brokers: Brokers) -> tuple[str, ...]:
+        return ("pipeline", "ingest", "--lake", str(self._lake), "--config", str(brokers.config(CENTRE)))
 
-    def _listened(self, audience: Audience, live: _Live) -> list[Check]:
+    def _listened(self, audience: Audience, brokers: Brokers, live: _Live) -> list[Check]:
         """What those who listened have to say, when the last messages have reached them."""
         ledger = self._show.ledger
-        _until(lambda: all(audience.zones[zone].total() >= len(ledger.zones[zone]) for zone in ledger.zones))
+        audience.interlock.end()
         urgent = [said for said, (_when, level) in ledger.sent_at.items() if level >= URGENT]
         _until(lambda: all(said in audience.operator for said in urgent))
         now = self._show.left_at = time.monotonic()
-        return [
-            check_zones(ledger, audience.zones),
+        checks = [
             check_overtaking(ledger, audience.operator, now),
+            check_feeder_to_feeder(audience.interlock.waits(), ledger.sent_at, audience.operator, now),
             check_acknowledged(ledger, live.refused),
         ]
+        with self._show.doing("kill") as step:
+            due = sum(map(len, ledger.zones.values()))
+            waiting = due - sum(map(len, audience.zones.values()))
+            away_s = brokers.kill_centre()
+            step.note = f"with {waiting:,} readings on their way to it; back after {away_s:.1f} s"
+        _until(lambda: all(audience.zones[zone].total() >= len(ledger.zones[zone]) for zone in ledger.zones))
+        return [check_zones(ledger, audience.zones), check_killed(ledger, audience.zones, waiting, away_s), *checks]
 
-    def _follow(self, ingest: Child, log_url: str) -> None:
-        """Until the tables have caught up with the log, which does not grow any more."""
+    def _follow(self, ingest: Child, brokers: Brokers) -> None:
+        """Until the tables have caught up with the logs, which do not grow any more."""
         deadline = time.monotonic() + _JOB_S
-        while not self._look(log_url):
+        while not self._look(brokers):
             if time.monotonic() > deadline:
                 raise Trouble(f"ingest did not catch up within {_JOB_S:g} seconds: {ingest.said()}")
             time.sleep(_LOOK_S)
         ingest.stop()
         self._show.end("ingest", f"{self._show.ingested.rows:,} records")
 
-    def _look(self, log_url: str) -> bool:
-        """See that nobody has failed, and how far the tables are; whether they have all of the log."""
+    def _look(self, brokers: Brokers) -> bool:
+        """See that nobody has failed, and how far the tables are; whether they have all of the logs."""
         self._children.check()
-        if not log_url:
+        if not brokers.log_urls:
             return False
         from tieline.pipeline.lake.document import newest_state
         from tieline.pipeline.lake.layout import Layout
@@ -195,7 +203,8 @@ class Play:
 
         state, _folder = newest_state(Layout(self._lake).state)
         found = self._show.ingested
-        found.rows, found.latest = state.positions.get(_BROKER, 0), LogClient(log_url).offsets().latest
+        found.rows = sum(state.positions.get(name, 0) for name in brokers.log_urls)
+        found.latest = sum(LogClient(url).offsets().latest for url in brokers.log_urls.values())
         return found.rows >= found.latest
 
     def _report(self) -> Path | None:
@@ -224,12 +233,15 @@ class Play:
 class _Live:
     """The world, published by a thread until its time is over or somebody has seen enough."""
 
-    def __init__(self, show: Show, world: World, port: int, live_s: float, enough: threading.Event) -> None:
+    def __init__(self, show: Show, world: World, brokers: Brokers, live_s: float, enough: threading.Event) -> None:
         from tieline.sim.microgrid.publish import Publisher
+        from tieline.sim.microgrid.telling import CONTROL
 
         self._show = show
         self._enough = enough
-        self._publisher = Publisher(world, f"mqtt://127.0.0.1:{port}", speed=SPEED, readings_qos=1, witness=show.ledger)
+        north, south, centre = (f"mqtt://127.0.0.1:{brokers.port(name)}" for name in (NORTH, SOUTH, CENTRE))
+        elsewhere = {**dict.fromkeys(_AT_SOUTH, south), CONTROL: centre}
+        self._publisher = Publisher(world, north, speed=SPEED, readings_qos=2, elsewhere=elsewhere, witness=show.ledger)
         show.publisher = self._publisher
         self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._play, args=(live_s,), daemon=True)

@@ -66,6 +66,8 @@ class Show:
     alone_s: tuple[float, float] = (0.0, 0.0)
     #: When the operator left; until then what has not arrived is waiting.
     left_at: float | None = None
+    #: What there is to try while it runs.
+    hint: str = ""
     _live: Live | None = None
     _lines: threading.Thread | None = None
     _over: threading.Event = field(default_factory=threading.Event)
@@ -112,6 +114,11 @@ class Show:
         if step.note:
             self._say(f"{step.title}: {step.note}")
 
+    def tell(self, text: str) -> None:
+        """Something for whoever watches to try; it stays below everything else."""
+        self.hint = text
+        self._say(text)
+
     def leave_out(self, name: str, why: str) -> None:
         """A step will not be done."""
         step = self.steps[name]
@@ -124,6 +131,8 @@ class Show:
         parts: list[RenderableType] = [both]
         if self.audience is not None and self.ledger.sent_at:
             parts += [Text(), self.waits()]
+        if self.hint:
+            parts += [Text(), Text(self.hint, style="dim")]
         return Panel(Group(*parts), title=f"tieline demo  {self.elapsed():.0f} s", title_align="left", padding=(1, 2))
 
     def status(self) -> str:
@@ -189,7 +198,7 @@ class Show:
             box=None,
             header_style="dim",
             pad_edge=False,
-            title="the operator, behind 128 kbit/s",
+            title="the operator, behind links of 320 kbit/s",
             title_justify="left",
             title_style="",
         )

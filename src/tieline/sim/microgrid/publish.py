@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol  # Any: what paho's callbacks are given differs by version
 from urllib.parse import unquote, urlsplit
@@ -44,7 +44,7 @@ class Witness(Protocol):
         """The message has been handed to its client."""
 
     def acknowledged(self, message: Message, client_id: str, seq: str | None) -> None:
-        """The broker has taken responsibility for a message with QoS 1."""
+        """The broker has taken responsibility for a message with QoS 1 or 2."""
 
 
 @dataclass(slots=True)
@@ -90,15 +90,18 @@ class Publisher:
         url: str,
         *,
         speed: float = 1.0,
-        readings_qos: Literal[0, 1] = 0,
+        readings_qos: Literal[0, 1, 2] = 0,
+        elsewhere: Mapping[str, str] | None = None,
         run: str | None = None,
         witness: Witness | None = None,
     ) -> None:
+        """``elsewhere`` has, by their names, the addresses of those clients that connect to another broker."""
         self.tally = Tally()
         #: The time of the world, in seconds since 1970: what was sent last.
         self.now_s = world.start_s
         self._world = world
         self._target = target_of(url)
+        self._elsewhere = {name: target_of(other) for name, other in (elsewhere or {}).items()}
         if speed <= 0:
             raise Unbuildable(f"a speed of {speed:g} is refused: it takes a number above zero.")
         self._speed = speed
@@ -119,7 +122,8 @@ class Publisher:
         batch = next(batches, [])  # made before the clock runs
         try:
             for name in names:
-                self._clients[name] = _Client(f"{self._world.grid}-{name}", self._target, self.tally, self._witness)
+                target = self._elsewhere.get(name, self._target)
+                self._clients[name] = _Client(f"{self._world.grid}-{name}", target, self.tally, self._witness)
             begun = time.monotonic()
             while batch and not self._stopped.is_set():
                 self._play(batch, begun)
