@@ -54,6 +54,19 @@ _QUEUE_BYTES, _CUSTODY_BYTES = 8 << 20, 4 << 20
 _RUN, _BESIDE = 1 << 20, 1 << 17
 
 
+def _patience(core: Broker, shortage: Shortage) -> Patience:
+    """What may wait for one link, and who decides what goes where there is no room."""
+    return Patience(
+        queue_bytes=_QUEUE_BYTES,
+        custody_bytes=_CUSTODY_BYTES,
+        ack_bytes=_CUSTODY_BYTES // 16,
+        longest=max(core.settings.limits.packet_bytes, _RUN) + _BESIDE,
+        make_policy=shortage.make_policy,
+        dropped=shortage.dropped,
+        is_short=shortage.is_short,
+    )
+
+
 class Joined:
     """The neighbours of one core."""
 
@@ -92,15 +105,7 @@ class Joined:
             incarnation=incarnation,
             life=life,
             limits=self._limits,
-            patience=Patience(
-                queue_bytes=_QUEUE_BYTES,
-                custody_bytes=_CUSTODY_BYTES,
-                ack_bytes=_CUSTODY_BYTES // 16,
-                longest=max(core.settings.limits.packet_bytes, _RUN) + _BESIDE,
-                make_policy=shortage.make_policy,
-                dropped=shortage.dropped,
-                is_short=shortage.is_short,
-            ),
+            patience=_patience(core, shortage),
             strategy=STRATEGIES[strategy],
             spend=self._spend,
         )

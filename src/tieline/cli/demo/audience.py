@@ -100,7 +100,7 @@ class Interlock:
         self._thread.start()
 
     def end(self) -> None:
-        """No more signals."""
+        """Send no more signals, and wait for the one that is being sent."""
         self._over.set()
         if self._thread is not None and self._thread.is_alive():
             self._thread.join()

@@ -117,7 +117,7 @@ class PlanTables:
         return True
 
     def clear(self) -> None:
-        """Forget every plan."""
+        """Forget every plan, so that all goes by the shortest path again."""
         self._tables.clear()
         self._in_force = None
 

@@ -79,7 +79,7 @@ class Attempt:
 
     @property
     def target(self) -> Staged:
-        """Where tasks write."""
+        """The directory that tasks write into, as they need to know it."""
         return Staged(self.written)
 
     def adopt(self, file: Written) -> None:

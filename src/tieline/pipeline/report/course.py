@@ -25,7 +25,7 @@ _DAYS: Final = 8
 
 
 class Drawn(NamedTuple):
-    """One node's picture."""
+    """The picture of the voltage at one node over the period."""
 
     node: str
     shape: Markup

@@ -61,7 +61,7 @@ def for_programs(findings: Findings, network: str, generated: datetime) -> dict[
 
 
 def _timed(values: dict[str, Any]) -> dict[str, Any]:
-    """Times as text."""
+    """The same values, with points in time as text, which JSON has no kind for."""
     return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in values.items()}
 
 

@@ -84,7 +84,7 @@ def target_of(url: str) -> Target:
 class Publisher:
     """Publishes one world; ``stop`` may be called from anywhere."""
 
-    def __init__(
+    def __init__(  # a world, where it goes, and how a run differs from the usual one
         self,
         world: World,
         url: str,

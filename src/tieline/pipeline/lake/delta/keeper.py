@@ -51,7 +51,7 @@ class Attempt:
 
     @property
     def target(self) -> InPlace:
-        """Where tasks write."""
+        """The tables' own places: tasks write there, and what they wrote counts once the batch is committed."""
         return InPlace(self._store, self.number)
 
     def adopt(self, file: Written) -> None:
