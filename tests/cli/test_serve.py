@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import Popen
+from typing import get_args
 
 import pytest
 
@@ -15,7 +16,8 @@ from tests.kits.patience import PATIENCE_S
 from tieline.bench.measure import cpu_ns
 from tieline.cli.serve import combine
 from tieline.cli.trouble import Trouble
-from tieline.conf.schema import Listener, Settings
+from tieline.conf.schema import Listener, Settings, StrategyName
+from tieline.overlay.strategies import STRATEGIES
 
 
 def test_nothing_given_means_the_defaults() -> None:
@@ -30,6 +32,15 @@ def test_the_command_line_replaces_the_file(tmp_path: Path) -> None:
     assert settings.data == str(tmp_path)
     assert settings.listener == (Listener(url="ws://127.0.0.1:8080"),)
     assert settings.limits.inflight == 3
+
+
+def test_every_strategy_can_be_configured(tmp_path: Path) -> None:
+    file = tmp_path / "broker.toml"
+    for name in get_args(StrategyName):
+        assert combine(config=None, listen=[], overlay=name).overlay.strategy == name
+        file.write_text(f"[overlay]\nstrategy = '{name}'\n")
+        assert combine(config=file, listen=[]).overlay.strategy == name
+    assert set(get_args(StrategyName)) == set(STRATEGIES)
 
 
 def test_certificates_go_to_encrypted_listeners_only() -> None:

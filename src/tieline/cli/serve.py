@@ -14,7 +14,7 @@ from tieline.cli.verbs import new_app
 from tieline.conf import rules, urls
 from tieline.conf.error import ConfError
 from tieline.conf.load import load
-from tieline.conf.schema import Listener, Peer, Settings
+from tieline.conf.schema import Listener, Peer, Settings, StrategyName
 from tieline.extras import remedy
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def serve(  # one for each option
     ] = None,
     join: Annotated[list[str] | None, typer.Option(metavar="URL", help=_JOIN)] = None,
     overlay: Annotated[
-        Literal["path", "flood"] | None, typer.Option(help="By which links messages travel between brokers.")
+        StrategyName | None, typer.Option(help="By which links messages travel between brokers.")
     ] = None,
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="Name of this broker in logs, $SYS and its socket.")
@@ -110,7 +110,7 @@ def combine(  # one for each option of the command line that a file may hold
     data: Path | None = None,
     name: str | None = None,
     join: Sequence[str] = (),
-    overlay: Literal["path", "flood", "tree"] | None = None,
+    overlay: StrategyName | None = None,
 ) -> Settings:
     """The file's settings with the command line's on top, checked as a whole."""
     try:

@@ -552,6 +552,10 @@ class Peer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = False
 
 
+#: The names of `tieline.overlay.strategies.STRATEGIES`, for files and command lines; a test holds them equal.
+StrategyName = Literal["path", "tree", "flood"]
+
+
 class Overlay(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How joined brokers know each other, and by which links messages travel."""
 
@@ -578,7 +582,7 @@ class Overlay(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         str | None, Meta(description="PEM file with the authorities that certificates of other brokers come from.")
     ] = None
     strategy: Annotated[
-        Literal["path", "flood", "tree"],
+        StrategyName,
         Meta(
             description="path takes the shortest way to each broker; tree the one on a tree that all brokers elect; "
             "flood sends a copy over every link."

@@ -14,7 +14,7 @@ from tieline.overlay.strategies.strategy import Strategy
 from tieline.overlay.strategies.tree import Tree
 
 Make = Callable[[Membership, Counts], Strategy]
-#: Those that keep every promise, and can be configured.
-STRATEGIES: Final[Mapping[str, Make]] = {Path.name: Path, Flood.name: Flood, Tree.name: Tree}
+#: Those that keep every promise, and can be configured; settings know their names (`tieline.conf.schema.StrategyName`).
+STRATEGIES: Final[Mapping[str, Make]] = {each.name: each for each in (Path, Tree, Flood)}
 #: Those that only serve to compare with.
 BASELINES: Final[Mapping[str, Make]] = {Broadcast.name: Broadcast}
