@@ -76,6 +76,11 @@ def test_nor_along_an_elected_tree(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", Kind)
+def test_nor_from_finger_to_finger_around_the_ring(kind: Kind) -> None:
+    assert check_overlay(make("ring"), kind, range(5)) > 400
+
+
+@pytest.mark.parametrize("kind", Kind)
 def test_nor_when_strategies_change_in_the_middle_of_it(kind: Kind) -> None:
     assert check_overlay(make("path"), kind, range(5), switching=tuple(STRATEGIES.values())) > 400
 

@@ -553,7 +553,7 @@ class Peer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 #: The names of `tieline.overlay.strategies.STRATEGIES`, for files and command lines; a test holds them equal.
-StrategyName = Literal["path", "tree", "flood"]
+StrategyName = Literal["path", "tree", "ring", "flood"]
 
 
 class Overlay(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

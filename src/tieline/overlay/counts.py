@@ -41,7 +41,8 @@ class Counts:
     parked_full: int = 0
     #: Frames that found no way for long; their origin sends them again if they are still owed.
     kept_in_vain: int = 0
-    #: Copies that left the elected tree, because their hop and an earlier one believe in different trees.
+    #: Copies that left the elected tree, or the way to a finger, because their hop and an earlier one know of different
+    #: links.
     detours: int = 0
     #: Messages that left by the link that the plan has for them, counted at each broker and for each destination.
     planned: int = 0

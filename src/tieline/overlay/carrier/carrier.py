@@ -145,7 +145,9 @@ class Carrier:
         if copies:
             path = data.path + bytes((self._broker,))
             for peer, destinations in copies.items():
-                self._send(peer, data.to(destinations, path), now)
+                copy = data.to(destinations, path)
+                copy.stage = way.stage_of(data, destinations)
+                self._send(peer, copy, now)
         if blind:
             self._blind(data, blind, now)
 

@@ -11,8 +11,9 @@
     HOP_ACK     the last link number received
     LINK_STATE  broker, life, sequence number, incarnation, neighbours with their costs
     INTEREST    broker, form, version; a whole set of entries, a step between versions, or a request for the whole
-    DATA        link number, lane, origin, tag, age, attempt with whether messages expire and whether they are planned,
-                path, [epoch of a plan, number of the topic in it], destinations with a place each, payloads
+    DATA        link number, lane, origin, tag, age, attempt with whether messages expire, whether they are planned and
+                whether they go by stages, path, [epoch of a plan, number of the topic in it], [the broker where another
+                stage begins], destinations with a place each, payloads
     VOID        the same with a count instead of payloads: numbers that nobody will ever send
     NOTICE      link number, topic of the notice, source, target, path, body
     SEGMENT     slot, and some bytes of a DATA, VOID or NOTICE that is sent in pieces
@@ -124,7 +125,7 @@ class Data:
 
     __slots__ = (
         "_size", "attempt", "born", "count", "destinations", "expires", "lane", "origin", "path", "payloads", "planned",
-        "tag",
+        "stage", "tag",
     )  # fmt: skip
 
     def __init__(  # the fields of a frame
@@ -160,6 +161,8 @@ class Data:
         self.expires = False
         #: The plan that they travel by; None for those that no plan covers.
         self.planned: Planned | None = None
+        #: The broker where another stage of its way begins; 0 if the way has no stages any more.
+        self.stage = 0
 
     @property
     def level(self) -> int:
@@ -181,6 +184,7 @@ class Data:
         copy = Data(*head, born=self.born, path=path, attempt=self.attempt, void=void)
         copy.expires = self.expires
         copy.planned = self.planned
+        copy.stage = self.stage
         return copy
 
     def as_void(self) -> Data:
@@ -188,6 +192,7 @@ class Data:
         head = self.lane, self.origin, self.tag, self.destinations, ()
         void = Data(*head, born=self.born, path=self.path, attempt=self.attempt, void=self.count)
         void.planned = self.planned
+        void.stage = self.stage
         return void
 
     def swallow(self, other: Data, most: int) -> bool:
@@ -196,6 +201,7 @@ class Data:
             self.count + other.count > most
             or (self.lane, self.origin, self.tag, self.path) != (other.lane, other.origin, other.tag, other.path)
             or self.destinations.keys() != other.destinations.keys()
+            or self.stage != other.stage
         ):
             return False
         step = self.count << TAG_BITS
@@ -268,11 +274,13 @@ def write(item: Numbered, pieces: list[bytes], now: float) -> tuple[Kind, int]:
     age_ms = int((now - item.born) * 1000)
     destinations = item.destinations
     planned = item.planned
-    attempt = item.attempt << 2 | (planned is not None) << 1 | item.expires
+    attempt = item.attempt << 3 | (item.stage != 0) << 2 | (planned is not None) << 1 | item.expires
     add(body, item.lane, item.origin, item.tag, age_ms if age_ms > 0 else 0, attempt, len(item.path))
     body += item.path
     if planned is not None:
         add(body, planned.epoch, planned.topic)
+    if item.stage:
+        add(body, item.stage)
     add(body, len(destinations))
     for pair in destinations.items():
         add(body, *pair)
@@ -301,8 +309,9 @@ def read_numbered(kind: Kind, body: bytes, now: float, ours: bytes = SAME) -> tu
         return number, Notice(topic, source, target, reader.rest(), path)
     lane, origin, tag = integer(), reader.known(ours), integer()
     age_ms, attempts, path = integer(), integer(), reader.path(ours)
-    attempt = attempts >> 2
+    attempt = attempts >> 3
     planned = Planned(integer(), integer()) if attempts & 2 else None
+    stage = reader.known(ours) if attempts & 4 else 0
     if lane >> 4 >= LEVELS and lane != ERRANDS:
         raise BadFrame(f"lane {lane} is of no level")
     destinations = {reader.known(ours): integer() for _ in reader.repeat()}
@@ -312,14 +321,14 @@ def read_numbered(kind: Kind, body: bytes, now: float, ours: bytes = SAME) -> tu
         if not 0 < void <= MOST or is_assured(lane):
             raise BadFrame("a void of nothing, of too much, or of messages that are never given up")
         data = Data(lane, origin, tag, destinations, (), born=born, path=path, attempt=attempt, void=void)
-        data.planned = planned
+        data.planned, data.stage = planned, stage
         return number, data
     payloads = reader.payloads()
     if not 0 < len(payloads) <= MOST:
         raise BadFrame(f"a frame of {len(payloads)} messages")
     data = Data(lane, origin, tag, destinations, payloads, born=born, path=path, attempt=attempt)
     data.expires = attempts & 1 == 1
-    data.planned = planned
+    data.planned, data.stage = planned, stage
     return number, data
 
 

@@ -7,7 +7,7 @@ seen is not passed on again, and is lost; so it is no strategy that can be confi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import ClassVar
 
 from tieline.overlay.counts import Counts
@@ -29,6 +29,9 @@ class Broadcast:
 
     def next_brokers(self, destination: int, path: bytes, data: Data | None = None) -> Sequence[int]:
         return [peer for peer in self._tree.branches if peer not in path]
+
+    def stage_of(self, data: Data, destinations: Collection[int]) -> int:
+        return 0
 
     def admits(self, data: Data) -> bool:
         return self._seen.admits(data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import ClassVar, Final
 
 from tieline.overlay.counts import Counts
@@ -25,6 +25,9 @@ class Flood:
 
     def next_brokers(self, destination: int, path: bytes, data: Data | None = None) -> Sequence[int]:
         return [peer for peer in self._membership.neighbours if peer not in path]
+
+    def stage_of(self, data: Data, destinations: Collection[int]) -> int:
+        return 0
 
     def admits(self, data: Data) -> bool:
         destination = min(data.destinations)

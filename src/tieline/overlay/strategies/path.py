@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import inf
 from typing import ClassVar
 
@@ -28,6 +28,9 @@ class Path:
             if distance < least and peer not in path:
                 best, least = peer, distance
         return (best,) if best else ()
+
+    def stage_of(self, data: Data, destinations: Collection[int]) -> int:
+        return 0
 
     def admits(self, data: Data) -> bool:
         return True

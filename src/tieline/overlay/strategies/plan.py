@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import ClassVar
 
 from tieline.overlay.counts import Counts
@@ -51,6 +51,9 @@ class Plan:
         else:
             counts.planned += data.count
             return neighbour
+        return 0
+
+    def stage_of(self, data: Data, destinations: Collection[int]) -> int:
         return 0
 
     def admits(self, data: Data) -> bool:

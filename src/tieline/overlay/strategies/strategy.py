@@ -7,7 +7,7 @@ decides how long the way is and how many copies there are, and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import ClassVar, Protocol
 
 from tieline.overlay.frames.frame import Data
@@ -28,5 +28,15 @@ class Strategy(Protocol):
         ...
 
     def admits(self, data: Data) -> bool:
-        """Whether a frame that has come is carried on; False if this broker has carried it already."""
+        """Whether a frame that has come is carried on; False if this broker has carried it already.
+
+        A strategy that goes by stages empties the path of one that begins another stage here.
+        """
+        ...
+
+    def stage_of(self, data: Data, destinations: Collection[int]) -> int:
+        """The broker at which a copy for some destinations begins another stage of its way, with an empty path.
+
+        0 where it has only its destinations before it, as it is with every strategy that does not go by stages.
+        """
         ...

@@ -13,7 +13,7 @@ faults; here the destinations stay in the frame and the ends acknowledge, so tha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import ClassVar
 
 from tieline.overlay.counts import Counts
@@ -48,6 +48,9 @@ class Tree:
         others = self._detour.next_brokers(destination, path)
         self._counts.detours += len(others)
         return others
+
+    def stage_of(self, data: Data, destinations: Collection[int]) -> int:
+        return 0
 
     def admits(self, data: Data) -> bool:
         return True
