@@ -18,14 +18,16 @@ COUNTED: Final = ("planned", "plan_uncovered", "plan_unknown", "plan_links_down"
 
 
 class PlanRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``{"do": "plan", …}``: look, take in a piece of a plan, or go by one."""
+    """``{"do": "plan", …}``: look, take in a piece of a plan, give one out again, or go by a plan."""
 
     do: Literal["plan"]
-    act: Literal["show", "put", "use"] = "show"
+    act: Literal["show", "put", "get", "use"] = "show"
     #: Put: the piece.
     piece: Piece | None = None
-    #: Use: the plan to go by; 0 for none.
+    #: Use: the plan to go by; 0 for none.  Get: the plan that the piece is of.
     epoch: Annotated[int, Meta(ge=0)] = 0
+    #: Get: which piece.
+    number: Annotated[int, Meta(ge=0)] = 0
 
 
 class PlanDoor:
@@ -46,6 +48,8 @@ class PlanDoor:
                 if asked.piece is None:
                     raise PlanError('"put" needs a piece')
                 joined.take_plan(asked.piece, now)
+            elif asked.act == "get":
+                return {"piece": msgspec.to_builtins(joined.plans.piece(asked.epoch, asked.number))}
             elif asked.act == "use":
                 before = joined.plans.tables.epoch
                 joined.go_by_plan(asked.epoch, now)

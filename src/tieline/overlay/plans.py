@@ -159,6 +159,13 @@ class Plans:
         """What people call the plan in force; empty without one."""
         return next((piece.name for piece in self._pieces.get(self.tables.epoch, ())), "")
 
+    def piece(self, epoch: int, number: int) -> Piece:
+        """A piece of a plan as it was taken in; raises PlanError."""
+        pieces = self._pieces.get(epoch, [])
+        if number >= len(pieces):
+            raise PlanError(f"there is no piece {number} of plan {epoch} here")
+        return pieces[number]
+
     def pace(self, peer: str) -> float | None:
         """The bytes in a second that the plan in force gives the link to a peer; None if it says nothing."""
         found = [piece.paces[peer] for piece in self._pieces.get(self.tables.epoch, ()) if peer in piece.paces]

@@ -8,7 +8,7 @@ are one topic, and where they differ the publisher is part of its name.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import msgspec
@@ -66,6 +66,16 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
             )
             for number, (ways, topics) in enumerate(found)
         ]
+
+
+def joined(pieces: Iterable[Piece]) -> Part:
+    """What all pieces of a plan at one broker say together."""
+    found = list(pieces)
+    return Part(
+        ways=tuple(way for piece in found for way in piece.ways),
+        topics=tuple(topic for piece in found for topic in piece.topics),
+        paces={peer: pace for piece in found for peer, pace in piece.paces.items()},
+    )
 
 
 def parts(instance: Instance, plan: Plan, *, is_paced: bool) -> dict[str, Part]:

@@ -81,7 +81,7 @@ def _taken(broker: BrokerThread) -> int:
 
 
 def test_messages_go_by_the_plan_and_back(tieline: Tieline, ring: Ring) -> None:
-    file, plan_file = ring.directory / "net.json", ring.directory / "plan.json"
+    file, plan_file = ring.directory / "net.json", ring.directory / "net.plan.json"
     with ExitStack() as stack:
         p = stack.enter_context(dial(ring.brokers["hill"].urls[0], "p"))
         s = stack.enter_context(dial(ring.brokers["dam"].urls[0], "s"))
@@ -95,12 +95,22 @@ def test_messages_go_by_the_plan_and_back(tieline: Tieline, ring: Ring) -> None:
         plan_file.write_bytes(render(_over(instance, "mill")))
 
         dry = tieline("plan", "apply", str(file), str(plan_file), *ring.at_hill, "--dry")
-        assert dry.stdout == "running can be applied to 3 brokers: 1 topics, 3 ways, 3 paced links\n", dry.stderr
+        sentence, *tables = dry.stdout.splitlines()
+        moving = "1 topic, 3 ways, 3 paced links; 1 of 1 flows between brokers takes another way"
+        assert sentence == f"running can be applied to 3 brokers: {moving}", dry.stderr
+        words = [line.split() for line in tables if line]
+        assert ["pv/7", "p", "hill", "-", "dam", "hill", "-", "mill", "-", "dam"] in words
+        loads = {(row[0], row[2]): row[3:] for row in words if row[1] == "-"}
+        assert loads.keys() == {("dam", "hill"), ("dam", "mill"), ("hill", "mill")}
+        rate = loads["dam", "hill"][0]
+        assert rate != "0"
+        assert loads["dam", "hill"] == [rate, "0", "100,000"]
+        assert loads["dam", "mill"] == loads["hill", "mill"] == ["0", rate, "100,000"]
         assert not ring.brokers["mill"].ask(lambda core: bool(node_of(core).counts.planned))
-        done = tieline("plan", "apply", str(file), str(plan_file), *ring.at_hill)
-        assert done.stdout == "running is in force at 3 brokers, as plan 1: 1 topics, 3 ways, 3 paced links\n", (
-            done.stderr
-        )
+        done = tieline("plan", "apply", str(plan_file), *ring.at_hill)
+        assert done.stdout == f"running is in force at 3 brokers, as plan 1: {moving}\n", done.stderr
+        again = tieline("plan", "apply", str(file), str(plan_file), *ring.at_hill, "--dry")
+        assert again.stdout.endswith("0 of 1 flows between brokers take another way\n"), again.stderr
         until(lambda: _taken(ring.brokers["mill"]) > 10, "the broker between them passes it on")
         said = tieline("plan", "status", *ring.at_hill)
         assert [line.split()[:3] for line in said.stdout.splitlines()[1:]] == [
@@ -120,7 +130,7 @@ def test_messages_go_by_the_plan_and_back(tieline: Tieline, ring: Ring) -> None:
 
 
 def test_a_plan_for_another_network_is_refused(tieline: Tieline, ring: Ring) -> None:
-    file, plan_file = ring.directory / "net.json", ring.directory / "plan.json"
+    file, plan_file = ring.directory / "net.json", ring.directory / "net.plan.json"
     with ExitStack() as stack:
         p = stack.enter_context(dial(ring.brokers["hill"].urls[0], "p"))
         s = stack.enter_context(dial(ring.brokers["dam"].urls[0], "s"))
@@ -143,4 +153,4 @@ def test_what_cannot_be_meant(tieline: Tieline) -> None:
     for words in ((), ("x.json",), ("x.json", "y.json", "--revert")):
         done = tieline("plan", "apply", *words)
         assert done.returncode == MISUSED
-        assert "name an instance and its plan, or --revert" in done.stderr
+        assert "name an instance and its plan, or NAME.plan.json beside its NAME.json, or --revert" in done.stderr

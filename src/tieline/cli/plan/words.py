@@ -11,11 +11,14 @@ from tieline.cli.terminal import number
 from tieline.net.log import printable
 
 if TYPE_CHECKING:
+    from tieline.plan.in_force import InForce
     from tieline.plan.instance import Instance
     from tieline.plan.plan import Plan
 
 #: Rows of a table of links or requests, before it says how many more there are.
 _MOST_ROWS = 10
+#: Rates that differ by less are the same.
+_SMALLEST = 1e-6
 
 
 def summary(instance: Instance, plan: Plan) -> str:
@@ -83,6 +86,51 @@ def unmet(plan: Plan) -> Table | None:
         table.add_row(printable(topic), printable(subscriber))
     if len(missing) > _MOST_ROWS:
         table.add_row(f"and {len(missing) - _MOST_ROWS:,} more", "")
+    return table
+
+
+def movement(before: InForce, after: InForce) -> str:
+    """How much takes another way, in words."""
+    from tieline.plan.in_force import moves
+
+    count = len(moves(before, after))
+    verb = "takes" if count == 1 else "take"
+    return f"{count:,} of {len(after.ways):,} flows between brokers {verb} another way"
+
+
+def moved(before: InForce, after: InForce) -> Table | None:
+    """What takes another way, and which one; none if nothing does."""
+    from tieline.plan.in_force import moves
+
+    found = moves(before, after)
+    if not found:
+        return None
+    table = Table("moves: topic", "from", "way now", "way then", box=None, header_style="dim", pad_edge=False)
+    for move in found[:_MOST_ROWS]:
+        ways = (" - ".join(way) if way else "none" for way in (move.before, move.after))
+        table.add_row(*(printable(text) for text in (move.flow.topic, move.flow.source, *ways)))
+    if len(found) > _MOST_ROWS:
+        table.add_row(f"and {len(found) - _MOST_ROWS:,} more", "", "", "")
+    return table
+
+
+def moved_loads(before: InForce, after: InForce) -> Table | None:
+    """The links whose load changes, the fullest first; none if no load does."""
+    rows = [
+        (max(old, new) / link.capacity, link, old, new)
+        for link, old, new in zip(after.instance.links, before.loads, after.loads, strict=True)
+        if abs(old - new) > _SMALLEST
+    ]
+    if not rows:
+        return None
+    rows.sort(key=lambda row: (-row[0], row[1].a, row[1].b))
+    table = Table("link", "load now", "load then", "capacity", box=None, header_style="dim", pad_edge=False)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for _part, link, old, new in rows[:_MOST_ROWS]:
+        is_over = old > link.capacity
+        now = f"[red]{amount(old)}[/]" if is_over else amount(old)
+        table.add_row(printable(f"{link.a} - {link.b}"), now, amount(new), amount(link.capacity))
     return table
 
 

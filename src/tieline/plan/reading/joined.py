@@ -73,6 +73,14 @@ def joined_backbone(answers: Mapping[str, NetAnswer], *, capacity: float, in_byt
     return Backbone(brokers=brokers, links=tuple(sorted(links.values(), key=lambda link: (link.a, link.b))))
 
 
+def with_links(instance: Instance, running: Backbone) -> Instance:
+    """An instance whose brokers have the links that run, whatever it says of them."""
+    brokers = {node.id for node in instance.nodes if node.is_broker}
+    access = tuple(link for link in instance.links if not {link.a, link.b} <= brokers)
+    own = tuple(link for link in running.links if {link.a, link.b} <= brokers)
+    return msgspec.structs.replace(instance, links=(*access, *own))
+
+
 def as_it_is(instance: Instance, running: Backbone) -> Instance:
     """An instance without links that are missing where it runs; those that carry less there carry less."""
     known = {frozenset((link.a, link.b)): link for link in running.links}
