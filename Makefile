@@ -9,14 +9,14 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3 || echo python3)
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-EXTRAS := bench connect delta java log numba payloads pipeline plan sim web
+EXTRAS := bench connect delta java log numba payloads pipeline plan sim site web
 LOCKS := $(foreach set,base $(EXTRAS) test,requirements/$(set).txt)
 COMPILED_TESTS := $(addprefix tests/,clause core interop match net overlay robust sched wire test_native.py) $(wildcard tests/sim/test_*.py)
 # The tests start hundreds of Pythons, each of which would compile the same modules again if none might keep them.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses=2
 SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 
-.PHONY: help shape install compile uncompile demo test test-core test-compiled test-cluster explore histories check format bench docs spec fuzz attack chaos lock peers clean
+.PHONY: help shape install compile uncompile demo site test test-core test-compiled test-cluster explore histories check format bench docs spec fuzz attack chaos lock peers clean
 
 help: ## print this list
 	@printf '\n  \033[1mTieline\033[0m: make …\n\n'
@@ -45,6 +45,9 @@ uncompile: ## back to plain Python
 
 demo: $(STAMP) ## a broker, a microgrid that goes islanding, Spark ingest, a power-quality report
 	@$(BIN)/tieline demo
+
+site: $(STAMP) ## the documents as a site in build/site, which needs no server and no network
+	@$(BIN)/python -m docs.site.build $(ARGS)
 
 test: $(STAMP) ## the whole test suite
 	@$(PYTEST)
