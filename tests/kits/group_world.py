@@ -19,7 +19,7 @@ from tests.kits.ledger import Model
 from tests.kits.overlay_world import Broker, Connection
 from tests.kits.world import Client, World
 from tieline.conf.schema import Event, Mqtt, Overlay, Settings
-from tieline.overlay.carrier.limits import Limits
+from tieline.overlay.carrier.ends import Limits
 from tieline.overlay.joined import Joined
 from tieline.overlay.node import Node
 from tieline.wire.packets import (

@@ -22,7 +22,7 @@ from tests.kits.world import configured
 from tieline.conf.schema import Mqtt, Settings
 from tieline.core.broker import Broker as Core
 from tieline.core.client import Connection, Hold
-from tieline.overlay.carrier.limits import Limits
+from tieline.overlay.carrier.ends import Limits
 from tieline.overlay.joined import Joined
 from tieline.wire.encode import encode
 from tieline.wire.frames import Framer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.kits.world import World
 from tieline.core.holdings import Kind
-from tieline.overlay.carrier.limits import Limits
+from tieline.overlay.carrier.ends import Limits
 from tieline.overlay.frames.fields import put
 from tieline.overlay.frames.frame import Notice, Topic, tag_of
 from tieline.overlay.interests.entries import Entry, Form, Said, Terms

@@ -17,7 +17,7 @@ from typing import Any, Final  # Any: values of JSON
 from tieline.core.account import Drop
 from tieline.core.broker import Broker
 from tieline.core.ports import Prospect
-from tieline.overlay.carrier.limits import Limits
+from tieline.overlay.carrier.ends import Limits
 from tieline.overlay.carrier.notes import Notes
 from tieline.overlay.figures import prospect
 from tieline.overlay.frames.frame import ERRANDS

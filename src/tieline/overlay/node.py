@@ -19,8 +19,8 @@ from tieline.overlay.announcing import Announcing
 from tieline.overlay.carrier.carrier import Carrier
 from tieline.overlay.carrier.credit import Crediting
 from tieline.overlay.carrier.durable import Begun, Ends, Fact, Journal, Named
+from tieline.overlay.carrier.ends import Limits
 from tieline.overlay.carrier.incarnations import Incarnations
-from tieline.overlay.carrier.limits import Limits
 from tieline.overlay.carrier.taker import Deliver
 from tieline.overlay.counts import Counts
 from tieline.overlay.frames.fields import BadFrame, Reader, put

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tieline.overlay.carrier.durable import Begun, Ends, Named, Owed, Owing, Renewed, Settled, Taken, Wanted
-from tieline.overlay.carrier.streams import HELD_BYTES, HELD_BYTES_TOTAL, WINDOW, Held, Incoming, Outgoing, batches
+from tieline.overlay.carrier.streams import HELD_BYTES, HELD_BYTES_TOTAL, WINDOW, HeldBytes, Incoming, Outgoing, batches
 from tieline.overlay.counts import Counts
 from tieline.overlay.interests.entries import Entry, Known, Terms
 
@@ -130,7 +130,7 @@ def test_a_hole_in_front_of_as_much_as_is_kept_can_be_filled() -> None:
 
 
 def test_all_streams_together_keep_no_more_than_their_bound() -> None:
-    held, large = Held(), bytes(HELD_BYTES)
+    held, large = HeldBytes(), bytes(HELD_BYTES)
     streams = [Incoming(0, Counts(), held) for _ in range(30)]
     for stream in streams:
         stream.add(2, (large,), 1.0)

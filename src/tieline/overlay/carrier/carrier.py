@@ -22,8 +22,8 @@ from typing import Final
 
 from tieline.core.timers import Timer, Timers
 from tieline.overlay.carrier.durable import Ends, Journal, Renewed
+from tieline.overlay.carrier.ends import Limits, Surroundings
 from tieline.overlay.carrier.incarnations import Incarnations
-from tieline.overlay.carrier.limits import Limits
 from tieline.overlay.carrier.sender import COPIES_PACE, Sender
 from tieline.overlay.carrier.taker import Deliver, Taker
 from tieline.overlay.counts import Counts
@@ -74,30 +74,19 @@ class Carrier:
         self.parked_bytes = 0
         self._parked_timer: Timer | None = None
         self._stale_timer: Timer | None = None
-        self.sender = Sender(
-            broker,
-            ends,
+        around = Surroundings(
+            broker=broker,
+            ends=ends,
             membership=membership,
             incarnations=incarnations,
             timers=timers,
             journal=journal,
             counts=counts,
             limits=limits,
-            forward=self.forward,
         )
+        self.sender = Sender(around, self.forward)
         self.sender.pace = 1 if strategy.is_single else COPIES_PACE
-        self.taker = Taker(
-            broker,
-            ends,
-            membership=membership,
-            incarnations=incarnations,
-            timers=timers,
-            journal=journal,
-            counts=counts,
-            limits=limits,
-            deliver=deliver,
-            pass_notice=self.pass_notice,
-        )
+        self.taker = Taker(around, deliver, self.pass_notice)
 
     def use(self, strategy: Strategy, now: float) -> None:
         """Choose links in another way from now on; what is under way goes on by it from wherever it is."""

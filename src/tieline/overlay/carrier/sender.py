@@ -11,17 +11,14 @@ from functools import partial
 from itertools import groupby
 from typing import Final
 
-from tieline.core.timers import Timer, Timers
+from tieline.core.timers import Timer
 from tieline.overlay.carrier.credit import FREE, WAIT
-from tieline.overlay.carrier.durable import Ends, Journal, Owed, Owing, Replaced, Settled
-from tieline.overlay.carrier.incarnations import Incarnations
-from tieline.overlay.carrier.limits import LONGEST, Limits
+from tieline.overlay.carrier.durable import Owed, Owing, Replaced, Settled
+from tieline.overlay.carrier.ends import LONGEST, StreamEnd, Surroundings
 from tieline.overlay.carrier.streams import Outgoing, batches
-from tieline.overlay.counts import Counts
 from tieline.overlay.frames.aging import without_expired
 from tieline.overlay.frames.fields import Reader
 from tieline.overlay.frames.frame import ASSURED_LANES, ERRANDS, TAG, TAG_BITS, Data, Notice, Planned, is_assured, place
-from tieline.overlay.membership import Membership
 
 #: Copies of copies kept thin links full for 40 s and more when a flood was repeated as soon as a single copy is.
 COPIES_PACE: Final = 4
@@ -31,7 +28,6 @@ MOST_PATIENT: Final = 3
 #: Called with a destination, a topic, the number of messages and their level.
 Expired = Callable[[int, bytes, int, int, float], None]
 
-
 #: Called with what a stream carries under one number.
 PlanOf = Callable[[bytes], Planned | None]
 
@@ -40,36 +36,18 @@ def unheard(broker: int, topic: bytes, messages: int, level: int, now: float) ->
     """Nobody wants to know of what has expired."""
 
 
-class Sender:
+class Sender(StreamEnd):
     """Everything that one broker owes to others."""
 
-    def __init__(  # what an origin goes by, and what it touches
-        self,
-        broker: int,
-        ends: Ends,
-        *,
-        membership: Membership,
-        incarnations: Incarnations,
-        timers: Timers,
-        journal: Journal,
-        counts: Counts,
-        limits: Limits,
-        forward: Callable[[Data, float], None],
-    ) -> None:
-        self._broker = broker
-        self._membership = membership
-        self._incarnations = incarnations
-        self._timers = timers
-        self._journal = journal
-        self._counts = counts
-        self._limits = limits
+    def __init__(self, around: Surroundings, forward: Callable[[Data, float], None]) -> None:
+        super().__init__(around)
         self._forward = forward
         #: By which plan a message travels, where there is one; those of one frame travel by the same.
         self.plan_of: PlanOf | None = None
         #: How much longer to wait before something is repeated that would be copied over every link.
         self.pace = 1
         #: By destination and lane.
-        self.outgoing = {key: Outgoing(owing.copy()) for key, owing in ends.owing.items()}
+        self.outgoing = {key: Outgoing(owing.copy()) for key, owing in around.ends.owing.items()}
         #: By destination, bytes that are owed to it.
         self.owed_bytes: dict[int, int] = {}
         for (destination, _lane), stream in self.outgoing.items():

@@ -132,7 +132,7 @@ class Outgoing:
         return f"<Outgoing {self.owing.settled} <= {self.sent} <= {self.committed} <= {self.owing.last}>"
 
 
-class Held:
+class HeldBytes:
     """How many bytes wait for their turn in all streams of one destination."""
 
     __slots__ = ("bytes",)
@@ -151,9 +151,9 @@ class Incoming:
         "_all", "_counts", "_held_bytes", "committed", "held", "hole_since", "is_stalled", "position", "tag", "told",
     )  # fmt: skip
 
-    def __init__(self, position: int, counts: Counts, all_: Held | None = None) -> None:
+    def __init__(self, position: int, counts: Counts, all_: HeldBytes | None = None) -> None:
         self._counts = counts
-        self._all = Held() if all_ is None else all_
+        self._all = HeldBytes() if all_ is None else all_
         #: Everything up to here has come, or was given up.
         self.position = position
         #: Up to here it is safe.

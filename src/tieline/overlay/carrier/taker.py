@@ -10,17 +10,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from tieline.core.timers import Timer, Timers
+from tieline.core.timers import Timer
 from tieline.overlay.carried import Carried
-from tieline.overlay.carrier.durable import Ends, Journal, Taken
-from tieline.overlay.carrier.incarnations import Incarnations
-from tieline.overlay.carrier.limits import Limits
-from tieline.overlay.carrier.streams import WINDOW, Held, Incoming
-from tieline.overlay.counts import Counts
+from tieline.overlay.carrier.durable import Taken
+from tieline.overlay.carrier.ends import StreamEnd, Surroundings
+from tieline.overlay.carrier.streams import WINDOW, HeldBytes, Incoming
 from tieline.overlay.frames.aging import aged
 from tieline.overlay.frames.fields import put
 from tieline.overlay.frames.frame import ERRANDS, TAG, TAG_BITS, Data, Notice, Topic, is_assured
-from tieline.overlay.membership import Membership
 
 #: Called with the origin, the lane and messages whose turn it is; how many of them were taken.  Assured ones for which
 #: there is no room now are offered again; with QoS 0 it is the last time.  What became of assured messages is committed
@@ -32,43 +29,24 @@ _TELL_AFTER: Final = WINDOW // 4
 _HOLES: Final = 8
 
 
-class Taker:
+class Taker(StreamEnd):
     """Everything that comes to one broker from others."""
 
-    def __init__(  # what a destination goes by, and what it touches
-        self,
-        broker: int,
-        ends: Ends,
-        *,
-        membership: Membership,
-        incarnations: Incarnations,
-        timers: Timers,
-        journal: Journal,
-        counts: Counts,
-        limits: Limits,
-        deliver: Deliver,
-        pass_notice: Callable[[Notice, float], None],
-    ) -> None:
-        self._broker = broker
-        self._membership = membership
-        self._incarnations = incarnations
-        self._timers = timers
-        self._journal = journal
-        self._counts = counts
-        self._limits = limits
+    def __init__(self, around: Surroundings, deliver: Deliver, pass_notice: Callable[[Notice, float], None]) -> None:
+        super().__init__(around)
         self._deliver = deliver
         self._pass_notice = pass_notice
         #: What came before its turn.
-        self.held = Held()
+        self.held = HeldBytes()
         #: How long what comes was under way, and over how many links.
         self.carried = Carried()
         #: By origin and lane, of the incarnation that counts.
         self.incoming: dict[tuple[int, int], Incoming] = {}
         #: By origin, incarnation and lane, the streams of those that do not count now.
         self._others: dict[tuple[int, int, int], Incoming] = {}
-        for (origin, incarnation, lane), position in ends.positions.items():
-            stream = Incoming(position, counts, self.held)
-            if incarnation == incarnations.last(origin):
+        for (origin, incarnation, lane), position in around.ends.positions.items():
+            stream = Incoming(position, self._counts, self.held)
+            if incarnation == self._incarnations.last(origin):
                 self.incoming[origin, lane] = stream
             else:
                 self._others[origin, incarnation, lane] = stream

@@ -11,7 +11,7 @@ from tieline.core.broker import Broker
 from tieline.core.holdings import Kind
 from tieline.core.message import Bundle, Item, Message, Origin, Queued
 from tieline.core.receiver import Share
-from tieline.overlay.carrier.limits import LONGEST, Limits
+from tieline.overlay.carrier.ends import LONGEST, Limits
 from tieline.overlay.carrier.sender import Sender
 from tieline.overlay.frames.frame import Planned, lane_of
 from tieline.overlay.frames.naming import MOST_MESSAGES

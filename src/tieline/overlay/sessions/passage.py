@@ -35,7 +35,7 @@ Mark = Mapping[int, int]
 _STRAIGHT: Final = 1 << 32
 
 
-class Held(NamedTuple):
+class HeldMessage(NamedTuple):
     """A message that waits until it is known whose it is, or for its turn."""
 
     place: int
@@ -118,7 +118,7 @@ class Passage:
         #: By origin.
         self.parts: dict[int, Part] = {}
         #: What waits, by its place; how much of each publisher.
-        self.held: list[Held] = []
+        self.held: list[HeldMessage] = []
         self.waiting: dict[str, int] = {}
         self.held_bytes = 0
         self._early, self._place = 0, _STRAIGHT
@@ -147,23 +147,23 @@ class Passage:
             return HOLD
         return TAKE
 
-    def hold(self, origin: int, lane: int, number: int, message: Message, terms: Terms) -> Held:
+    def hold(self, origin: int, lane: int, number: int, message: Message, terms: Terms) -> HeldMessage:
         """Let a message wait behind those that do."""
         self._place += 1
-        held = Held(self._place, origin, lane, number, message, terms)
+        held = HeldMessage(self._place, origin, lane, number, message, terms)
         self.held.append(held)
         self._count(held, 1)
         return held
 
-    def hold_early(self, message: Message, terms: Terms) -> Held:
+    def hold_early(self, message: Message, terms: Terms) -> HeldMessage:
         """Let a message wait that the old home has passed on."""
         self._early += 1
-        held = Held(self._early, self.before, HERE, 0, message, terms)
+        held = HeldMessage(self._early, self.before, HERE, 0, message, terms)
         self.held.insert(sum(each.place < _STRAIGHT for each in self.held), held)
         self._count(held, 1)
         return held
 
-    def put_back(self, held: Held) -> None:
+    def put_back(self, held: HeldMessage) -> None:
         """A message waits since an earlier life."""
         self.held.append(held)
         self._count(held, 1)
@@ -172,20 +172,20 @@ class Passage:
         else:
             self._place = max(self._place, held.place)
 
-    def _count(self, held: Held, by: int) -> None:
+    def _count(self, held: HeldMessage, by: int) -> None:
         publisher = held.message.origin.client
         self.waiting[publisher] = self.waiting.get(publisher, 0) + by
         if not self.waiting[publisher]:
             del self.waiting[publisher]
         self.held_bytes += by * held.message.size
 
-    def let_go(self) -> list[tuple[Held, bool]]:
+    def let_go(self) -> list[tuple[HeldMessage, bool]]:
         """What need wait no longer, in its order, and whether it is taken or ignored.
 
         A publisher may have moved as well: nothing of it overtakes what waits of it, whoever has accepted that.
         """
-        gone: list[tuple[Held, bool]] = []
-        still: list[Held] = []
+        gone: list[tuple[HeldMessage, bool]] = []
+        still: list[HeldMessage] = []
         behind: set[str] = set()
         for each in self.held:
             publisher = each.message.origin.client

@@ -16,7 +16,7 @@ from tieline.core.handover import Subscribed
 from tieline.core.message import Message, Origin
 from tieline.overlay.frames.fields import Reader, put, put_bytes
 from tieline.overlay.frames.parcel import Run, Writing, read_parcel
-from tieline.overlay.sessions.passage import Held, Mark, Passage
+from tieline.overlay.sessions.passage import HeldMessage, Mark, Passage
 
 #: Kinds of notes.
 PASSAGE, PART, HELD = b"PRH"
@@ -68,13 +68,13 @@ class PassageNotes:
         flags = part.has_tail | part.is_ended << 1 | part.is_deferred << 2
         self._write(_key(PART, passage) + bytes((origin,)), _encode((_pairs(part.floor), _pairs(part.ceiling), flags)))
 
-    def held(self, passage: Passage, held: Held, now: float) -> None:
+    def held(self, passage: Passage, held: HeldMessage, now: float) -> None:
         """A message waits until what precedes it has come."""
         if not self._journal.is_volatile:
             head = put(held.origin, held.lane, held.number) + put_bytes(_encode(held.terms))
             self._write(_key(HELD, passage) + held.place.to_bytes(8), head + message_parcel(held.message, now))
 
-    def released(self, passage: Passage, held: Held) -> None:
+    def released(self, passage: Passage, held: HeldMessage) -> None:
         """It does no longer."""
         self._write(_key(HELD, passage) + held.place.to_bytes(8), None)
 
@@ -108,7 +108,7 @@ class PassageNotes:
         read = read_parcel(reader.rest(), partial(self._origin_of, origin), now)
         assert not isinstance(read, Run), "what is held is a message"
         for message in read:
-            passage.put_back(Held(place, origin, lane, number, message, (options, identifiers, share)))
+            passage.put_back(HeldMessage(place, origin, lane, number, message, (options, identifiers, share)))
 
 
 def _read_passage(number: int, value: bytes, now: float) -> Passage:

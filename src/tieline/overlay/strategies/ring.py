@@ -10,7 +10,7 @@ from names, whatever views brokers have.  A hop that goes by another strategy ta
 there on it goes the shortest way.
 
 Within one group of brokers, where the origin knows who wants a message, this has longer ways than the shortest path
-and the same promises.  It is what dispatching looks like where an origin does not know (:mod:`tieline.overlay.ring`).
+and the same promises.  It is what dispatching looks like where an origin does not know.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import ClassVar
 from tieline.overlay.counts import Counts
 from tieline.overlay.frames.frame import Data
 from tieline.overlay.membership import Membership
-from tieline.overlay.ring.identifiers import finger_towards, identifier_of, way
 from tieline.overlay.strategies.path import Path
+from tieline.overlay.strategies.ring_identifiers import finger_towards, identifier_of, way
 
 
 class Ring:

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from tieline.overlay.ring.identifiers import (
+from tieline.overlay.strategies.ring_identifiers import (
     AROUND,
     BITS,
     finger_towards,

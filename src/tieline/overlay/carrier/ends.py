@@ -1,9 +1,15 @@
-"""How long the carrier waits, and how much it keeps."""
+"""What both ends of streams go by: who is where, what must survive, how long they wait, and how much is kept."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
+
+from tieline.core.timers import Timers
+from tieline.overlay.carrier.durable import Ends, Journal
+from tieline.overlay.carrier.incarnations import Incarnations
+from tieline.overlay.counts import Counts
+from tieline.overlay.membership import Membership
 
 #: Bytes of the longest parcel that is carried: a message of MQTT, and who it is from.
 LONGEST: Final = (1 << 28) + (1 << 17)
@@ -38,3 +44,31 @@ class Limits:
     #: should be accepted for it; only what was accepted before that is still owed, up to twice as much.
     owed: int = 100_000
     owed_bytes: int = 128 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What the ends of the streams of one broker are given when they are made."""
+
+    broker: int
+    #: What the store had of streams when the broker started.
+    ends: Ends
+    membership: Membership
+    incarnations: Incarnations
+    timers: Timers
+    journal: Journal
+    counts: Counts
+    limits: Limits
+
+
+class StreamEnd:
+    """The same, as both ends have it at hand for each frame."""
+
+    def __init__(self, around: Surroundings) -> None:
+        self._broker = around.broker
+        self._membership = around.membership
+        self._incarnations = around.incarnations
+        self._timers = around.timers
+        self._journal = around.journal
+        self._counts = around.counts
+        self._limits = around.limits

@@ -1,1 +1,0 @@
-"""A ring of brokers in the order of their identifiers, for where nobody can know everybody."""
