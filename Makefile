@@ -16,7 +16,7 @@ COMPILED_TESTS := $(addprefix tests/,clause core interop match net overlay robus
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses=2
 SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 
-.PHONY: help shape install compile uncompile demo site test test-core test-compiled test-cluster explore histories check format bench docs spec fuzz attack chaos lock peers clean
+.PHONY: help shape tree install compile uncompile demo site test test-core test-compiled test-cluster explore histories check format bench docs spec fuzz attack chaos lock peers clean
 
 help: ## print this list
 	@printf '\n  \033[1mTieline\033[0m: make …\n\n'
@@ -87,6 +87,9 @@ docs: $(STAMP) ## write the generated pages again; with CI=true only see that th
 
 spec: $(STAMP) ## which statements of the specifications are claimed, tested, missing
 	@$(BIN)/python -m tests.clause.report
+
+tree: $(STAMP) ## every package and module, with the sentence that it begins with; ARGS=core/inbound for a part
+	@$(BIN)/python -m docs.architecture.tree $(ARGS)
 
 shape: $(STAMP) ## sizes, cycles and repetitions of the source, as numbers
 	@$(BIN)/python -m docs.architecture.shape $(ARGS)

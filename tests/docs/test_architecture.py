@@ -9,6 +9,7 @@ import pytest
 from docs.architecture.drawing import DUTIES, rooms_svg
 from docs.architecture.imports import Imports, cycles, essential, read_imports
 from docs.architecture.shape import measure
+from docs.architecture.tree import SOURCE, first_sentence, tree
 
 SMALL = Imports(
     "house",
@@ -92,3 +93,28 @@ def test_what_is_counted(tmp_path: Path) -> None:
     text = "\n".join(shape.lines())
     assert "4 source files, 183 lines" in text
     assert "tieline.one <-> tieline.two" in text
+
+
+def test_the_tree_has_what_each_file_says_of_itself(tmp_path: Path) -> None:
+    root = _write(
+        tmp_path,
+        {
+            "__init__.py": '"""A house."""',
+            "door.py": '"""Opens to\nguests with ``keys``.  And more.\n\nMuch more."""\n',
+            "floor/__init__.py": '"""Boards."""\n',
+            "floor/rug.py": '"""Lies there"""\n',
+            "data/readme.txt": "no package",
+        },
+    )
+    assert [line.split(maxsplit=1) for line in tree(root / "src" / "tieline")] == [
+        ["tieline/", "A house"],
+        ["door", "Opens to guests with `keys`"],
+        ["floor/", "Boards"],
+        ["rug", "Lies there"],
+    ]
+    assert list(tree(root / "src" / "tieline"))[3].startswith("    rug ")
+
+
+def test_every_module_begins_with_a_sentence() -> None:
+    silent = [str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py") if len(first_sentence(path).split()) < 3]
+    assert silent == []
