@@ -1,4 +1,8 @@
-"""Requests about plans on the management channel: from JSON to what a joined broker does with them, and back."""
+"""Requests about plans on the management channel: from JSON to what a joined broker does with them, and back.
+
+A broker makes no plans.  Whoever does so beside it may leave a report of what was seen and done last, and anybody who
+asks the broker for its plan is given that too, with its age: a planner that has died is a report that grows old.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +21,59 @@ if TYPE_CHECKING:
 COUNTED: Final = ("planned", "plan_uncovered", "plan_unknown", "plan_links_down", "plan_loops")
 
 
+_Sentence = Annotated[str, Meta(max_length=400)]
+_Name = Annotated[str, Meta(max_length=256)]
+
+
+class LinkReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a link between two brokers carries and can, in what the planner counts in a second; None for no limit."""
+
+    ends: tuple[_Name, _Name]
+    load: float
+    planned: float | None
+    capacity: float | None
+
+
+class ProposalReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A plan that was found: what it would change, and what the checker says of it."""
+
+    checker: _Sentence
+    flows_moved: int
+    flows_left: int
+    overload_before: float
+    overload_after: float
+    objective_before: float | None
+    objective_after: float
+    unmet: int
+    seconds: float
+
+
+class PlannerReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a planner has seen and done at its last look."""
+
+    #: stays: the plan is what it was; waits: it may not be changed so soon; proposed: it would be, but for --dry.
+    state: Literal["stays", "waits", "proposed", "applied", "refused", "failed"]
+    verdict: _Sentence
+    look: int
+    every_s: float
+    reasons: Annotated[tuple[_Sentence, ...], Meta(max_length=20)] = ()
+    proposal: ProposalReport | None = None
+    links: Annotated[tuple[LinkReport, ...], Meta(max_length=64)] = ()
+
+
 class PlanRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``{"do": "plan", …}``: look, take in a piece of a plan, give one out again, or go by a plan."""
+    """``{"do": "plan", …}``: look, take in a piece of a plan, give one out again, go by a plan, or keep a report."""
 
     do: Literal["plan"]
-    act: Literal["show", "put", "get", "use"] = "show"
+    act: Literal["show", "put", "get", "use", "report"] = "show"
     #: Put: the piece.
     piece: Piece | None = None
     #: Use: the plan to go by; 0 for none.  Get: the plan that the piece is of.
     epoch: Annotated[int, Meta(ge=0)] = 0
     #: Get: which piece.
     number: Annotated[int, Meta(ge=0)] = 0
+    #: Report: what a planner has to say.
+    report: PlannerReport | None = None
 
 
 class PlanDoor:
@@ -35,6 +81,8 @@ class PlanDoor:
 
     def __init__(self, peers: Peers) -> None:
         self._peers = peers
+        #: The last that a planner has said, and when.
+        self._report: tuple[PlannerReport, float] | None = None
 
     def answer(self, request: dict[str, Any], now: float) -> dict[str, Any]:
         """Do what a request asks for; raises InquiryError, and then nothing has changed."""
@@ -50,6 +98,10 @@ class PlanDoor:
                 joined.take_plan(asked.piece, now)
             elif asked.act == "get":
                 return {"piece": msgspec.to_builtins(joined.plans.piece(asked.epoch, asked.number))}
+            elif asked.act == "report":
+                if asked.report is None:
+                    raise PlanError('"report" needs a report')
+                self._report = asked.report, now
             elif asked.act == "use":
                 before = joined.plans.tables.epoch
                 joined.go_by_plan(asked.epoch, now)
@@ -58,7 +110,7 @@ class PlanDoor:
                     self._tell(asked.epoch)
         except PlanError as problem:
             raise InquiryError(str(problem)) from None
-        return self._shown()
+        return self._shown(now)
 
     def _tell(self, epoch: int) -> None:
         plans = self._peers.joined.plans
@@ -67,7 +119,7 @@ class PlanDoor:
         )
         self._peers.tell("plan", "", "", said)
 
-    def _shown(self) -> dict[str, Any]:
+    def _shown(self, now: float) -> dict[str, Any]:
         joined = self._peers.joined
         plans, counts = joined.plans, joined.node.counts
         table = plans.tables.tables.get(plans.tables.epoch)
@@ -81,4 +133,11 @@ class PlanDoor:
             "topics": 0 if table is None else table.topics,
             "paces": plans.paces,
             "counts": {name: getattr(counts, name) for name in COUNTED},
+            "planner": self._reported(now),
         }
+
+    def _reported(self, now: float) -> dict[str, Any] | None:
+        if self._report is None:
+            return None
+        report, when = self._report
+        return {"age_s": now - when, **msgspec.to_builtins(report)}

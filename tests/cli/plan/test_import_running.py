@@ -155,7 +155,7 @@ def test_nothing_is_imported_unless_all_brokers_answer(tieline: Tieline, network
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ((), "which brokers?"),
+        ((), "which broker?"),
         (("--broker", "hill="), "write NAME=ADDRESS"),
         (("--broker", "=x"), "write NAME=ADDRESS"),
         (("--broker", "hill=a", "--broker", "hill=b"), "two brokers are called hill"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from tieline.cli.plan import applying, explain, generate, importing, pictures, solve, what_if
+from tieline.cli.plan import applying, explain, generate, importing, pictures, solve, watching, what_if
 
 app = typer.Typer(
     help="Decide which topic travels over which link, with a proof.",
@@ -23,5 +23,6 @@ app.command()(explain.explain)
 app.command("what-if")(what_if.what_if)
 app.command()(applying.apply)
 app.command()(applying.status)
+app.command()(watching.watch)
 
 __all__ = ["app"]

@@ -25,6 +25,7 @@ from tieline.cli.plan.installing import (
 )
 from tieline.cli.plan.network import everybody
 from tieline.cli.plan.words import moved, moved_loads, movement
+from tieline.cli.terminal import duration
 from tieline.cli.trouble import MISUSED, Trouble
 from tieline.cli.verbs import with_blocks
 
@@ -153,6 +154,10 @@ def status(
         return
     console = Console()
     console.print(_table(shown(answer)))
+    planner = shown(answer["planner"])
+    if planner is not None:
+        said = f"The planner, {duration(planner['age_s'])} ago: {planner['verdict']}."
+        console.print(said, highlight=False, markup=False)
     if answer["silent"]:
         console.print(f"Not answered within 2 s: {', '.join(shown(answer['silent']))}.", highlight=False, markup=False)
 

@@ -83,7 +83,7 @@ class _Portion(msgspec.Struct, frozen=True):
     more: bool
 
 
-def survey(brokers: Sequence[RunningBroker], seconds: float, visitor: Visitor) -> list[Survey]:
+def survey(brokers: Sequence[RunningBroker], seconds: float, visitor: Visitor, *, is_told: bool = True) -> list[Survey]:
     """What all brokers have to carry, counted in the same seconds; a broker that does not answer ends it all."""
     with ExitStack() as opened:
         channels: list[tuple[RunningBroker, Channel, int]] = []
@@ -92,7 +92,10 @@ def survey(brokers: Sequence[RunningBroker], seconds: float, visitor: Visitor) -
                 channel = opened.enter_context(channel_to(broker, visitor))
                 begun = channel.ask("demand", act="begin", seconds=seconds + _GRACE_S)
                 channels.append((broker, channel, msgspec.convert(begun["number"], int)))
-        _wait(seconds, len(brokers))
+        if is_told:
+            _wait(seconds, len(brokers))
+        else:
+            time.sleep(seconds)
         found = []
         for broker, channel, number in channels:
             with naming(broker):

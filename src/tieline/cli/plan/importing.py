@@ -16,6 +16,7 @@ from tieline.cli.plan.files import instance_line, sentences, write
 from tieline.cli.plan.generate import Out, Requests, Seed, Tightness, Topics
 from tieline.cli.plan.network import networked
 from tieline.cli.trouble import MISUSED, Trouble
+from tieline.net.running import running
 
 if TYPE_CHECKING:
     from tieline.plan.instance import Instance
@@ -32,7 +33,8 @@ Brokers = Annotated[
     typer.Option(
         metavar="NAME=ADDRESS",
         help="A broker, by the name that the links use, and its management socket, its data directory, or "
-        "http(s)://HOST:PORT. NAME alone is the broker on this machine with this --name. Repeatable.",
+        "http(s)://HOST:PORT. NAME alone is the broker on this machine with this --name. Repeatable; without it the "
+        "only broker that runs on this machine.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -80,15 +82,21 @@ CaFile = Annotated[
 
 
 def named(written: Sequence[str]) -> list[RunningBroker]:
-    """The brokers that a user has written down, each once."""
-    brokers = [RunningBroker.read(text) for text in written]
-    if not brokers:
-        raise Trouble("which brokers? Add --broker NAME=ADDRESS, once for each.", code=MISUSED)
+    """The brokers that a user has written down, each once; where only one runs here, nobody has to."""
+    brokers = [RunningBroker.read(text) for text in written] or [_only()]
     names = [broker.name for broker in brokers]
     for number, one in enumerate(names):
         if one in names[:number]:
             raise Trouble(f"two brokers are called {one}.", code=MISUSED)
     return brokers
+
+
+def _only() -> RunningBroker:
+    found = running()
+    if len(found) == 1:
+        return RunningBroker(found[0].name, found[0].socket)
+    here = f"{len(found)} run here ({', '.join(note.name for note in found)})" if found else "none runs here"
+    raise Trouble(f"which broker? Add --broker NAME=ADDRESS; one that is joined is enough: {here}.", code=MISUSED)
 
 
 def linked(  # what is given, and what is asked for
