@@ -40,8 +40,8 @@ class ProposalReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     checker: _Sentence
     flows_moved: int
     flows_left: int
-    overload_before: float
-    overload_after: float
+    shortfall_before: float
+    shortfall_after: float
     objective_before: float | None
     objective_after: float
     unmet: int

@@ -24,6 +24,9 @@ _PIECE: Final = 24_000
 #: A direction of a link gets at least this share of its capacity: acknowledgements and what no plan has cross as well.
 LEAST_SHARE: Final = 0.05
 
+#: What a link is given for each planned byte: frames add to packets, by the more the shorter these are.
+FRAMED: Final = 1.1
+
 #: Of a topic, the broker that leads to each broker of its tree.
 _Tree = dict[str, str]
 _Way = tuple[str, int, str, str]
@@ -136,13 +139,13 @@ def _ways(origin: str, tree: _Tree) -> Iterator[tuple[str, str, str]]:
 
 
 def _paces(instance: Instance, loads: dict[tuple[str, str], float]) -> dict[str, dict[str, float]]:
-    """What each broker may give to its links: each direction its load, and half of what is left of the capacity."""
+    """What each broker may give to its links: each direction its load in frames, and half of what is left then."""
     brokers = {node.id for node in instance.nodes if node.is_broker}
     paces: defaultdict[str, dict[str, float]] = defaultdict(dict)
     for link in instance.links:
         if link.capacity == UNLIMITED or link.capacity <= 0 or not {link.a, link.b} <= brokers:
             continue
-        there, back = loads.get((link.a, link.b), 0.0), loads.get((link.b, link.a), 0.0)
+        there, back = (FRAMED * loads.get(ends, 0.0) for ends in ((link.a, link.b), (link.b, link.a)))
         spare = max(0.0, link.capacity - there - back)
         for tail, head, load in ((link.a, link.b, there), (link.b, link.a, back)):
             paces[tail][head] = max(load + spare / 2, LEAST_SHARE * link.capacity)

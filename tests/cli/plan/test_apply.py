@@ -59,7 +59,7 @@ def test_messages_go_by_the_plan_and_back(tieline: Tieline, ring: Ring) -> None:
         stack.enter_context(publishing(p, ("pv/7", 1)))
         instance = _imported(tieline, ring)
         assert {frozenset((link.a, link.b)): link.capacity for link in instance.links if link.cost} == {
-            frozenset(pair): 100_000.0 for pair in (("hill", "mill"), ("hill", "dam"), ("mill", "dam"))
+            frozenset(pair): 90_000.0 for pair in (("hill", "mill"), ("hill", "dam"), ("mill", "dam"))
         }
         assert [(topic.id, topic.source, topic.subscribers) for topic in instance.topics] == [("pv/7", "p", ("s",))]
         plan_file.write_bytes(render(_over(instance, "mill")))

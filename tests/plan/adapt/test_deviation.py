@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tieline.plan.adapt.changes import with_link, with_rate, without_link
-from tieline.plan.adapt.deviation import departures, expected, overload
+from tieline.plan.adapt.deviation import departures, expected, shortfall
 from tieline.plan.in_force import InForce, homes
 from tieline.plan.instance import Instance, Link, Node, Topic
 from tieline.plan.tables import Part
@@ -59,5 +59,5 @@ def test_a_new_link_and_what_the_plan_does_not_know_are_reasons() -> None:
 def test_without_a_plan_only_what_is_too_much_is_said() -> None:
     assert departures(None, _in_force(_line(), is_covered=False), margin=0.2) == []
     crowded = _in_force(_line(rate=250.0), is_covered=False)
-    assert overload(crowded) == 150.0
+    assert round(shortfall(crowded), 6) == 150.0
     assert departures(None, crowded, margin=0.2) == ["link dam - hill would carry 250 of 100"]

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.plan.worlds import small
-from tieline.plan.adapt.deviation import overload
+from tieline.plan.adapt.deviation import shortfall
 from tieline.plan.adapt.next_plan import Proposal, next_plan
 from tieline.plan.adapt.replan import compared
 from tieline.plan.certify import certified_routes
@@ -45,7 +45,7 @@ def test_no_plan_is_worse_than_the_ways_as_they_are_and_each_is_proven() -> None
         now = InForce(instance, homes(instance), {})
         found = _next(instance, now)
         assert proven(instance, found.plan) is found.plan
-        assert found.overload_before == overload(now)
+        assert found.shortfall_before == shortfall(now)
         try:
             before = examine(instance, now.routes()).objective
         except Refuted:
@@ -54,8 +54,8 @@ def test_no_plan_is_worse_than_the_ways_as_they_are_and_each_is_proven() -> None
         if before is not None:
             assert found.plan.objective <= before + 1e-9
             assert found.objection is None
-        relieved += found.overload_after < found.overload_before
-        if found.overload_after > found.overload_before:
+        relieved += found.shortfall_after < found.shortfall_before
+        if found.shortfall_after > found.shortfall_before:
             assert found.objection is not None
     assert relieved >= 4
 

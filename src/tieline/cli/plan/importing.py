@@ -53,6 +53,16 @@ Capacity = Annotated[
         metavar="RATE", help="Of links whose file does not say it; else no limit.", min=0.0, rich_help_panel=_PANEL
     ),
 ]
+Headroom = Annotated[
+    float,
+    typer.Option(
+        metavar="PERCENT",
+        help="Of the capacities that brokers say, what is left for frames and acknowledgements, which no rate counts.",
+        min=0.0,
+        max=90.0,
+        rich_help_panel=_PANEL,
+    ),
+]
 Seconds = Annotated[
     float, typer.Option(metavar="SECONDS", help="How long to watch.", min=0.1, max=MOST_S, rich_help_panel=_PANEL)
 ]
@@ -106,15 +116,18 @@ def linked(  # what is given, and what is asked for
     visitor: Visitor,
     *,
     capacity: float | None,
+    headroom: float,
     unit: Literal["bytes", "messages"],
 ) -> tuple[list[RunningBroker], Backbone]:
     """The brokers with the links between them, those of a file or topology or else as they say it themselves."""
     from tieline.plan.instance import UNLIMITED
     from tieline.plan.reading.backbone import backbone
+    from tieline.plan.reading.joined import with_headroom
 
     room = UNLIMITED if capacity is None else capacity
     if links is None:
-        return networked(opened, brokers, visitor, capacity=room, in_bytes=unit == "bytes")
+        brokers, found = networked(opened, brokers, visitor, capacity=room, in_bytes=unit == "bytes")
+        return brokers, with_headroom(found, headroom / 100)
     return brokers, backbone(links, [broker.name for broker in brokers], capacity=room)
 
 
@@ -162,6 +175,7 @@ def import_(  # one for each option
     broker: Brokers = None,
     links: Links = None,
     capacity: Capacity = None,
+    headroom: Headroom = 10.0,
     seconds: Seconds = 10.0,
     unit: Unit = "bytes",
     party: Party = "client",
@@ -189,7 +203,9 @@ def import_(  # one for each option
             visitor = Visitor(user, password_in(password_file), cafile)
             with ExitStack() as opened:
                 # before the brokers are watched, so that a mistake in the file is told at once
-                brokers, spine = linked(opened, named(broker or ()), links, visitor, capacity=capacity, unit=unit)
+                brokers, spine = linked(
+                    opened, named(broker or ()), links, visitor, capacity=capacity, headroom=headroom, unit=unit
+                )
                 instance = watched(brokers, spine, seconds, visitor, name=name, unit=unit, party=party)
         else:
             instance = load(source, topics=topics, requests=requests, seed=seed, tightness=tightness)

@@ -50,6 +50,8 @@ class Wishes(NamedTuple):
     least_s: float
     #: The share of a link's capacity by which its load may differ from the plan.
     margin: float
+    #: The share of each link's capacity that is left free.
+    headroom: float
     #: Flows that may move only because that saves something.
     most_moves: int
     #: Seconds that a search for a plan may take.
@@ -128,13 +130,14 @@ class Looks:
     def _see(self, channel: Management) -> _Seen:
         from tieline.plan.in_force import InForce, homes
         from tieline.plan.instance import UNLIMITED
-        from tieline.plan.reading.joined import with_links
+        from tieline.plan.reading.joined import with_headroom, with_links
 
         answer = net_of(channel)
         if answer is None:
             raise Trouble("this broker is not joined with others: there is nothing to plan.", code=MISUSED)
         in_bytes = self._wishes.unit == "bytes"
-        brokers, running = everywhere(channel, answer, capacity=UNLIMITED, in_bytes=in_bytes)
+        brokers, found = everywhere(channel, answer, capacity=UNLIMITED, in_bytes=in_bytes)
+        running = with_headroom(found, self._wishes.headroom)
         if self._wishes.traffic is None:
             instance = self._counted(brokers, running)
         else:
@@ -189,8 +192,10 @@ class Looks:
             return Outcome("stays", f"plan {epoch} stays: no better one is known", reasons, seen.now, found, checker)
         concerned = check_brokers(seen.brokers, dict(found.parts))
         change = f"{several(found.moved, 'flow')} moved"
-        if found.overload_before > 0:
-            change += f", {found.overload_before:,.0f} too much on links before and {found.overload_after:,.0f} after"
+        if found.shortfall_before > 0:
+            change += (
+                f", {found.shortfall_before:,.0f} would not have got through and {found.shortfall_after:,.0f} will not"
+            )
         if wishes.is_dry:
             said = f"plan {epoch + 1} could be applied to {several(len(concerned), 'broker')}: {change}"
             return Outcome("proposed", said, reasons, seen.now, found, checker)
@@ -248,8 +253,8 @@ def _proposed(found: Proposal, checker: str) -> ProposalReport:
         checker=checker[:_LONGEST],
         flows_moved=found.moved,
         flows_left=found.left,
-        overload_before=found.overload_before,
-        overload_after=found.overload_after,
+        shortfall_before=found.shortfall_before,
+        shortfall_after=found.shortfall_after,
         objective_before=found.objective_before,
         objective_after=found.plan.objective,
         unmet=found.plan.unmet,

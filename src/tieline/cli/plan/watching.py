@@ -13,6 +13,7 @@ from rich.console import Console
 from tieline.cli.management import RunningBroker, shown
 from tieline.cli.plan.brokers import MOST_S
 from tieline.cli.plan.files import sentences
+from tieline.cli.plan.importing import Headroom
 from tieline.cli.plan.looks import Looks, Outcome, Wishes
 from tieline.cli.trouble import Trouble
 from tieline.cli.verbs import with_blocks
@@ -39,6 +40,7 @@ def watch(
             metavar="PERCENT", help="Of a link's capacity, by which its load may leave the plan.", min=1.0, max=100.0
         ),
     ] = 20.0,
+    headroom: Headroom = 10.0,
     moves: Annotated[
         int, typer.Option(metavar="N", help="Flows that may move at a time only because that is cheaper.", min=0)
     ] = 20,
@@ -75,8 +77,8 @@ def watch(
     network as it is now and is no worse than what is there. When this command ends, the last plan stays in force.
     """
     wishes = Wishes(
-        every_s=every, least_s=least, margin=margin / 100, most_moves=moves, search_s=search, unit=unit, party=party,
-        traffic=traffic, is_dry=dry,
+        every_s=every, least_s=least, margin=margin / 100, headroom=headroom / 100, most_moves=moves, search_s=search,
+        unit=unit, party=party, traffic=traffic, is_dry=dry,
     )  # fmt: skip
     with sentences():
         _watch(Looks(at, wishes), times, as_json=as_json, every_s=every)
@@ -118,8 +120,8 @@ def _tell(number: int, outcome: Outcome, *, as_json: bool) -> None:
                 "checker": outcome.checker,
                 "flows_moved": found.moved,
                 "flows_left": found.left,
-                "overload_before": found.overload_before,
-                "overload_after": found.overload_after,
+                "shortfall_before": found.shortfall_before,
+                "shortfall_after": found.shortfall_after,
                 "objective": found.plan.objective,
                 "unmet": found.plan.unmet,
                 "seconds": round(found.seconds, 4),

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 import msgspec
 
@@ -59,10 +60,18 @@ def capacities(instance: Instance) -> dict[Ends, float]:
     return {ends_of(link.a, link.b): link.capacity for link in instance.links if _is_inner(instance, link.a, link.b)}
 
 
-def overload(now: InForce) -> float:
-    """What is put on links beyond their capacity, all of them together."""
-    pairs = zip(now.instance.links, now.loads, strict=True)
-    return sum(max(0.0, load - link.capacity) for link, load in pairs if load > link.capacity * (1 + _FULL))
+def shortfall(now: InForce) -> float:
+    """What would not get through, all flows between brokers together: a full link lets the same share of each pass."""
+    links = zip(now.instance.links, now.loads, strict=True)
+    passing = {
+        ends_of(link.a, link.b): link.capacity / load for link, load in links if load > link.capacity * (1 + _FULL)
+    }
+    rates = {topic.key: topic.rate for topic in now.instance.topics}
+    return sum(
+        rates[flow.topic, flow.source] * (1 - min(passing.get(ends_of(*hop), 1.0) for hop in pairwise(way)))
+        for flow, way in now.ways.items()
+        if len(way) > 1
+    )
 
 
 def departures(plan: Expected | None, now: InForce, *, margin: float) -> list[str]:

@@ -7,8 +7,8 @@ and moves as little else as it can; these moves are needed, so they are not coun
 something better from there, and topics go over to its trees one by one, those that save most for each flow first, as
 long as every limit is kept and not too many flows have moved.  What is left of the gain waits for the next plan.
 
-A plan is worth applying if it is no worse: it puts no more on links beyond what they can carry, those flows included
-that it leaves to the shortest way, and where the ways as they are keep every limit, it does not cost more.
+A plan is worth applying if it is no worse: what links cannot carry is no more than it is, those flows included that it
+leaves to the shortest way, and where the ways as they are keep every limit, it does not cost more.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tieline.plan.adapt.deviation import overload
+from tieline.plan.adapt.deviation import shortfall
 from tieline.plan.adapt.replan import compared, replan
 from tieline.plan.arrays import arrays as as_arrays
 from tieline.plan.certify import certified_routes
@@ -49,9 +49,9 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     moved: int
     #: Flows that a better plan would move as well, next time.
     left: int
-    #: Rates beyond what links can carry, all links together.
-    overload_before: float
-    overload_after: float
+    #: The rate that would not get through, all flows together.
+    shortfall_before: float
+    shortfall_after: float
     #: None where the ways as they are break a limit.
     objective_before: float | None
     seconds: float
@@ -59,10 +59,9 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def objection(self) -> str | None:
         """Why it is worse than what is there, as a sentence without its full stop; None if it is not."""
-        if self.overload_after > self.overload_before * (1 + 1e-6) + 1e-6:
+        if self.shortfall_after > self.shortfall_before * (1 + 1e-6) + 1e-6:
             return (
-                f"links would be asked for {self.overload_after:,.0f} beyond what they can carry, "
-                f"and are for {self.overload_before:,.0f}"
+                f"{self.shortfall_after:,.0f} would not get through, and {self.shortfall_before:,.0f} do not as it is"
             )
         before = self.objective_before
         if before is not None and self.plan.objective > before * (1 + 1e-6) + 1e-6:
@@ -98,8 +97,8 @@ def next_plan(  # what runs, and how much may be done about it
         after=after,
         moved=compared(standing, found)["flows_moved"],
         left=left,
-        overload_before=overload(now),
-        overload_after=overload(after),
+        shortfall_before=shortfall(now),
+        shortfall_after=shortfall(after),
         objective_before=standing.objective if standing.status == "feasible" else None,
         seconds=run.elapsed,
     )

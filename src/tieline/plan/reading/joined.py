@@ -73,6 +73,12 @@ def joined_backbone(answers: Mapping[str, NetAnswer], *, capacity: float, in_byt
     return Backbone(brokers=brokers, links=tuple(sorted(links.values(), key=lambda link: (link.a, link.b))))
 
 
+def with_headroom(running: Backbone, share: float) -> Backbone:
+    """The same links with a share of their capacity left free: frames and acknowledgements are in no measured rate."""
+    links = (msgspec.structs.replace(link, capacity=link.capacity * (1 - share)) for link in running.links)
+    return msgspec.structs.replace(running, links=tuple(links))
+
+
 def with_links(instance: Instance, running: Backbone) -> Instance:
     """An instance whose brokers have the links that run, whatever it says of them."""
     brokers = {node.id for node in instance.nodes if node.is_broker}
