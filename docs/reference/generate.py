@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 from docs.architecture import drawing
-from docs.reference import commands
+from docs.reference import commands, papers
 from tieline.conf import render
 
 DOCS = Path(__file__).parents[1]
@@ -16,6 +17,7 @@ PAGES = {
     "reference/configuration.md": render.reference_markdown,
     "reference/tieline.schema.json": render.json_schema,
     "reference/tieline.toml": render.default_toml,
+    **{f"papers/{name}.md": partial(papers.markdown, name) for name in papers.written()},
 }
 
 

@@ -22,7 +22,7 @@ _ROOT_PAGES = ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"
 #: What the site has of its own; the script is Martin Donath's, under the licence beside it.
 _ASSETS = ("site.css", "iframe-worker-1.0.4.js", "iframe-worker-LICENSE.txt")
 #: What pages link to or show.
-_SHOWN = {".md", ".svg", ".png", ".json", ".toml"}
+_SHOWN = {".md", ".svg", ".png", ".json", ".toml", ".csv"}
 _SECTION = re.compile(r"^\*\*(.+?)\.?\*\*", re.MULTILINE)
 _ENTRY = re.compile(r"^\| \[(.+?)\]\((.+?)\)", re.MULTILINE)
 #: Has a section of its own.

@@ -10,9 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tieline.bench.papers.psp import counterexample, hold
-from tieline.bench.papers.psp_record import NOTE, Measured, MethodResult, PlanReproduction
-from tieline.bench.papers.reproduction import markdown as reproduction_page
 from tieline.bench.plan.bounds import BOUNDS, PAPER, BoundCheck, scarce, tallies
 from tieline.bench.plan.cases import FULL, MIDDLE, NAIVE, OURS, TIGHTNESS, found_name, make_plan, replan_name, size_name
 from tieline.bench.plan.measures import LOOSE, Clock
@@ -204,69 +201,3 @@ def test_a_part_from_the_command_line(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["goals"]
-
-
-# --- the paper --------------------------------------------------------------------------------------------------------
-
-
-def outcome(objective: float, *, is_proven: bool = True, unmet: int = 0, cpu_s: float = 0.1) -> MethodResult:
-    return MethodResult(
-        cpu_s=cpu_s, objective=objective, cost=objective, unmet=unmet, bound=objective if is_proven else 0.0,
-        is_proven=is_proven,
-    )  # fmt: skip
-
-
-def measured(*, paper_bound: float, lagrangian: MethodResult, claims: bool, printed: float | None = 100.0) -> Measured:
-    return Measured(
-        size="case3", seed=0, tightness=2.0, nodes=20, arcs=57, topics=6, subscribers=3, requests=12,
-        ours=outcome(100.0), naive=outcome(100.0, is_proven=False), lagrangian=lagrangian, paper_bound=paper_bound,
-        claims_optimal=claims, annealing=outcome(130.0), has_annealed=True, printed_value=printed,
-    )  # fmt: skip
-
-
-def reproduction(*instances: Measured) -> PlanReproduction:
-    return PlanReproduction(
-        form="tieline-reproduce-psp-1", quick=True, started="now", commit="abc",
-        machine={"processor": "p", "cores": 2, "memory_gb": 1, "kernel": "k"}, versions={},
-        naive_limit_s=10.0, measured=list(instances), small_instances=10, counterexample=counterexample(),
-    )  # fmt: skip
-
-
-def test_the_counter_example() -> None:
-    example = counterexample()
-    assert example.paper_value == pytest.approx(2.0)
-    assert example.minimum == pytest.approx(1.5)
-
-
-def test_a_false_bound_and_a_false_claim() -> None:
-    good = measured(paper_bound=100.0, lagrangian=outcome(100.0), claims=True)
-    assert not good.is_false_bound and not good.is_false_claim
-    false = measured(paper_bound=103.0, lagrangian=outcome(102.0), claims=True)
-    assert false.is_false_bound and false.is_false_claim
-    fewer = measured(paper_bound=90.0, lagrangian=outcome(900.0, unmet=1), claims=False)
-    assert fewer.distance(fewer.lagrangian) == math.inf and not fewer.is_false_claim
-
-
-def test_sentences_of_the_paper_are_judged() -> None:
-    good = measured(paper_bound=100.0, lagrangian=outcome(100.0), claims=True)
-    false = measured(paper_bound=103.0, lagrangian=outcome(102.0), claims=True, printed=60.0)
-    verdict = {claim.figure: claim.verdict for claim in hold(reproduction(good, false))}
-    assert verdict == {
-        "Table 2, t.MIP": "not measured",
-        "Table 2, gap": "not reproduced",
-        "Table 2, *": "not reproduced",
-        "(20), (21)": "not reproduced",
-        "Table 2, annealing": "reproduced",
-        "(1) to (7)": "not reproduced",
-    }
-    verdict = {claim.figure: claim.verdict for claim in hold(reproduction(good))}
-    assert verdict["Table 2, gap"] == verdict["(20), (21)"] == verdict["(1) to (7)"] == "reproduced"
-
-
-def test_the_page_marks_what_is_the_papers() -> None:
-    found = reproduction(measured(paper_bound=103.0, lagrangian=outcome(102.0), claims=True))
-    found.claims = hold(found)
-    page = reproduction_page(found, ["psp.png"], NOTE)
-    assert "paper: MIP" in page and "the same dimensions and come from seeds" in page
-    assert "| case3 | 20 | 57 | 6 | 3 | 20 | 57 | 6 | 3 | 12 |" in page
-    assert "| 1 of 1 | 30.0 % |" in page

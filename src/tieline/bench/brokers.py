@@ -75,6 +75,10 @@ class Tieline(Peer):
 
     def top(self) -> dict[str, Any]:
         """What the running broker says about itself on its management channel."""
+        return self.ask("top")
+
+    def ask(self, do: str, **more: Any) -> dict[str, Any]:
+        """The running broker's answer to one question on its management channel."""
         if self._socket is None:
             raise Failure("the broker has not been started")
         with socket.socket(socket.AF_UNIX) as channel:
@@ -85,11 +89,13 @@ class Tieline(Peer):
                 sleep(0.01)
             try:
                 channel.connect(str(self._socket))
-                channel.sendall(b'{"do": "top"}\n')
+                channel.sendall(json.dumps({"do": do, **more}).encode() + b"\n")
                 with channel.makefile("rb") as lines:
                     answer: dict[str, Any] = json.loads(lines.readline())
             except (OSError, ValueError) as error:
                 raise Failure(f"the management channel did not answer: {error}") from error
+        if "error" in answer:
+            raise Failure(f"the broker refused {do}: {answer['error']}")
         return answer
 
 

@@ -1,81 +1,78 @@
-"""``tieline reproduce``: a paper's experiments, its figures and tables, and what holds of what it says."""
+"""``tieline reproduce``: the papers' experiments again, every figure beside ours, and what holds of each sentence."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
+import click
 import typer
 
 from tieline.bench.measure import raise_open_files
-from tieline.bench.papers import figures, reproduction
-from tieline.bench.papers.priority import run
+from tieline.bench.papers.frame import page, runner
+from tieline.bench.papers.frame.declaration import Effort, Paper, Request
+from tieline.bench.papers.registry import GROUPS, PAPERS, extra_of, load
 from tieline.bench.suite.runner import Steps
 from tieline.cli.bench import orderly_end, wide_console
-from tieline.cli.trouble import Trouble
-from tieline.extras import remedy
+from tieline.cli.trouble import MISUSED, Trouble
+from tieline.extras import is_installed, remedy
 
 app = typer.Typer(
     add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, help="Repeat the papers' experiments."
 )
 
 
-@app.callback()
-def _papers() -> None:
-    """Repeat the papers' experiments."""
-
-
 @app.command()
-def priority(
+def reproduce(
+    paper: Annotated[
+        str,
+        typer.Argument(
+            click_type=click.Choice([*PAPERS, *GROUPS]),
+            help="Which paper; 'priority' are heat and priority-qos, 'all' are all of them.",
+        ),
+    ],
     *,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer repetitions: about a minute.")] = False,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory for figures and table.")] = Path("reproduced"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer seeds, points and seconds: all papers within ten minutes.")
+    ] = False,
+    long: Annotated[
+        bool,
+        typer.Option("--long", help="With the limits of the papers (600 s for one instance) and the largest worlds."),
+    ] = False,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="First of the seeds.")] = 0,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory for pages, figures and data.")] = Path(
+        "reproduced"
+    ),
 ) -> None:
-    """Heat priority (Figures 2 to 5) and priority-QoS (Figures 7 to 9): figures, and a table "paper says / we measure".
+    r"""Repeat a paper's experiments: each figure and table beside ours, and "paper says / we measure / verdict / why".
 
-    Starts brokers on free loopback ports, uses real sockets, needs no root.  Writes priority.md, priority.json and one
-    PNG for each figure.
+    Starts brokers on free loopback ports where sockets are part of the experiment, and simulates the rest; needs no
+    root. Writes a page and a record for each paper, NAME.md and NAME.json, and in the folder NAME a CSV for each table
+    and a PNG and an SVG for each figure.  All papers take about an hour, --quick ten minutes.  Figures need the extra
+    bench, psp needs plan: pip install 'tieline\[bench]' 'tieline\[plan]'.
     """
+    if quick and long:
+        raise Trouble("--quick and --long are two ways of saying how much is to be done: choose one.", code=MISUSED)
+    effort: Effort = "quick" if quick else "long" if long else "full"
+    papers = _loaded(paper)
     console = wide_console()
     raise_open_files()
     out.mkdir(parents=True, exist_ok=True)
+    written = []
     with orderly_end(), Steps(console) as display:
-        found = run(quick=quick, watcher=display)
-    reproduction.show(found, console)
-    pictures = figures.draw_priority(found, out)
-    found.write(out / "priority.json")
-    (out / "priority.md").write_text(reproduction.markdown(found, pictures))
-    if not pictures:
-        console.print("no figures: they need numbers and matplotlib (pip install 'tieline[bench]')", markup=False)
-    console.print(
-        f"written to {out}: {', '.join(['priority.md', 'priority.json', *pictures])}", highlight=False, markup=False
-    )
+        for record in runner.run(papers, Request(effort=effort, seed=seed), out, display):
+            page.show(record, console)
+            written += [f"{record.name}.md", f"{record.name}.json", f"{record.name}/"]
+    if not is_installed("matplotlib"):
+        console.print(f"no figures: they need matplotlib ({remedy('bench')})", markup=False)
+    console.print(f"written to {out}: {', '.join(written)}", highlight=False, markup=False)
 
 
-@app.command()
-def psp(
-    *,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="One seed, shorter limits: about a minute and a half.")
-    ] = False,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory for pictures and tables.")] = Path("reproduced"),
-) -> None:
-    r"""The planner's paper: its two tables beside ours, on instances of its dimensions, and the verdict on its bound.
-
-    The naive model, the paper's heuristics and ours solve the same instances in one run.  Writes psp.md, psp.json and
-    pictures.  Needs the extra: pip install 'tieline\[plan]'.
-    """
-    console = wide_console()
-    try:
-        from tieline.bench.papers import psp as experiment
-        from tieline.bench.papers.psp_record import NOTE
-    except ImportError as missing:
-        raise Trouble(f"{missing.name or missing} is not installed: {remedy('plan')}") from None
-    out.mkdir(parents=True, exist_ok=True)
-    with orderly_end(), Steps(console) as display:
-        found = experiment.run(quick=quick, watcher=display)
-    reproduction.show(found, console, NOTE)
-    pictures = figures.draw_psp(found, out)
-    found.write(out / "psp.json")
-    (out / "psp.md").write_text(reproduction.markdown(found, pictures, NOTE))
-    console.print(f"written to {out}: {', '.join(['psp.md', 'psp.json', *pictures])}", highlight=False, markup=False)
+def _loaded(name: str) -> list[Paper]:
+    papers = []
+    for one in GROUPS.get(name, (name,)):
+        try:
+            papers.append(load(one))
+        except ImportError as missing:
+            raise Trouble(f"{missing.name or missing} is not installed: {remedy(extra_of(one))}") from None
+    return papers

@@ -76,8 +76,13 @@ def draw_panels(
     size: tuple[float, float] = (6.5, 4.1),
     heights: Sequence[float] = (),
     title: str = "",
+    also: Sequence[str] = (),
 ) -> bool:
-    """Write a picture of some drawings by their titles; false without any, or without matplotlib."""
+    """Write a picture of some drawings by their titles; false without any, or without matplotlib.
+
+    ``also`` are the endings of further forms, ``.svg`` for one; they hold no date, so that equal drawings are equal
+    files.
+    """
     try:
         import matplotlib as mpl
 
@@ -111,6 +116,9 @@ def draw_panels(
     if title:
         figure.suptitle(title, fontsize=9, x=0.01, ha="left")
     figure.savefig(path, dpi=_DPI)
+    with mpl.rc_context({"svg.hashsalt": path.stem, "svg.fonttype": "none"}):
+        for ending in also:
+            figure.savefig(path.with_suffix(ending), metadata={"Date": None})
     plt.close(figure)
     return True
 

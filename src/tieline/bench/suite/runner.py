@@ -19,6 +19,8 @@ from tieline.bench.suite.results import Results, Row
 
 #: The version of the form in which all records are written.
 VERSION = 2
+#: Where there is no bar, at most one line in so many seconds says what a step is doing.
+_NOW_AND_THEN_S = 10.0
 
 
 class Watcher(Protocol):
@@ -115,6 +117,8 @@ class Steps:
         )
         self._task = self._bar.add_task("starting", total=None)
         self._steps = self._begun = 0
+        self._title = ""
+        self._said_at = 0.0
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -131,9 +135,17 @@ class Steps:
     def step(self, text: str) -> None:
         """Hear that the next step begins."""
         self._bar.update(self._task, description=text, completed=self._begun)
+        self._title = text
         self._begun += 1
         if not self._console.is_terminal:
             self.say(f"[{self._begun}/{self._steps}] {text}")
+
+    def detail(self, text: str) -> None:
+        """Hear what the step is doing; where there is no bar to say so, it is printed now and then."""
+        self._bar.update(self._task, description=f"{self._title}: {text}")
+        now = time.monotonic()
+        if not self._console.is_terminal and now - self._said_at >= _NOW_AND_THEN_S:
+            self.say(f"  {text}")
 
     def found(self, rows: Sequence[Row]) -> None:
         """Hear that these rows are complete."""
@@ -142,4 +154,5 @@ class Steps:
 
     def say(self, text: str) -> None:
         """Print a line above the bar."""
+        self._said_at = time.monotonic()
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)

@@ -34,6 +34,7 @@ def annealing(arrays: Arrays, run: Run, *, rounds: int = 120, moves: int | None 
     state = _State(arrays, _candidates(arrays, rng, run))
     best: list[int] | None = None
     best_value = np.inf
+    best_seconds = 0.0
     heat = max(1.0, float(arrays.cost.mean()) * 10) if arrays.links else 1.0
     per_round = 20 * arrays.requests if moves is None else moves
     is_interrupted = False
@@ -49,7 +50,7 @@ def annealing(arrays: Arrays, run: Run, *, rounds: int = 120, moves: int | None 
                 if change > 0 and rng.random() >= math.exp(-change / heat):
                     state.undo()
             if state.overloaded == 0 and state.cost < best_value - 1e-9:
-                best, best_value = list(state.chosen), state.cost
+                best, best_value, best_seconds = list(state.chosen), state.cost, run.elapsed
         if is_interrupted:
             break
         heat *= _COOLING
@@ -60,7 +61,7 @@ def annealing(arrays: Arrays, run: Run, *, rounds: int = 120, moves: int | None 
         bound=shortest_paths_bound(arrays),
         seconds=run.elapsed,
         is_interrupted=is_interrupted,
-        notes={"found_feasible": float(best is not None)},
+        notes={"found_feasible": float(best is not None), "best_seconds": best_seconds},
     )
     return run.told(plan)
 

@@ -19,11 +19,13 @@ import socket
 import statistics
 import time
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
-from tieline.bench.brokers import Mosquitto, Tieline
+from tieline.bench.brokers import Mosquitto, Tieline, known_peers
 from tieline.bench.load import packets as plain
 from tieline.bench.load.job import Lost
+from tieline.bench.papers.frame.declaration import Request
+from tieline.bench.papers.frame.table import Cell, Table
 from tieline.bench.peer import Instance, free_ports
 from tieline.bench.priority import packets
 from tieline.bench.priority.nodes import Listener, Timetable, clock, hang_up, open_node, subscribe
@@ -65,6 +67,10 @@ CASES = (
     Experiment(name="without levels", means="none"),
     Experiment(name="mosquitto", peer="mosquitto", means="none"),
 )
+
+
+#: Saturated: the broker finds a hundred messages of each publisher at once.
+TRAFFIC: Final = {"every 50 ms": False, "saturated": True}
 
 
 class _Node(Listener):
@@ -142,6 +148,25 @@ class _Subscriber(_Node):
             self._tally.arrival(number, when_ns)
             if arrived.qos == 1:
                 self.speak(packets.acknowledge(plain.PUBACK, arrived.packet_id))
+
+
+def measure(request: Request) -> list[Table]:
+    """Every case a few times, each on a broker of its own, paced and saturated."""
+    rows: list[tuple[Cell, ...]] = []
+    seconds = request.choose(quick=0.6, full=4.0)
+    for case in CASES:
+        if not known_peers()[case.peer].version():
+            continue
+        for traffic, is_saturated in TRAFFIC.items():
+            for number in range(request.choose(quick=2, full=5)):
+                request.step(f"{case.name}, {traffic}, run {number}")
+                means = run(case, is_saturated=is_saturated, seconds=seconds)
+                rows += [(case.name, traffic, group, number, mean) for group, mean in enumerate(means, start=1)]
+    columns = {
+        "case": "broker and levels", "traffic": "how the four publish", "group": "group, in order of connection",
+        "run": "number of the run", "delay_us": "mean delay, µs",
+    }  # fmt: skip
+    return [Table("groups", columns, rows)]
 
 
 def run(case: Experiment, *, is_saturated: bool, seconds: float) -> list[float]:

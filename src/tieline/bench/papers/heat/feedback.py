@@ -19,7 +19,9 @@ import statistics
 from dataclasses import dataclass, field
 
 from tieline.bench.brokers import Tieline
-from tieline.bench.papers.wanted_topics import BYTES_PER_S, open_port
+from tieline.bench.papers.frame.declaration import Request
+from tieline.bench.papers.frame.table import Cell, Table
+from tieline.bench.papers.heat.wanted_topics import BYTES_PER_S, open_port
 from tieline.bench.peer import Instance
 from tieline.bench.priority.nodes import Timetable, Writer, clock, hang_up, open_node
 from tieline.bench.priority.packets import Arrival, Flows
@@ -91,23 +93,10 @@ class Subscriber:
         return self.flows[self.topic(kind)].waits_s()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figures345:
-    """Numbers by frequency, one for each period."""
-
-    periods_s: tuple[float, ...]
-    #: Mean delay of low messages that nothing blocks.
-    unblocked_ms: float
-    high_ms: dict[int, list[float]]
-    ratio: dict[int, list[float]]
-    late_share: dict[int, list[float]]
-
-
-def run(*, repetitions: int) -> Figures345:
-    """All subscribers at once, several bursts."""
+def measure(request: Request) -> list[Table]:
+    """All subscribers at once; a row for each pair and each burst."""
     subscribers = [Subscriber(period_s=period, frequency=count) for count in FREQUENCIES for period in PERIODS_S]
-    high: dict[str, list[float]] = {one.name: [] for one in subscribers}
-    low: dict[str, list[float]] = {one.name: [] for one in subscribers}
+    rows: list[tuple[Cell, ...]] = []
     with contextlib.ExitStack() as stack:
         timetable = stack.enter_context(Timetable())
         at = stack.enter_context(Instance(Tieline(CONFIGURATION)))
@@ -118,31 +107,30 @@ def run(*, repetitions: int) -> Figures345:
         sockets += [
             open_port(at, timetable, one.name, [f"{one.name}/#"], one.received, one.wishes) for one in subscribers
         ]
+        request.step("without any high messages")
         _episode(timetable, subscribers, writers, has_high=False)
-        unblocked = [wait for one in subscribers for wait in one.waits_s("low")]
+        unblocked_s = statistics.fmean(wait for one in subscribers for wait in one.waits_s("low"))
         _episode(timetable, subscribers, writers, has_high=True)  # the port is known to be blocked when it counts
-        for _ in range(repetitions):
+        for episode in range(request.choose(quick=2, full=5)):
+            request.step(f"burst {episode}")
             _episode(timetable, subscribers, writers, has_high=True)
-            for one in subscribers:
-                high[one.name] += one.waits_s("high")
-                low[one.name] += one.waits_s("low")
-    unblocked_s = statistics.fmean(unblocked)
-    by_frequency = {count: [one.name for one in subscribers if one.frequency == count] for count in FREQUENCIES}
-    return Figures345(
-        periods_s=PERIODS_S,
-        unblocked_ms=unblocked_s * 1e3,
-        high_ms={
-            count: [statistics.fmean(high[name]) * 1e3 for name in names] for count, names in by_frequency.items()
-        },
-        ratio={
-            count: [statistics.fmean(low[name]) / unblocked_s for name in names]
-            for count, names in by_frequency.items()
-        },
-        late_share={
-            count: [sum(wait > LATE_S for wait in low[name]) / len(low[name]) for name in names]
-            for count, names in by_frequency.items()
-        },
-    )
+            rows += [_row(one, episode, unblocked_s) for one in subscribers]
+    columns = {
+        "frequency": "distribution frequency", "period_s": "time period, s", "burst": "number of the burst",
+        "high_ms": "mean delay of high messages, ms", "low_ratio": "delay of low messages : the same unblocked",
+        "late_share": f"share of low messages that took more than {LATE_S:g} s",
+        "unblocked_ms": "delay of low messages that nothing blocks, ms",
+    }  # fmt: skip
+    return [Table("feedback", columns, rows)]
+
+
+def _row(one: Subscriber, episode: int, unblocked_s: float) -> tuple[Cell, ...]:
+    low = one.waits_s("low")
+    late = sum(wait > LATE_S for wait in low) / len(low)
+    high_ms = statistics.fmean(one.waits_s("high")) * 1e3
+    return (
+        one.frequency, one.period_s, episode, high_ms, statistics.fmean(low) / unblocked_s, late, unblocked_s * 1e3
+    )  # fmt: skip
 
 
 def _episode(

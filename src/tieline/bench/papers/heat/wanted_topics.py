@@ -4,7 +4,10 @@ Eight topics differ in how many clients subscribe to them, from eight down to on
 database, sits behind a blocked port and subscribes to all of them.  A burst of ``n`` messages, spread evenly over
 the topics in a shuffled order, is published at once; the delay is that of the two most wanted topics at the port.
 
-FIFO is mosquitto, and Tieline with ``policy = "fifo"``.  The taxonomy has three classes of importance by content; both
+FIFO is mosquitto, and Tieline with ``policy = "fifo"``.  The heat that the paper prints is a count of the subscriptions
+that arrive in a period, set to zero at its end.  It is given to a broker from outside, as ``tieline heat put`` does:
+*printed* is the table of a period in which nobody had to subscribe again, *renewed* that of one in which every
+subscriber did.  The taxonomy has three classes of importance by content; both
 most wanted topics are in the highest, together with a third, so that the comparison does not favour heat.
 
 Losses are counted in another burst, to a queue that holds a quarter of it: the share that is lost of the two topics
@@ -22,10 +25,13 @@ import socket
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
-from tieline.bench.brokers import Mosquitto, Tieline
+from tieline.bench.brokers import Mosquitto, Tieline, known_peers
 from tieline.bench.load.job import Endpoint
 from tieline.bench.load.packets import NOTHING
+from tieline.bench.papers.frame.declaration import Request
+from tieline.bench.papers.frame.table import Cell, Table
 from tieline.bench.peer import Instance, Peer
 from tieline.bench.priority.nodes import (
     Reader,
@@ -71,6 +77,8 @@ COUNTS = (16, 32, 64, 128, 256)
 BYTES = 512
 _LOSS_COUNT, _LOSS_QUEUE = 256, 64
 _PATIENCE_S = 1.5
+#: A table of counts holds for longer than the experiment takes.
+_PERIOD_S = 3_600
 _CLASSES = "".join(
     f'[[class]]\nname = "{topic.replace("/", "-")}"\nfilter = "{topic}"\nlevel = {level}\n'
     for level, topics in TAXONOMY.items()
@@ -83,6 +91,13 @@ _PEERS: dict[str, Callable[[], Peer]] = {
     "fifo": lambda: Tieline('[priority]\npolicy = "fifo"\n'),
     "taxonomy": lambda: Tieline(f'[priority]\npolicy = "taxonomy"\n{_CLASSES}'),
     "heat": lambda: Tieline('[priority]\npolicy = "heat"\n'),
+    "printed": lambda: Tieline('[priority]\npolicy = "heat"\n'),
+    "renewed": lambda: Tieline('[priority]\npolicy = "heat"\n'),
+}
+#: Subscriptions that arrive for each topic in a period: one for each subscriber, or none any more.
+COUNTED: Final[Mapping[str, Mapping[str, int]]] = {
+    "printed": dict.fromkeys(TOPICS, 0),
+    "renewed": {topic: len(TOPICS) - number for number, topic in enumerate(TOPICS)},
 }
 _SHORT = f"[limits]\nqueue_messages = {_LOSS_QUEUE}\n"
 _SHORT_PEERS: dict[str, Callable[[], Peer]] = {
@@ -128,38 +143,34 @@ def _ignore(_arrival: Arrival, _when_ns: int) -> None:
     """The other subscribers only make a topic wanted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure2:
-    """Mean delay of the most wanted topics in milliseconds, by policy and number of distributions; losses by policy."""
-
-    counts: tuple[int, ...]
-    delays_ms: dict[str, list[float]]
-    lost_low: dict[str, float]
-    lost_all: dict[str, float]
-
-
-def run(*, repetitions: int, has_mosquitto: bool) -> Figure2:
-    """All brokers at once; bursts one after another."""
-    peers = {name: make for name, make in _PEERS.items() if has_mosquitto or name != "mosquitto"}
-    delays_ms: dict[str, list[float]] = {name: [] for name in peers}
+def measure(request: Request) -> list[Table]:
+    """All brokers at once; bursts one after another, the mean delay of the most wanted topics for each."""
+    repetitions = request.choose(quick=2, full=5)
+    peers = {name: make for name, make in _PEERS.items() if name != "mosquitto" or known_peers()[name].version()}
+    delays: list[tuple[Cell, ...]] = []
     with _scenes(peers) as (timetable, scenes):
         _burst(timetable, scenes, COUNTS[-1], seed=-1)  # the port is known to be blocked when the experiment begins
         for count in COUNTS:
-            found: dict[str, list[float]] = {name: [] for name in scenes}
-            for repetition in range(repetitions):
-                _burst(timetable, scenes, count, seed=repetition)
+            for seed in range(request.seed, request.seed + repetitions):
+                request.step(f"{count} messages, burst {seed}")
+                _burst(timetable, scenes, count, seed=seed)
                 for name, scene in scenes.items():
-                    found[name] += [wait * 1e3 for topic in HIGH for wait in scene.flows[topic].waits_s()]
-            for name, waits in found.items():
-                delays_ms[name].append(statistics.fmean(waits))
+                    waits = [wait * 1e3 for topic in HIGH for wait in scene.flows[topic].waits_s()]
+                    delays.append((name, count, seed, statistics.fmean(waits)))
+    losses: list[tuple[Cell, ...]] = []
     with _scenes(_SHORT_PEERS) as (timetable, scenes):
-        _burst(timetable, scenes, _LOSS_COUNT, seed=0)
-        return Figure2(
-            counts=COUNTS,
-            delays_ms=delays_ms,
-            lost_low={name: _lost_share(scene, LOW[name]) for name, scene in scenes.items()},
-            lost_all={name: _lost_share(scene, TOPICS) for name, scene in scenes.items()},
-        )
+        for seed in range(request.seed, request.seed + repetitions):
+            request.step(f"losses, burst {seed}")
+            _burst(timetable, scenes, _LOSS_COUNT, seed=seed)
+            for name, scene in scenes.items():
+                losses.append((name, seed, _lost_share(scene, LOW[name]), _lost_share(scene, TOPICS)))
+    return [
+        Table("delays", {"policy": "order of the broker", "messages": "distributions in the burst", "seed": "seed",
+                         "delay_ms": "mean delay of the two most wanted topics, ms"}, delays),
+        Table("losses", {"policy": "order of the broker", "seed": "seed",
+                         "lost_low": "share lost of the two topics that the policy ranks lowest",
+                         "lost_all": "share lost of all"}, losses),
+    ]  # fmt: skip
 
 
 def _burst(timetable: Timetable, scenes: Mapping[str, PlantScene], count: int, *, seed: int) -> None:
@@ -183,8 +194,11 @@ def _scenes(peers: Mapping[str, Callable[[], Peer]]) -> Iterator[tuple[Timetable
         timetable = stack.enter_context(Timetable())
         scenes = {}
         for name, make in peers.items():
-            at = stack.enter_context(Instance(make()))
+            peer = make()
+            at = stack.enter_context(Instance(peer))
             scenes[name] = scene = PlantScene(timetable)
             stack.callback(hang_up, scene.sockets)
             scene.open(at)
+            if name in COUNTED and isinstance(peer, Tieline):
+                peer.ask("heat", act="put", topics=dict(COUNTED[name]), period=f"{_PERIOD_S}s")
         yield timetable, scenes

@@ -1,0 +1,49 @@
+"""Every paper that is declared, the command, and the pages that are kept in the repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.kits.check_paper import check_paper
+from tieline.bench.papers.frame import page
+from tieline.bench.papers.frame.record import PaperRecord
+from tieline.bench.papers.registry import GROUPS, PAPERS, load
+from tieline.cli.reproduce import app
+
+PAGES = Path(__file__).parents[3] / "docs" / "papers"
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_every_paper_is_well_declared(name: str) -> None:
+    paper = load(name)
+    assert paper.name == name
+    check_paper(paper)
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_the_committed_page_is_what_the_command_writes(name: str) -> None:
+    record = PaperRecord.read(PAGES / f"{name}.json")
+    assert (PAGES / f"{name}.md").read_text(encoding="utf-8") == page.markdown(record, page.reading(load(name).package))
+    assert {figure.name for figure in record.figures} == {figure.name for _, figure in load(name).figures()}
+    for table in record.tables:
+        assert (PAGES / name / f"{table}.csv").exists()
+
+
+def test_groups_name_papers() -> None:
+    assert GROUPS["priority"] == ("heat", "priority-qos")
+    assert set(GROUPS["all"]) == set(PAPERS)
+
+
+def test_quick_and_long_exclude_each_other(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["heat", "--quick", "--long", "--out", str(tmp_path)])
+    assert result.exit_code != 0
+    assert "choose one" in str(result.exception)
+
+
+def test_an_unknown_paper_is_answered_with_the_known_ones() -> None:
+    result = CliRunner().invoke(app, ["heap"])
+    assert result.exit_code != 0
+    assert "'heat'" in str(result.exception) and "'all'" in str(result.exception)
