@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from docs.reference import commands, papers
 from tieline.conf import render
 
 DOCS = Path(__file__).parents[1]
-PAGES = {
+PAGES: dict[str, Callable[[], str]] = {
     "architecture/rooms.svg": drawing.rooms_svg,
     "reference/commands.md": commands.markdown,
     "reference/configuration.md": render.reference_markdown,

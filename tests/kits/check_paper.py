@@ -22,7 +22,7 @@ def check_paper(paper: Paper) -> None:
     for _, figure in paper.figures():
         assert set(figure.fitted) <= fitted, f"{figure.name} names parameters that are not marked as fitted"
         assert figure.tables, f"{figure.name} is drawn from nothing"
-        assert figure.panels or figure.sheet or figure.claims, f"{figure.name} shows nothing"
+        assert figure.caption.endswith("."), f"{figure.name} has no sentence"
     assert page.reading(paper.package).startswith("## "), "the prose begins with a heading of its own"
 
 
