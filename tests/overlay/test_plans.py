@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +9,7 @@ import pytest
 from tieline.core.broker import Broker
 from tieline.core.message import Burst, Message, Origin
 from tieline.core.receiver import Share
+from tieline.overlay.carrier.sender import PlanOf
 from tieline.overlay.frames.frame import Planned
 from tieline.overlay.frames.naming import Address, put_addresses
 from tieline.overlay.frames.parcel import Writing, write_run
@@ -19,33 +18,26 @@ from tieline.overlay.plans import Piece, PlanError, Plans
 from tieline.overlay.strategies.plan_tables import MOST_EPOCHS, Own, PlanTable, PlanTables
 
 
-class Kept:
-    """A journal of which the notes are kept."""
+class Installed:
+    """Plans as a broker has them, with what it keeps of them."""
 
-    is_volatile = False
+    def __init__(self, notes: dict[bytes, bytes]) -> None:
+        self.notes = notes
+        self.followed: PlanOf | None = None
+        self._numbers: dict[str, int] = {}
+        self.plans = Plans(self.number_of, self._follow, self._keep, list(notes.items()))
 
-    def __init__(self) -> None:
-        self.notes: OrderedDict[bytes, bytes] = OrderedDict()
+    def number_of(self, name: str) -> int:
+        return self._numbers.setdefault(name, len(self._numbers) + 1)
 
-    def note(self, key: bytes, value: bytes | None) -> None:
+    def _follow(self, plan_of: PlanOf | None) -> None:
+        self.followed = plan_of
+
+    def _keep(self, key: bytes, value: bytes | None) -> None:
         if value is None:
             del self.notes[key]
         else:
             self.notes[key] = value
-
-
-def _node() -> Any:
-    numbers: dict[str, int] = {}
-    sender = SimpleNamespace(plan_of=None)
-    return SimpleNamespace(
-        number_of=lambda name: numbers.setdefault(name, len(numbers) + 1), carrier=SimpleNamespace(sender=sender)
-    )
-
-
-def _plans(kept: Kept) -> tuple[Plans, Any]:
-    node = _node()
-    journal: Any = kept
-    return Plans(node, journal, list(kept.notes.items())), node
 
 
 def _piece(epoch: int, number: int = 0, *, more: bool = False, **fields: Any) -> Piece:
@@ -57,16 +49,18 @@ TOPICS = ((1, "grid/v", None), (2, "grid/i", "p"))
 
 
 def test_a_plan_is_complete_with_its_last_piece_and_survives() -> None:
-    kept = Kept()
-    plans, node = _plans(kept)
+    notes: dict[bytes, bytes] = {}
+    installed = Installed(notes)
+    plans = installed.plans
     assert not plans.put(_piece(3, more=True, ways=WAYS, paces={"b": 500.0}))
     with pytest.raises(PlanError, match="plan 3 is not complete here"):
         plans.use(3)
     assert plans.put(_piece(3, 1, topics=TOPICS))
     assert plans.put(_piece(3, 1, topics=TOPICS))  # whoever did not hear the answer says it again
     plans.use(3)
-    assert node.carrier.sender.plan_of is not None
-    again, node = _plans(kept)
+    assert installed.followed is not None
+    installed = Installed(notes)
+    again = installed.plans
     assert again.tables.epoch == 3
     assert again.name == "test"
     assert again.pace("b") == 500.0
@@ -74,28 +68,28 @@ def test_a_plan_is_complete_with_its_last_piece_and_survives() -> None:
     assert again.tables.find(b"grid/v", "anybody") == Planned(3, 1)
     assert again.tables.find(b"grid/i", "p") == Planned(3, 2)
     assert again.tables.find(b"grid/i", "q") is None
-    a, c, b = map(node.number_of, "acb")
+    a, c, b = map(installed.number_of, "acb")
     assert again.tables.tables[3].neighbour(a, 1, c) == b
     again.use(0)
-    assert node.carrier.sender.plan_of is None
-    assert _plans(kept)[0].tables.epoch == 0
+    assert installed.followed is None
+    assert Installed(notes).plans.tables.epoch == 0
 
 
 def test_what_was_begun_and_not_finished_leaves_nothing() -> None:
-    kept = Kept()
-    plans, _ = _plans(kept)
+    notes: dict[bytes, bytes] = {}
+    plans = Installed(notes).plans
     plans.put(_piece(1, more=True, ways=WAYS))
     plans.put(_piece(1, 1, more=True))
     plans.put(_piece(1, ways=WAYS))  # from the beginning
     plans.use(1)
     plans.put(_piece(2, more=True, ways=WAYS))
     assert plans.put(_piece(5))
-    assert {key[:9] for key in kept.notes if len(key) > 1} == {b"G" + epoch.to_bytes(8, "big") for epoch in (1, 5)}
-    assert _plans(kept)[0].tables.epoch == 1
+    assert {key[:9] for key in notes if len(key) > 1} == {b"G" + epoch.to_bytes(8, "big") for epoch in (1, 5)}
+    assert Installed(notes).plans.tables.epoch == 1
 
 
 def test_pieces_come_in_their_order() -> None:
-    plans, _ = _plans(Kept())
+    plans = Installed({}).plans
     with pytest.raises(PlanError, match="piece 1 of plan 4 was not expected, but piece 0"):
         plans.put(_piece(4, 1))
     plans.put(_piece(4))
@@ -104,16 +98,16 @@ def test_pieces_come_in_their_order() -> None:
 
 
 def test_a_plan_of_which_a_piece_is_lost_is_forgotten() -> None:
-    kept = Kept()
-    plans, _ = _plans(kept)
+    notes: dict[bytes, bytes] = {}
+    plans = Installed(notes).plans
     plans.put(_piece(1, more=True, ways=WAYS))
     plans.put(_piece(1, 1, topics=TOPICS))
     plans.use(1)
-    kept.notes[next(key for key in kept.notes if key.endswith(b"\x01"))] = b"what no version has written"
-    again, _ = _plans(kept)
+    notes[next(key for key in notes if key.endswith(b"\x01"))] = b"what no version has written"
+    again = Installed(notes).plans
     assert not again.tables
     assert not again.tables.epoch
-    assert all(len(key) == 1 or key.endswith(b"\x01") for key in kept.notes)
+    assert all(len(key) == 1 or key.endswith(b"\x01") for key in notes)
 
 
 def test_the_plan_in_force_and_those_before_it_are_kept() -> None:

@@ -23,6 +23,8 @@ MEGABYTE = 1_000_000
 #: What a process may grow by beyond what it counts, once that is this much.
 MOST = 1.3
 MUCH = 200 * MEGABYTE
+#: Of what is counted, under the kind that a fill is meant for.
+SHARE = 0.4
 
 
 def memory(folder: Path) -> dict[str, int]:
@@ -129,7 +131,8 @@ def rights(served: Served) -> Iterator[Any]:
     for number in range(120):
         client = served.dial(f"r-{number}")
         for each in range(110):
-            client.send(Publish(topic=f"{number}/{each}/" + "y" * 5_000, payload=b""))
+            # four connections use the same topics, whose routes are remembered once
+            client.send(Publish(topic=f"{number // 4}/{each}/" + "y" * 5_000, payload=b""))
         yield
 
 
@@ -203,14 +206,21 @@ def test_a_process_grows_by_what_it_counts(kind: Kind, fill: Callable[[Served], 
     with serving(tmp_path, limits=limits, more=more) as served:
         idle, counted_idle = served.resident_bytes, sum(memory(tmp_path).values())
         every = max(1, 500 // len(FILLS))
+
+        def is_filled(much: float) -> bool:
+            """Whether so much is counted, and enough of it under the kind that is meant: it may have been another's."""
+            found = memory(tmp_path)
+            counted = sum(found.values()) - counted_idle
+            return counted >= much and found[kind] >= SHARE * counted
+
         for number, _ in enumerate(fill(served)):
-            if number % every == 0 and sum(memory(tmp_path).values()) - counted_idle > 1.2 * asked:
+            if number % every == 0 and is_filled(1.2 * asked):
                 break
-        until(lambda: sum(memory(tmp_path).values()) - counted_idle >= asked, f"{memory(tmp_path)}")
+        until(lambda: is_filled(asked), f"{memory(tmp_path)}")
         found = memory(tmp_path)
         counted, grown = sum(found.values()) - counted_idle, served.resident_bytes - idle
         print(f"{kind}: counted {counted // MEGABYTE} MB, grown {grown // MEGABYTE} MB")
-        assert found[kind] >= 0.4 * counted, found
+        assert found[kind] >= SHARE * counted, found
         assert grown <= MOST * counted, f"grew by {grown // MEGABYTE} MB, counted {counted // MEGABYTE} MB"
 
 

@@ -117,7 +117,7 @@ class Joined:
         self.destinations: dict[int, Destination] = {}
         self._strategy = strategy
         #: Those that were installed here; followed where the shortest path is gone by otherwise.
-        self.plans = Plans(self.node, core.journal, planned)
+        self.plans = Plans(self.node.number_of, self.node.carrier.sender.go_by, self._keep, planned)
         self._choose(0.0)
         sender, membership = self.node.carrier.sender, self.node.membership
         tables = self.plans.tables
@@ -158,6 +158,10 @@ class Joined:
             notes=notes,
             clock_s=clock_s,
         )
+
+    def _keep(self, key: bytes, value: bytes | None) -> None:
+        if not self._core.journal.is_volatile:
+            self._core.journal.note(key, value)
 
     def use(self, strategy: str, now: float) -> None:
         """Choose links by another strategy from now on; nothing that is under way is lost."""

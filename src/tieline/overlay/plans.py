@@ -8,17 +8,15 @@ plan again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta
 
-from tieline.core.durable.journal import Journal
-from tieline.overlay.carrier.notes import Note
+from tieline.overlay.carrier.sender import PlanOf
 from tieline.overlay.frames.fields import Reader, put
 from tieline.overlay.frames.hello import LONGEST_NAME, Refused
-from tieline.overlay.node import Node
 from tieline.overlay.strategies.plan_tables import Entry, Own, PlanTable, PlanTables
 
 #: Pieces of one plan.
@@ -56,10 +54,19 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Plans:
     """The plans of one broker."""
 
-    def __init__(self, node: Node, journal: Journal, notes: Iterable[tuple[bytes, bytes]]) -> None:
-        """``notes`` are what an earlier life has left."""
-        self._node = node
-        self._journal = journal
+    def __init__(
+        self,
+        number_of: Callable[[str], int],
+        follow: Callable[[PlanOf | None], None],
+        keep: Callable[[bytes, bytes | None], None],
+        notes: Iterable[tuple[bytes, bytes]],
+    ) -> None:
+        """``follow`` is told by which plan each parcel of this broker leaves from now on, or that there is none;
+        ``keep`` writes a note down, and ``notes`` are what an earlier life has left.
+        """
+        self._number_of = number_of
+        self._follow = follow
+        self._keep = keep
         self.tables = PlanTables()
         #: By epoch; the last one may not be complete.
         self._pieces: dict[int, list[Piece]] = {}
@@ -109,7 +116,7 @@ class Plans:
                 if unfinished != piece.epoch:
                     self._forget(unfinished)
             self._pieces[piece.epoch] = [*known, piece]
-            self._note((_key(piece.epoch, piece.number), msgspec.json.encode(piece)))
+            self._keep(_key(piece.epoch, piece.number), msgspec.json.encode(piece))
         return not piece.more and self._install(piece.epoch)
 
     def _install(self, epoch: int) -> bool:
@@ -117,7 +124,7 @@ class Plans:
         pieces = self._pieces[epoch]
         if pieces[-1].more or [piece.number for piece in pieces] != list(range(len(pieces))):
             return False
-        number_of = self._node.number_of
+        number_of = self._number_of
         try:
             entries = [
                 Entry(number_of(origin), topic, number_of(destination), number_of(neighbour))
@@ -136,21 +143,17 @@ class Plans:
         """Let what is published here travel by a plan from now on, or by none (0); raises PlanError."""
         if not self._go(epoch):
             raise PlanError(f"plan {epoch} is not complete here")
-        self._note((_NOTE, put(epoch)))
+        self._keep(_NOTE, put(epoch))
 
     def _go(self, epoch: int) -> bool:
         if not self.tables.use(epoch):
             return False
-        self._node.carrier.sender.plan_of = self.tables.of_parcel if epoch else None
+        self._follow(self.tables.of_parcel if epoch else None)
         return True
 
     def _forget(self, epoch: int) -> None:
         for piece in self._pieces.pop(epoch):
-            self._note((_key(epoch, piece.number), None))
-
-    def _note(self, note: Note) -> None:
-        if not self._journal.is_volatile:
-            self._journal.note(*note)
+            self._keep(_key(epoch, piece.number), None)
 
     # -- for those who ask
 

@@ -17,6 +17,8 @@ from tieline.wire.frames import stamp
 #: The first byte of each PUBLISH, by flags.
 FIRST = [bytes((0x30 | flags,)) for flags in range(16)]
 DUP = 0x08
+#: More than a time in seconds is rounded by, for centuries.
+_ROUNDING_S = 1e-6
 
 
 def flags_of(message: Message, grant: Grant, qos: int) -> int:
@@ -35,8 +37,9 @@ def properties_of(item: Item, grant: Grant, version: int, now: float) -> bytes |
         return None
     properties = item.properties + grant.identifiers
     if item.expires is not None:
-        # [MQTT-3.3.2-6] what is left of the interval; an unacknowledged message may be sent again after its end
-        properties += b"\x02" + max(0, ceil(item.expires - now)).to_bytes(4, "big")
+        # [MQTT-3.3.2-6] what is left of the interval; an unacknowledged message may be sent again after its end.  The
+        # sum of a time and an interval may be rounded up, and must not become a second more than was said.
+        properties += b"\x02" + max(0, ceil(item.expires - now - _ROUNDING_S)).to_bytes(4, "big")
     return properties
 
 

@@ -58,6 +58,10 @@ class Sender(StreamEnd):
         #: Told of messages for a broker that have expired here.
         self.expired: Expired = unheard
 
+    def go_by(self, plan_of: PlanOf | None) -> None:
+        """Let what leaves from now on travel by a plan, or by none."""
+        self.plan_of = plan_of
+
     def tell(self, payloads: tuple[bytes, ...], destination: int, now: float) -> None:
         """Owe errands to a broker, whatever is owed to it: whoever causes them has a bound for that."""
         stream = self._stream(destination, ERRANDS)
