@@ -25,6 +25,8 @@ MOST = 1.3
 MUCH = 200 * MEGABYTE
 #: Of what is counted, under the kind that a fill is meant for.
 SHARE = 0.4
+#: A packet that no kernel takes at once.
+LARGEST = 33_554_432
 
 
 def memory(folder: Path) -> dict[str, int]:
@@ -116,14 +118,13 @@ def unparsed(served: Served) -> Iterator[Any]:
 
 
 def unsent(served: Served) -> Iterator[Any]:
-    """Large packets for clients that do not read."""
-    for number in range(250):
+    """Packets for clients that do not read, larger than the buffer of a socket, which may be several megabytes."""
+    for number in range(8):
         reader = served.dial(f"deaf-{number}", reads_little=True)
         reader.subscribe("large")
     publisher = served.dial("publisher")
-    for _ in range(2):
-        publisher.send(Publish(topic="large", payload=bytes(1_000_000)))
-        yield
+    publisher.send(Publish(topic="large", payload=bytes(LARGEST - 1_000)))
+    yield
 
 
 def rights(served: Served) -> Iterator[Any]:
@@ -199,9 +200,11 @@ def test_a_process_grows_by_what_it_counts(kind: Kind, fill: Callable[[Served], 
     key = tmp_path / "overlay.key"
     key.write_bytes(KEY)
     more = f'[overlay]\ncluster = "{CLUSTER}"\nkey_file = "{key}"\n[[listener]]\nurl = "peer://127.0.0.1:0"\n'
+    if kind is Kind.UNSENT:
+        limits += f'\npacket_bytes = {LARGEST}\nunknown_bytes = "none"'
     if kind is Kind.RIGHTS:
         # where everybody may do everything, nothing of it is remembered
-        more += '[[rule]]\nallow = "all"\nfilter = "#"\n'
+        more += "".join(f'[[rule]]\nallow = "all"\nfilter = "{each}"\n' for each in ("#", "$pair/#"))
     asked = LESS.get(kind, MUCH)
     with serving(tmp_path, limits=limits, more=more) as served:
         idle, counted_idle = served.resident_bytes, sum(memory(tmp_path).values())
