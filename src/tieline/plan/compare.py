@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from tieline.extras import needs
+from tieline.plan.draw.labels import shortened
 from tieline.plan.draw.legend import BROKER, INK, PUBLISHER, UNUSED
 from tieline.plan.plan import Plan, gap
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 #: Times below this are drawn as this: the axis is logarithmic.
 _SHORTEST_S = 1e-3
+#: A longer name would be cut at the edge of the picture.
+_TITLE_LETTERS = 90
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +75,7 @@ def draw_comparison(name: str, found: list[MethodResult], path: Path) -> None:
     rows = list(range(len(found)))
     with plt.rc_context({"font.family": "DejaVu Sans", "svg.hashsalt": name}):
         figure, panels = plt.subplots(
-            1, 3, sharey=True, figsize=(11, 1.3 + 0.42 * len(found)), layout="constrained", facecolor="white"
+            1, 3, sharey=True, figsize=(11, 1.4 + 0.42 * len(found)), layout="constrained", facecolor="white"
         )
         least = min(result.plan.unmet for result in found)
         # a plan that serves fewer is cheap for a bad reason, and is drawn pale
@@ -90,10 +97,10 @@ def draw_comparison(name: str, found: list[MethodResult], path: Path) -> None:
                     f"{value:,.3g}" if value < 1000 else f"{value:,.0f}", (value, row), xytext=(7, 0),
                     textcoords="offset points", va="center", fontsize=8, color=INK,
                 )  # fmt: skip
+            _sane_ticks(axis, title, values)
             axis.set_title(title, loc="left", fontsize=9.5, fontweight="bold", color=INK)
             axis.spines[["top", "right"]].set_visible(False)
             axis.tick_params(labelsize=8)
-            axis.margins(x=0.22)
             axis.grid(axis="x", alpha=0.25)
             axis.set_axisbelow(True)
         if least == 0:
@@ -105,6 +112,21 @@ def draw_comparison(name: str, found: list[MethodResult], path: Path) -> None:
             )  # fmt: skip
         panels[0].set_yticks(rows, [result.method for result in found], fontsize=9)
         panels[0].invert_yaxis()
-        figure.suptitle(name, fontsize=12, fontweight="bold", x=0.01, ha="left", color=INK)
+        figure.suptitle(shortened(name, _TITLE_LETTERS), fontsize=12, fontweight="bold", x=0.01, ha="left", color=INK)
         figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else {})
         plt.close(figure)
+
+
+def _sane_ticks(axis: Axes, title: str, values: Sequence[float]) -> None:
+    """Counts have whole numbers, nothing begins below zero, and seconds are written as people write them."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+    if title == "seconds":
+        axis.set_xlim(min(values) / 3, max(values) * 12)
+        axis.xaxis.set_major_locator(LogLocator(numticks=6))
+        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _place: f"{value:g}"))
+        axis.xaxis.set_minor_formatter(NullFormatter())
+        return
+    axis.set_xlim(0, 1.25 * max(1.0, *values))
+    axis.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=title == "unmet requests"))
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _place: f"{value:,.6g}"))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.kits.examples import examples
 from tests.plan.worlds import small
-from tieline.plan.draw.layout import LabelPlacer, boxes_around, places, points_along
+from tieline.plan.draw.layout import places
 from tieline.plan.generate.testset import mesh, paper
 from tieline.plan.instance import Instance, Link, Node
 
@@ -78,14 +78,3 @@ def test_large_networks_are_laid_out_from_a_few_pivots() -> None:
 def test_the_same_every_time() -> None:
     instance = without_places(paper("case3", seed=2))
     assert (places(instance) == places(instance)).all()
-
-
-def test_labels_do_not_cover_each_other_where_there_is_room() -> None:
-    at = np.array([[0.0, 0.0], [30.0, 0.0], [0.0, 30.0], [30.0, 30.0]])
-    placer = LabelPlacer(boxes_around(at, np.full(4, 3.0)), points_along(at, np.array([[0, 1]]), 1.0))
-    spots = np.array(placer.place(at, ["one", "two", "three", "four"], radius=3.0, line=6.0))
-    for number in range(4):
-        beside = np.abs(spots[number] - at)
-        assert ((beside[:, 0] > 3.0) | (beside[:, 1] > 3.0)).all()
-        for other in range(number):
-            assert np.abs(spots[number] - spots[other]).max() > 6.0

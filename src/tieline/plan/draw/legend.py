@@ -30,9 +30,9 @@ _RAMP: Final = ("#f0dca0", "#f2ab3c", "#dd5f1e", "#8a1a12")
 THINNEST, WIDEST = 1.1, 6.5
 #: Inches.
 LEGEND_IN = 1.95
-#: The column is never higher.
-LEGEND_HEIGHT_IN = 5.0
-_ROW_IN = 0.24
+_ROW_IN, _GAP_IN, _RAMP_IN = 0.24, 0.12, 1.15
+#: Above the first row, and below the last one.
+_EDGE_IN = 0.25
 
 
 def utilisation_colours() -> LinearSegmentedColormap:
@@ -52,16 +52,20 @@ class _Column:
 
     def __init__(self, axes: Axes, height: float) -> None:
         self.axes = axes
-        self.y = height - 0.2
+        self.y = height - _EDGE_IN
         axes.set_xlim(0, LEGEND_IN)
         axes.set_ylim(0, height)
         axes.set_xticks([])
         axes.set_yticks([])
 
     def heading(self, text: str) -> None:
-        self.y -= 0.12
+        self.y -= _GAP_IN
         self.axes.text(0.05, self.y, text, fontsize=8, fontweight="bold", color=INK, va="center")
         self.y -= _ROW_IN
+
+    def note(self, text: str) -> None:
+        self.axes.text(0.05, self.y + 0.05, text, fontsize=7, color=QUIET, va="center")
+        self.y -= _ROW_IN - 0.04
 
     def words(self, text: str) -> None:
         self.axes.text(0.55, self.y, text, fontsize=8, color=INK, va="center")
@@ -95,6 +99,26 @@ class Signs:
     has_dashes: bool
 
 
+def legend_height(signs: Signs) -> float:
+    """Inches that the column takes from its upper to its lower edge."""
+    headings = [True, bool(signs.loads), signs.has_limits, signs.has_dashes]
+    rows = 3 + signs.has_unmet + (len(_samples(signs.loads)) + 1 if signs.loads else 0) + signs.has_plan
+    rows += signs.has_limitless and signs.has_limits
+    rows += signs.has_dashes
+    ramp = (_RAMP_IN + _ROW_IN) * signs.has_limits
+    return sum(headings) * (_GAP_IN + _ROW_IN) + rows * _ROW_IN + ramp + 2 * _EDGE_IN
+
+
+def _samples(loads: Sequence[float]) -> list[float]:
+    """The most, the middle and the least, without repetition as they are written."""
+    found = {_written(load): load for load in (max(loads), median(loads), min(loads))}
+    return list(found.values())
+
+
+def _written(load: float) -> str:
+    return f"{load:,.4g}" if load < 10_000 else f"{load:,.0f}"
+
+
 def draw_legend(axes: Axes, height: float, signs: Signs) -> None:
     """Explain what is in the picture, and only that."""
     column = _Column(axes, height)
@@ -106,16 +130,13 @@ def draw_legend(axes: Axes, height: float, signs: Signs) -> None:
         axes.scatter([0.26], [column.y], s=130, facecolors="none", edgecolors=UNMET, linewidths=1.8)
         axes.scatter([0.26], [column.y], s=28, marker="x", c=UNMET, linewidths=1.4)
         column.words("misses a topic")
-    greatest = max(signs.loads, default=0.0)
-    if greatest > 0:
+    if signs.loads:
+        greatest = max(signs.loads)
         column.heading("load of a link" if signs.has_plan else "capacity of a link")
-        samples = (greatest, median(signs.loads), min(signs.loads))
-        for load in dict.fromkeys(samples):
-            column.line(
-                f"{load:,.4g}",
-                LIMITLESS if signs.has_plan else CAPACITY,
-                width_of(load, greatest, signs.widest),
-            )
+        column.note("in the unit of the rates")
+        for load in _samples(signs.loads):
+            width = width_of(load, greatest, signs.widest)
+            column.line(_written(load), LIMITLESS if signs.has_plan else CAPACITY, width)
     if signs.has_plan:
         column.line("other links" if signs.is_topic else "carries nothing", UNUSED, 0.9)
     if signs.has_limits:
@@ -131,7 +152,7 @@ def draw_legend(axes: Axes, height: float, signs: Signs) -> None:
 def _ramp(column: _Column) -> None:
     import numpy as np
 
-    bottom, top = column.y - 1.15, column.y - 0.02
+    bottom, top = column.y - _RAMP_IN, column.y - 0.02
     column.axes.imshow(
         np.linspace(0, 1, 128).reshape(-1, 1),
         extent=(0.16, 0.36, bottom, top),

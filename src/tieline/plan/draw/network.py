@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,12 +11,22 @@ import numpy as np
 
 from tieline.extras import needs
 from tieline.plan.arrays import Flags, Floats, Ints
-from tieline.plan.draw.layout import LabelPlacer, boxes_around, places, points_along
+from tieline.plan.draw.labels import (
+    BEND,
+    Label,
+    LabelPlacer,
+    beyond,
+    boxes_around,
+    labelled,
+    points_along,
+    points_along_bends,
+    shortened,
+)
+from tieline.plan.draw.layout import places
 from tieline.plan.draw.legend import (
     BROKER,
     CAPACITY,
     INK,
-    LEGEND_HEIGHT_IN,
     LEGEND_IN,
     LIMITLESS,
     PUBLISHER,
@@ -28,6 +38,7 @@ from tieline.plan.draw.legend import (
     WIDEST,
     Signs,
     draw_legend,
+    legend_height,
     utilisation_colours,
     width_of,
 )
@@ -45,7 +56,14 @@ _ALL_NAMED = 130
 _BROKERS_NAMED = 350
 #: More unmet requests than this are marked at their subscribers only.
 DASHES = 40
+#: How often the network is made smaller so that names fit beside it.
+_FITTINGS = 4
+#: Points: a node that misses something has a ring around it.
+_RING = 3.5
+#: Points: short names fit into circles of this radius.
+_ROOMY = 8.0
 _TITLE_IN = 0.75
+_TITLE_POINTS, _WORDS_POINTS = 13.0, 9.0
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -122,16 +140,62 @@ class Drawing:
         self.radius: Floats = np.where(self.is_broker, 1.0, 0.72) * float(np.clip(spacing / 7.0, 2.2, 9.0))
         self.letter = float(np.clip(spacing / 8.5, 5.0, 8.5))
         self.widest = float(np.clip(spacing / 9.0, 2.5, WIDEST))
-        # names of outer nodes stand outside
-        margin = 40.0 if len(nodes) <= _BROKERS_NAMED else 20.0
-        box = np.array(inches) * 72
-        low, high = (scene.at.min(axis=0), scene.at.max(axis=0)) if len(nodes) else (np.zeros(2), np.ones(2))
-        scale = float(((box - 2 * margin) / np.maximum(high - low, 1e-9)).min())
-        self.at: Floats = (scene.at - (low + high) / 2) * scale + box / 2
-        axes.set_xlim(0, box[0])
-        axes.set_ylim(0, box[1])
+        self.frame = (72 * inches[0], 72 * inches[1])
+        self.named = self._named()
+        self.at: Floats = np.zeros_like(scene.at)
+        #: The box of each name that stands beside its node.
+        self.spots: Floats = np.zeros((0, 4))
+        self._fit()
+        axes.set_xlim(0, self.frame[0])
+        axes.set_ylim(0, self.frame[1])
         axes.set_xticks([])
         axes.set_yticks([])
+
+    def _fit(self) -> None:
+        """Make the network as large as fits together with the names of its outer nodes."""
+        scene, radius = self.scene, float(self.radius.max(initial=0.0))
+        margins = np.full(4, radius + 6.0)
+        low, high = (scene.at.min(axis=0), scene.at.max(axis=0)) if len(scene.at) else (np.zeros(2), np.ones(2))
+        room = np.array(self.frame)
+        for _ in range(_FITTINGS):
+            inner = room - margins[:2] - margins[2:]
+            scale = float((inner / np.maximum(high - low, 1e-9)).min())
+            self.at = (scene.at - (low + high) / 2) * scale + margins[:2] + inner / 2
+            self.spots = self._spots()
+            cut = np.array(beyond(self.spots, self.frame))
+            if not cut.any():
+                break
+            # names never take more than half of the picture
+            margins = np.minimum(margins + np.where(cut > 0, cut + 2.0, 0.0), np.tile(room / 4, 2))
+
+    def _named(self) -> list[tuple[int, Label]]:
+        """The nodes whose names stand beside them, and how each is written."""
+        nodes = self.scene.instance.nodes
+        if len(nodes) > _BROKERS_NAMED:
+            return []
+        shown = [number for number in range(len(nodes)) if len(nodes) <= _ALL_NAMED or self.is_broker[number]]
+        beside = [number for number in shown if number not in self._inside()]
+        bold = [bool(self.is_broker[number]) for number in beside]
+        return list(zip(beside, labelled([nodes[number].id for number in beside], bold, self.letter), strict=True))
+
+    def _inside(self) -> list[int]:
+        """Brokers whose names fit into their circles: all of them or none."""
+        nodes = self.scene.instance.nodes
+        brokers = [number for number in range(len(nodes)) if self.is_broker[number]]
+        fits = len(nodes) <= _BROKERS_NAMED and all(len(nodes[number].id) <= 3 for number in brokers)
+        return brokers if fits and self.radius.max(initial=0.0) >= _ROOMY else []
+
+    def _spots(self) -> Floats:
+        if not self.named:
+            return np.zeros((0, 4))
+        numbers = [number for number, _ in self.named]
+        bends = self.scene.unmet if len(self.scene.unmet) <= DASHES else []
+        points = np.vstack([points_along(self.at, self.scene.ends, 3.0), points_along_bends(self.at, bends, 3.0)])
+        radius = self.radius.copy()
+        radius[list(self.scene.missing)] += _RING
+        placer = LabelPlacer(boxes_around(self.at, radius), points, self.frame)
+        widths = [label.width for _, label in self.named]
+        return placer.place(self.at[numbers], widths, radius=radius[numbers], line=1.25 * self.letter)
 
     def draw(self) -> None:
         """Everything, from the back to the front."""
@@ -186,7 +250,7 @@ class Drawing:
                     tuple(self.at[source]),
                     tuple(self.at[subscriber]),
                     arrowstyle="-|>",
-                    connectionstyle="arc3,rad=0.18",
+                    connectionstyle=f"arc3,rad={BEND}",
                     linestyle=(0, (4, 2.5)),
                     linewidth=1.0,
                     color=UNMET,
@@ -227,36 +291,19 @@ class Drawing:
         from matplotlib.patheffects import withStroke
 
         nodes = self.scene.instance.nodes
-        if len(nodes) > _BROKERS_NAMED:
-            return
-        named = [number for number in range(len(nodes)) if len(nodes) <= _ALL_NAMED or self.is_broker[number]]
-        # short names of brokers fit into their circles
-        brokers = [number for number in named if self.is_broker[number]]
-        fits = all(len(nodes[number].id) <= 3 for number in brokers) and self.radius.max() >= 8.0
-        inside = set(brokers) if fits else set()
-        for number in inside:
+        for number in self._inside():
             x, y = self.at[number].tolist()
             self.axes.text(
                 x, y, nodes[number].id, fontsize=self.letter - 1.2, color="white", ha="center", va="center_baseline",
                 zorder=8,
             )  # fmt: skip
-        beside = [number for number in named if number not in inside]
-        if not beside:
-            return
-        names = [_short(nodes[number].id) for number in beside]
-        placer = LabelPlacer(boxes_around(self.at, self.radius), points_along(self.at, self.scene.ends, 3.0))
-        spots = placer.place(self.at[beside], names, radius=float(self.radius.max()) + 1.0, line=self.letter)
-        for number, name, spot in zip(beside, names, spots, strict=True):
+        for (number, label), box in zip(self.named, self.spots, strict=True):
             self.axes.text(
-                *spot, name, fontsize=self.letter, ha="center", va="center", zorder=8,
-                color=UNMET if number in self.scene.missing else INK,
+                float(box[0] + box[2]) / 2, float(box[1] + box[3]) / 2, label.text, fontsize=self.letter, ha="center",
+                va="center", zorder=8, color=UNMET if number in self.scene.missing else INK,
                 fontweight="bold" if self.is_broker[number] else "normal",
                 path_effects=[withStroke(linewidth=2.2, foreground="white")],
             )  # fmt: skip
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= 14 else f"{name[:13]}…"
 
 
 def draw(instance: Instance, plan: Plan | None, path: Path, *, topic: tuple[str, str] | None = None) -> None:
@@ -270,7 +317,8 @@ def draw(instance: Instance, plan: Plan | None, path: Path, *, topic: tuple[str,
         mpl.use("Agg")
         from matplotlib import pyplot as plt
     scene = scene_of(instance, plan, topic)
-    width, height = _size(scene.at)
+    signs = _signs(scene)
+    width, height = _size(scene.at, legend_height(signs))
     with plt.rc_context({"font.family": "DejaVu Sans", "svg.fonttype": "path", "svg.hashsalt": instance.name}):
         figure = plt.figure(figsize=(width, height), facecolor="white")
         network = figure.add_axes(
@@ -278,44 +326,54 @@ def draw(instance: Instance, plan: Plan | None, path: Path, *, topic: tuple[str,
         )
         drawing = Drawing(scene, network, (width - LEGEND_IN - 0.15, height - _TITLE_IN))
         drawing.draw()
-        _title(figure, scene, height)
+        _title(figure, scene, width, height)
         beside = figure.add_axes(
             (1 - LEGEND_IN / width, 0.01, LEGEND_IN / width - 0.01, 1 - _TITLE_IN / height - 0.01), frameon=False
         )
-        signs = Signs(
-            loads=scene.load[scene.load > 0].tolist(),
-            widest=drawing.widest,
-            has_plan=plan is not None,
-            is_topic=bool(scene.picked),
-            has_limits=scene.has_limits,
-            has_limitless=bool((np.isnan(scene.used) & (scene.load > 0)).any()),
-            has_unmet=bool(scene.unmet),
-            has_dashes=0 < len(scene.unmet) <= DASHES,
-        )
-        draw_legend(beside, height - _TITLE_IN, signs)
+        draw_legend(beside, height - _TITLE_IN, replace(signs, widest=drawing.widest))
         metadata = {"Date": None} if path.suffix == ".svg" else {}
         figure.savefig(path, dpi=150, metadata=metadata)
         plt.close(figure)
 
 
-def _size(at: Floats) -> tuple[float, float]:
-    """Inches: room for every node, and the shape of the network."""
+def _signs(scene: Sketch) -> Signs:
+    return Signs(
+        loads=scene.load[scene.load > 0].tolist(),
+        widest=WIDEST,
+        has_plan=scene.plan is not None,
+        is_topic=bool(scene.picked),
+        has_limits=scene.has_limits,
+        has_limitless=bool((np.isnan(scene.used) & (scene.load > 0)).any()),
+        has_unmet=bool(scene.unmet),
+        has_dashes=0 < len(scene.unmet) <= DASHES,
+    )
+
+
+def _size(at: Floats, legend_in: float) -> tuple[float, float]:
+    """Inches: room for every node and for the legend, and the shape of the network."""
     across = float(np.clip(2.2 + 1.05 * math.sqrt(max(1, len(at))), 5.2, 17.0))
     wide, high = np.maximum(np.ptp(at, axis=0), 1e-9) if len(at) else (1.0, 1.0)
-    height = max(LEGEND_HEIGHT_IN, float(np.clip(across * high / wide, 0.55 * across, across)))
+    height = max(legend_in, float(np.clip(across * high / wide, 0.55 * across, across)))
     return across + LEGEND_IN, height + _TITLE_IN
 
 
-def _title(figure: Figure, scene: Sketch, height: float) -> None:
+def _title(figure: Figure, scene: Sketch, width: float, height: float) -> None:
     instance, plan = scene.instance, scene.plan
-    figure.text(0.015, 1 - 0.30 / height, instance.name, fontsize=13, fontweight="bold", color=INK, va="center")
-    size = f"{len(instance.nodes):,} nodes, {len(instance.links):,} links, {len(instance.topics):,} topics"
-    words = f"{size}, {instance.request_count:,} requests"
-    if plan is not None:
+    longest = int(72 * (width - 0.3) / (0.68 * _TITLE_POINTS))
+    figure.text(
+        0.18 / width, 1 - 0.30 / height, shortened(instance.name, longest), fontsize=_TITLE_POINTS, fontweight="bold",
+        color=INK, va="center",
+    )  # fmt: skip
+    words = [f"{len(instance.nodes):,} nodes, {len(instance.links):,} links, {len(instance.topics):,} topics"]
+    if plan is None:
+        words.append(f"{instance.request_count:,} requests")
+    else:
         gap = "proven optimal" if plan.status == "optimal" else f"gap {100 * plan.gap:.2f} %"
         served = instance.request_count - plan.unmet
-        words = f"{size}   ·   {served:,} of {instance.request_count:,} requests served   ·   cost {plan.cost:,.6g}"
-        words += f"   ·   {gap}"
-        if scene.picked:
-            words = f"topic {scene.picked}   ·   {words}"
-    figure.text(0.015, 1 - 0.55 / height, words, fontsize=9, color=QUIET, va="center")
+        words += [f"{served:,} of {instance.request_count:,} requests served", f"cost {plan.cost:,.6g}", gap]
+    if scene.picked:
+        left = longest * _TITLE_POINTS / _WORDS_POINTS - sum(map(len, words)) - 7 * len(words) - len("topic ")
+        words.insert(0, f"topic {shortened(scene.picked, max(12, int(left)))}")
+    figure.text(
+        0.18 / width, 1 - 0.55 / height, "   ·   ".join(words), fontsize=_WORDS_POINTS, color=QUIET, va="center"
+    )
