@@ -26,6 +26,21 @@ tieline.pipeline.source.client.Gap: offsets 0 to 9 are not there any more; 10 re
         ("Traceback (most recent call last):\ntieline.a._No: not so.\n SQLSTATE: 38000\n", "not so."),
         ("An error\nmore", "An error"),
         (
+            (
+                "An error occurred while calling o52.load.\n: org.apache.spark.SparkClassNotFoundException: "
+                "[DATA_SOURCE_NOT_FOUND] Failed to find the data source: x. SQLSTATE: 42K02\n\tat a.b"
+            ),
+            "Failed to find the data source: x.",
+        ),
+        (
+            (
+                "Traceback (most recent call last):\ntieline.pipeline.options.OptionError: streams need Spark 4.2\n\n"
+                "During handling of the above exception, another exception occurred:\n\n"
+                "Traceback (most recent call last):\nUnboundLocalError: cannot access local variable 'reader'\n"
+            ),
+            "streams need Spark 4.2",
+        ),
+        (
             '<_InactiveRpcError of RPC that terminated with:\n\tstatus = X\n\tdetails = "refused"\n\tdebug = "y"\n>',
             "the Spark Connect server does not answer: refused",
         ),

@@ -18,6 +18,8 @@ _CLASS: Final = re.compile(r"^(?:[\w.$]+(?:Exception|Error): )*\[[A-Z0-9_.]+\]\s
 _TRANSPORT: Final = re.compile(
     r'^<_\w+ of RPC that terminated with:.*?^\s*details = "(.+?)"$', re.DOTALL | re.MULTILINE
 )
+#: How an error of the JVM begins that has no class of its own in Python.
+_CALL: Final = "An error occurred while calling "
 _STATE: Final = re.compile(r"\s*SQLSTATE: \w+\s*$")
 #: More says nothing more.
 _LONGEST: Final = 600
@@ -25,6 +27,10 @@ _LONGEST: Final = 600
 
 def sentence(text: str) -> str:
     """The line of an error text that says what happened."""
+    # where Spark fails while it tells of a failure, ours is not the last of the traces
+    ours = our_sentence(text)
+    if ours is not None:
+        return _short(ours.partition("\n SQLSTATE")[0])
     lines = text.splitlines()
     raised = _last_raised(lines)
     if raised is not None:
@@ -32,6 +38,8 @@ def sentence(text: str) -> str:
     lost = _TRANSPORT.match(text)
     if lost is not None:
         return _short(f"the Spark Connect server does not answer: {lost[1]}")
+    if lines and lines[0].startswith(_CALL):
+        lines = [line.removeprefix(":") for line in lines[1:]] or lines
     first = next((line.strip() for line in lines if line.strip()), "Spark failed and did not say why")
     return _short(_STATE.sub("", _CLASS.sub("", first)))
 

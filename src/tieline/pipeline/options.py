@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final  # Any: Spark's offsets are JSON
 
@@ -16,6 +17,22 @@ SparkOffset = dict[str, Any]
 
 class OptionError(ValueError):
     """An option that cannot be meant; the message is one sentence that names it."""
+
+
+@contextmanager
+def needs_spark(version: str, what: str) -> Iterator[None]:
+    """Around an import of what Spark has from a version on; :class:`OptionError` says so in earlier ones."""
+    try:
+        yield
+    except ImportError as missing:
+        if not (missing.name or "").startswith("pyspark."):
+            raise
+        import pyspark
+
+        raise OptionError(
+            f"{what} needs Spark {version} or later, and this is {pyspark.__version__}; batches are read with "
+            "spark.read, and tieline pipeline ingest fills tables with every Spark 4"
+        ) from None
 
 
 class Given:

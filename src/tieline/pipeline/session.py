@@ -2,8 +2,9 @@
 
 What a master on this machine needs is set here: a Java, this interpreter for the workers, loopback addresses, memory
 and partitions by the machine's size.  A cluster keeps its own ideas about memory; it gets this interpreter's path only
-if nobody said otherwise.  A Spark Connect server has been set up by others.  Both get our own modules as a zip, so that
-their machines need the libraries but not us.
+if nobody said otherwise.  What ``spark-submit`` or ``spark-defaults.conf`` say comes before all of it.  A Spark Connect
+server has been set up by others.  Both get our own modules as a zip, so that their machines need the libraries but not
+us.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from urllib.parse import urlsplit
 
 import tieline
 from tieline.extras import is_installed, remedy
+from tieline.pipeline.decided import decided, is_submitted
 from tieline.pipeline.java import NoJava, find_java
 
 if TYPE_CHECKING:
@@ -66,9 +68,11 @@ def make_session(
     remote: str | None = None,
     settings: Mapping[str, str] = _NO_SETTINGS,
 ) -> SparkSession:
-    """A session on a master (``local[*]`` if not said), or on a Spark Connect server (``remote="sc://host"``).
+    """A session on a master, or on a Spark Connect server (``remote="sc://host"``).
 
-    ``settings`` are Spark's own and come before ours.  Raises :class:`NoJava` or :class:`NoSpark`, with a sentence.
+    If no master is said, it is that of ``spark-submit`` or ``spark-defaults.conf``, or else ``local[*]``.
+    ``settings`` are Spark's own and come before theirs and ours.  Raises :class:`NoJava` or :class:`NoSpark`, with a
+    sentence.
     """
     if not is_installed("pyspark"):
         raise NoSpark(f"Spark is not installed: {remedy('pipeline')}")
@@ -76,7 +80,9 @@ def make_session(
         raise NoSpark(f"a session has a master ({master}) or a Spark Connect server ({remote}), not both")
     if remote is not None:
         return _connected(app_name, remote, settings)
-    return _launched(app_name, master or "local[*]", settings)
+    others = decided()
+    named = settings.get("spark.master", others.get("spark.master", "local[*]"))
+    return _launched(app_name, master or named, {**others, **settings}, is_named="spark.app.name" in settings)
 
 
 def _connected(app_name: str, remote: str, settings: Mapping[str, str]) -> SparkSession:
@@ -117,7 +123,7 @@ def is_connected(session: SparkSession) -> bool:
     return type(session).__module__.startswith("pyspark.sql.connect.")
 
 
-def _launched(app_name: str, master: str, settings: Mapping[str, str]) -> SparkSession:
+def _launched(app_name: str, master: str, settings: Mapping[str, str], *, is_named: bool) -> SparkSession:
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
@@ -125,11 +131,16 @@ def _launched(app_name: str, master: str, settings: Mapping[str, str]) -> SparkS
     # while the JVM starts nothing else decides what it prints, and a setting of Spark's comes too late
     java_options = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()} {settings.get(_JAVA_OPTIONS, '')}".strip()
     ours = {**_EVERYWHERE, **(_on_this_machine(master) if is_local else {})}
-    builder = SparkSession.builder.master(master).appName(app_name)
-    for name, value in {**ours, **settings, _JAVA_OPTIONS: java_options}.items():
-        builder = builder.config(name, value)
-    java = find_java()
-    environment = {**_worker_python(), **_import_path(), "JAVA_HOME": str(java.launcher)}
+    name = settings["spark.app.name"] if is_named else app_name
+    builder = SparkSession.builder
+    for key, value in {**ours, **settings, _JAVA_OPTIONS: java_options}.items():
+        builder = builder.config(key, value)
+    builder = builder.master(master).appName(name)
+    environment = {**_worker_python(settings), **_import_path()}
+    java = None
+    if not is_submitted():
+        java = find_java()
+        environment["JAVA_HOME"] = str(java.launcher)
     if is_local and "SPARK_LOCAL_IP" not in os.environ:
         # without it Spark looks for an address that others can reach, and warns when it finds loopback
         environment["SPARK_LOCAL_IP"] = "127.0.0.1"
@@ -137,7 +148,7 @@ def _launched(app_name: str, master: str, settings: Mapping[str, str]) -> SparkS
         with _environment(environment):
             session = builder.getOrCreate()
     except PySparkRuntimeError as problem:
-        if problem.getCondition() != "JAVA_GATEWAY_EXITED":
+        if java is None or problem.getErrorClass() != "JAVA_GATEWAY_EXITED":
             raise
         raise NoJava(
             f"Java ({java.home}) ended before Spark had started; what it said itself is above. "
@@ -180,9 +191,11 @@ def heap_mebibytes(memory: int) -> int:
     return min(8_192, max(1_024, memory // 4 >> 20))
 
 
-def _worker_python() -> dict[str, str]:
-    # Spark would take `python3` from PATH, which has no pandas where this is a virtual environment
-    return {name: os.environ.get(name, sys.executable) for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")}
+def _worker_python(settings: Mapping[str, str]) -> dict[str, str]:
+    # Spark would take `python3` from PATH, which has no pandas where this is a virtual environment; of the setting only
+    # spark-submit knows
+    said = settings.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
+    return {"PYSPARK_PYTHON": said, "PYSPARK_DRIVER_PYTHON": os.environ.get("PYSPARK_DRIVER_PYTHON", sys.executable)}
 
 
 def _import_path() -> dict[str, str]:

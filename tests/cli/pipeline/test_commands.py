@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import signal
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.pipeline.lake import kit
-from tieline.cli.pipeline import ingest
+from tests.pipeline.source.served import Served
+from tieline.cli.pipeline import flags, heat, ingest, match, quality, sources
+from tieline.cli.pipeline.deliveries import latency_app
 from tieline.cli.pipeline.lake import compact_app, status_app
 from tieline.cli.pipeline.running import sentences, stopping
 from tieline.cli.trouble import INTERRUPTED, Trouble
@@ -23,6 +27,12 @@ def _lake(tmp_path: Path) -> Any:
     for number in range(2):
         kit.land(lake, {kit.READING: kit.rows_of(lake, kit.READING, [number])})
     return lake
+
+
+@pytest.fixture(name="serve")
+def _serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
+    with ExitStack() as stack:
+        yield lambda name="edge", **how: stack.enter_context(Served(tmp_path / name, name, **how))
 
 
 def call(app: Any, *arguments: Any) -> Any:
@@ -42,6 +52,16 @@ def test_status_and_compact(lake: Lake, capsys: pytest.CaptureFixture[str]) -> N
     call(status_app, "--lake", root, "--json")
     found = json.loads(capsys.readouterr().out)
     assert found["batch"] == 1 and found["tables"][0]["rows"] == 0
+    assert found["behind"] == {} and 0 <= found["landed_ago_s"] < 3_600
+
+
+def test_status_says_how_far_behind_the_tables_are(
+    lake: Lake, serve: Callable[..., Served], capsys: pytest.CaptureFixture[str]
+) -> None:
+    call(status_app, "--lake", lake.plain.layout.root, "--url", serve(records=40).url, "--json")
+    found = json.loads(capsys.readouterr().out)
+    assert found["latest"] == {"edge": 40}
+    assert found["behind"] == {"edge": 40 - found["positions"].get("edge", 0)}
 
 
 @pytest.mark.parametrize(
@@ -52,11 +72,49 @@ def test_status_and_compact(lake: Lake, capsys: pytest.CaptureFixture[str]) -> N
         (ingest.app, ["--lake", "/nowhere", "--every", "soon"], "--every takes a number with its unit"),
         (ingest.app, ["--lake", "/nowhere", "--history", "x", "--url", "http://x"], "--history takes files"),
         (ingest.app, ["--lake", "/nowhere", "--config", "/no.toml"], "cannot be read"),
+        (ingest.app, ["--lake", "/nowhere", "--conf", "a=b"], "--conf takes a setting of Spark"),
+        (ingest.app, ["--lake", "/nowhere", "--metrics", "soon"], "--metrics takes HOST:PORT"),
+        (ingest.app, ["--lake", "/nowhere", "--history", "/nix"], "/nix is no directory"),
+        (ingest.app, ["--lake", "/nowhere", "--url", "http://127.0.0.1:1"], "connection refused"),
+        (ingest.app, ["--lake", "/nowhere", "--url", "mqtt://x"], "is not the address of a log server"),
+        (heat.app, ["--lake", "/nowhere"], "is no lake"),
+        (heat.app, ["--events", "/nix"], "/nix is no directory"),
+        (match.app, ["--url", "http://127.0.0.1:1", "-s", "#"], "connection refused"),
+        (match.app, ["--history", "/nix", "-s", "#"], "/nix is no directory"),
+        (latency_app, ["--url", "http://127.0.0.1:1"], "connection refused"),
+        (quality.app, ["--lake", "/nowhere"], "is no lake"),
     ],
 )
-def test_mistakes_are_sentences(app: Any, arguments: Any, said: str) -> None:
+def test_mistakes_are_sentences(app: Any, arguments: Any, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them before Spark starts, and before anything is made."""
+
+    def start(*_: object, **__: object) -> None:
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr(flags, "session", start)
+    monkeypatch.setattr(sources, "_FIRST_S", 0.1)
     with pytest.raises(Trouble, match=said):
         call(app, *arguments)
+    assert not Path("/nowhere").exists()
+
+
+def test_files_that_cannot_be_reached_are_a_sentence() -> None:
+    with pytest.raises(Trouble, match="/proc/x: no such file or directory"), sentences():
+        Path("/proc/x").mkdir()
+
+
+def test_what_one_may_set_of_spark(lake: Lake, monkeypatch: pytest.MonkeyPatch, serve: Callable[..., Served]) -> None:
+    class Started(Exception):
+        pass
+
+    def start(*_: object, settings: dict[str, str], **__: object) -> None:
+        assert settings == {"spark.ui.enabled": "true", "spark.hadoop.a": "b=c"}
+        raise Started
+
+    monkeypatch.setattr(flags, "session", start)
+    words = ("--conf", "spark.ui.enabled=true", "--conf", "spark.hadoop.a=b=c", "--url", serve(records=1).url)
+    with pytest.raises(Started):
+        call(ingest.app, "--lake", lake.plain.layout.root, *words)
 
 
 def test_delta_is_for_new_lakes(lake: Lake) -> None:

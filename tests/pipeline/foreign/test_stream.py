@@ -21,8 +21,8 @@ from pyspark.sql.streaming.datasource import ReadMaxRows
 from tests.kits.patience import PATIENCE_S
 from tests.kits.patience import until as patiently
 from tieline.pipeline.broker import BrokerError
-from tieline.pipeline.foreign.format import ForeignReader
 from tieline.pipeline.foreign.options import read_options
+from tieline.pipeline.foreign.stream import ForeignReader
 from tieline.pipeline.options import OptionError
 from tieline.pytest_plugin import BrokerThread
 

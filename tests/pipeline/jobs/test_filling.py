@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import msgspec
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.kits.patience import PATIENCE_S, until
@@ -19,6 +20,7 @@ from tieline.conf.schema import Log, Settings
 from tieline.pipeline.jobs.ingest import Filling
 from tieline.pipeline.jobs.ingest_batch import Landed, Logs
 from tieline.pipeline.lake import Lake, LakeError, Overtaken
+from tieline.pipeline.lake.disk import locked
 from tieline.pipeline.source.client import Gap, LogError
 
 TOML = '[event.reading]\ntopic = "grid/+/pcc"\nattributes = [{name = "number", kind = "integer"}]\n'
@@ -121,6 +123,29 @@ def test_it_follows_until_it_is_stopped(lake: Lake, serve: Serve) -> None:
     assert offsets(lake) == list(range(20, 50))
     # what has landed is never asked for again
     assert (served.writer.data / "readers" / "tables").read_text().strip() == "50"
+
+
+@pytest.mark.parametrize("form", ["parquet", "delta"])
+def test_small_files_are_merged_on_the_way(tmp_path: Path, serve: Serve, form: Any) -> None:
+    served = serve(records=40)
+    lake = Lake.create(tmp_path / form, kit.settings(TOML), form=form)
+    filling = Filling(Here(), lake, Logs([served.url], 4, {}), compact_every=5)  # type: ignore[arg-type]
+    filling.start(once=True)
+    assert filling.wait(PATIENCE_S)
+    assert lake.state().batch == 9
+    (reading,) = (each for each in lake.status().tables if each.name == "events/reading")
+    assert (reading.rows, reading.files) == (40, 1)
+    assert sorted(pq.read_table(lake.files("events/reading"))["_offset"].to_pylist()) == list(range(40))
+
+
+def test_somebody_else_compacts(lake: Lake, serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
+    served = serve(records=20)
+    with locked(lake.plain.layout.compact_lock):
+        filling = Filling(Here(), lake, Logs([served.url], 10, {}), compact_every=1)  # type: ignore[arg-type]
+        filling.start(once=True)
+        assert filling.wait(PATIENCE_S)
+    assert offsets(lake) == list(range(20))
+    assert "small files stay as they are until the next time: another process compacts" in caplog.text
 
 
 def test_a_broker_joins_and_another_leaves(lake: Lake, serve: Serve) -> None:

@@ -8,9 +8,10 @@ from typing import Annotated, Final, Literal
 
 import typer
 
-from tieline.cli.pipeline.flags import EventRecords, OnSpark
+from tieline.cli.pipeline.flags import OnSpark
 from tieline.cli.pipeline.output import Format, show
 from tieline.cli.pipeline.running import sentences
+from tieline.cli.pipeline.sources import EventRecords, check_target
 from tieline.cli.trouble import Trouble
 from tieline.cli.verbs import new_app, with_blocks
 
@@ -58,6 +59,7 @@ def latency(  # one for each option
         from tieline.pipeline.jobs.traffic import carried, deliveries
 
         required = requirements_of(require or ())
+        source.check()
         with spark.session("tieline latency") as here:
             told = source.read(here)
             records = carried(told) if on_the_way else deliveries(told)
@@ -109,6 +111,9 @@ def traffic(
         from tieline.pipeline.jobs.traffic import deliveries, demand_matrix, homes, unnamed_share
 
         links = None if network is None else planning.NetworkFile.read(network)
+        if instance is not None:
+            check_target(instance)
+        source.check()
         with spark.session("tieline traffic") as here:
             told = source.read(here).cache()
             passed = deliveries(told)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 import typer
@@ -102,7 +102,19 @@ class OnSpark:
 
     master: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Where Spark runs: local[*], spark://HOST:7077, sc://HOST; else here."),
+        typer.Option(
+            metavar="URL",
+            help="Where Spark runs: local[*], spark://HOST:7077, sc://HOST; else as spark-submit or spark-defaults "
+            "say, or here.",
+        ),
+    ] = None
+    conf: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="A setting of Spark, such as spark.executor.memory=4g. Repeatable.",
+            show_default=False,
+        ),
     ] = None
     verbose: Annotated[bool, typer.Option("--verbose", help="Let Spark tell what it does.")] = False
 
@@ -113,7 +125,17 @@ class OnSpark:
 
     def session(self, name: str, settings: Mapping[str, str] | None = None) -> AbstractContextManager[SparkSession]:
         """A session that ends with the block."""
-        return session(self.master, name, settings=settings, verbose=self.verbose)
+        return session(self.master, name, settings={**(settings or {}), **self.settings()}, verbose=self.verbose)
+
+    def settings(self) -> dict[str, str]:
+        """What ``--conf`` says."""
+        found: dict[str, str] = {}
+        for each in self.conf or ():
+            key, is_there, value = each.partition("=")
+            if not is_there or not key.startswith("spark."):
+                raise Trouble(f'--conf takes a setting of Spark, spark.NAME=VALUE; not "{each}".', code=MISUSED)
+            found[key] = value
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,68 +174,3 @@ class Login:
         """
         given = {"user": self.user, "password": password_in(self.password_file)}
         return {name: value for name, value in given.items() if value is not None}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventRecords:
-    """Where the events of brokers are read: from their log servers, or from files with the same columns."""
-
-    url: Urls = None
-    events: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Read Parquet files with the columns of the events instead."),
-    ] = None
-    span: Span
-    login: Login
-
-    def read(self, spark: SparkSession) -> DataFrame:
-        """What brokers wrote down in the span of time, by when they did."""
-        return _records(spark, self.options(), self.url, self.events, self.span, "time")
-
-    def options(self) -> dict[str, str]:
-        """The options of Spark's source for the log servers."""
-        return _source("events", self.url, self.login)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Messages:
-    """Where messages are read that were sent: from tables, from log servers, or from files with the log's columns."""
-
-    lake: Annotated[str | None, typer.Option(metavar="DIR", help="Read the tables of a lake.")] = None
-    history: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Read Parquet files with the log's columns instead.")
-    ] = None
-    url: Urls = None
-    span: Span
-    login: Login
-
-    def check(self) -> None:
-        """Refuse more than one place."""
-        if self.lake is not None and (self.history is not None or self.url):
-            raise Trouble(
-                "messages come from tables (--lake) or from a log (--url, --history), not from both.", code=MISUSED
-            )
-
-    def read_log(self, spark: SparkSession, columns: Sequence[str]) -> DataFrame:
-        """At least these columns of the log, in the span of time, by when messages arrived.
-
-        A log server makes no others: what a message says (``attributes``) costs it more than all the rest.
-        """
-        asked = _source("log", self.url, self.login) | {"columns": ",".join(columns)}
-        return _records(spark, asked, self.url, self.history, self.span, "received")
-
-
-def _source(stream: Literal["log", "events"], urls: list[str] | None, login: Login) -> dict[str, str]:
-    return {"stream": stream, "url": ",".join(urls or [HERE]), **login.options()}
-
-
-def _records(
-    spark: SparkSession, asked: Mapping[str, str], urls: list[str] | None, files: Path | None, span: Span, time: str
-) -> DataFrame:
-    if files is None:
-        return span.of(spark.read.format("tieline").options(**asked).load(), time)
-    if urls:
-        raise Trouble("records come from log servers or from files, not from both.", code=MISUSED)
-    if not files.is_dir():
-        raise Trouble(f"{files} is no directory.", code=MISUSED)
-    return span.of(spark.read.parquet(str(files.absolute())), time)

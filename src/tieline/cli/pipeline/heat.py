@@ -11,9 +11,10 @@ import typer
 
 from tieline.cli.heat import give, give_over_http, said
 from tieline.cli.management import Management, password_in
-from tieline.cli.pipeline.flags import EventRecords, Login, OnSpark, Span, open_lake, whole_seconds
+from tieline.cli.pipeline.flags import Login, OnSpark, Span, open_lake, whole_seconds
 from tieline.cli.pipeline.output import Format, Style, show
 from tieline.cli.pipeline.running import sentences, stopping
+from tieline.cli.pipeline.sources import EventRecords
 from tieline.cli.trouble import MISUSED, Trouble
 from tieline.cli.verbs import new_app, with_blocks
 from tieline.conf.paths import management_socket
@@ -124,6 +125,12 @@ def heat(  # one for each option
         windows = stretches.windows()
         weighed = Weights(subscribers=weights[0], deliveries=weights[1], publishes=weights[2])
         to_broker = telling.giver(source.login)
+        if lake is not None:
+            opened = open_lake(lake)
+            if content is not None:
+                opened.known(content)
+        if content is None:
+            source.check()
         with spark.session("tieline heat") as here:
             if lake is not None and content is not None:
                 _show_cells(here, lake, content, windows, most, source.span, style)

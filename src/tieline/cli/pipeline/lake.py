@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Final  # Any: values of JSON
 
 import typer
@@ -122,14 +122,22 @@ def status(
     ),
     json: Json = False,
 ) -> None:
-    """Say what is in a lake: rows, files and days of each table, the last batch, the place in each broker's log."""
+    """Say what is in a lake: rows, files and days of each table, the last batch, the place in each broker's log.
+
+    With --url also how far behind each log the tables are; --json is for a monitor: latest, behind, landed_ago_s.
+    """
     with sentences():
         import msgspec
 
         found = open_lake(lake).status()
         ends = _ends(url or [], user, password)
         if json:
-            shown: dict[str, Any] = msgspec.to_builtins(found) | {"latest": ends}
+            behind = {name: max(0, end - found.positions.get(name, 0)) for name, end in ends.items()}
+            landed = None if found.landed is None else datetime.fromisoformat(found.landed)
+            age = None if landed is None else int((datetime.now(UTC) - landed).total_seconds())
+            shown: dict[str, Any] = {
+                **msgspec.to_builtins(found), "latest": ends, "behind": behind, "landed_ago_s": age
+            }  # fmt: skip
             print(msgspec.json.encode(shown).decode())
         else:
             _print(found, ends)

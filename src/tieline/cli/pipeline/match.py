@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from tieline.cli.pipeline.flags import Config, Messages, OnSpark, Span, open_lake, settings_of
+from tieline.cli.pipeline.flags import Config, OnSpark, Span, open_lake, settings_of
 from tieline.cli.pipeline.output import Format, show
 from tieline.cli.pipeline.running import sentences
+from tieline.cli.pipeline.sources import Messages
 from tieline.cli.trouble import MISUSED, Trouble
 from tieline.cli.verbs import new_app, with_blocks
 
@@ -54,18 +55,18 @@ def match(  # one for each option
     Tables know the attributes that were declared when they were filled; the log, of a log server or as files, knows
     everything that a message says, and takes its event types from --config.
     """
-    source.check()
     with sentences():
         from pyspark.sql import functions as sql
 
         from tieline.pipeline.jobs.match.job import columns_for, match_messages
 
         wanted = _subscriptions(subscription or [], file)
+        settings = settings_of(config)
+        source.check()
         with spark.session("tieline match") as here:
             if source.lake is not None:
                 found = _on_tables(here, source.lake, wanted, source.span, counted=count)
             else:
-                settings = settings_of(config)
                 told = source.read_log(here, columns_for(settings))
                 found = match_messages(told, wanted, settings, counted=count)
             if out is not None:

@@ -19,6 +19,7 @@ from rich.text import Text
 
 from tieline.cli.pipeline.flags import Json, LakePath, OnSpark, Span, open_lake
 from tieline.cli.pipeline.running import sentences
+from tieline.cli.pipeline.sources import check_target
 from tieline.cli.terminal import console
 from tieline.cli.trouble import MISUSED, Trouble
 from tieline.cli.verbs import new_app, with_blocks
@@ -171,6 +172,7 @@ def quality(  # one for each option
         limits = judged_by.limits()
         opened = open_lake(lake)
         opened.known(found_in.event)
+        check_target(out)
         question = Question(
             limits=limits,
             event=found_in.event,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
@@ -30,6 +31,10 @@ def sentences() -> Iterator[None]:
         raise Trouble(f"this needs {library}: {remedy(_extra(library))}", code=FAILED) from None
     except KeyboardInterrupt:
         raise Trouble("interrupted.", code=INTERRUPTED) from None
+    except OSError as problem:
+        if problem.filename is None:
+            raise
+        raise Trouble(f"{problem.filename}: {(problem.strerror or str(problem)).lower()}.", code=FAILED) from None
     except Exception as problem:
         text = _said(problem)
         if text is None:
@@ -56,6 +61,8 @@ def session(
                 spark = make_session(name, remote=master, settings=settings or {})
             else:
                 spark = make_session(name, master=master, settings=settings or {})
+                if spark.sparkContext.uiWebUrl is not None:
+                    print(f"Spark's pages: {spark.sparkContext.uiWebUrl}", file=sys.stderr, flush=True)
                 if not verbose:
                     # errors arrive as exceptions and become sentences; at level ERROR their traces would come first
                     spark.sparkContext.setLogLevel("FATAL")

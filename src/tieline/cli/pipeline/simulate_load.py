@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from rich.console import Console
 
-from tieline.cli.pipeline.flags import Messages, OnSpark, Span, Topics, open_lake
+from tieline.cli.pipeline.flags import OnSpark, Span, Topics, open_lake
 from tieline.cli.pipeline.running import sentences, stopping
+from tieline.cli.pipeline.sources import Messages
 from tieline.cli.trouble import FAILED, Trouble
 from tieline.cli.verbs import new_app, with_blocks
 
@@ -46,7 +47,6 @@ def simulate_load(  # one for each option
 
     Messages come from tables, or from a log as it is. Times between them are kept, divided by --speed.
     """
-    source.check()
     with sentences():
         from tieline.pipeline.broker import NAMES, read_broker
         from tieline.pipeline.jobs.players import Pace, Player, play, speed_of
@@ -55,6 +55,7 @@ def simulate_load(  # one for each option
 
         pace = Pace(speed_of(speed), time.monotonic)
         target = read_broker(Given("mqtt", NAMES, {"broker": broker, **source.login.options()}))
+        source.check()
         with (
             spark.session("tieline simulate-load") as here,
             stopping() as asked,

@@ -14,9 +14,10 @@ logs is in the tables once, whatever dies in between.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -29,7 +30,8 @@ import pyarrow.compute as pc
 from tieline.pipeline.decode.births import PATTERN, TOPICS, Birth
 from tieline.pipeline.jobs import history
 from tieline.pipeline.jobs.ingest_batch import MAX_ROWS, Batch, Ingest, Landed, Logs, OnLanded, ingest_in_tasks
-from tieline.pipeline.lake import Lake, State
+from tieline.pipeline.lake import Lake, LakeError, State, compaction
+from tieline.pipeline.lake.disk import Busy
 from tieline.pipeline.options import SparkOffset
 from tieline.pipeline.source.following import Following
 from tieline.pipeline.source.offsets import CREATED, shards
@@ -40,6 +42,8 @@ from tieline.pipeline.tasks import in_tasks
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+log: Final = logging.getLogger("tieline.pipeline.ingest")
+
 #: Between two looks at logs that had nothing new.
 _IDLE_S: Final = 0.25
 _BIRTHS_DDL: Final = "shard string, offset bigint, topic string, payload binary"
@@ -48,14 +52,25 @@ _BIRTHS_DDL: Final = "shard string, offset bigint, topic string, payload binary"
 class Filling:
     """Fills a lake from logs, in the background, one batch after the other."""
 
-    def __init__(self, spark: SparkSession, lake: Lake, logs: Logs, *, on_landed: OnLanded | None = None) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        lake: Lake,
+        logs: Logs,
+        *,
+        on_landed: OnLanded | None = None,
+        compact_every: int = 0,
+    ) -> None:
+        """After each ``compact_every`` batches the small files of each day are merged; 0 leaves them as they are."""
         self._spark = spark
+        self._compact_every = compact_every
+        self._batches = 0
         self._lake = lake
         self._on_landed = on_landed
         self._ingest = Ingest(lake)
         self._options = read_options(logs.source())
         self._following = Following(self._options)
-        self._behind: int | None = None
+        self._behind: dict[str, int] | None = None
         self._is_stopping = threading.Event()
         self._thread: threading.Thread | None = None
         #: What ended the thread, unless it came to its end.
@@ -85,6 +100,10 @@ class Filling:
 
     def behind(self) -> int | None:
         """How many offsets the logs are ahead; None while that is not known."""
+        return None if self._behind is None else sum(self._behind.values())
+
+    def behind_each(self) -> Mapping[str, int] | None:
+        """The same for each broker."""
         return self._behind
 
     def _run(self, once: bool, every_s: float | None) -> None:
@@ -127,8 +146,19 @@ class Filling:
             self._following.commit(end)
             if self._on_landed is not None:
                 self._on_landed(landed)
-        self._behind = sum(max(0, offset - end.get(name, 0)) for name, offset in latest.items())
+            self._batches += 1
+            if self._compact_every and self._batches % self._compact_every == 0:
+                self._merge_small()
+        self._behind = {name: max(0, offset - end.get(name, 0)) for name, offset in latest.items()}
         return end
+
+    def _merge_small(self) -> None:
+        """Merge what small batches have left; whoever compacts besides has done it, or will."""
+        try:
+            for each in compaction.compact(self._lake, run=compaction.on_spark(self._spark), small_only=True):
+                log.info("%s: %d files became %d", each.table, each.files_before, each.files_after)
+        except (LakeError, Busy) as problem:
+            log.warning("small files stay as they are until the next time: %s", problem)
 
     def _batch(self, start: SparkOffset, end: SparkOffset) -> Batch:
         def after(state: State) -> State:

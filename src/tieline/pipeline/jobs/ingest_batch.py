@@ -14,6 +14,7 @@ hundred records of each session otherwise.  How many, the size of a batch bounds
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -56,6 +57,9 @@ class Landed(NamedTuple):
     records: int
     #: Rows by table.
     rows: dict[str, int]
+    #: The number of the batch, and how long it took.
+    number: int = -1
+    seconds: float = 0.0
 
 
 class Reported(NamedTuple):
@@ -79,6 +83,7 @@ class Ingest:
 
     def take(self, batch: Batch) -> Landed:
         """Decode and land a batch."""
+        began = time.monotonic()
         state = self._lake.state()
         memory = self._memory
         if memory is None or self._number != state.batch:
@@ -100,7 +105,8 @@ class Ingest:
             memory.save(attempt.state)
             self._number = self._lake.land(attempt, after).batch
         self._memory = memory
-        return Landed(sum(seen.records for seen in reported.seen), _rows(reported.files))
+        records = sum(seen.records for seen in reported.seen)
+        return Landed(records, _rows(reported.files), self._number, time.monotonic() - began)
 
     def _work(self, attempt: Attempt, memory: IngestMemory, batch: Batch) -> Work:
         before = tuple(memory.births)

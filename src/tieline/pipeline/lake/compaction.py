@@ -54,11 +54,24 @@ class DirectoryMerge(NamedTuple):
         return paths
 
 
-def compact(lake: Lake, *, keep_from: date | None = None, run: RunMerges = here) -> Iterator[Compacted]:
-    """Compact every table; days before ``keep_from`` are removed."""
+def compact(
+    lake: Lake, *, keep_from: date | None = None, run: RunMerges = here, small_only: bool = False
+) -> Iterator[Compacted]:
+    """Compact every table; days before ``keep_from`` are removed.
+
+    With ``small_only`` only what is small beside the rest of its day is merged, as often as one likes, and nothing that
+    is out of date is looked for in object stores.
+    """
     if isinstance(lake.keeper, Delta):
         for table in lake.tables():
-            found = delta.compact(lake.keeper.store, table, lake.keeper.schema(table), keep_from=keep_from, run=run)
+            found = delta.compact(
+                lake.keeper.store,
+                table,
+                lake.keeper.schema(table),
+                keep_from=keep_from,
+                run=run,
+                small_only=small_only,
+            )
             if found is not None:
                 yield found
         return
@@ -66,18 +79,20 @@ def compact(lake: Lake, *, keep_from: date | None = None, run: RunMerges = here)
     busy = f"another process compacts {lake.where} already."
     with locked(plain.layout.compact_lock, wait=False, busy=busy):
         for table in lake.tables():
-            found = _compact(plain, table, keep_from, run)
+            found = _compact(plain, table, keep_from, run, small_only=small_only)
             if found is not None:
                 yield found
 
 
-def _compact(plain: Plain, table: Table, keep_from: date | None, run: RunMerges) -> Compacted | None:
+def _compact(
+    plain: Plain, table: Table, keep_from: date | None, run: RunMerges, *, small_only: bool
+) -> Compacted | None:
     live = plain.layout.table(table)
     before = files(live)
     kept = [path for path in before if keep_from is None or day_of(path) >= keep_from.isoformat()]
     with plain.attempt() as attempt:
         fresh, written = attempt.root / "table", attempt.root / "written"
-        merges = list(_merges(plain, table, kept, written))
+        merges = list(_merges(plain, table, kept, written, small_only=small_only))
         if not merges and len(kept) == len(before):
             return None
         fresh.mkdir()
@@ -99,13 +114,15 @@ def _compact(plain: Plain, table: Table, keep_from: date | None, run: RunMerges)
     return Compacted(table.name, len(before) + len(arrived), len(files(live)), rows, removed)
 
 
-def _merges(plain: Plain, table: Table, kept: Sequence[Path], fresh: Path) -> Iterator[DirectoryMerge]:
+def _merges(
+    plain: Plain, table: Table, kept: Sequence[Path], fresh: Path, *, small_only: bool
+) -> Iterator[DirectoryMerge]:
     days: dict[str, list[Path]] = {}
     for path in kept:
         days.setdefault(day_of(path), []).append(path)
     schema = plain.document.schema(table)
     for day, found in days.items():
-        for group in groups([(path, pq.read_metadata(path).num_rows) for path in found]):
+        for group in groups([(path, pq.read_metadata(path).num_rows) for path in found], small_only=small_only):
             newest = max(map(batch_of, group))
             target = fresh / day_name(day) / batch_name(newest)
             yield DirectoryMerge(tuple(map(str, group)), str(target), schema)

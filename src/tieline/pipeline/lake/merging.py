@@ -66,11 +66,11 @@ def on_spark(spark: SparkSession) -> RunMerges:
 def groups(found: Sequence[tuple[File, int]], *, small_only: bool = False) -> Iterator[list[File]]:
     """Files of a day, with their rows, that are merged with each other.
 
-    Nothing is gained from one alone, nor from several full ones.  With ``small_only`` full files are left as they are:
-    then what is written stays in proportion to what is new.
+    Nothing is gained from one alone, nor from several full ones.  With ``small_only`` those that are much larger than
+    the rest are left as they are (:func:`alike`): then what is written stays in proportion to what is new.
     """
     if small_only:
-        found = [(file, rows) for file, rows in found if rows < _SMALL_ROWS]
+        found = alike(found)
     if len(found) < 2 or all(rows >= _SMALL_ROWS for _file, rows in found):
         return
     group: list[File] = []
@@ -84,6 +84,25 @@ def groups(found: Sequence[tuple[File, int]], *, small_only: bool = False) -> It
         total += rows
     if len(group) > 1:
         yield group
+
+
+def alike(found: Sequence[tuple[File, int]]) -> list[tuple[File, int]]:
+    """The small files of a day, without those that are larger than all smaller ones together.
+
+    So a row is in a file of at least twice the size after each merge, and is merged some twenty times at the most until
+    its file is full, however small the batches are in which rows come.  No more are given than fill one file.
+    """
+    kept: list[tuple[File, int]] = []
+    total = 0
+    best = 0
+    for file, rows in sorted(found, key=lambda each: each[1]):
+        if rows >= _SMALL_ROWS or total + rows > FILE_ROWS:
+            break
+        if kept and rows <= total:
+            best = len(kept) + 1
+        kept.append((file, rows))
+        total += rows
+    return kept[:best]
 
 
 def stretches(parts: Iterable[pa.Table], schema: pa.Schema) -> Iterator[pa.Table]:

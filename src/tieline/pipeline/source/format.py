@@ -2,6 +2,9 @@
 
 Spark plans every query in a new Python process, which imports this first.  Who reads does not wait for what only
 writers need, which is an MQTT client.
+
+Batches are read and written with Spark 4.0 and later.  A stream has to be told where it stands when it is asked for the
+next end, or a broker that joins would lose its first records; sources in Python are told so since Spark 4.2.
 """
 
 from __future__ import annotations
@@ -15,10 +18,9 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from tieline.pipeline.options import OptionError
+from tieline.pipeline.options import OptionError, needs_spark
 from tieline.pipeline.source.batch import BatchReader
 from tieline.pipeline.source.options import SPARK, SourceOptions, read_options
-from tieline.pipeline.source.stream import StreamReader
 
 
 class TielineSource(DataSource):
@@ -42,20 +44,27 @@ class TielineSource(DataSource):
         return BatchReader(_checked(read_options(self.options), schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        """Reads on and on."""
+        """Reads on and on; needs Spark 4.2."""
+        with needs_spark("4.2", 'reading streams of format("tieline")'):
+            from tieline.pipeline.source.stream import StreamReader
+
         return StreamReader(_checked(read_options(self.options), schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Publishes a data frame."""
         from tieline.pipeline.sink.options import sink_options
-        from tieline.pipeline.sink.writers import OnceBatchWriter
+
+        with needs_spark("4.1", 'publishing with format("tieline")'):
+            from tieline.pipeline.sink.writers import OnceBatchWriter
 
         return OnceBatchWriter(sink_options("tieline", self.options, schema, overwrite=overwrite))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
         """Publishes the batches of a query."""
         from tieline.pipeline.sink.options import sink_options
-        from tieline.pipeline.sink.writers import OnceStreamWriter
+
+        with needs_spark("4.1", 'publishing with format("tieline")'):
+            from tieline.pipeline.sink.writers import OnceStreamWriter
 
         return OnceStreamWriter(sink_options("tieline", self.options, schema, overwrite=overwrite))
 
