@@ -241,8 +241,9 @@ def _existing(path: str, *, delta: bool) -> Lake | None:
 def _made(path: str, settings: Settings, *, delta: bool) -> Lake:
     """A new lake, with the event types of a configuration."""
     from tieline.pipeline.lake import Lake
+    from tieline.pipeline.lake.document import Format
 
-    form = "delta" if delta or "://" in path else "parquet"
+    form: Format = "delta" if delta or "://" in path else "parquet"
     return Lake.create(path, settings, form=form, options=storage_options())
 
 
