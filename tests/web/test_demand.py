@@ -19,9 +19,10 @@ pytest.importorskip("uvicorn")
 
 from tests.web.test_heat import as_user
 from tieline.web import programs as page
+from tieline.web import rights
 
 RULES = (
-    Rule(filter=page.DEMAND, allow=("write",), users=("planner", "operator")),
+    Rule(filter=rights.DEMAND, allow=("write",), users=("planner", "operator")),
     Rule(filter="$SYS/#", allow=("read",), users=("operator", "reader")),
     Rule(filter="#", allow="all"),
 )
@@ -113,7 +114,7 @@ def test_where_there_are_users_but_no_rules_nobody_may(open_: Serving) -> None:
     serving = Serving(settings(auth=Auth(failures="none")), authenticator=Checker())
     try:
         status, said = ask(serving, BEGIN, **as_user("planner"))
-        assert (status, said.strip()) == (403, f"not for you: no rule allows to publish to {page.DEMAND}")
+        assert (status, said.strip()) == (403, f"not for you: no rule allows to publish to {rights.DEMAND}")
     finally:
         serving.close()
     # without users: whoever is on this machine, and says so

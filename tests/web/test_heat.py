@@ -20,8 +20,9 @@ from tieline.core.account import Account, Event
 pytest.importorskip("uvicorn")
 
 from tieline.web import programs as page
+from tieline.web import rights
 
-HEAT = page.HEAT
+HEAT = rights.HEAT
 RULES = (
     Rule(filter=HEAT, allow=("write",), users=("pipeline", "operator")),
     Rule(filter="$SYS/#", allow="all", users=("operator",)),

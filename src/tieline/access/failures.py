@@ -17,12 +17,15 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from hashlib import sha256
+from math import ceil
 from typing import Final, TypeVar
 
 from tieline.conf.schema import NoLimit
 
 #: The time in which the allowed number of failures is forgiven.
 PERIOD_S: Final = 60.0
+#: Whoever waits exactly as long as it takes would be a moment too early.
+_A_MOMENT_S: Final = 0.1
 #: Entries of each table.
 MOST: Final = 10_000
 #: Characters of a name above which its digest stands for it.
@@ -61,6 +64,19 @@ class Failures:
         if self._count(self._users, user, now) >= self._allowed:
             return "too many failed logins for this user"
         return None
+
+    def patience(self, address: str, user: str, now: float) -> tuple[int | None, float]:
+        """How many logins of a user from there may still fail, None for any number; if none, the seconds to wait."""
+        if self._is_off:
+            return None, 0.0
+        user = _short(user)
+        if (user, address) in self._trusted:
+            count = self._count(self._trusted, (user, address), now)
+        else:
+            count = max(self._count(self._addresses, address, now), self._count(self._users, user, now))
+        if count < self._allowed:
+            return ceil(self._allowed - count), 0.0
+        return 0, (count - self._allowed) * PERIOD_S / self._allowed + _A_MOMENT_S
 
     def failed(self, address: str, user: str, now: float) -> None:
         """Count a failed login against its address, and against its user unless known to come from there."""

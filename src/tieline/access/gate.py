@@ -156,6 +156,10 @@ class Gate:
         why = self._failures.refusal(address_of(login.peer), login.username or "", self._clock())
         return None if why is None else Refused(why, Reason.CONNECTION_RATE_EXCEEDED)
 
+    def patience(self, peer: str, user: str) -> tuple[int | None, float]:
+        """How many logins from there may still fail, None for any number; if none, how many seconds to wait."""
+        return self._failures.patience(address_of(peer), user, self._clock())
+
     def _conclude(self, login: Login, outcome: Outcome) -> Allowed | Refused:
         if isinstance(outcome, Refused):
             self.throttled += outcome.reason is Reason.CONNECTION_RATE_EXCEEDED

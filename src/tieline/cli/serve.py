@@ -15,7 +15,7 @@ from tieline.conf import rules, urls
 from tieline.conf.error import ConfError
 from tieline.conf.load import load
 from tieline.conf.schema import Listener, Peer, Settings, StrategyName
-from tieline.extras import remedy
+from tieline.extras import is_installed, remedy
 
 if TYPE_CHECKING:
     from tieline.net.services import Service
@@ -25,6 +25,8 @@ Format = Literal["human", "json"]
 
 app = new_app()
 
+#: What the extra "web" brings.
+_LIBRARIES = ("starlette", "uvicorn", "prometheus_client")
 
 _LISTEN = (
     "tcp://, tls://, ws://, wss://, peer:// or peer+tls:// and host:port, or peer+unix:// and a path; replaces the "
@@ -90,15 +92,17 @@ def serve(  # one for each option
 
 
 def _services(settings: Settings) -> list[Service]:
-    """What runs beside the broker, loaded only where it is wanted."""
-    if settings.http.url is None:
+    """What runs beside the broker: the page and its like, where they are wanted and their libraries are there."""
+    http = settings.http
+    missing = next((name for name in _LIBRARIES if not is_installed(name)), None)
+    if missing is not None and (http.url is not None or http.page == "on"):
+        key = "http.url" if http.url is not None else "http.page"
+        raise Trouble(f'{key} needs the extra "web" ({missing} is missing): {remedy("web")}.', code=MISUSED)
+    if missing is not None or (http.url is None and http.page == "off"):
         return []
-    try:
-        from tieline.web.service import HttpService
-    except ImportError as problem:
-        text = f'http.url needs the extra "web" ({problem.name} is missing): {remedy("web")}.'
-        raise Trouble(text, code=MISUSED) from None
-    return [HttpService()]
+    from tieline.web.service import HttpService
+
+    return [HttpService(by_default=True)]
 
 
 def combine(  # one for each option of the command line that a file may hold

@@ -395,15 +395,30 @@ class UserLimit(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Http(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Metrics, readiness and health over HTTP, for the same users and by the same rules as MQTT (extra ``web``)."""
+    """The live page, metrics and health over HTTP, for the users of MQTT and by its rules (extra ``web``)."""
 
     url: Annotated[
         str | None,
         Meta(
             description="http://host:port or https://host:port; port 0 takes a free one. Other machines can reach it "
-            "only if there are users."
+            "only if there are users. If it is left out, `tieline serve` shows the page on this machine, at port 8080 "
+            "or the first free one above it."
         ),
     ] = None
+    page: Annotated[
+        Literal["local", "on", "off"],
+        Meta(
+            description="Where the live page is served, and MQTT over WebSocket for it at /mqtt: on an address of this "
+            "machine alone, on any address, or not at all. With off and without a url nothing is served over HTTP."
+        ),
+    ] = "local"
+    origins: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="How browsers call this server where a proxy stands before it: https://host, with its port if "
+            "it has one. Needed only where the url is of this machine alone and browsers are elsewhere."
+        ),
+    ] = ()
     certificate: Annotated[str | None, Meta(description="PEM file with the certificate chain (https).")] = None
     key: Annotated[str | None, Meta(description="PEM file with the private key (https).")] = None
 

@@ -191,6 +191,10 @@ class ConditionTable(Generic[A]):
                 self._unsure_comparisons -= unsure.comparisons
             self._free.append(number)
 
+    def asks_always(self, asker: A) -> bool:
+        """Whether the condition of somebody who asks here is evaluated for every message: no box narrows it."""
+        return asker in self._scanned
+
     def match(self, reading: Reading, topic: bytes) -> list[A]:
         """Who wants a message."""
         found: list[A] = []

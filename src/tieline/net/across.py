@@ -17,6 +17,7 @@ import msgspec
 
 from tieline.core.figures.demand import DemandError
 from tieline.net import inquiry
+from tieline.net.fitting import fitting
 from tieline.net.plan_requests import PlanDoor
 from tieline.overlay.questions import LONGEST, PATIENCE_S
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 #: What a peer may hear that may read it: how this broker is doing.  No message of this topic crosses a link.
 _SEE: Final = b"$SYS/broker"
 #: Lists of an answer, which are cut down until it is short enough to travel.
-_LISTS: Final = ("receivers", "drops", "slowest", "hottest", "owners", "brokers", "links")
+_LISTS: Final = ("receivers", "drops", "slowest", "hottest", "owners", "brokers", "links", "attention")
 
 
 class Across:
@@ -131,6 +132,8 @@ class Across:
             return {"error": "it may not read $SYS/#"}
         if what == "top":
             return self._server.top.answer(asker)
+        if what == "brief":
+            return self._server.page.brief(now)
         if what == "net":
             return self._net.answer(asker, now)
         if what in {"why", "drops"}:
@@ -161,12 +164,5 @@ def _counted(found: dict[str, Any]) -> dict[str, Any]:
 
 def _fitting(found: dict[str, Any]) -> bytes:
     """An answer as bytes, with shorter lists if it is too long to travel, and then it says so."""
-    data = msgspec.json.encode(found)
-    while len(data) > LONGEST:
-        longest = max(_LISTS, key=lambda name: len(found.get(name, ())) if isinstance(found.get(name), list) else 0)
-        kept = found.get(longest)
-        if not isinstance(kept, list) or not kept:
-            return msgspec.json.encode({"error": f"its answer has {len(data):,} bytes, and {LONGEST:,} may travel"})
-        found = {**found, longest: kept[: len(kept) // 2], "is_cut": True}
-        data = msgspec.json.encode(found)
-    return data
+    data = fitting(found, _LISTS, LONGEST)
+    return msgspec.json.encode({"error": f"its answer has more than {LONGEST:,} bytes"}) if data is None else data

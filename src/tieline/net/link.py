@@ -117,6 +117,13 @@ class SocketLink:
         elif not self._is_lingering:
             self._read_layer(self._layer, data, now, is_alone)
 
+    def begin(self, data: bytes, now: float) -> None:
+        """Take in what somebody else has read of this socket before it came here."""
+        if self._layer is None:
+            self._loop.broker.receive(self.conn, data, now)
+        else:
+            self._read_layer(self._layer, data, now, True)
+
     def write(self, data: bytes, now: float) -> None:
         """Write bytes that the core says may go at once."""
         self._send(data if self._layer is None else self._layer.wrap(data))

@@ -1,4 +1,4 @@
-"""Listening sockets: accept what fits the limits, put the right layers on it."""
+"""Listening sockets: as many connections as one turn allows are accepted, while there are descriptors for them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,12 @@ import os
 import resource
 import socket
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from tieline.conf import urls
-from tieline.conf.schema import bound
 from tieline.core.account import Event
 from tieline.net.address import bind, server_context
-from tieline.net.layer import Layer, Stack
-from tieline.net.link import SocketLink
-from tieline.net.tls import Tls
+from tieline.net.entrance import Entrance
 
 if TYPE_CHECKING:
     import ssl
@@ -45,27 +41,21 @@ class ListeningSocket:
 
     def __init__(self, loop: Loop, conf: Listener) -> None:
         self._loop = loop
-        self._conf = conf
-        self._asked = urls.parse(conf.url)
-        self._context = context_of(conf)
-        self._sock = _bind(self._asked)
+        asked = urls.parse(conf.url)
+        context = context_of(conf)
+        self._sock = _bind(asked)
         self._family = int(self._sock.family)
         self.fd = self._sock.fileno()
         port: int = self._sock.getsockname()[1]
-        self.url = replace(self._asked, port=port)
-        self._name = str(self.url)
+        self.url = replace(asked, port=port)
+        self._entrance = Entrance(loop, conf, self.url, context)
         #: Descriptors from this number on are not for clients.
         self._ceiling = highest_descriptor()
-        #: The number of open connections that came through this listener.
-        self._open = 0
-        loop.broker.allowances.listeners[self._name] = conf
         loop.watch(self)
 
     def renew(self, conf: Listener, context: ssl.SSLContext | None) -> None:
         """Other terms from now on, and another certificate for new connections; those that are open keep theirs."""
-        self._conf = conf
-        self._context = context
-        self._loop.broker.allowances.listeners[self._name] = conf
+        self._entrance.renew(conf, context)
 
     def handle(self, events: int, now: float, is_alone: bool) -> None:
         """Accept as many connections as one turn allows; the others wait in the kernel."""
@@ -87,7 +77,7 @@ class ListeningSocket:
                 return
             host = f"[{address[0]}]" if ":" in address[0] else address[0]
             sock = socket.SocketType(self._family, socket.SOCK_STREAM, 0, fd)
-            self._accept(sock, f"{host}:{address[1]}", now)
+            self._entrance.take_in(sock, f"{host}:{address[1]}", now)
 
     def _pause(self, error: OSError, now: float) -> None:
         """No descriptor is free: stop asking for a while, instead of spinning."""
@@ -97,46 +87,6 @@ class ListeningSocket:
         broker.account.tell(Event("refused", "", str(self.url), said, is_trouble=True, why="no_descriptors"))
         self._loop.modify(self, 0)
         broker.timers.at(now + PAUSE_S, lambda _: self._loop.modify(self, 1))
-
-    def _accept(self, sock: socket.SocketType, peer: str, now: float) -> None:
-        broker = self._loop.broker
-        most = bound(broker.settings.limits.connections)
-        if self._open >= min(bound(self._conf.connections), most) or len(broker.connections) >= most:
-            broker.account.closed["too_many_connections"] += 1
-            name = "too_many_connections"
-            broker.account.tell(Event("refused", "", peer, name, is_trouble=True, why=name))
-            sock.close()
-            return
-        sock.setblocking(False)
-        conn = broker.open(
-            now,
-            listener=self._name,
-            peer=peer,
-            max_level=self._conf.max_level,
-            node_level=self._conf.node_level,
-            has_header=self.url.has_header,
-        )
-        tls = Tls(self._context) if self._context is not None else None
-        source = self._conf.user_from
-        if tls is not None and source is not None:
-            conn.identify = partial(tls.user, source)
-        link = SocketLink(self._loop, sock, conn, self._layers(tls), self._closed)
-        conn.link = link
-        self._open += 1
-        self._loop.watch(link)
-
-    def _closed(self) -> None:
-        self._open -= 1
-
-    def _layers(self, tls: Tls | None) -> Layer | None:
-        if not self._asked.is_websocket:
-            return tls
-        # the websockets library is only loaded by brokers that use it
-        from tieline.net.ws import WebSocket
-
-        most = self._loop.broker.settings.limits.packet_bytes
-        websocket = WebSocket(most, self._conf.origins, is_local=self.url.is_loopback())
-        return websocket if tls is None else Stack(tls, websocket)
 
     def close(self) -> None:
         """Stop accepting; established connections go on."""

@@ -27,12 +27,14 @@ from tieline.core.broker import Broker as Core
 from tieline.net import log as logs
 from tieline.net.auth.door import Door
 from tieline.net.auth.passwords import PasswordFileError
+from tieline.net.entrance import Entrance
 from tieline.net.link import LINGER_S, SocketLink
 from tieline.net.listener import ListenError, ListeningSocket
 from tieline.net.log import log
 from tieline.net.loop import Loop
 from tieline.net.manage import Management
 from tieline.net.nested import Nested
+from tieline.net.page.page import Page
 from tieline.net.preflight import warn
 from tieline.net.pump import PumpedLoop, pump
 from tieline.net.reload import on_hangup
@@ -132,6 +134,7 @@ class Server:
         #: Asks other brokers, and answers them; None while it is alone.
         self.across: Across | None = None
         self.top = TopReport(self)
+        self._page: Page | None = None
         self._core: Core | None = None
         self._management: Management | None = None
         self._told: Counter[Drop] = Counter()
@@ -157,9 +160,25 @@ class Server:
         return self._loop
 
     @property
+    def page(self) -> Page:
+        """What is measured for the live page, while it runs."""
+        if self._page is None:
+            raise RuntimeError("the broker is not running: use it inside 'async with'")
+        return self._page
+
+    def entrance(self, conf: Listener) -> Entrance:
+        """Where connections come in that another door has accepted; without TLS, which that door has taken off."""
+        return Entrance(self.loop, conf, urls.parse(conf.url), None)
+
+    @property
     def urls(self) -> list[str]:
         """Where it listens, with the ports it really got."""
         return [str(listener.url) for listener in self._listeners]
+
+    @property
+    def page_url(self) -> str:
+        """Where the live page is; empty where none is served."""
+        return next((service.page_url for service in self._services if service.page_url), "")
 
     @property
     def port(self) -> int:
@@ -221,6 +240,7 @@ class Server:
                 self.across = Across(self, self._peers, self.net)
             if self._keeper is not None:
                 self._keeper.begin(self._core, self._loop)
+            self._page = Page(self)
             self._listen(self._core, self._loop)
             if self._manages:
                 management = Management(self)
@@ -232,6 +252,7 @@ class Server:
             await self._close()
             raise
         self.vitals.start(self._core.timers)
+        self.page.start(monotonic())
         self._report_drops(monotonic())
 
     def _listen(self, core: Core, loop: Loop) -> None:
@@ -302,6 +323,8 @@ class Server:
 
     async def _close(self) -> None:
         self.vitals.stop()
+        if self._page is not None:
+            self._page.stop()
         for service in self._services:
             await service.stop()
         if self._management is not None:
@@ -329,7 +352,7 @@ class Server:
         if self._keeper is not None:
             keeper, self._keeper = self._keeper, None
             await keeper.end()
-        self._loop = self._core = self._nested = None
+        self._loop = self._core = self._nested = self._page = None
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -469,7 +492,8 @@ def _announce(server: Server, latest: float, now: float) -> None:
         server.core.timers.at(now + _SETTLE_STEP_S, partial(_announce, server, latest))
         return
     joined = f" joined: {' '.join(server.joined)}" if server.joined else ""
-    print(f"tieline {server.settings.name} ready: {' '.join(server.urls)}{joined}", flush=True)  # noqa: T201 - the ready line
+    page = f" page: {server.page_url}" if server.page_url else ""
+    print(f"tieline {server.settings.name} ready: {' '.join(server.urls)}{joined}{page}", flush=True)  # noqa: T201 - the ready line
 
 
 def _tune_garbage_collection() -> None:

@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     import asyncio
     import ssl
 
-    from tieline.conf.schema import Settings
+    from tieline.conf.schema import Listener, Settings
     from tieline.core.broker import Broker as Core
+    from tieline.core.figures.history import History
     from tieline.net.auth.door import Door
     from tieline.net.auth.passwords import Passwords
+    from tieline.net.entrance import Entrance
     from tieline.net.net_report import NetReport
     from tieline.net.peer_settings import Secrets
     from tieline.net.vitals import Vitals
@@ -39,6 +41,26 @@ class Reports(Protocol):
 
     def answer(self, asker: str) -> dict[str, Any]:
         """The figures of this moment."""
+
+
+class Looks(Protocol):
+    """What is measured for those who look at the broker."""
+
+    def verdict(self, now: float) -> dict[str, Any]:
+        """How the broker is, and what needs attention."""
+
+    def brief(self, now: float) -> dict[str, Any]:
+        """What another broker is told that shows this one."""
+
+    def watch(self, now: float) -> None:
+        """Somebody looks, and will for a while."""
+
+    async def conditions(self, question: dict[str, Any], now: float) -> dict[str, Any]:
+        """Which conditions are asked of messages, and how many of those they looked at were wanted."""
+
+    @property
+    def history(self) -> History:
+        """What is remembered of the numbers of the last hour."""
 
 
 class AnswersPlans(Protocol):
@@ -93,6 +115,10 @@ class Running(Protocol):
         """What an operator looks at first."""
 
     @property
+    def page(self) -> Looks:
+        """What is measured for the live page."""
+
+    @property
     def urls(self) -> list[str]: ...
     @property
     def has_users(self) -> bool: ...
@@ -101,6 +127,9 @@ class Running(Protocol):
 
     def renew(self, renewal: Renewal) -> int:
         """Act by what was read again; how many clients had to go."""
+
+    def entrance(self, conf: Listener) -> Entrance:
+        """Where connections come in that another door has accepted; in the broker's thread."""
 
     def poke(self) -> None:
         """Something outside a turn has changed the core."""
@@ -111,6 +140,10 @@ class Running(Protocol):
 
 class Service(Protocol):
     """A service that lives as long as the broker does."""
+
+    @property
+    def page_url(self) -> str:
+        """Where it shows the live page; empty where it does not."""
 
     async def start(self, server: Running) -> None:
         """The broker is about to serve: begin, or raise an OSError that says why not."""

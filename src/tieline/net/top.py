@@ -68,6 +68,7 @@ class TopReport:
             "version": __version__,
             "listeners": self._server.urls,
             "uptime_s": now - self._start,
+            **self._server.page.verdict(now),
             "rates": rates,
             "totals": totals,
             "subscriptions": core.routes.count,

@@ -68,10 +68,11 @@ class Policy(ABC, Generic[E]):
         self._by_age: list[Ranking[Flow[E]]] = [Ranking() for _ in range(2 * LEVELS)]
         self._stamp = 0
         self._victims: Victims[E] = Victims(self.rules)
-        #: Of what waits: messages, and per level entries and bytes.
+        #: Of what waits: messages, and per level entries, bytes and messages.
         self._messages = 0
         self._entries = [0] * LEVELS
         self._bytes = [0] * LEVELS
+        self._waiting = [0] * LEVELS
         #: Of an entry that holds several messages, how many may be sent of the one that was popped last.
         self.most = EVERY
         #: Messages that found more predecessors than they may take along, and could not lift their flow.
@@ -198,6 +199,14 @@ class Policy(ABC, Generic[E]):
         """Whether an entry of this level waits."""
         return self._entries[level] > 0
 
+    def count(self, level: int) -> int:
+        """How many messages of this level wait."""
+        return self._waiting[level]
+
+    def has_flow(self, key: Hashable) -> bool:
+        """Whether an entry of this flow waits."""
+        return key in self._flows
+
     def oldest(self, level: int) -> Waiting[E] | None:
         """The longest waiting entry of the flows that are served at this level, for measuring how long it waits."""
         flow = first(self._by_age, GROUPS[WindowState.OPEN][level])
@@ -224,6 +233,7 @@ class Policy(ABC, Generic[E]):
 
     def _came(self, waiting: Waiting[E], *, is_superseded: bool) -> None:
         self._messages += waiting.messages
+        self._waiting[waiting.level] += waiting.messages
         self._entries[waiting.level] += 1
         self._bytes[waiting.level] += waiting.size
         if not waiting.is_assured:
@@ -233,6 +243,7 @@ class Policy(ABC, Generic[E]):
     def _take(self, flow: Flow[E], waiting: Waiting[E]) -> None:
         """An entry leaves its flow, and the flow goes where it then belongs."""
         self._messages -= waiting.messages
+        self._waiting[waiting.level] -= waiting.messages
         self._entries[waiting.level] -= 1
         self._bytes[waiting.level] -= waiting.size
         if not waiting.is_assured:

@@ -8,6 +8,10 @@ which holds the same numbers.  Who may not see a page is told 403 and by which r
 change something, or to hear of every client (:mod:`tieline.web.programs`), takes a right of its own.  Each route names
 the right that it takes (:mod:`tieline.net.http.routes`).
 
+The files of the page, and what it has to know before anybody has logged in, are open: they are the same for everybody.
+Where there are no users, and only this machine is served, a page about the broker is for requests that name this
+machine: a name of somebody else's that leads here would let his page read it (DNS rebinding).
+
 The broker is asked for figures at most once a second, however many readers there are, and requests are served at a
 bounded pace: a flood of them costs the broker a bounded share of its interpreter.
 """
@@ -16,22 +20,30 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from math import ceil
 from time import monotonic
-from typing import Final, Literal, Protocol
+from typing import Final, Protocol
 
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.types import Scope
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tieline.net.http.headers import CHALLENGE, credentials, is_addressed_locally, peer_of
+from tieline.net.http.headers import (
+    CHALLENGE,
+    credentials,
+    is_addressed_locally,
+    named_host,
+    origin_host,
+    peer_of,
+)
 from tieline.net.http.routes import Routes
 from tieline.web.figures import Figures
 from tieline.web.metrics import render
+from tieline.web.page_data import ASK_PATH, CONFIG_PATH, HISTORY_PATH, PageData, Remembers
+from tieline.web.page_files import PAGE, PageFiles
 from tieline.web.programs import (
-    DEMAND,
     DEMAND_PATH,
-    HEAT,
     HEAT_PATH,
     NET_PATH,
     USER,
@@ -42,24 +54,7 @@ from tieline.web.programs import (
     NetPage,
     Networked,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Right:
-    """What a route takes of whoever asks: nothing, or to be allowed something that the rules of MQTT name."""
-
-    #: A filter to subscribe to, or a topic to publish to; no client publishes there, it is a name for the right.
-    subject: str = ""
-    action: Literal["none", "subscribe", "publish"] = "none"
-
-
-#: Whether the broker is alive is nobody's secret.
-PUBLIC: Final = Right()
-#: Pages about the broker show what ``$SYS`` does.
-SEE: Final = Right("$SYS/#", "subscribe")
-#: To change what counts as hot, and to hear of every client and topic.
-GIVE_HEAT: Final = Right(HEAT, "publish")
-ASK_DEMAND: Final = Right(DEMAND, "publish")
+from tieline.web.rights import ASK_DEMAND, ASK_QUESTIONS, GIVE_HEAT, PUBLIC, SEE, Right
 
 #: Figures are not older than this.
 FRESH_S: Final = 1.0
@@ -75,8 +70,12 @@ class Crowd(Protocol):
         """Whether there is room only for what takes no right."""
 
 
-class AnsweringBroker(Heater, Counter, Networked, Protocol):
+class AnsweringBroker(Heater, Counter, Networked, Remembers, Protocol):
     """The broker as this thread sees it; every answer comes from the broker's own."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only programs of this machine reach the server."""
 
     async def admit(
         self, user: str | None, password: bytes | None, peer: str, *, right: Right, is_here: bool
@@ -86,23 +85,70 @@ class AnsweringBroker(Heater, Counter, Networked, Protocol):
         ``is_here`` says that the request names this machine as such.
         """
 
+    async def patience(self, user: str | None, peer: str) -> tuple[int | None, float]:
+        """How many logins may still fail, None for any number, and how long to wait if that is none."""
+
     async def figures(self) -> Figures:
         """What it shows now; raises TimeoutError when it does not answer."""
 
 
-def application(broker: AnsweringBroker, places: Crowd) -> Routes[Right]:
+def application(
+    broker: AnsweringBroker, places: Crowd, *, has_page: bool = False, origins: tuple[str, ...] = ()
+) -> ASGIApp:
     """The whole application; ``places`` says whether there is room for more than the simplest question."""
+    return headed(routes(broker, places, has_page=has_page, origins=origins))
+
+
+def routes(
+    broker: AnsweringBroker, places: Crowd, *, has_page: bool = False, origins: tuple[str, ...] = ()
+) -> Routes[Right]:
+    """Every address with its right; ``origins`` are names of this server that are not its own."""
     pages, heat, demand = _Pages(broker), HeatPage(broker), DemandPage(broker)
-    routes = Routes(_Guard(broker, places).admit, _say, otherwise=SEE)
-    routes.add("GET", "/health", pages.health, right=PUBLIC)
-    routes.add("GET", "/metrics", pages.metrics, right=SEE)
-    routes.add("GET", "/ready", pages.ready, right=SEE)
-    routes.add("GET", NET_PATH, NetPage(broker).answer, right=SEE)
-    routes.add("GET", HEAT_PATH, heat.answer, right=SEE)
-    routes.add("PUT", HEAT_PATH, heat.answer, right=GIVE_HEAT)
-    routes.add("DELETE", HEAT_PATH, heat.answer, right=GIVE_HEAT)
-    routes.add("POST", DEMAND_PATH, demand.answer, right=ASK_DEMAND)
-    return routes
+    found = Routes(_Guard(broker, places, origins).admit, _say, otherwise=SEE)
+    found.add("GET", "/health", pages.health, right=PUBLIC)
+    found.add("GET", "/metrics", pages.metrics, right=SEE)
+    found.add("GET", "/ready", pages.ready, right=SEE)
+    found.add("GET", NET_PATH, NetPage(broker).answer, right=SEE)
+    found.add("GET", HEAT_PATH, heat.answer, right=SEE)
+    found.add("PUT", HEAT_PATH, heat.answer, right=GIVE_HEAT)
+    found.add("DELETE", HEAT_PATH, heat.answer, right=GIVE_HEAT)
+    found.add("POST", DEMAND_PATH, demand.answer, right=ASK_DEMAND)
+    files = PageFiles() if has_page else None
+    data = PageData(broker, "" if files is None else files.build)
+    found.add("GET", HISTORY_PATH, data.history, right=SEE)
+    found.add("POST", ASK_PATH, data.ask, right=ASK_QUESTIONS)
+    if files is not None:
+        found.add("GET", "/", to_the_page, right=PUBLIC)
+        found.add("GET", CONFIG_PATH, data.config, right=PUBLIC)
+        for path in files.by_path:
+            found.add("GET", path, files.answer, right=PUBLIC)
+    return found
+
+
+def headed(app: ASGIApp) -> ASGIApp:
+    """The same application with the headers of every answer; only files of the page leave a connection open."""
+
+    async def headed_app(scope: Scope, receive: Receive, send: Send) -> None:
+        is_file = scope["type"] == "http" and scope["path"].startswith(PAGE)
+
+        async def headed_send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(raw=message["headers"])
+                headers["X-Content-Type-Options"] = "nosniff"
+                headers.setdefault("Cache-Control", "no-store")
+                if not is_file:
+                    headers["Connection"] = "close"
+                message["headers"] = headers.raw
+            await send(message)
+
+        await app(scope, receive, headed_send)
+
+    return headed_app
+
+
+async def to_the_page(_request: Request) -> Response:
+    """Whoever opens the address alone wants the page."""
+    return RedirectResponse(PAGE, 307)
 
 
 def _say(status: int, text: str, headers: Mapping[str, str] | None = None) -> Response:
@@ -112,36 +158,59 @@ def _say(status: int, text: str, headers: Mapping[str, str] | None = None) -> Re
 class _Guard:
     """Paces requests, and asks the broker about the right that a route takes."""
 
-    def __init__(self, broker: AnsweringBroker, places: Crowd) -> None:
+    def __init__(self, broker: AnsweringBroker, places: Crowd, origins: tuple[str, ...]) -> None:
         self._broker = broker
         self._places = places
+        self._names = frozenset(map(origin_host, origins))
         self._next = 0.0
 
     async def admit(self, scope: Scope, right: Right) -> Response | None:
         if right.action == "none":
             return None
         if self._places.is_crowded:
-            return _say(503, _WORDS[503])
+            return _refuse(scope, 503)
         now = monotonic()
         self._next = max(now, self._next) + 1 / PACE_PER_S
         if self._next - now > 2 / PACE_PER_S:
             await asyncio.sleep(self._next - now)
-        rule = ""
+        is_here = is_addressed_locally(scope) or named_host(scope) in self._names
+        if right.action == "subscribe" and self._broker.is_local and not is_here and not self._broker.has_users:
+            return _refuse(scope, 403, _NOT_BY_THIS_NAME)
+        try:
+            return await self._ask(scope, right, is_here=is_here)
+        except TimeoutError:
+            return _refuse(scope, 503, "the broker does not answer")
+
+    async def _ask(self, scope: Scope, right: Right, *, is_here: bool) -> Response | None:
+        user: str | None = None
+        peer, rule = peer_of(scope), ""
         try:
             user, password = credentials(scope) or (None, None)
-            is_here = is_addressed_locally(scope)
-            status, rule = await self._broker.admit(user, password, peer_of(scope), right=right, is_here=is_here)
+            status, rule = await self._broker.admit(user, password, peer, right=right, is_here=is_here)
             scope[USER] = user or ""
         except ValueError:
             status = 401
-        except TimeoutError:
-            return _say(503, "the broker does not answer")
         if status == 200:
             return None
-        said = f"{_WORDS[status]}: {rule}" if rule else _WORDS[status]
-        return _say(status, said, CHALLENGE if status == 401 else None)
+        if status == 403:
+            return _refuse(scope, 403, rule)
+        left, retry_s = (None, 1.0) if status == 503 else await self._broker.patience(user, peer)
+        return _refuse(scope, status, left=left if user is not None else None, retry_s=retry_s)
 
 
+def _refuse(scope: Scope, status: int, rule: str = "", *, left: int | None = None, retry_s: float = 1.0) -> Response:
+    """Say no, in the words of whoever asks: programs get a line, the page an object."""
+    said = f"{_WORDS[status]}: {rule}" if rule and status == 403 else rule or _WORDS[status]
+    headers = dict(CHALLENGE) if status == 401 else {}
+    if status in {429, 503}:
+        headers["Retry-After"] = str(ceil(retry_s))
+    if scope["path"] not in {HISTORY_PATH, ASK_PATH}:
+        return _say(status, said, headers or None)
+    known = {"rule": rule} if status == 403 else {"tries_left": left} if status == 401 else {"retry_s": retry_s}
+    return JSONResponse({"error": said, **known}, status, headers=headers)
+
+
+_NOT_BY_THIS_NAME: Final = "there are no users here, and so only programs of this machine are answered that call it so"
 _WORDS: Final = {401: "who are you?", 403: "not for you", 429: "too many failures: later", 503: "busy: later"}
 
 

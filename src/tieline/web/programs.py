@@ -23,8 +23,6 @@ from tieline.net.http.headers import read_body
 USER: Final = "tieline.user"
 
 HEAT_PATH: Final = "/v1/heat"
-#: What somebody who gives heat must be allowed to publish to.  No client can: it is a name for the right.
-HEAT: Final = "$SYS/broker/tieline/heat"
 #: The longest body: a hundred thousand topics of 160 letters.
 MOST_TABLE: Final = 16_777_216
 #: What the broker's thread gets between two turns of this one; both want the same interpreter.
@@ -84,9 +82,6 @@ class HeatPage:
 
 
 DEMAND_PATH: Final = "/v1/demand"
-#: What somebody who asks must be allowed to publish to: the answer names every client and topic.  No client can publish
-#: there; it is a name for the right.
-DEMAND: Final = "$SYS/broker/tieline/demand"
 #: The longest question.
 MOST_QUESTION: Final = 4_096
 

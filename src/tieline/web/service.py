@@ -1,257 +1,173 @@
-"""The HTTP server beside a broker: a thread with a loop of its own, which asks the broker only for what it shows."""
+"""The HTTP server beside a broker: its socket from the start, its thread from the first connection on.
+
+Theory of operation
+-------------------
+To load what speaks HTTP takes a third of a second of the processor and fifteen megabytes, and most brokers are never
+asked.  So :class:`HttpService` only listens, and waits in the broker's own loop until somebody connects; then a thread
+is started that loads the rest and has a loop of its own.  It asks the broker only for what it shows
+(:mod:`tieline.web.inside`).
+"""
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
+import ssl
+import sys
 import threading
-from collections.abc import Callable, Coroutine
 from dataclasses import replace
-from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, TypeVar  # Any: values of JSON
+from typing import TYPE_CHECKING, Final
 
-import uvicorn
-from msgspec import structs
-
-from tieline.conf.urls import parse_http
-from tieline.core.ports import Allowed, Login, Refused
+from tieline.conf.schema import Listener
+from tieline.conf.urls import ListenerUrl, parse_http
+from tieline.core.ports import Login
 from tieline.net.address import bind, secure_context
-from tieline.net.heat_upload import shown
-from tieline.net.http.connections import Places
-from tieline.net.inquiry import answer_demand
 from tieline.net.log import log
-from tieline.web.doors import Right, application
-from tieline.web.figures import Figures, take
-from tieline.wire.reason import Reason
+from tieline.web.inside import Inside
 
 if TYPE_CHECKING:
-    from tieline.core.routing.heat_table import HeatTable
+    from tieline.conf.schema import Http
     from tieline.net.services import Running
+    from tieline.web.serving import HttpServer
 
-T = TypeVar("T")
-
-#: Connections at once, all of them and those of one address; beyond the first number only ``/health`` is answered.
-MOST_CONNECTIONS: Final = 64
-RESERVED_CONNECTIONS: Final = 16
-CONNECTIONS_PER_ADDRESS: Final = 48
-#: The longest request head, how long it may take to come, and how long a connection may last: one question, one answer,
-#: whoever dawdles.
-MOST_HEAD: Final = 16_384
-HEAD_S: Final = 10.0
-LIFE_S: Final = 30.0
-#: How long the broker may take to answer this thread.
-ANSWER_S: Final = 10.0
-_START_S: Final = 10.0
-_STATUS: Final = {
-    Reason.CONNECTION_RATE_EXCEEDED: 429,
-    Reason.SERVER_BUSY: 503,
-    Reason.QUOTA_EXCEEDED: 503,
-}
+#: Where the page is if nobody says where: the first of these ports that is free.
+DEFAULT_HOST: Final = "127.0.0.1"
+DEFAULT_PORTS: Final = range(8080, 8100)
+#: Connections that wait to be accepted.
+BACKLOG: Final = 64
+#: How long the thread may take to end.
+_END_S: Final = 10.0
+#: While the thread loads its libraries, the broker gets the interpreter back after so many seconds.
+_SWITCH_S: Final = 0.0005
 
 
 class HttpService:
     """Serves ``[http]`` of the settings; see :class:`tieline.net.services.Service`."""
 
-    def __init__(self) -> None:
-        #: Where it listens, with the port it really got.
+    def __init__(self, *, by_default: bool = False) -> None:
+        """With ``by_default`` the page is served on this machine where the settings name no address."""
+        self._by_default = by_default
+        #: Where it listens, with the port it really got; empty while it does not.
         self.url = ""
-        self.places = Places(
-            MOST_CONNECTIONS,
-            reserve=RESERVED_CONNECTIONS,
-            per_address=CONNECTIONS_PER_ADDRESS,
-            head_s=HEAD_S,
-            life_s=LIFE_S,
-        )
-        self._server: Running | None = None
+        #: Where the page is; empty where there is none.
+        self.page_url = ""
+        self._listening: socket.socket | None = None
         self._broker_loop: asyncio.AbstractEventLoop | None = None
-        self._uvicorn: uvicorn.Server | None = None
+        self._inside: Inside | None = None
+        self._context: ssl.SSLContext | None = None
+        self._conf: Http | None = None
+        self._http: HttpServer | None = None
         self._thread: threading.Thread | None = None
-        self._is_local = False
-        self._login = Login(client_id="http", username=None, password=None, listener="", peer="")
+        self._is_over = False
 
     async def start(self, server: Running) -> None:
         """Listen; raises an OSError that says why not."""
-        conf = server.settings.http
-        if conf.url is None:
+        conf = self._conf = server.settings.http
+        self._is_over = False
+        if conf.url is not None:
+            self._listen(parse_http(conf.url), conf, has_users=server.has_users)
+        elif not self._by_default or conf.page == "off" or not self._listen_by_default():
             return
-        url = parse_http(conf.url)
-        if not url.is_loopback() and not server.has_users:
+        assert self._listening is not None
+        url = parse_http(self.url)
+        is_local = url.is_loopback()
+        if self._has_page(is_local=is_local):
+            self.page_url = f"{self.url}/page/"
+        self._broker_loop = asyncio.get_running_loop()
+        door = Listener(url=str(replace(url, scheme="wss" if url.is_tls else "ws")), origins=conf.origins)
+        login = Login(client_id="http", username=None, password=None, listener=str(url), peer="")
+        self._inside = Inside(server, server.entrance(door), login, is_local=is_local)
+        self._broker_loop.add_reader(self._listening.fileno(), self._begin)
+        log.info("%s answers /metrics, /ready, /health, /v1/…%s", self.url, " and /page/" if self.page_url else "")
+
+    def _listen(self, url: ListenerUrl, conf: Http, *, has_users: bool) -> None:
+        if not url.is_loopback() and not has_users:
             raise OSError(f"{conf.url} could be read from other machines: set auth.password_file first, or stay local")
-        self._server, self._broker_loop = server, asyncio.get_running_loop()
-        self._is_local = url.is_loopback()
         try:
-            listening = bind(url.host, url.port, backlog=MOST_CONNECTIONS)
+            if conf.certificate is not None and conf.key is not None:
+                self._context = secure_context(conf.certificate, conf.key)
+        except (OSError, ValueError) as error:
+            raise OSError(f"{conf.url}: the certificate or key cannot be used: {error}") from error
+        try:
+            self._bind(url)
         except OSError as error:
             raise OSError(f"cannot listen on http {url.host}:{url.port}: {error.strerror or error}") from error
-        port: int = listening.getsockname()[1]
-        scheme = "https" if url.is_tls else "http"
-        self.url = f"{scheme}://{f'[{url.host}]' if ':' in url.host else url.host}:{port}"
-        self._login = structs.replace(self._login, listener=str(replace(url, port=port)))
         if not url.is_loopback() and not url.is_tls:
             log.warning("%s can be reached from other machines, and passwords for it travel unencrypted", self.url)
-        config = uvicorn.Config(
-            application(self, self.places),
-            http=self.places.protocol(),
-            ws="none",
-            lifespan="off",
-            interface="asgi3",
-            loop="asyncio",
-            log_config=None,
-            log_level="error",
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            headers=[("Connection", "close"), ("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff")],
-            h11_max_incomplete_event_size=MOST_HEAD,
-            timeout_graceful_shutdown=1,
+
+    def _listen_by_default(self) -> bool:
+        """Take the first port that is free; a broker does without its page where there is none."""
+        for port in DEFAULT_PORTS:
+            try:
+                self._bind(ListenerUrl(scheme="tcp", host=DEFAULT_HOST, port=port))
+            except OSError as error:
+                if error.errno == errno.EADDRINUSE:
+                    continue
+                log.warning("there is no page: %s:%d: %s", DEFAULT_HOST, port, error.strerror or error)
+                return False
+            if port != DEFAULT_PORTS[0]:
+                log.info("the page is at port %d: port %d is taken", port, DEFAULT_PORTS[0])
+            return True
+        first, last = DEFAULT_PORTS[0], DEFAULT_PORTS[-1]
+        log.warning(
+            "there is no page: ports %d to %d of %s are taken; http.url names another", first, last, DEFAULT_HOST
         )
-        try:
-            config.load()
-            if conf.certificate is not None and conf.key is not None:
-                # uvicorn's own would take ciphers that nothing authenticates, and ask for passwords on the terminal
-                config.ssl = secure_context(conf.certificate, conf.key)
-        except (OSError, ValueError) as error:
-            listening.close()
-            raise OSError(f"{conf.url}: the certificate or key cannot be used: {error}") from error
-        self._uvicorn = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._run, args=(listening,), name="tieline-http", daemon=True)
+        return False
+
+    def _bind(self, url: ListenerUrl) -> None:
+        self._listening = bind(url.host, url.port, backlog=BACKLOG)
+        port: int = self._listening.getsockname()[1]
+        host = f"[{url.host}]" if ":" in url.host else url.host
+        self.url = f"{'https' if url.is_tls else 'http'}://{host}:{port}"
+
+    def _has_page(self, *, is_local: bool) -> bool:
+        assert self._conf is not None
+        return self._conf.page == "on" or (self._conf.page == "local" and is_local)
+
+    def _begin(self) -> None:
+        """Somebody connects: the thread that answers begins, and accepts it."""
+        assert self._broker_loop is not None
+        assert self._listening is not None
+        self._broker_loop.remove_reader(self._listening.fileno())
+        self._thread = threading.Thread(target=self._run, name="tieline-http", daemon=True)
         self._thread.start()
-        log.info("%s answers /metrics, /ready, /health, /v1/heat, /v1/demand and /v1/net", self.url)
+
+    def _run(self) -> None:
+        assert self._listening is not None
+        assert self._inside is not None
+        assert self._conf is not None
+        usual_s = sys.getswitchinterval()
+        sys.setswitchinterval(_SWITCH_S)
+        try:
+            from tieline.web.serving import HttpServer
+
+            http = HttpServer(self._inside, self._context, has_page=bool(self.page_url), origins=self._conf.origins)
+        except Exception:  # noqa: BLE001 - whatever it is, the broker goes on without its pages
+            log.exception("%s cannot be served", self.url)
+            self._listening.close()
+            return
+        finally:
+            sys.setswitchinterval(usual_s)
+        self._http = http
+        if self._is_over:
+            http.end()
+        with self._listening:
+            asyncio.run(http.serve(self._listening))
 
     async def stop(self) -> None:
         """End; open answers have a second."""
-        thread, serving = self._thread, self._uvicorn
-        if thread is None or serving is None:
+        self._is_over = True
+        if self._listening is None:
             return
-        serving.should_exit = True
-        # not joined on the broker's loop: an answer under way may need it
-        await asyncio.get_running_loop().run_in_executor(None, thread.join, _START_S)
-        self._thread = self._uvicorn = self._server = None
-
-    def _run(self, listening: socket.socket) -> None:
-        assert self._uvicorn is not None
-        with listening:
-            asyncio.run(self._uvicorn.serve([listening]))
-
-    # -- what the application asks, in its own thread
-
-    async def admit(
-        self, user: str | None, password: bytes | None, peer: str, *, right: Right, is_here: bool
-    ) -> tuple[int, str]:
-        """Ask the broker's access control."""
-        login = structs.replace(
-            self._login, client_id=f"http:{user or ''}", username=user, password=password, peer=peer
-        )
-        return await self._in_broker(self._judge(login, right=right, is_here=is_here))
-
-    async def figures(self) -> Figures:
-        """Ask the broker for its figures."""
-        return await self._in_broker(self._look())
-
-    @property
-    def topic_levels(self) -> int:
-        """As the settings say, which do not change under a reader's hands."""
-        assert self._server is not None
-        return self._server.settings.limits.topic_levels
-
-    async def heat(self) -> dict[str, Any]:
-        """Ask whose heat counts."""
-        return await self._in_broker(self._heat())
-
-    async def give_heat(self, table: HeatTable | None, period_s: float, by: str) -> dict[str, Any]:
-        """Hand a table over."""
-        return await self._in_broker(self._give_heat(table, period_s, by))
-
-    async def demand(self, question: dict[str, Any], by: str) -> dict[str, Any]:
-        """Ask what there is to carry."""
-        return await self._in_broker(self._demand(question, by))
-
-    async def network(self, *, everywhere: bool) -> dict[str, Any] | None:
-        """Ask what is known of the network of brokers."""
-        return await self._in_broker(self._network(everywhere=everywhere))
-
-    async def _in_broker(self, question: Coroutine[Any, Any, T]) -> T:
-        assert self._broker_loop is not None
-        asked = asyncio.run_coroutine_threadsafe(question, self._broker_loop)
-        return await asyncio.wait_for(asyncio.wrap_future(asked), ANSWER_S)
-
-    # -- the answers, in the broker's thread
-
-    async def _look(self) -> Figures:
-        assert self._server is not None
-        return take(self._server)
-
-    async def _heat(self) -> dict[str, Any]:
-        server = self._server
-        assert server is not None
-        # a table names topics, and whoever may see numbers may not therefore know of all of them
-        return shown(server.core, monotonic(), 10 if server.core.access.is_open else 0)
-
-    async def _give_heat(self, table: HeatTable | None, period_s: float, by: str) -> dict[str, Any]:
-        server = self._server
-        assert server is not None
-        if table is None:
-            server.core.heat_source.clear(by=by)
+        if self._thread is None:
+            assert self._broker_loop is not None
+            self._broker_loop.remove_reader(self._listening.fileno())
+            self._listening.close()
         else:
-            server.core.heat_source.put(table, period_s, monotonic(), by=by)
-        server.poke()
-        return shown(server.core, monotonic())
-
-    async def _demand(self, question: dict[str, Any], by: str) -> dict[str, Any]:
-        server = self._server
-        assert server is not None
-        try:
-            return answer_demand(server.core, question, monotonic(), by=by)
-        finally:
-            server.poke()
-
-    async def _network(self, *, everywhere: bool) -> dict[str, Any] | None:
-        server = self._server
-        assert server is not None
-        if server.net is None or server.across is None:
-            return None
-        found = server.net.answer("http", monotonic())
-        return await server.across.of_all(found, {"do": "net"}) if everywhere else found
-
-    async def _judge(self, login: Login, *, right: Right, is_here: bool) -> tuple[int, str]:
-        server = self._server
-        assert server is not None
-        if login.username is None and server.has_users:
-            # whether or not MQTT lets nobody in particular in: there are users, so a reader is one of them
-            return 401, ""
-        verdict = await _verdict(lambda done: server.inquiries.admit(server, login, done))
-        if isinstance(verdict, Refused):
-            log.warning("http refused %s: %s", login.peer, verdict.rule, extra={"fields": _fields(login, verdict)})
-            return _STATUS.get(verdict.reason, 401), ""
-        user = verdict.name_of(login)
-        known = structs.replace(login, user=user, password=None)
-        if right.action == "publish":
-            return await self._judge_right(server, known, right.subject, is_here=is_here and self._is_local)
-        if server.core.access.is_open:
-            return 200, ""
-        verdict = await _verdict(lambda done: server.inquiries.may_see(server, known, right.subject, done))
-        return (403, verdict.rule) if isinstance(verdict, Refused) else (200, "")
-
-    async def _judge_right(self, server: Running, login: Login, right: str, *, is_here: bool) -> tuple[int, str]:
-        """To look is one thing: who does more is named in a rule, or alone with the broker on its machine."""
-        if login.user is None if server.has_users else not is_here:
-            return 403, ""
-        if server.core.access.is_open:
-            return (403, f"no rule allows to publish to {right}") if server.has_users else (200, "")
-        verdict = await _verdict(lambda done: server.inquiries.may_publish(server, login, right, done))
-        return (403, verdict.rule) if isinstance(verdict, Refused) else (200, "")
-
-
-async def _verdict(ask: Callable[[Callable[[Allowed | Refused], None]], None]) -> Allowed | Refused:
-    future: asyncio.Future[Allowed | Refused] = asyncio.get_running_loop().create_future()
-
-    def done(verdict: Allowed | Refused) -> None:
-        if not future.done():
-            future.set_result(verdict)
-
-    ask(done)
-    return await future
-
-
-def _fields(login: Login, verdict: Refused) -> dict[str, object]:
-    return {"event": "http_refused", "client": login.client_id, "peer": login.peer, "why": verdict.reason.name.lower()}
+            if self._http is not None:
+                self._http.end()
+            # not joined on the broker's loop: an answer under way may need it
+            await asyncio.get_running_loop().run_in_executor(None, self._thread.join, _END_S)
+        self._listening = self._thread = self._http = self._inside = None
+        self.url = self.page_url = ""

@@ -19,6 +19,7 @@ from tieline.core.account import Account
 from tieline.core.message import Burst, Item, Message
 from tieline.core.receiver import ActiveSubscription, Grant, Mark, Receiver, Share
 from tieline.core.routing.groups import Group
+from tieline.core.routing.match_counts import MatchCounts
 from tieline.core.routing.route import ConditionalSubscription, Route, RouteConditions, folded, grant_for
 from tieline.core.routing.routes import WORK_PER_READER, Routes
 from tieline.match.change import holds
@@ -36,9 +37,11 @@ Tables = tuple[ConditionTable[ConditionalSubscription], ...]
 class ContentMatch:
     """Finds the receivers of single messages, on routes with conditions."""
 
-    __slots__ = ("_account", "_events", "_routes")
+    __slots__ = ("_account", "_events", "_routes", "counts")
 
     def __init__(self, routes: Routes, events: Events, account: Account) -> None:
+        #: Counts what is looked up and what is wanted, while somebody wants to know.
+        self.counts: MatchCounts | None = None
         self._routes = routes
         self._events = events
         self._account = account
@@ -93,9 +96,11 @@ class ContentMatch:
         """The same for the bursts of a chunk, which are looked up together where that is possible; in their order."""
         batch = _Batch(pending)
         rows = {event: self._decode(event, asked) for event, asked in batch.payloads.items()}
-        answers = {
-            tables: iter(_look_up(tables, rows[tables[0].event], places)) for tables, places in batch.places.items()
-        }
+        found_in = {tables: _look_up(tables, rows[tables[0].event], places) for tables, places in batch.places.items()}
+        if self.counts is not None:
+            for asked, met in found_in.items():
+                self.counts.add(asked, met)
+        answers = {asked: iter(met) for asked, met in found_in.items()}
         for burst, route in pending:
             conditions = route.conditions
             if conditions is None:
@@ -184,6 +189,8 @@ class ContentMatch:
         reading = conditions.event.read(payload, properties, name)
         self._account.examined(1, 0 if reading is not None else 1)
         if reading is None:
+            if self.counts is not None:
+                self.counts.add(conditions.tables, ((),))
             return self._remembered(route, ())
         met: Sequence[ConditionalSubscription]
         if foreseen is None:
@@ -195,6 +202,8 @@ class ContentMatch:
                 for each in foreseen
                 if isinstance(each, ConditionalSubscription) and _still_holds(each, reading, topic)
             ]
+        if self.counts is not None:
+            self.counts.add(conditions.tables, (met,))
         if conditions.may_read is not None:
             self._routes.work.did(len(met) * WORK_PER_READER)
         readers = _readers(conditions, met)

@@ -212,6 +212,11 @@ class Routes:
         """The subscribers of every filter that matches a topic; nothing is remembered of the question."""
         return self._buckets.match(topic)
 
+    def conditions_on(self, filter_: str) -> ConditionalSubscriptions | None:
+        """The subscriptions with a condition on exactly this filter; None if there is none."""
+        bucket = self._buckets.get(filter_)
+        return None if bucket is None else bucket.conditionals
+
     def readers(self, topic: str) -> Callable[[Receiver], bool] | None:
         """Who may read a topic; None when everybody may."""
         if self.judge is None:

@@ -12,8 +12,20 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from typing import Protocol
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+
+
+class HandsOver(Protocol):
+    """Takes connections that ask to become WebSockets."""
+
+    def wants(self, target: bytes) -> bool:
+        """Whether a request for this address may become one."""
+
+    def hand_over(self, transport: asyncio.Transport, peer: str, begun: bytes) -> bool:
+        """Take a connection, and what was read of it; False if there is no room for it."""
 
 
 class Places:
@@ -41,11 +53,13 @@ class Places:
         """Whether only what takes no right is answered."""
         return len(self._taken) > self._most
 
-    def protocol(self) -> type[H11Protocol]:
-        """What uvicorn makes for each connection."""
+    def protocol(self, upgrades: HandsOver | None = None) -> type[H11Protocol]:
+        """What uvicorn makes for each connection; ``upgrades`` takes those that become something else."""
+        given = upgrades
 
         class Placed(_Connection):
             places = self
+            upgrades = given
 
         return Placed
 
@@ -83,8 +97,11 @@ class _Connection(H11Protocol):
     """Breaks off when its request does not come to an end; uvicorn itself waits for ever."""
 
     places: Places
+    upgrades: HandsOver | None = None
     _hurry: asyncio.TimerHandle | None = None
     _end: asyncio.TimerHandle | None = None
+    #: Somebody else speaks with the other end.
+    is_handed_over = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Take a place, and begin to wait for a request."""
@@ -97,7 +114,8 @@ class _Connection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Let uvicorn parse it, and see whether it is a request by now."""
         super().data_received(data)
-        self._watch()
+        if not self.is_handed_over:
+            self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Give the place back."""
@@ -106,6 +124,29 @@ class _Connection(H11Protocol):
             self._end.cancel()
         self.places.leave(self)
         super().connection_lost(exc)
+
+    def _should_upgrade(self) -> bool:
+        """A request that asks for a WebSocket, where there is one; elsewhere the wish is passed over."""
+        wants = self.upgrades is not None and self._get_upgrade() == b"websocket"
+        return wants and self.upgrades is not None and self.upgrades.wants(self.scope["raw_path"])
+
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        """Hand the connection over, with its request as it came and whatever came behind it."""
+        assert self.upgrades is not None
+        self._calm()
+        if self._end is not None:
+            self._end.cancel()
+        self.places.leave(self)
+        self.connections.discard(self)
+        head = [event.method, b" ", event.target, b" HTTP/1.1\r\n"]
+        for name, value in self.headers:
+            head += [name, b": ", value, b"\r\n"]
+        begun = b"".join(head) + b"\r\n" + self.conn.trailing_data[0]
+        host, port = self.client or ("-", 0)
+        peer = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self.is_handed_over = True
+        if not self.upgrades.hand_over(self.transport, peer, begun):
+            self.transport.abort()
 
     @property
     def is_idle(self) -> bool:

@@ -53,6 +53,12 @@ def is_addressed_locally(scope: Scope) -> bool:
         return False
 
 
+def named_host(scope: Scope) -> str:
+    """Host and port that a request names; empty where it names none, or several."""
+    hosts = _values(scope, b"host")
+    return _host(hosts[0]) if len(hosts) == 1 else ""
+
+
 def is_foreign(scope: Scope) -> bool:
     """Whether a browser sends this for a page of another site; other programs say nothing of the kind."""
     if any(site.strip().lower() not in {b"same-origin", b"none"} for site in _values(scope, b"sec-fetch-site")):

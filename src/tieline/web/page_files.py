@@ -1,0 +1,106 @@
+"""The files of the live page: read once, served to everybody, and nothing but what is in the list.
+
+Theory of operation
+-------------------
+All files are read when the server starts and their addresses are the keys of a table, so there is no path that could
+lead anywhere else, and no disk to wait for.  They are the same for everybody and hold no secret; what they show comes
+from elsewhere, behind rights.  Each has a tag by which a browser asks whether it has changed, and a policy that lets
+the page load nothing that is not its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+PAGE: Final = "/page/"
+#: What is served, by the end of its name; anything else in the folder is not.
+TYPES: Final = {
+    "css": "text/css; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+    "ico": "image/x-icon",
+    "js": "text/javascript; charset=utf-8",
+    "json": "application/json",
+    "png": "image/png",
+    "svg": "image/svg+xml",
+    "txt": "text/plain; charset=utf-8",
+    "webmanifest": "application/manifest+json",
+    "woff2": "font/woff2",
+}
+#: The page may load what is its own, and speak with where it came from.
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self'; connect-src 'self'; "
+    "manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS: Final = {
+    "Cache-Control": "no-cache",
+    "Content-Security-Policy": POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+}
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+#: Folders below each other.
+_DEEPEST: Final = 2
+#: What one file, and all together, may have: more is a mistake in the wheel.
+MOST_FILE: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class PageFile:
+    """One file, as it is sent."""
+
+    content: bytes
+    media_type: str
+    tag: str
+
+
+class PageFiles:
+    """All files of the page, by their addresses."""
+
+    def __init__(self, folder: Traversable | None = None) -> None:
+        root = files("tieline.web").joinpath("page") if folder is None else folder
+        found = sorted(_read(root, PAGE, _DEEPEST))
+        self.by_path = dict(found)
+        if index := self.by_path.get(f"{PAGE}index.html"):
+            self.by_path[PAGE] = index
+        whole = hashlib.sha256()
+        for path, file in found:
+            whole.update(f"{path} {file.tag}\n".encode())
+        #: Another one after an upgrade: what is open in a browser does not fit any more.
+        self.build = whole.hexdigest()[:12]
+
+    async def answer(self, request: Request) -> Response:
+        """The file of this address, or that the browser has it."""
+        file = self.by_path[request.scope["raw_path"].decode("latin-1")]
+        headers = {**_HEADERS, "ETag": file.tag}
+        if file.tag in _tags(request.headers.get("if-none-match", "")):
+            return Response(status_code=304, headers=headers)
+        return Response(file.content, headers=headers, media_type=file.media_type)
+
+
+def _read(folder: Traversable, path: str, depth: int) -> Iterator[tuple[str, PageFile]]:
+    for entry in folder.iterdir():
+        if not _NAME.fullmatch(entry.name):
+            continue
+        if entry.is_dir():
+            if depth:
+                yield from _read(entry, f"{path}{entry.name}/", depth - 1)
+        elif (media_type := TYPES.get(entry.name.rpartition(".")[2])) is not None:
+            content = entry.read_bytes()
+            if len(content) <= MOST_FILE:
+                tag = f'"{hashlib.sha256(content).hexdigest()[:20]}"'
+                yield f"{path}{entry.name}", PageFile(content, media_type, tag)
+
+
+def _tags(header: str) -> set[str]:
+    """The tags that a browser says it has; a weak one is as good."""
+    return {tag.strip().removeprefix("W/") for tag in header.split(",")}
