@@ -60,7 +60,9 @@ def test_the_whole_is_checked() -> None:
 
 
 def test_the_ready_line(served: Served) -> None:
-    assert re.fullmatch(r"tieline edge ready: tcp://127\.0\.0\.1:\d+ ws://127\.0\.0\.1:\d+\n", served.ready)
+    assert re.fullmatch(
+        r"tieline edge ready: tcp://127\.0\.0\.1:\d+ ws://127\.0\.0\.1:\d+( page: \S+)?\n", served.ready
+    )
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

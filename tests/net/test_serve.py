@@ -83,13 +83,15 @@ def test_the_ready_line_names_the_brokers_that_are_there(serve: _Serve, tmp_path
     first = serve("--name", "one", "--listen", "peer://127.0.0.1:0")
     joins = ("--join", first.url, "--join", "peer://127.0.0.1:1")
     second = serve("--data", str(tmp_path / "two"), "--name", "two", "--listen", _FREE, *joins)
-    assert re.fullmatch(r"tieline two ready: tcp://127\.0\.0\.1:\d+ joined: one", second.ready)
+    assert re.fullmatch(r"tieline two ready: tcp://127\.0\.0\.1:\d+ joined: one( page: \S+)?", second.ready)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_one_ready_line_then_a_clean_end(serve: _Serve, number: int) -> None:
     process = serve("--listen", _FREE, "--listen", _FREE, "--name", "first", "--log-level", "warning")
-    assert re.fullmatch(r"tieline first ready: tcp://127\.0\.0\.1:\d+ tcp://127\.0\.0\.1:\d+", process.ready)
+    assert re.fullmatch(
+        r"tieline first ready: tcp://127\.0\.0\.1:\d+ tcp://127\.0\.0\.1:\d+( page: \S+)?", process.ready
+    )
     with dial(process.url, "five") as five:
         process.popen.send_signal(number)
         five.expect(Disconnect, reason=Reason.SERVER_SHUTTING_DOWN)

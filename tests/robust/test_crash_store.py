@@ -37,7 +37,7 @@ class Live:
         assert self.process.stdout is not None
         ready = self.process.stdout.readline()
         assert " ready: " in ready, self.log
-        self.url = ready.split()[-1]
+        self.url = next(word for word in ready.split() if word.startswith("tcp://"))
 
     @property
     def log(self) -> str:

@@ -60,7 +60,7 @@ class Disk:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         assert " ready: " in line, self.log
-        self.url = line.split()[-1]
+        self.url = next(word for word in line.split() if word.startswith("tcp://"))
 
     def fill(self) -> None:
         """Leave no byte."""

@@ -32,9 +32,10 @@ pytest.importorskip("uvicorn")
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from tieline.web import figures, metrics, service
+from tieline.web import figures, inside, metrics, service
+from tieline.web import serving as serving_module
 
-DOORS = ("/metrics", "/ready", "/", "/nothing", "/metrics/", "//metrics", "/healthy", "/health/", "/log")
+DOORS = ("/metrics", "/ready", "/nothing", "/metrics/", "//metrics", "/healthy", "/health/", "/log")
 LISTENER = (Listener(url="tcp://127.0.0.1:0"),)
 
 
@@ -351,14 +352,14 @@ def test_a_flood_does_not_ask_the_broker_each_time(open_: Serving, monkeypatch: 
         asked.append(server)
         return figures.take(server)
 
-    monkeypatch.setattr(service, "take", counted)
+    monkeypatch.setattr(inside, "take", counted)
     for _ in range(10):
         assert open_.get("/metrics")[0] == 200
     assert len(asked) < 10
 
 
 def test_nobody_keeps_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "LIFE_S", 0.05)
+    monkeypatch.setattr(serving_module, "LIFE_S", 0.05)
     serving = Serving(settings())
     try:
         assert serving.raw(b"GET /metrics HTTP/1.1\r\n") == b""

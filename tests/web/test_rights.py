@@ -19,7 +19,7 @@ pytest.importorskip("uvicorn")
 
 from tieline.net.http.routes import Routes
 from tieline.web import doors
-from tieline.web.doors import PUBLIC, SEE, Right, application
+from tieline.web.rights import PUBLIC, SEE, Right
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "PROPFIND", "get", "Post")
 #: Who may see the pages, and nothing more.
@@ -36,7 +36,7 @@ class Unserved:
         raise AssertionError(name)
 
 
-ROUTES: Routes[Right] = application(Unserved(), Unserved())  # type: ignore[arg-type]  # nobody calls it
+ROUTES: Routes[Right] = doors.routes(Unserved(), Unserved(), has_page=True)  # type: ignore[arg-type]  # nobody calls it
 #: What each path of ours takes to be answered at all, by method.
 TAKES = {(method, path): right for method, path, right in ROUTES}
 PATHS = sorted({path for _, path in TAKES})

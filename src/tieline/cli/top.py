@@ -126,6 +126,23 @@ class Owned(Struct, frozen=True, kw_only=True):
     sessions: int = 0
 
 
+class Verdict(Struct, frozen=True, kw_only=True):
+    """How the broker is, in a sentence."""
+
+    state: str = "ok"
+    text: str = ""
+    detail: str = ""
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """One thing that needs attention, and the command that tells more."""
+
+    title: str
+    state: str = "warn"
+    text: str = ""
+    command: str = ""
+
+
 class Snapshot(Struct, frozen=True, kw_only=True):
     """The broker's answer to ``top``; fields of a newer broker are passed over."""
 
@@ -133,6 +150,8 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     version: str = ""
     listeners: list[str] = field(default_factory=list)
     uptime_s: float = 0.0
+    verdict: Verdict = field(default_factory=Verdict)
+    attention: list[Finding] = field(default_factory=list)
     rates: Rates = field(default_factory=Rates)
     clients: Clients = field(default_factory=Clients)
     subscriptions: int = 0
@@ -163,6 +182,7 @@ def render(snapshot: Snapshot) -> RenderableType:
     """One frame: rates, classes, what was dropped or closed and why, and who is slow."""
     title = f"[bold]{snapshot.name}[/] {snapshot.version}  up {duration(snapshot.uptime_s)}"
     parts: list[RenderableType] = [
+        *_verdict(snapshot),
         _summary(snapshot),
         Text(),
         _counted("messages dropped because", snapshot.drops, otherwise="Nothing was dropped."),
@@ -171,13 +191,36 @@ def render(snapshot: Snapshot) -> RenderableType:
         Text(),
         _slowest(snapshot),
     ]
+    said = len(parts) - 7
     if any(snapshot.ended.values()):
-        parts[5:5] = [_counted("sessions ended because", snapshot.ended, otherwise=""), Text()]
+        parts[said + 5 : said + 5] = [_counted("sessions ended because", snapshot.ended, otherwise=""), Text()]
     if any(snapshot.memory.values()):
-        parts[2:2] = [_memory(snapshot), Text()]
+        parts[said + 2 : said + 2] = [_memory(snapshot), Text()]
     if any(traffic.received for traffic in snapshot.classes):
-        parts[2:2] = [_classes(snapshot), Text()]
+        parts[said + 2 : said + 2] = [_classes(snapshot), Text()]
     return Panel(Group(*parts), title=title, subtitle=" ".join(snapshot.listeners), subtitle_align="left")
+
+
+#: How many findings are shown above the figures, and in which colour each state is.
+MOST_FINDINGS = 4
+_STYLES = {"ok": "green", "warn": "yellow", "bad": "red"}
+
+
+def _verdict(snapshot: Snapshot) -> list[RenderableType]:
+    """The sentence of the live page, and what needs attention; nothing if the broker says nothing of the kind."""
+    verdict, findings = snapshot.verdict, snapshot.attention
+    if not verdict.text:
+        return []
+    told: list[RenderableType] = [Text(printable(verdict.text), style=f"bold {_STYLES.get(verdict.state, '')}")]
+    for finding in findings[:MOST_FINDINGS]:
+        line = Text("  ! ", style=_STYLES.get(finding.state, ""))
+        line.append(f"{printable(finding.title)}: ", style="bold")
+        line.append(f"{printable(finding.text)} ", style="default")
+        line.append(printable(finding.command), style="dim")
+        told.append(line)
+    if len(findings) > MOST_FINDINGS:
+        told.append(Text(f"  and {len(findings) - MOST_FINDINGS} more", style="dim"))
+    return [*told, Text()]
 
 
 def render_all(answer: dict[str, Any]) -> RenderableType:

@@ -4,8 +4,8 @@ Theory of operation
 -------------------
 The page speaks MQTT at the address from which it was loaded, so nothing has to be allowed that is not its own origin.
 A request to ``/mqtt`` that asks for a WebSocket is not answered here.  Without TLS the broker gets the socket itself
-and what was read of it: from then on the connection is one like any other of its own loop, bounded by the same limits and
-paced by the same scheduler.  With TLS only this thread can read the socket; the broker gets one end of a pair of
+and what was read of it: from then on the connection is one like any other of its own loop, bounded by the same limits
+and paced by the same scheduler.  With TLS only this thread can read the socket; the broker gets one end of a pair of
 sockets, and bytes are carried between the other end and the client, never more of them at once than a few kilobytes.
 
 Who may connect is decided by the broker: the origin by :mod:`tieline.net.ws`, the login as for every client.

@@ -40,7 +40,7 @@ class Broker:
         )  # fmt: skip
         assert self.process.stdout is not None
         ready = self.process.stdout.readline()
-        self.port = int(re.findall(r":(\d+)", ready)[-1])
+        self.port = int(re.findall(r"tcp://127\.0\.0\.1:(\d+)", ready)[0])
 
     def publish(self, first: int, last: int) -> None:
         """Numbered messages with QoS 1; returns when all of them are acknowledged."""

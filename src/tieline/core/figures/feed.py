@@ -1,11 +1,13 @@
 """A topic on which the broker speaks of itself while somebody listens, and of which only the newest word counts.
 
 Nothing is retained, nothing is kept for those who are away, and a subscriber that has not taken the last word yet is
-passed over: at most one waits for each, however slow it is, and so nothing has to be dropped for its sake.
+passed over: at most one waits for each, however slow it is, and so nothing has to be dropped for its sake.  What one
+word takes for all subscribers together is bounded too: if they are very many, they hear it in turns.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
@@ -17,6 +19,8 @@ from tieline.core.routing.routes import Routes
 
 #: Of everything that waits, this may wait longest.
 LEVEL: Final = 0
+#: Bytes that one word may take for all its subscribers together; more of them hear it in turns.
+MOST_BYTES: Final = 4_194_304
 #: Entries of a queue that are searched for the last word.
 _LOOKED_AT: Final = 1_024
 
@@ -24,7 +28,7 @@ _LOOKED_AT: Final = 1_024
 class Feed:
     """One such topic."""
 
-    __slots__ = ("_delivery", "_flow", "_last", "_name", "_routes", "_topic", "passed_over", "spoken")
+    __slots__ = ("_delivery", "_flow", "_name", "_next", "_routes", "_topic", "passed_over", "spoken")
 
     def __init__(self, topic: str, routes: Routes, delivery: Delivery) -> None:
         self._name = topic
@@ -32,7 +36,8 @@ class Feed:
         self._routes = routes
         self._delivery = delivery
         self._flow = (THE_BROKER.client, self._topic, 0, 0)
-        self._last: Message | None = None
+        #: Where the next turn begins, if there are more subscribers than can be told at once.
+        self._next = 0
         #: Words spoken since the start, and subscribers that were passed over because they still had the last one.
         self.spoken = 0
         self.passed_over = 0
@@ -51,11 +56,18 @@ class Feed:
         if not route.is_simple:
             heard = self._delivery.deliver(message, route, now)
         else:
-            heard = 0
-            for grant in route.grants:
-                heard += self._offer(message, grant, now)
-        self._last = message
+            heard = sum([self._offer(message, grant, now) for grant in self._turn(route.grants, message.size)])
         return heard
+
+    def _turn(self, grants: Sequence[Grant], size: int) -> Sequence[Grant]:
+        """Those who hear it this time: all of them, or as many as what may be said at once is enough for, in turns."""
+        most = max(1, MOST_BYTES // size)
+        if len(grants) <= most:
+            return grants
+        begin = self._next % len(grants)
+        self._next = begin + most
+        self.passed_over += len(grants) - most
+        return [*grants[begin : begin + most], *grants[: max(0, begin + most - len(grants))]]
 
     def _offer(self, message: Message, grant: Grant, now: float) -> bool:
         receiver = grant.receiver
@@ -71,4 +83,6 @@ class Feed:
         if session.backlog is not None:
             return session.backlog.policy.has_flow(self._flow)
         entries = session.queue.entries
-        return len(entries) > _LOOKED_AT or any(item is self._last for item, _ in islice(entries, _LOOKED_AT))
+        return len(entries) > _LOOKED_AT or any(
+            isinstance(item, Message) and item.topic == self._topic for item, _ in islice(entries, _LOOKED_AT)
+        )
