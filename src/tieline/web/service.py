@@ -79,7 +79,8 @@ class HttpService:
         login = Login(client_id="http", username=None, password=None, listener=str(url), peer="")
         self._inside = Inside(server, server.entrance(door), login, is_local=is_local)
         self._broker_loop.add_reader(self._listening.fileno(), self._begin)
-        log.info("%s answers /metrics, /ready, /health, /v1/…%s", self.url, " and /page/" if self.page_url else "")
+        if conf.url is not None:
+            log.info("%s answers /metrics, /ready, /health, /v1/…%s", self.url, " and /page/" if self.page_url else "")
 
     def _listen(self, url: ListenerUrl, conf: Http, *, has_users: bool) -> None:
         if not url.is_loopback() and not has_users:
@@ -107,7 +108,7 @@ class HttpService:
                 log.warning("there is no page: %s:%d: %s", DEFAULT_HOST, port, error.strerror or error)
                 return False
             if port != DEFAULT_PORTS[0]:
-                log.info("the page is at port %d: port %d is taken", port, DEFAULT_PORTS[0])
+                log.debug("the page is at port %d: port %d is taken", port, DEFAULT_PORTS[0])
             return True
         first, last = DEFAULT_PORTS[0], DEFAULT_PORTS[-1]
         log.warning(
