@@ -49,6 +49,8 @@ class TopicDocument(_Strict, frozen=True, kw_only=True):
     subscribers: tuple[str, ...] = ()
     level: int = msgspec.field(default=0, name="class")
     max_latency: Limit = "none"
+    rate_max: float | None = None
+    more_sources: tuple[str, ...] = ()
 
 
 class SubscriptionDocument(_Strict, frozen=True, kw_only=True):
@@ -68,6 +70,7 @@ class InstanceDocument(_Strict, frozen=True, kw_only=True):
     topics: tuple[TopicDocument, ...]
     unmet_cost: float | None = None
     n_max: int | Literal["none"] = "none"
+    deviations: int | Literal["none"] = "none"
     subscriptions: tuple[SubscriptionDocument, ...] = ()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import pairwise, product
+from itertools import combinations, pairwise, product
 
 import numpy as np
 
@@ -95,11 +95,13 @@ def optimum(instance: Instance) -> float:
         if value >= best:
             continue
         load: dict[frozenset[str], float] = {}
+        users: dict[frozenset[str], list[Topic]] = {}
         for topic, (_, hops) in zip(instance.topics, choice, strict=True):
             for tail, head in hops:
                 pair = frozenset((tail, head))
                 load[pair] = load.get(pair, 0.0) + topic.rate
-        if any(load[pair] > links[pair].capacity + 1e-9 for pair in load):
+                users.setdefault(pair, []).append(topic)
+        if any(load[pair] + _worst_rise(instance, users[pair]) > links[pair].capacity + 1e-9 for pair in load):
             continue
         degree: dict[str, int] = {}
         for pair in load:
@@ -110,6 +112,13 @@ def optimum(instance: Instance) -> float:
             continue
         best = value
     return float(best)
+
+
+def _worst_rise(instance: Instance, users: list[Topic]) -> float:
+    """What the topics of a link may add, by every choice of those that rise."""
+    rises = [topic.rate_max - topic.rate for topic in users if topic.rate_max is not None]
+    most = len(rises) if instance.deviations is None else min(instance.deviations, len(rises))
+    return max((sum(chosen) for chosen in combinations(rises, most)), default=0.0)
 
 
 def topic_trees(instance: Instance, topic: Topic) -> Iterator[tuple[float, frozenset[tuple[str, str]]]]:
@@ -154,11 +163,11 @@ def _ways(
     topic: Topic, target: str, nodes: dict[str, Node], near: dict[str, list[str]]
 ) -> Iterator[tuple[tuple[str, str], ...]]:
     """Every loop-free way from a topic's source to a subscriber, over brokers only."""
-    stack: list[tuple[str, ...]] = [(topic.source,)]
+    stack: list[tuple[str, ...]] = [(source,) for source in (topic.source, *topic.more_sources)]
     while stack:
         way = stack.pop()
         for other in near[way[-1]]:
-            if other in way:
+            if other in way or other == topic.source or other in topic.more_sources:
                 continue
             if other == target:
                 longer = (*way, other)

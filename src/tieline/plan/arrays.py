@@ -46,7 +46,11 @@ class Arrays:
     max_connections: Ints
     #: Per topic.
     source: Ints
+    #: A topic and a node from which it may come, as ``topic * nodes + node``, sorted: ``source`` and all others.
+    source_keys: Ints
     rate: Floats
+    #: By how much the rate may rise; a plan has room for so many of these at once as ``instance.deviations`` says.
+    swing: Floats
     weight: Floats
     level: Ints
     #: What an unmet request of the topic adds to the objective.
@@ -86,16 +90,27 @@ class Arrays:
         """Which arcs a topic may use."""
         takes = self.is_broker.copy()
         takes[self.subscribers(topic)] = True
-        takes[self.source[topic]] = False
+        takes[self.sources(topic)] = False
         emits = self.is_broker.copy()
-        emits[self.source[topic]] = True
+        emits[self.sources(topic)] = True
         usable: Flags = emits[self.tail] & takes[self.head] & np.repeat(self.fits(topic), 2)
         return usable
 
     def fits(self, topic: int) -> Flags:
         """Which links have room for a topic that is alone on them."""
-        fits: Flags = self.rate[topic] <= self.capacity * (1 + TOLERANCE)
+        most = self.rate[topic] + (0.0 if self.instance.deviations == 0 else self.swing[topic])
+        fits: Flags = most <= self.capacity * (1 + TOLERANCE)
         return fits
+
+    def sources(self, topic: int) -> Ints:
+        """The nodes from which a topic may come."""
+        low, high = np.searchsorted(self.source_keys, (topic * self.nodes, (topic + 1) * self.nodes))
+        return self.source_keys[low:high] - topic * self.nodes
+
+    def begins(self, topic: Ints, node: Ints) -> Flags:
+        """Whether each topic may come from the node beside it."""
+        found: Flags = np.isin(topic * self.nodes + node, self.source_keys)
+        return found
 
     def arc_cost(self) -> Floats:
         return np.repeat(self.cost, 2)
@@ -128,7 +143,17 @@ def arrays(instance: Instance) -> Arrays:
             [-1 if node.max_connections is None else node.max_connections for node in instance.nodes]
         ),
         source=_ints([number[topic.source] for topic in instance.topics]),
+        source_keys=np.sort(
+            _ints(
+                [
+                    k * len(instance.nodes) + number[one]
+                    for k, topic in enumerate(instance.topics)
+                    for one in topic.sources
+                ]
+            )
+        ),
         rate=_floats([topic.rate for topic in instance.topics]),
+        swing=_floats([topic.swing for topic in instance.topics]),
         weight=weights,
         level=_ints([topic.level for topic in instance.topics]),
         price=price * weights if instance.unmet_cost is None else np.full(len(weights), price),

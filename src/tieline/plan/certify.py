@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -80,11 +81,25 @@ def raised(bound: float) -> float:
 
 
 def shortest_paths_bound(arrays: Arrays) -> float:
-    """The sum over requests of the cheapest way, or of the price of leaving it unmet if that is less."""
+    """The sum over requests of the cheapest way from any source, or of the price of leaving it unmet if that is
+    less.
+    """
     total = 0.0
     cost = arrays.arc_cost()
     for topic in range(arrays.topics):
         weight = np.where(np.repeat(arrays.fits(topic), 2), cost, np.inf)
-        ways = distances(arrays, topic, weight)[arrays.subscribers(topic)]
+        found = np.full(arrays.nodes, np.inf)
+        for source in arrays.sources(topic):
+            found = np.minimum(found, distances(_from(arrays, topic, int(source)), topic, weight))
+        ways = found[arrays.subscribers(topic)]
         total += float(np.minimum(ways, arrays.price[topic]).sum())
     return total
+
+
+def _from(arrays: Arrays, topic: int, source: int) -> Arrays:
+    """The same with another source of one topic, where it has several."""
+    if source == arrays.source[topic]:
+        return arrays
+    moved = arrays.source.copy()
+    moved[topic] = source
+    return replace(arrays, source=moved)

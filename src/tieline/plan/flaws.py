@@ -43,6 +43,8 @@ def flaws(instance: Instance) -> Iterator[str]:
         yield from _amount("the instance", "unmet_cost", instance.unmet_cost)
     if instance.n_max is not None and instance.n_max < 1:
         yield "the instance: n_max is less than 1, so no broker could send anything on"
+    if instance.deviations is not None and instance.deviations < 0:
+        yield "the instance: deviations is negative"
 
 
 def _node_flaws(where: str, node: Node) -> Iterator[str]:
@@ -55,11 +57,8 @@ def _node_flaws(where: str, node: Node) -> Iterator[str]:
             yield f'{where}: "{role}" is no role; known: {", ".join(_ROLES)}'
     if len(set(node.roles)) < len(node.roles):
         yield f"{where}: a role is written twice"
-    if node.max_connections is not None:
-        if node.max_connections < 0:
-            yield f"{where}: max_connections is negative"
-        if not node.is_broker:
-            yield f"{where}: max_connections limits brokers, and this node is none"
+    if node.max_connections is not None and node.max_connections < 0:
+        yield f"{where}: max_connections is negative"
     if node.at is not None and not all(map(math.isfinite, node.at)):
         yield f"{where}: its place is not finite"
 
@@ -97,13 +96,24 @@ def _topic_flaws(where: str, topic: Topic, nodes: dict[str, Node]) -> Iterator[s
         yield f'{where}: there is no node "{topic.source}" to be its source'
     elif "publisher" not in nodes[topic.source].roles:
         yield f'{where}: its source "{topic.source}" does not have the role publisher'
+    if topic.rate_max is not None:
+        yield from _amount(where, "rate_max", topic.rate_max)
+        if topic.rate_max < topic.rate:
+            yield f"{where}: rate_max is less than its rate"
+    for source in topic.more_sources:
+        if source not in nodes:
+            yield f'{where}: there is no node "{source}" to be one of its sources'
+        elif "publisher" not in nodes[source].roles:
+            yield f'{where}: its source "{source}" does not have the role publisher'
+    if len(set(topic.sources)) < len(topic.sources):
+        yield f"{where}: a source is written twice"
     seen: set[str] = set()
     for subscriber in topic.subscribers:
         if subscriber not in nodes:
             yield f'{where}: there is no node "{subscriber}" to be a subscriber'
         elif "subscriber" not in nodes[subscriber].roles:
             yield f'{where}: "{subscriber}" does not have the role subscriber'
-        if subscriber == topic.source:
+        if subscriber in topic.sources:
             yield f'{where}: its source "{subscriber}" cannot be its subscriber'
         if subscriber in seen:
             yield f'{where}: the subscriber "{subscriber}" is written twice'

@@ -31,7 +31,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     roles: tuple[Role, ...]
-    #: A broker uses at most so many of its links; None for no limit.
+    #: A node uses at most so many of its links; None for no limit.  A client with 1 attaches to one of its brokers.
     max_connections: int | None = None
     #: Where to draw the node; no solver looks at it.
     at: tuple[float, float] | None = None
@@ -65,6 +65,20 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True):
     level: int = 0
     #: No subscriber may be served over a longer way; None for no bound.
     max_latency: float | None = None
+    #: The rate lies between ``rate`` and this; None if it is known.
+    rate_max: float | None = None
+    #: Nodes that have the same messages: a replica, a second gateway.  Each subscriber is served by one of them.
+    more_sources: tuple[str, ...] = ()
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Every node from which it may come."""
+        return (self.source, *self.more_sources)
+
+    @property
+    def swing(self) -> float:
+        """By how much its rate may be above ``rate``."""
+        return 0.0 if self.rate_max is None else self.rate_max - self.rate
 
     @property
     def key(self) -> tuple[str, str]:
@@ -83,6 +97,13 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     unmet_cost: float | None = None
     #: A broker sends a topic on over at most so many links (the paper's n_max); None for no limit.
     n_max: int | None = None
+    #: A plan has room for any so many topics above their ``rate`` at once, up to their ``rate_max``; None for all.
+    deviations: int | None = None
+
+    @property
+    def is_extended(self) -> bool:
+        """Whether it states something that only the formulations understand: several sources, or rates in intervals."""
+        return any(topic.more_sources or topic.rate_max is not None for topic in self.topics)
 
     def requests(self) -> Iterator[tuple[Topic, str]]:
         """What is to be served: every topic with each of its subscribers."""

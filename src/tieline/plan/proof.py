@@ -3,11 +3,11 @@
 Theory of operation
 -------------------
 The proof shares no code with the solvers and trusts no figure of the plan.  Per topic it follows the routes from the
-source: every link exists, is used once, leaves a broker or the own source and enters a broker or an own subscriber;
-every node is entered at most once, and every link is reached from the source, so that the links form a tree.  What
-enters a node is what leaves it, subscriber by subscriber, except the subscriber that the node is.  Then come the
-limits that topics share: capacity, connections, duplications, latency.  Last the figures: cost, unmet requests,
-objective, bound.
+source, or from each source where there are several: every link exists, is used once, leaves a broker or the own source
+and enters a broker or an own subscriber; every node is entered at most once, and every link is reached from the source,
+so that the links form a tree.  What enters a node is what leaves it, subscriber by subscriber, except the subscriber
+that the node is.  Then come the limits that topics share: capacity, connections, duplications, latency.  Last the
+figures: cost, unmet requests, objective, bound.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ def examine(instance: Instance, routes: Sequence[Route]) -> Finding:
     network = _Network(instance)
     topics = {topic.key: topic for topic in instance.topics}
     load: dict[frozenset[str], float] = defaultdict(float)
+    swings: dict[frozenset[str], list[float]] = defaultdict(list)
     cost, unmet, unmet_weight = 0.0, 0, 0.0
     seen: set[tuple[str, str]] = set()
     for route in routes:
@@ -76,13 +77,15 @@ def examine(instance: Instance, routes: Sequence[Route]) -> Finding:
         served = _Tree(network, topic, route).examine()
         for hop in route.links:
             load[frozenset((hop.tail, hop.head))] += topic.rate
+            if topic.rate_max is not None:
+                swings[frozenset((hop.tail, hop.head))].append(topic.rate_max - topic.rate)
             cost += network.link(hop).cost * len(hop.subscribers)
         missed = len(topic.subscribers) - served
         unmet += missed
         unmet_weight += missed * weight(topic)
     for key in topics.keys() - seen:
         raise Refuted(f'topic "{key[0]}" of "{key[1]}" has no route, not even one that serves nobody')
-    _check_capacity(instance, load)
+    _check_capacity(instance, load, swings)
     _check_connections(network, load)
     price = unmet_price(instance)
     return Finding(
@@ -116,6 +119,7 @@ class _Tree:
         self.topic = topic
         self.route = route
         self.wanted = frozenset(topic.subscribers)
+        self.sources = frozenset((topic.source, *topic.more_sources))
         self.entering: dict[str, Hop] = {}
         self.leaving: dict[str, list[Hop]] = defaultdict(list)
 
@@ -143,9 +147,9 @@ class _Tree:
         where = f"{hop.tail} -> {hop.head}"
         self.network.link(hop)
         tail, head = self.network.nodes[hop.tail], self.network.nodes[hop.head]
-        if not tail.is_broker and tail.id != self.topic.source:
+        if not tail.is_broker and tail.id not in self.sources:
             raise self.refuted(f"{where}: {hop.tail} is neither a broker nor the source, and sends")
-        if head.id == self.topic.source:
+        if head.id in self.sources:
             raise self.refuted(f"{where}: the topic returns to its source")
         if not head.is_broker and head.id not in self.wanted:
             raise self.refuted(f"{where}: {hop.head} is neither a broker nor a subscriber, and receives")
@@ -162,9 +166,9 @@ class _Tree:
         self.leaving[hop.tail].append(hop)
 
     def _check_reached(self) -> None:
-        """Every node is entered once, so what the source reaches is a tree; the rest would be a loop."""
+        """Every node is entered once, so what each source reaches is a tree; the rest would be a loop."""
         reached = 0
-        stack = [self.topic.source]
+        stack = sorted(self.sources)
         while stack:
             for hop in self.leaving.get(stack.pop(), ()):
                 reached += 1
@@ -174,14 +178,19 @@ class _Tree:
 
     def _check_passed_on(self) -> frozenset[str]:
         served: set[str] = set()
-        for node in (self.topic.source, *self.entering):
+        emitted: set[str] = set()
+        for node in (*sorted(self.sources), *self.entering):
             passed: set[str] = set()
             for hop in self.leaving.get(node, ()):
                 twice = passed.intersection(hop.subscribers)
                 if twice:
                     raise self.refuted(f"{node} serves {min(twice)} over two links")
                 passed.update(hop.subscribers)
-            if node == self.topic.source:
+            if node in self.sources:
+                twice = emitted & passed
+                if twice:
+                    raise self.refuted(f"{min(twice)} is served by two sources")
+                emitted |= passed
                 continue
             arrived = set(self.entering[node].subscribers)
             if passed - arrived:
@@ -193,8 +202,8 @@ class _Tree:
         return frozenset(served)
 
     def _check_latency(self, bound: float) -> None:
-        delay = {self.topic.source: 0.0}
-        stack = [self.topic.source]
+        delay = dict.fromkeys(self.sources, 0.0)
+        stack = sorted(self.sources)
         while stack:
             node = stack.pop()
             for hop in self.leaving.get(node, ()):
@@ -210,11 +219,18 @@ class _Tree:
                 raise self.refuted(f"broker {node} sends it over {len(hops)} links; n_max is {n_max}")
 
 
-def _check_capacity(instance: Instance, load: dict[frozenset[str], float]) -> None:
+def _check_capacity(
+    instance: Instance, load: dict[frozenset[str], float], swings: dict[frozenset[str], list[float]]
+) -> None:
+    """The worst that may happen on a link is that those topics rise together which rise most."""
     for link in instance.links:
-        used = load.get(frozenset((link.a, link.b)), 0.0)
-        if used > link.capacity * (1 + TOLERANCE):
-            raise Refuted(f"link {link.a} - {link.b} carries {used}; its capacity is {link.capacity}")
+        pair = frozenset((link.a, link.b))
+        rises = sorted(swings.get(pair, ()), reverse=True)
+        used = load.get(pair, 0.0)
+        most = used + sum(rises if instance.deviations is None else rises[: instance.deviations])
+        if most > link.capacity * (1 + TOLERANCE):
+            worst = f" and up to {most} when rates rise" if most > used else ""
+            raise Refuted(f"link {link.a} - {link.b} carries {used}{worst}; its capacity is {link.capacity}")
 
 
 def _check_connections(network: _Network, load: dict[frozenset[str], float]) -> None:
@@ -225,7 +241,8 @@ def _check_connections(network: _Network, load: dict[frozenset[str], float]) -> 
     for node, count in used.items():
         limit = network.nodes[node].max_connections
         if limit is not None and count > limit:
-            raise Refuted(f"broker {node} uses {count} links; its max_connections is {limit}")
+            kind = "broker" if network.nodes[node].is_broker else "client"
+            raise Refuted(f"{kind} {node} uses {count} links; its max_connections is {limit}")
 
 
 def _agree(name: str, stated: float, found: float) -> None:

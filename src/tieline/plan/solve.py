@@ -68,6 +68,8 @@ def solve(  # called by hand: one by one what others get as a run
     if model is not None and method not in _WITH_MODEL:
         raise ValueError(f'the method "{method}" has no model; models are for "mip"')
     checked(instance)
+    if instance.is_extended and model is None:
+        model = _extended(method)
     chosen = METHODS[method] if model is None else Method(partial(formulated, model=model))
 
     def planned(part: Instance, run: Run) -> Plan:
@@ -79,3 +81,15 @@ def solve(  # called by hand: one by one what others get as a run
         return planned(instance, run)
     block_seconds = chosen.block_seconds if iterations is None else None
     return solve_reduced(instance, planned, run, method=method, block_seconds=block_seconds)
+
+
+def _extended(method: str) -> str:
+    """The model for an instance with several sources or rates in intervals: searches and heuristics do not know
+    those.
+    """
+    if method not in _WITH_MODEL:
+        raise ValueError(
+            f'the method "{method}" knows one source for each topic and fixed rates; '
+            f"for others there are {' and '.join(_WITH_MODEL)}"
+        )
+    return "f1d"

@@ -89,6 +89,11 @@ def parts(instance: Instance, plan: Plan, *, is_paced: bool) -> dict[str, Part]:
     loads: defaultdict[tuple[str, str], float] = defaultdict(float)
     for route in plan.routes:
         topic = topics[route.topic, route.source]
+        if topic.more_sources:
+            raise Flawed(
+                f'topic "{topic.id}" has several sources, and brokers that run send on what each of them publishes: '
+                "leave one, or write a topic for each"
+            )
         origin = _origin(route, brokers)
         tree = {hop.head: hop.tail for hop in route.links if hop.head in brokers and hop.tail in brokers}
         for head, tail in tree.items():

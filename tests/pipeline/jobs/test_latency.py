@@ -106,6 +106,28 @@ def test_how_long_it_was_under_way_and_over_how_many_links(spark: SparkSession) 
     ]
 
 
+def test_what_a_class_takes_is_held_against_the_bandwidth_of_the_table(spark: SparkSession) -> None:
+    def one(topic: str, subscriber: str, messages: int, class_: str) -> Occurrence:
+        # each message has 100 bytes and a record spans 10 s: 100 messages are 8 kbit/s
+        return traffic(10, "p", topic, subscriber, {1: messages}, class_=class_)
+
+    required = requirements_of(["thin=control", "wide=control", "much=control", "each=demand-response"])
+    told = [one("a", "s", 100, "thin"), one("a", "s", 500, "wide"), one("a", "s", 1_000, "much")]
+    told += [one("a", subscriber, 150, "each") for subscriber in "stuv"]
+    found = rows(latency(deliveries(frame(spark, events_table(told))), required))
+    by_class = {row["class"]: row for row in found}
+    assert {name: row["bandwidth"] for name, row in by_class.items()} == {
+        "thin": "least is enough",
+        "wide": "within",
+        "much": "exceeded",
+        "each": "least is enough",
+    }
+    assert by_class["wide"]["kbps"] == pytest.approx(40.0)
+    # four subscribers take 48 kbit/s together, and the table means each node
+    assert by_class["each"]["kbps"] == pytest.approx(12.0)
+    assert (by_class["much"]["least_kbps"], by_class["much"]["most_kbps"]) == (9.6, 56.0)
+
+
 def test_a_class_without_a_requirement_says_so(spark: SparkSession) -> None:
     records = deliveries(frame(spark, events_table([traffic(10, "p", "a", "s", {1: 1}, class_="other")])))
     (found,) = rows(latency(records, {}))

@@ -18,6 +18,7 @@ from tieline.cli.verbs import new_app, with_blocks
 _LATENCY: Final = (
     "level", "class", "topics", "messages", "p50_ms", "p95_ms", "p99_ms", "max_ms",
     "requirement", "strict_ms", "limit_ms", "within", "verdict",
+    "kbps", "least_kbps", "most_kbps", "bandwidth",
 )  # fmt: skip
 
 latency_app = new_app()
@@ -50,7 +51,8 @@ def latency(  # one for each option
     """Say how long messages waited in brokers, class by class, and whether that is soon enough.
 
     Times are upper bounds: brokers count in buckets that end at 1, 2, 4, … ms. Where a limit lies inside the bucket in
-    question the verdict is undecided. Requirements: immediate-1a, immediate-1b, control, monitoring, distribution,
+    question the verdict is undecided. What a class takes of a line (kbps) is held against the bandwidth that the same
+    table gives it. Requirements: immediate-1a, immediate-1b, control, monitoring, distribution,
     demand-response, outage.
     """
     with sentences():

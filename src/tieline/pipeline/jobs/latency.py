@@ -2,7 +2,8 @@
 
 How soon messages of a smart grid have to arrive is the table in Marzal et al. (the paper about the Hilbert ring), which
 gathers both standards.  Where a class has two limits, the strict one is what its most demanding functions need and the
-other what any of its functions has to keep.
+other what any of its functions has to keep.  The table's other column is the bandwidth that each class is to find; what
+a class takes is held against it.
 """
 
 from __future__ import annotations
@@ -29,21 +30,26 @@ class Requirement:
     name: str
     strict_ms: float
     limit_ms: float
+    #: The bandwidth of the table in kbit/s; the two are one where it has one number.
+    least_kbps: float
+    most_kbps: float
     #: What it is about, for people.
     about: str
+    #: The table means it for each node.
+    is_per_node: bool = False
 
 
 #: "Minutes" is all that the table says about the slowest demand response; two are the fewest that are several.
 _MINUTES_MS: Final = 120_000.0
 
 TABLE: Final[tuple[Requirement, ...]] = (
-    Requirement("immediate-1a", 3.0, 10.0, "immediate action, type 1A: trip, block, release"),
-    Requirement("immediate-1b", 20.0, 100.0, "immediate action, type 1B: other automation"),
-    Requirement("control", 16.0, 100.0, "control"),
-    Requirement("monitoring", 15.0, 200.0, "monitoring"),
-    Requirement("distribution", 100.0, 2_000.0, "distribution management"),
-    Requirement("demand-response", 500.0, _MINUTES_MS, "demand response"),
-    Requirement("outage", 2_000.0, 2_000.0, "outage management"),
+    Requirement("immediate-1a", 3.0, 10.0, 9.6, 9.6, "immediate action, type 1A: trip, block, release"),
+    Requirement("immediate-1b", 20.0, 100.0, 9.6, 9.6, "immediate action, type 1B: other automation"),
+    Requirement("control", 16.0, 100.0, 9.6, 56.0, "control"),
+    Requirement("monitoring", 15.0, 200.0, 9.6, 56.0, "monitoring"),
+    Requirement("distribution", 100.0, 2_000.0, 9.6, 100.0, "distribution management"),
+    Requirement("demand-response", 500.0, _MINUTES_MS, 14.0, 100.0, "demand response", is_per_node=True),
+    Requirement("outage", 2_000.0, 2_000.0, 56.0, 56.0, "outage management"),
 )
 BY_NAME: Final[Mapping[str, Requirement]] = {each.name: each for each in TABLE}
 
@@ -92,6 +98,10 @@ def latency(
     latter there is also the mean number of links.  ``required`` is by
     class name or, where it does not name the class, by level.  Topics are grouped by their first ``depth`` levels.  The
     verdict is about the waiting time that the part ``judged`` of the messages did not exceed.
+
+    ``kbps`` is what a row's deliveries took, on average over the time that its records span, and for each subscriber
+    where the table means its bandwidth for each node (about, where there are many subscribers); ``bandwidth`` holds it
+    against the table.
     """
     brokers = BROKERS if by_broker else ()
     keys = [*map(sql.col, brokers), sql.col("level"), sql.col("class"), _group(depth).alias("topics")]
@@ -101,9 +111,15 @@ def latency(
     counts = sql.array(*(sql.sum(sql.col("waits")[bucket]) for bucket in range(len(EDGES_MS))))
     is_carried = "links" in traffic.columns
     hops = [(sql.sum("links") / sql.sum("messages")).alias("hops")] if is_carried else []
-    summed = traffic.groupBy(*keys).agg(sql.sum("messages").alias("messages"), counts.alias("counts"), *hops)
+    taken = [sql.sum("bytes").alias("bytes"), sql.min("since").alias("since"), sql.max("until").alias("until")]
+    # an exact count of different subscribers is refused where the records are a stream
+    nodes = sql.approx_count_distinct("subscriber").alias("nodes")
+    summed = traffic.groupBy(*keys).agg(
+        sql.sum("messages").alias("messages"), counts.alias("counts"), *hops, *taken, nodes
+    )
     known = summed.withColumns({"passed": _running("counts"), "rule": _rule(required)})
     strict, limit = sql.col("rule.strict_ms"), sql.col("rule.limit_ms")
+    least, most, kbps = sql.col("rule.least_kbps"), sql.col("rule.most_kbps"), _kbps()
     return known.select(
         *(["window"] if window is not None else []),
         *brokers,
@@ -118,6 +134,10 @@ def latency(
         limit.alias("limit_ms"),
         _within(limit).alias("within"),
         _verdict(_edge(judged, _LOWER), _edge(judged, _UPPER), strict, limit).alias("verdict"),
+        kbps.alias("kbps"),
+        least.alias("least_kbps"),
+        most.alias("most_kbps"),
+        _bandwidth(kbps, least, most).alias("bandwidth"),
     )
 
 
@@ -171,9 +191,32 @@ def _verdict(lower: Column, upper: Column, strict: Column, limit: Column) -> Col
     )
 
 
+def _kbps() -> Column:
+    """Kilobits per second; nothing where the records span no time."""
+    seconds = sql.col("until").cast("double") - sql.col("since").cast("double")
+    nodes = sql.when(sql.col("rule.is_per_node"), sql.greatest(sql.col("nodes"), sql.lit(1))).otherwise(1)
+    return sql.when(seconds > 0, sql.col("bytes") * 8 / 1_000 / seconds / nodes)
+
+
+def _bandwidth(kbps: Column, least: Column, most: Column) -> Column:
+    """Whether the thinnest line of the table would carry it, or the widest one, or none."""
+    return (
+        sql.when(least.isNull() | kbps.isNull(), "no requirement")
+        .when(kbps <= least, "least is enough")
+        .when(kbps <= most, "within")
+        .otherwise("exceeded")
+    )
+
+
+_LIMITS: Final = (
+    "struct<name: string, strict_ms: double, limit_ms: double, least_kbps: double, most_kbps: double, "
+    "is_per_node: boolean>"
+)
+
+
 def _rule(required: Mapping[str, Requirement]) -> Column:
     """The requirement of a row: that of its class, else that of its level, else none."""
-    found = sql.lit(None).cast("struct<name: string, strict_ms: double, limit_ms: double>")
+    found = sql.lit(None).cast(_LIMITS)
     # A level is a digit and a class may be called so too; its own name goes first.
     for column in (sql.col("level").cast("string"), sql.col("class")):
         for key, each in sorted(required.items()):
@@ -183,5 +226,8 @@ def _rule(required: Mapping[str, Requirement]) -> Column:
 
 
 def _limits(each: Requirement) -> Column:
-    columns = {"name": each.name, "strict_ms": each.strict_ms, "limit_ms": each.limit_ms}
+    columns = {
+        "name": each.name, "strict_ms": each.strict_ms, "limit_ms": each.limit_ms, "least_kbps": each.least_kbps,
+        "most_kbps": each.most_kbps, "is_per_node": each.is_per_node,
+    }  # fmt: skip
     return sql.struct(*(sql.lit(value).alias(name) for name, value in columns.items()))

@@ -12,7 +12,7 @@ import numpy as np
 
 from tieline.plan.arrays import Arrays, Flags, Floats, Ints
 from tieline.plan.models.formulation import Formulation, node_rows, own_pairs
-from tieline.plan.models.highs import Program
+from tieline.plan.models.highs import Amount, Program
 
 #: The M of the naive variant.
 BIG_M = 1000.0
@@ -50,7 +50,7 @@ def columns(arrays: Arrays, *, integer: bool) -> Formulation:
 def flow_balance(formulation: Formulation) -> None:
     """(2) and (3): what enters a node leaves it, except one unit at a subscriber that is served.
 
-    Σ_j x_ji - Σ_j x_ij (+ u = 1 at a subscriber, = 0 at any other node but the source).
+    Σ_j x_ji - Σ_j x_ij (+ u = 1 at a subscriber, = 0 at any other node but the sources).
     """
     balance(formulation, np.ones(len(formulation.arrays.source)))
 
@@ -58,7 +58,7 @@ def flow_balance(formulation: Formulation) -> None:
 def balance(formulation: Formulation, unit: Floats) -> None:
     """What enters a node leaves it, except so much of its topic, ``unit``, at a subscriber that is served."""
     arrays = formulation.arrays
-    inner = formulation.tail != arrays.source[formulation.topic]
+    inner = ~arrays.begins(formulation.topic, formulation.tail)
     topics, nodes, place = node_rows(
         arrays,
         np.concatenate([formulation.topic, formulation.topic[inner], arrays.request_topic]),
@@ -84,15 +84,33 @@ def flow_needs_use(formulation: Formulation, big: Floats) -> None:
 
 
 def shared_capacity(formulation: Formulation) -> None:
-    """(5): Σ_k a^k (ζ_ij + ζ_ji) <= cap_ij, once per link that has a limit."""
-    limited = np.isfinite(formulation.arrays.capacity)
-    kept = limited[formulation.link]
+    """(5): Σ_k a^k (ζ_ij + ζ_ji) <= cap_ij, once per link that has a limit; where rates may rise, with room for that.
+
+    Room for any Γ of the rises d^k at once is, after Bertsimas and Sim (2004), Γ z_ij + Σ_k p^k_ij on the left side
+    with z_ij + p^k_ij >= d^k ζ: the dual of choosing the Γ largest.
+    """
+    arrays = formulation.arrays
+    limited = np.isfinite(arrays.capacity)
+    kept = np.flatnonzero(limited[formulation.link])
     links, place = np.unique(formulation.link[kept], return_inverse=True)
-    formulation.program.add_rows(
-        len(links),
-        (place.reshape(-1), formulation.use[kept], formulation.rate[kept]),
-        upper=formulation.arrays.capacity[links],
-    )
+    place = place.reshape(-1)
+    parts: list[tuple[Ints, Ints, Amount]] = [(place, formulation.use[kept], formulation.rate[kept])]
+    most = arrays.topics if arrays.instance.deviations is None else arrays.instance.deviations
+    rising = np.flatnonzero(arrays.swing[formulation.topic[kept]] > 0)
+    if most >= arrays.topics:
+        swing = arrays.swing[formulation.topic[kept[rising]]]
+        parts.append((place[rising], formulation.use[kept[rising]], swing))
+    elif most > 0 and len(rising):
+        program, rows = formulation.program, np.arange(len(rising), dtype=np.int64)
+        common, own = program.add_columns(len(links)), program.add_columns(len(rising))
+        swing = arrays.swing[formulation.topic[kept[rising]]]
+        program.add_rows(
+            len(rising), (rows, common[place[rising]], 1.0), (rows, own, 1.0),
+            (rows, formulation.use[kept[rising]], -swing), lower=0.0,
+        )  # fmt: skip
+        every = np.arange(len(links), dtype=np.int64)
+        parts += [(every, common, float(most)), (place[rising], own, 1.0)]
+    formulation.program.add_rows(len(links), *parts, upper=arrays.capacity[links])
 
 
 def f1d(arrays: Arrays, keep: Flags | None = None) -> Formulation:
@@ -130,7 +148,7 @@ def unit_flow_arrives(formulation: Formulation, request: Ints) -> None:
     """(2), (3) per subscriber: Σ_j f_jt + u = 1, and every node on the way passes on what it gets."""
     arrays = formulation.arrays
     head, tail = formulation.head[formulation.flow_pair], formulation.tail[formulation.flow_pair]
-    inner = tail != arrays.source[arrays.request_topic[request]]
+    inner = ~arrays.begins(arrays.request_topic[request], tail)
     every = np.arange(arrays.requests, dtype=np.int64)
     requests, nodes, place = node_rows(
         arrays,

@@ -113,21 +113,21 @@ def extract(formulation: Formulation, solution: Floats) -> Trees:
 
 
 def tree_within(arrays: Arrays, topic: int, leaving: dict[int, list[int]]) -> dict[int, int]:
-    """The arc that enters each node on its cheapest way from the source, along the arcs given by tail."""
-    source = int(arrays.source[topic])
-    best = {source: 0.0}
+    """The arc that enters each node on its cheapest way from a source, along the arcs given by tail."""
+    sources = frozenset(arrays.sources(topic).tolist())
+    best = dict.fromkeys(sources, 0.0)
     tree: dict[int, int] = {}
-    heap = [(0.0, source)]
+    heap = [(0.0, source) for source in sorted(sources)]
     done: set[int] = set()
     while heap:
         cost, node = heapq.heappop(heap)
-        if node in done or not (node == source or arrays.is_broker[node]):
+        if node in done or not (node in sources or arrays.is_broker[node]):
             continue
         done.add(node)
         for arc in leaving.get(node, ()):
             there = int(arrays.head[arc])
             reached = cost + float(arrays.cost[arc >> 1])
-            if there != source and there not in done and reached < best.get(there, np.inf):
+            if there not in sources and there not in done and reached < best.get(there, np.inf):
                 best[there] = reached
                 tree[there] = arc
                 heapq.heappush(heap, (reached, there))

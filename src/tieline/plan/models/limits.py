@@ -22,7 +22,7 @@ def add_limits(formulation: Formulation) -> None:
 
 
 def limited_connections(formulation: Formulation) -> None:
-    """Σ_e y_e <= max_connections over the links of a broker, where y_e >= ζ^k_ij for every topic.
+    """Σ_e y_e <= max_connections over the links of a node, where y_e >= ζ^k_ij for every topic.
 
     In the paper's text, in none of its formulations.
     """
@@ -69,7 +69,7 @@ def limited_duplications(formulation: Formulation, n_max: int) -> None:
         len(topics),
         (place[:split], formulation.use[relays], float(n_max)),
         (place[split:], formulation.use[sends], -1.0),
-        lower=np.where(arrays.source[topics] == nodes, -float(n_max), 0.0),
+        lower=np.where(arrays.begins(topics, nodes), -float(n_max), 0.0),
     )
 
 

@@ -9,6 +9,7 @@ urgent first.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -37,6 +38,8 @@ MODELS: Final[dict[str, Callable[[Arrays], Formulation]]] = {
     "f2": f2,
     "tb": tb,
 }
+#: Those that know topics of several sources, and rates in intervals.
+EXTENDED: Final = ("f1", "f1d")
 #: Whole numbers differ by 1: a smaller distance to the bound is none.
 _WHOLE: Final = 1.0 - 1e-4
 
@@ -58,8 +61,13 @@ def solve_model(
     """
     if model not in MODELS:
         raise ValueError(f'"{model}" is no model; known: {", ".join(MODELS)}')
+    if arrays.instance.is_extended and model not in EXTENDED:
+        raise ValueError(
+            f'the model "{model}" knows one source for each topic and fixed rates; for others there are '
+            + " and ".join(f'"{name}"' for name in EXTENDED)
+        )
     if start is None and not naive and model != "f1-paper":
-        start = greedy(arrays)
+        start = greedy(replace(arrays, rate=arrays.rate + arrays.swing))
     formulation = MODELS[model](arrays)
     if model != "f1-paper":
         add_limits(formulation)

@@ -33,6 +33,7 @@ _LIMITS: Final[dict[str, float | None]] = {
     "max_connections": None,
     "max_latency": None,
     "n_max": None,
+    "deviations": None,
 }
 S = TypeVar("S", bound=msgspec.Struct)
 _PLACE: Final = re.compile(r"^(?P<complaint>.*) - at `\$(?P<path>.*)`$", re.DOTALL)
@@ -123,6 +124,7 @@ def understood(raw: dict[str, Any]) -> Instance:
         topics=_all_as(Topic, document.topics, _from_document),
         unmet_cost=document.unmet_cost,
         n_max=_from_document("n_max", document.n_max),
+        deviations=_from_document("deviations", document.deviations),
     )
     return checked(expanded(instance, document.subscriptions) if document.subscriptions else instance)
 
@@ -142,6 +144,7 @@ def render(instance: Instance) -> bytes:
         topics=_all_as(TopicDocument, instance.topics, _to_document),
         unmet_cost=instance.unmet_cost,
         n_max=_to_document("n_max", instance.n_max),
+        deviations=_to_document("deviations", instance.deviations),
     )
     return rendered(document)
 
