@@ -16,7 +16,7 @@ COMPILED_TESTS := $(addprefix tests/,clause core interop match net overlay robus
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses=2
 SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 
-.PHONY: help shape tree install compile uncompile demo site test test-core test-compiled test-cluster explore histories check format bench docs spec fuzz attack chaos lock peers clean
+.PHONY: help shape tree install compile uncompile demo site papers test test-core test-compiled test-cluster explore histories check format bench docs spec fuzz attack chaos lock peers clean
 
 help: ## print this list
 	@printf '\n  \033[1mTieline\033[0m: make …\n\n'
@@ -48,6 +48,9 @@ demo: $(STAMP) ## a broker, a microgrid that goes islanding, Spark ingest, a pow
 
 site: $(STAMP) ## the documents as a site in build/site, which needs no server and no network
 	@$(BIN)/python -m docs.site.build $(ARGS)
+
+papers: $(STAMP) ## the five papers beside our measurements, as one file to read: build/papers.html
+	@$(BIN)/python -m docs.site.book $(ARGS)
 
 test: $(STAMP) ## the whole test suite
 	@$(PYTEST)

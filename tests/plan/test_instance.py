@@ -86,7 +86,7 @@ def test_writing_and_reading_changes_nothing(seed: int, limits: bool) -> None:
         ({"roles": []}, ("nodes", 1), "node 1 (b2): it has no role"),
         ({"roles": ["king"]}, ("nodes", 1), "node 1 (b2): roles"),
         ({"id": "b1"}, ("nodes", 1), "node 1 (b1): another node has the same id"),
-        ({"max_connections": 1}, ("nodes", 2), "node 2 (meter): max_connections limits brokers"),
+        ({"max_connections": -1}, ("nodes", 2), "node 2 (meter): max_connections is negative"),
         ({"rate": -1}, ("topics", 0), "topic 0 (power/kitchen): rate is negative"),
         ({"class": 4}, ("topics", 0), "topic 0 (power/kitchen): class is 4"),
         ({"source": "b1"}, ("topics", 0), 'its source "b1" does not have the role publisher'),

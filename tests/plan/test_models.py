@@ -6,7 +6,7 @@ from tests.plan.worlds import optimum, small
 from tieline.plan.arrays import arrays
 from tieline.plan.generate.testset import paper
 from tieline.plan.instance import Instance, Link, Node, Topic
-from tieline.plan.models.solve import MODELS, solve_model
+from tieline.plan.models.solve import MODELS, PRINTED, solve_model
 from tieline.plan.proof import proven
 from tieline.plan.run import Run
 
@@ -46,6 +46,53 @@ def test_f1_as_printed_claims_less_than_any_plan_costs() -> None:
     corrected = solve_model(arrays(found), Run(seconds=300), model="f1")
     assert corrected.status == "optimal"
     assert float(as_printed.notes["model_value"]) < corrected.objective
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_printed_models_give_plans_that_are_true(seed: int) -> None:
+    """Whatever a printed model takes for its answer, the plan that is read from it is what it says it is."""
+    instance = small(seed)
+    for model in PRINTED:
+        plan = proven(instance, solve_model(arrays(instance), Run(), model=model))
+        assert plan.bound <= optimum(instance) + 1e-6
+
+
+def two_of_one_topic(room: float) -> Instance:
+    """One topic, two subscribers at two brokers; the way to the second has room or not."""
+    return Instance(
+        name="two",
+        nodes=(
+            Node(id="p", roles=("publisher",)),
+            *(Node(id=name, roles=("broker",)) for name in "ab"),
+            *(Node(id=name, roles=("subscriber",)) for name in "st"),
+        ),
+        links=tuple(
+            Link(a=pair[0], b=pair[1], capacity=room if pair == "ab" else 5.0, cost=1.0)
+            for pair in ("pa", "ab", "as", "bt")
+        ),
+        topics=(Topic(id="k", source="p", rate=1.0, subscribers=("s", "t")),),
+        unmet_cost=50.0,
+    )
+
+
+def test_f2_as_printed_has_no_solution_where_one_of_two_requests_must_stay_unmet() -> None:
+    wide, narrow = arrays(two_of_one_topic(1.0)), arrays(two_of_one_topic(0.5))
+    # four links, each paid once
+    assert solve_model(wide, Run(), model="f2-paper").notes["model_value"] == pytest.approx(4.0)
+    found = solve_model(narrow, Run(), model="f2-paper")
+    # (23): neither the real arc and the dummy of the other, nor two dummies
+    assert found.notes["infeasible"] == 1.0 and found.unmet == 2
+    corrected = solve_model(narrow, Run(), model="f2")
+    assert (corrected.unmet, corrected.cost) == (1, 2.0)
+
+
+def test_the_split_as_printed_asks_no_source_for_anything() -> None:
+    instance = two_of_one_topic(1.0)
+    found = solve_model(arrays(instance), Run(), model="tb-paper")
+    # the two last links, and nothing that leads there
+    assert found.notes["model_value"] == pytest.approx(2.0)
+    assert found.unmet == 2 and found.cost == 0.0
+    assert solve_model(arrays(instance), Run(), model="tb").cost == 5.0
 
 
 def test_strict_classes_are_served_first() -> None:

@@ -12,7 +12,7 @@ from tieline.cli.plan.files import InstanceFile, instance_in, sentences, write
 from tieline.cli.trouble import MISUSED, Trouble
 
 Method = Literal["auto", "mip", "lagrangian", "annealing", "lns", "distributed"]
-Model = Literal["f1", "f1-paper", "f1d", "f2", "tb"]
+Model = Literal["f1", "f1-paper", "f1d", "f2", "f2-paper", "tb", "tb-paper"]
 
 Seconds = Annotated[float | None, typer.Option(metavar="S", min=0.01, help="Stop after so many seconds.")]
 Seed = Annotated[int, typer.Option(metavar="NUMBER", min=0, help="Where chance comes from.")]

@@ -14,7 +14,7 @@ from tieline.extras import is_installed
 from tieline.plan.arrays import Arrays
 from tieline.plan.certify import certified
 from tieline.plan.models.exact import exact
-from tieline.plan.models.solve import solve_model
+from tieline.plan.models.solve import PRINTED, solve_model
 from tieline.plan.plan import Plan
 from tieline.plan.routes import Trees, trees
 from tieline.plan.run import Run
@@ -27,7 +27,7 @@ SECONDS: Final = 30.0
 _LEAST_S: Final = 0.05
 
 #: Models whose plans need not get better on the way.
-_OTHERS: Final = frozenset({"f1-paper", "f2", "tb"})
+_OTHERS: Final = frozenset({*PRINTED, "f2", "tb"})
 #: Up to so many pairs of a topic and an arc, ``auto`` solves exactly, and up to so many it does not search before.
 _EXACT_PAIRS: Final = 15_000
 _TINY_PAIRS: Final = 600

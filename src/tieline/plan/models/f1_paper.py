@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tieline.plan.arrays import Arrays
+from tieline.plan.arrays import Arrays, Ints
 from tieline.plan.models.f1 import BIG_M
 from tieline.plan.models.formulation import Formulation, node_rows
 from tieline.plan.models.highs import Program
@@ -31,17 +31,22 @@ def columns(arrays: Arrays) -> Formulation:
 
     The dummy arc of a request is its ``unmet`` column; that it has no ζ changes nothing, as it has no capacity.
     """
-    nodes = arrays.instance.nodes
-    emits = np.array([node.is_broker or "publisher" in node.roles for node in nodes], np.bool_)
-    takes = np.array([node.is_broker or "subscriber" in node.roles for node in nodes], np.bool_)
-    usable = np.flatnonzero(emits[arrays.tail] & takes[arrays.head])
-    topic = np.repeat(np.arange(arrays.topics, dtype=np.int64), len(usable))
-    arc = np.tile(usable, arrays.topics)
+    topic, arc = printed_pairs(arrays)
     program = Program()
     flow = program.add_columns(len(arc), cost=arrays.cost[arc >> 1], integer=True)
     use = program.add_columns(len(arc), upper=1.0, integer=True)
     unmet = program.add_columns(arrays.requests, cost=arrays.price[arrays.request_topic], integer=True)
     return Formulation(arrays, program, topic, arc, flow, np.arange(len(arc), dtype=np.int64), use, unmet)
+
+
+def printed_pairs(arrays: Arrays) -> tuple[Ints, Ints]:
+    """Every topic on every arc from a publisher or broker to a broker or subscriber, whosever topic it is."""
+    nodes = arrays.instance.nodes
+    emits = np.array([node.is_broker or "publisher" in node.roles for node in nodes], np.bool_)
+    takes = np.array([node.is_broker or "subscriber" in node.roles for node in nodes], np.bool_)
+    usable = np.flatnonzero(emits[arrays.tail] & takes[arrays.head])
+    topic = np.repeat(np.arange(arrays.topics, dtype=np.int64), len(usable))
+    return topic, np.tile(usable, arrays.topics)
 
 
 def every_subscriber_receives(formulation: Formulation) -> None:

@@ -14,19 +14,21 @@ from typing import Final
 
 import numpy as np
 
-from tieline.plan.arrays import Arrays, Floats
+from tieline.plan.arrays import TOLERANCE, Arrays, Floats
 from tieline.plan.certify import certified, shortest_paths_bound
 from tieline.plan.greedy import greedy
 from tieline.plan.instance import has_whole_costs
 from tieline.plan.models.f1 import f1, f1_naive, f1d
 from tieline.plan.models.f1_paper import f1_paper
 from tieline.plan.models.f2 import f2
+from tieline.plan.models.f2_paper import f2_paper
 from tieline.plan.models.formulation import Formulation, embed, extract
 from tieline.plan.models.highs import Solver, SolverResult
 from tieline.plan.models.limits import add_limits
 from tieline.plan.models.tb import tb
+from tieline.plan.models.tb_paper import tb_paper
 from tieline.plan.plan import Plan
-from tieline.plan.routes import Trees, no_trees, value
+from tieline.plan.routes import Trees, load, no_trees, value
 from tieline.plan.run import Run
 
 #: Formulations by name; ``f1-naive`` is the baseline that speeds are compared with.
@@ -36,8 +38,14 @@ MODELS: Final[dict[str, Callable[[Arrays], Formulation]]] = {
     "f1-naive": f1_naive,
     "f1d": f1d,
     "f2": f2,
+    "f2-paper": f2_paper,
     "tb": tb,
+    "tb-paper": tb_paper,
 }
+#: Those that are as the paper prints them: in one stage, from nothing, and without limits that it does not have.
+PRINTED: Final = ("f1-paper", "f2-paper", "tb-paper")
+#: Those that minimise something else than the objective, so that their value bounds no plan.
+_OTHER_OBJECTIVE: Final = ("f2", "f2-paper")
 #: Those that know topics of several sources, and rates in intervals.
 EXTENDED: Final = ("f1", "f1d")
 #: Whole numbers differ by 1: a smaller distance to the bound is none.
@@ -66,22 +74,28 @@ def solve_model(
             f'the model "{model}" knows one source for each topic and fixed rates; for others there are '
             + " and ".join(f'"{name}"' for name in EXTENDED)
         )
-    if start is None and not naive and model != "f1-paper":
+    if start is None and not naive and model not in PRINTED:
         start = greedy(replace(arrays, rate=arrays.rate + arrays.swing))
     formulation = MODELS[model](arrays)
-    if model != "f1-paper":
+    if model not in PRINTED:
         add_limits(formulation)
     elif _has_limits(arrays):
-        raise ValueError("f1-paper is F1 as printed, which knows no limits on connections, duplications and latency")
-    is_staged = arrays.instance.unmet_cost is None and model != "f1-paper"
+        raise ValueError(f"{model} is as printed, and knows no limits on connections, duplications and latency")
+    is_staged = arrays.instance.unmet_cost is None and model not in PRINTED
     stages = _Stages(arrays, formulation, start, run)
     stages.is_strict = strict and is_staged
-    stages.is_other = model == "f2"
+    stages.is_other = model in _OTHER_OBJECTIVE
     trees, bound = stages.lexicographic() if is_staged else stages.single()
     notes: dict[str, float | str] = {"columns": formulation.program.columns, "rows": formulation.program.rows}
     if np.isfinite(stages.value):
         notes["model_value"] = stages.value
-    if model == "f2":
+    if bound == np.inf:
+        notes["infeasible"] = 1.0
+    if model in PRINTED and (full := int((load(arrays, trees) > arrays.capacity * (1 + TOLERANCE)).sum())):
+        # (29) counts each direction of a link by itself: such an answer is no plan
+        notes["overloaded_links"] = full
+        trees = no_trees(arrays)
+    if model in _OTHER_OBJECTIVE:
         # its own value is about another objective
         bound = shortest_paths_bound(arrays)
     return certified(

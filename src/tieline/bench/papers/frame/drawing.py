@@ -91,7 +91,16 @@ def lines(  # table, two axes and a series are what a line is; the rest is how i
             if len(values) > 1:
                 axis.plot([at] * len(values), values, ".", color=ink, markersize=4, alpha=0.45, zorder=2)
         label = names.get(name, name)
-        axis.plot(places, middles, style(name), marker=marker, markersize=4.5, color=ink, label=label or None, zorder=3)
+        axis.plot(
+            places,
+            middles,
+            linestyle=style(name),
+            marker=marker,
+            markersize=4.5,
+            color=ink,
+            label=label or None,
+            zorder=3,
+        )
     if words:
         axis.set_xticks(range(len(words)), table.words(x), fontsize=8)
 

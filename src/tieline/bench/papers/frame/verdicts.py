@@ -155,7 +155,7 @@ def unmeasured(reason: str) -> Judgement:
 
 
 def _text(value: float) -> str:
-    return f"{'−' if value < 0 else ''}{three_digits(abs(value))}"
+    return f"{'−' if value < 0 else ''}{three_digits(abs(value))}" if value else "0"
 
 
 def percent(shares: Sequence[float]) -> str:

@@ -1,13 +1,14 @@
 """The planner's paper: its model, heuristics and bound beside ours, on instances of its sizes.
 
-``instances.py`` and ``bound.py`` compute, ``tables.py`` says what is drawn of it and which sentences it decides.
+``instances.py`` and ``bound.py`` compute Tables 1 and 2, of which ``tables.py`` says what is drawn and which sentences
+they decide; ``plans.py`` is about Figures 4 to 9, ``printed.py`` about the equations, ``future.py`` about future work.
 """
 
 from __future__ import annotations
 
 from tieline.bench.papers.frame.declaration import Experiment, Figure, Paper, Parameter, Request
 from tieline.bench.papers.frame.table import Table
-from tieline.bench.papers.psp import bound, instances, tables
+from tieline.bench.papers.psp import bound, future, instances, plans, printed, tables
 
 
 def _measure(request: Request) -> list[Table]:
@@ -60,10 +61,9 @@ PAPER = Paper(
                     title="Table 2: seconds and distances",
                     tables=("instances", "methods", "small", "counterexample"),
                     caption="The columns marked *paper* are the paper's, on its machine and its instances. All others "
-                    "are CPU "
-                    "seconds of this run, the median over the seeds; ≥ marks one that a limit has cut off. Values "
-                    "shorter than "
-                    "a millisecond are drawn as one.",
+                    "are "
+                    "CPU seconds of this run, the median over the seeds; ≥ marks one that a limit has cut off. Values "
+                    "shorter than a millisecond are drawn as one.",
                     sheet=tables.times_sheet,
                     panels=tables.times_panels,
                     claims=tables.times_claims,
@@ -74,7 +74,7 @@ PAPER = Paper(
                     name="table-2-annealing",
                     title="Table 2: annealing",
                     tables=("annealing",),
-                    caption="Distances are from the best plan that anybody found.",
+                    caption="Distances are from the best plan that anybody found; each dot is a run.",
                     sheet=tables.annealing_sheet,
                     panels=tables.annealing_panels,
                     claims=tables.annealing_claims,
@@ -85,6 +85,63 @@ PAPER = Paper(
                     tables=("instances",),
                     caption="The program exactly as the paper prints it, on the same instances.",
                     claims=tables.printed_claims,
+                ),
+            ),
+        ),
+        Experiment(
+            name="plans",
+            title="what is to be seen in plans",
+            measure=plans.measure,
+            figures=(
+                Figure(
+                    name="fig-4-9",
+                    title="Figures 4 to 9: plans",
+                    tables=("plans",),
+                    caption="Plans of the first seed: links as wide as their load, coloured from light to dark by the "
+                    "capacity in use, grey where they carry nothing or have no limit. The features that the paper "
+                    "points "
+                    "out are counted over all seeds.",
+                    sheet=plans.sheet,
+                    panels=plans.panels,
+                    claims=plans.claims,
+                    width=4.8,
+                    height=4.5,
+                ),
+            ),
+        ),
+        Experiment(
+            name="printed",
+            title="the formulations as printed",
+            measure=printed.measure,
+            figures=(
+                Figure(
+                    name="printed",
+                    title="Equations (1) to (31), as printed",
+                    tables=("printed",),
+                    caption="Small instances on which capacity is scarce, each formulation solved to its optimum; what "
+                    "every plan is worth is the optimum of the corrected one.",
+                    sheet=printed.sheet,
+                    claims=printed.claims,
+                ),
+            ),
+        ),
+        Experiment(
+            name="future",
+            title="what the paper leaves for later",
+            measure=future.measure,
+            figures=(
+                Figure(
+                    name="future",
+                    title="Future work: rates that rise, several sources, attached clients",
+                    tables=("robust", "sources", "attachment"),
+                    caption=f"Instances of the size of case3 at capacity factors of {future.TIGHTNESS:g} (rates) and "
+                    f"{future.SCARCE:g}, solved "
+                    "exactly; "
+                    f"rates may rise by {future.RISE:.0%}.",
+                    panels=future.panels,
+                    claims=future.claims,
+                    width=5.0,
+                    height=3.6,
                 ),
             ),
         ),
