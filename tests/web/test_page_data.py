@@ -82,14 +82,17 @@ def test_a_span_that_cannot_be_meant(open_: Serving, span: str) -> None:
 def test_questions_are_those_of_the_management_channel(open_: Serving) -> None:
     with dial(open_.broker.urls[0], HOSTILE) as client:
         client.subscribe("grid/1/reading?voltage<207")
-        assert ask(open_, {"do": "top"})[1]["verdict"]["text"]
+        top = ask(open_, {"do": "top"})[1]
+        assert top["verdict"]["text"] and len(top["hottest_levels"]) == len(top["hottest"])
         _, why = ask(open_, {"do": "why", "client": HOSTILE})
         assert why["client"] == HOSTILE and why["is_known"]
         payload = b64encode(b'{"voltage": 200}').decode()
         _, trace = ask(open_, {"do": "trace", "topic": "grid/1/reading", "payload": payload})
         assert [each["client"] for each in trace["receivers"]] == [HOSTILE]
         _, sessions = ask(open_, {"do": "sessions", "client": "*onerror*"})
-        assert [each["client"] for each in sessions["sessions"]] == [HOSTILE]
+        (shown,) = sessions["sessions"]
+        assert shown["client"].isprintable() and shown["id"] == HOSTILE
+        assert sessions["total"] == 1 and sessions["sessions"][0]["why"] == "caught_up"
         _, subscribed = ask(open_, {"do": "subscriptions", "conditions": True})
         assert [each["condition"] for each in subscribed["subscriptions"]] == ["voltage<207"]
         assert ask(open_, {"do": "drops", "most": 5})[1]["drops"] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import http.client
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,6 +45,28 @@ def test_a_browser_that_has_it_is_told_so(guarded: Serving) -> None:
         status, body, headers = guarded.get("/page/", **{"If-None-Match": known})
         assert (status, body, headers["etag"]) == (304, "", tag)
     assert guarded.get("/page/", **{"If-None-Match": '"other"'})[0] == 200
+
+
+def test_who_unpacks_gets_less_under_a_tag_of_its_own(tmp_path: Path, guarded: Serving) -> None:
+    (tmp_path / "big.js").write_text("let a = 1;\n" * 1_000)
+    (tmp_path / "small.js").write_text("x")
+    files = PageFiles(tmp_path)
+    packed = files.by_path["/page/big.js"].packed
+    assert packed is not None and gzip.decompress(packed) == files.by_path["/page/big.js"].content
+    assert files.by_path["/page/small.js"].packed is None
+    plain = guarded.get("/page/", **{"Accept-Encoding": "identity"})[2]
+    assert "content-encoding" not in plain and plain["vary"] == "Accept-Encoding"
+    asking = http.client.HTTPConnection("127.0.0.1", guarded.port, timeout=PATIENCE_S)
+    try:
+        asking.request("GET", "/page/", headers={"Accept-Encoding": "br, gzip;q=0.9"})
+        answer = asking.getresponse()
+        content, tag = answer.read(), answer.headers["etag"]
+        assert answer.headers["content-encoding"] == "gzip" and tag != plain["etag"]
+        assert gzip.decompress(content).startswith(b"<!doctype html>")
+        asking.request("GET", "/page/", headers={"Accept-Encoding": "gzip", "If-None-Match": tag})
+        assert asking.getresponse().status == 304
+    finally:
+        asking.close()
 
 
 def test_what_has_to_be_known_before_anybody_has_logged_in(guarded: Serving) -> None:
@@ -89,7 +112,7 @@ def test_only_known_kinds_of_files_with_plain_names_are_read(tmp_path: Path) -> 
         "a.js",
         "vendor/b.js",
         "fonts/x/c.woff2",
-        "x/y/z/deep.js",
+        "w/x/y/z/deep.js",
         ".hidden.js",
         "a b.js",
         "s.py",

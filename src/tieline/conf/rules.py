@@ -107,6 +107,9 @@ def _broken_listener(listener: Listener, path: KeyPath, seen: set[tuple[str, int
 
 def _broken_http(http: Http) -> Iterator[Finding]:
     """Each _broken_http rule: the path of the key to blame and a sentence."""
+    for origin in http.origins:
+        if not _ORIGIN.fullmatch(origin):
+            yield ("http", "origins"), f'"{origin}" is no origin: write https://host or https://host:port.'
     given = {"certificate": http.certificate, "key": http.key}
     if http.url is None:
         for name, value in given.items():

@@ -84,6 +84,11 @@ class PlanDoor:
         #: The last that a planner has said, and when.
         self._report: tuple[PlannerReport, float] | None = None
 
+    @property
+    def epoch(self) -> int:
+        """The number of the plan in force; 0 for none."""
+        return self._peers.joined.plans.tables.epoch
+
     def answer(self, request: dict[str, Any], now: float) -> dict[str, Any]:
         """Do what a request asks for; raises InquiryError, and then nothing has changed."""
         try:

@@ -66,6 +66,10 @@ class Looks(Protocol):
 class AnswersPlans(Protocol):
     """The plans of one broker."""
 
+    @property
+    def epoch(self) -> int:
+        """The number of the plan in force; 0 for none."""
+
     def answer(self, request: dict[str, Any], now: float) -> dict[str, Any]:
         """Do what a request asks for."""
 

@@ -10,6 +10,7 @@ the page load nothing that is not its own.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import re
 from collections.abc import Iterator
@@ -49,9 +50,11 @@ _HEADERS: Final = {
 }
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 #: Folders below each other.
-_DEEPEST: Final = 2
+_DEEPEST: Final = 3
 #: What one file, and all together, may have: more is a mistake in the wheel.
 MOST_FILE: Final = 1_000_000
+#: A file is packed where that makes it smaller than this part of itself.
+_WORTH: Final = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,8 @@ class PageFile:
     content: bytes
     media_type: str
     tag: str
+    #: The same for browsers that unpack it; None where that saves nothing.
+    packed: bytes | None
 
 
 class PageFiles:
@@ -81,10 +86,14 @@ class PageFiles:
     async def answer(self, request: Request) -> Response:
         """The file of this address, or that the browser has it."""
         file = self.by_path[request.scope["raw_path"].decode("latin-1")]
-        headers = {**_HEADERS, "ETag": file.tag}
-        if file.tag in _tags(request.headers.get("if-none-match", "")):
+        content, headers = file.content, {**_HEADERS, "ETag": file.tag, "Vary": "Accept-Encoding"}
+        if file.packed is not None and "gzip" in _listed(request.headers.get("accept-encoding", "")):
+            content = file.packed
+            # other bytes need another tag
+            headers |= {"Content-Encoding": "gzip", "ETag": f'{file.tag[:-1]}-gzip"'}
+        if headers["ETag"] in _listed(request.headers.get("if-none-match", "")):
             return Response(status_code=304, headers=headers)
-        return Response(file.content, headers=headers, media_type=file.media_type)
+        return Response(content, headers=headers, media_type=file.media_type)
 
 
 def _read(folder: Traversable, path: str, depth: int) -> Iterator[tuple[str, PageFile]]:
@@ -98,9 +107,11 @@ def _read(folder: Traversable, path: str, depth: int) -> Iterator[tuple[str, Pag
             content = entry.read_bytes()
             if len(content) <= MOST_FILE:
                 tag = f'"{hashlib.sha256(content).hexdigest()[:20]}"'
-                yield f"{path}{entry.name}", PageFile(content, media_type, tag)
+                packed = gzip.compress(content, mtime=0)
+                is_worth_it = len(packed) < _WORTH * len(content)
+                yield f"{path}{entry.name}", PageFile(content, media_type, tag, packed if is_worth_it else None)
 
 
-def _tags(header: str) -> set[str]:
-    """The tags that a browser says it has; a weak one is as good."""
-    return {tag.strip().removeprefix("W/") for tag in header.split(",")}
+def _listed(header: str) -> set[str]:
+    """What a header lists, without weights; a weak tag is as good as a strong one."""
+    return {each.partition(";")[0].strip().removeprefix("W/") for each in header.split(",")}

@@ -2,7 +2,7 @@
 
 Theory of operation
 -------------------
-To load what speaks HTTP takes a third of a second of the processor and fifteen megabytes, and most brokers are never
+To load what speaks HTTP takes a tenth of a second of the processor and eight megabytes, and most brokers are never
 asked.  So :class:`HttpService` only listens, and waits in the broker's own loop until somebody connects; then a thread
 is started that loads the rest and has a loop of its own.  It asks the broker only for what it shows
 (:mod:`tieline.web.inside`).

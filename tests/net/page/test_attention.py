@@ -170,6 +170,12 @@ TABLE: list[tuple[str, Seen, list[tuple[str, str, str, str, str]]]] = [
         [("warn", "Link here – south is 88 % full", "1 message waits for it.", "tieline net", "network")],
     ),
     (
+        "a planner that only proposes",
+        Seen(plan=PlanSeen(planner="proposed", planner_said="plan 13 could be applied")),
+        [("warn", "A plan that would help waits", "Plan 13 could be applied.", "tieline plan status", "plan")],
+    ),
+    ("a planner that is content", Seen(plan=PlanSeen(planner="stays", planner_said="plan 12 stays")), []),
+    (
         "a full link",
         link(bits_per_s=97.0, capacity=100.0, waiting=214),
         [("bad", "Link here – south is 97 % full", "214 messages wait for it.", "tieline net", "network")],

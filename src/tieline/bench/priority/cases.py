@@ -13,7 +13,7 @@ from typing import Final
 from tieline.bench.brokers import BASELINE, SUBJECT, known_peers
 from tieline.bench.load.job import Generator
 from tieline.bench.peer import executable
-from tieline.bench.priority import busy, cost, link, slow, thin
+from tieline.bench.priority import busy, cost, link, onlookers, slow, thin
 from tieline.bench.suite.declaration import Case, Running, Schedule
 from tieline.bench.suite.results import Row, rows_of
 
@@ -21,6 +21,7 @@ PARTS: Final = {
     "thin": "a subscriber behind 128 kbit/s: urgent, bulk and low flows (needs root)",
     "busy": "50 publishers at full speed beside an urgent one",
     "slow": "a subscriber that reads 1 kB/s, and what others notice of it",
+    "onlookers": "the same with twenty live pages open, and with none",
     "cost": "what classes cost while nothing is congested",
 }
 
@@ -33,6 +34,8 @@ class PriorityEffort:
     slow_s: float = 30.0
     busy_s: float = 5.0
     busy_repetitions: int = 3
+    onlooker_s: float = 5.0
+    onlooker_repetitions: int = 5
     stranger_s: float = 0.6
     stranger_repetitions: int = 3
     cost_s: float = 0.5
@@ -40,7 +43,16 @@ class PriorityEffort:
 
 
 FULL: Final = PriorityEffort()
-QUICK: Final = PriorityEffort(thin_s=14.0, slow_s=16.0, busy_s=1.5, stranger_s=0.2, cost_s=0.2, cost_repetitions=3)
+QUICK: Final = PriorityEffort(
+    thin_s=14.0,
+    slow_s=16.0,
+    busy_s=1.5,
+    onlooker_s=1.5,
+    onlooker_repetitions=2,
+    stranger_s=0.2,
+    cost_s=0.2,
+    cost_repetitions=3,
+)
 _BUDGET_S: Final = 600.0
 
 
@@ -62,6 +74,8 @@ def make_plan(parts: Sequence[str] = tuple(PARTS), *, quick: bool) -> Schedule:
         cases.append(Case(rows=rows, measure=partial(_slow, watch), seconds=max(0.0, left_s) + 2.0))
     if "busy" in parts:
         cases.append(_busy(effort, peers))
+    if "onlookers" in parts:
+        cases.append(_onlookers(effort))
     if "slow" in parts:
         cases.append(_strangers(effort))
     if "cost" in parts:
@@ -128,6 +142,29 @@ def _measure_busy(effort: PriorityEffort, run: Running, rows: list[Row]) -> None
                 run.step(f"busy broker: {row.peer} ({repetition + 1})")
                 with run.failing([row]):
                     row.repetitions.append(busy.measure(row.peer, seconds=effort.busy_s))
+
+
+def _onlookers(effort: PriorityEffort) -> Case:
+    steps = 2 * effort.onlooker_repetitions
+    return Case(
+        rows=rows_of("onlookers", "50 publishers", "onlookers", [onlookers.ALONE, onlookers.WATCHED]),
+        measure=partial(_measure_onlookers, effort),
+        steps=steps,
+        seconds=steps * (effort.onlooker_s + 3.0),
+    )
+
+
+def _measure_onlookers(effort: PriorityEffort, run: Running, rows: list[Row]) -> None:
+    alone, watched = rows
+    for repetition in range(effort.onlooker_repetitions):
+        for row in rows if repetition % 2 else reversed(rows):
+            run.step(f"onlookers: {row.peer} ({repetition + 1})")
+            pages = onlookers.PAGES if row is watched else 0
+            row.repetitions.append(onlookers.measure(seconds=effort.onlooker_s, pages=pages))
+        before, after = alone.repetitions[-1], watched.repetitions[-1]
+        for name, metric in (("p50_ratio", "urgent_p50_ms"), ("p99_ratio", "urgent_p99_ms")):
+            after[name] = after[metric] / before[metric]
+        after["rate_ratio"] = after["flood_rate"] / before["flood_rate"]
 
 
 def _strangers(effort: PriorityEffort) -> Case:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from tieline.bench.brokers import BASELINE, SUBJECT
 from tieline.bench.metrics import METRICS as LOAD_METRICS
 from tieline.bench.metrics import Metric
-from tieline.bench.priority import cost, slow, thin
+from tieline.bench.priority import cost, onlookers, slow, thin
 from tieline.bench.suite.declaration import Goal, GroupTable, Suite, ratio_goal, value_goal
 from tieline.bench.suite.picture import GREEN, OCHRE, RUST, SKY, Picture, bars, group_panel, labels, limit
 from tieline.bench.suite.results import Results
@@ -37,6 +37,7 @@ METRICS: Final = {
     "disordered": Metric("messages that came twice, or after a later one of their flow", ""),
     "link_bytes_per_s": Metric("bulk that the link carried", "B/s"),
     "rtt_ms": Metric("round trip over the idle link", "ms"),
+    "page_bytes_per_s": Metric("what each page was told in a second", "B/s"),
     "flood_rate": Metric("messages of the flood delivered per second", "/s", more_is_better=True),
     "longest_turn_ms": Metric("the longest turn of the broker's event loop", "ms"),
     "ahead_p50_bytes": Metric("bytes the slow reader took before an urgent message, median", "B"),
@@ -65,6 +66,13 @@ TABLES: Final = {
         columns={
             "urgent_p50_ms": "urgent p50", "urgent_p99_ms": "p99", "urgent_max_ms": "longest",
             "flood_rate": "flood delivered", "longest_turn_ms": "longest turn",
+        },
+    ),
+    "onlookers": GroupTable(
+        title="Busy broker with live pages open: time of an urgent message",
+        columns={
+            "urgent_p50_ms": "urgent p50", "urgent_p99_ms": "p99", "flood_rate": "flood delivered",
+            "page_bytes_per_s": "told to each page", "p50_ratio": "p50 ratio", "p99_ratio": "p99 ratio",
         },
     ),
     "slow": GroupTable(
@@ -107,6 +115,8 @@ def _goals() -> Iterator[Goal]:
     yield ratio_goal(
         "busy broker: urgent p99, times mosquitto's", BUSY_SHARE, "busy", "urgent_p99_ms", (SUBJECT, BASELINE)
     )
+    text = "20 live pages open: urgent p99, with them : without"
+    yield value_goal(text, onlookers.UNDISTURBED, "x", ("onlookers", onlookers.WATCHED), "p99_ratio")
     yield value_goal(
         "slow reader: bytes taken before an urgent message",
         float(slow.ahead_bound()), "B", ("slow", SUBJECT), "ahead_max_bytes",

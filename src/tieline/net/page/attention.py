@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from tieline.core.answers.why import MEANING
-from tieline.net.page.seen import ClassSeen, ClientSeen, Finding, LinkSeen, Seen
+from tieline.net.page.seen import ClassSeen, ClientSeen, Finding, LinkSeen, Seen, State
 from tieline.net.page.words import argument, duration, several, share, shortened, size
 from tieline.sched.levels import URGENT
 
@@ -230,6 +230,30 @@ def _links(seen: Seen) -> Iterator[Finding]:
             yield _of_network(state, f"Link {name} is {share(used)} full", text, link.name, 3.0 + used)
 
 
+def _planner(seen: Seen) -> Iterator[Finding]:
+    plan = seen.plan
+    if plan is None or plan.planner not in _PLANNERS:
+        return
+    title, state = _PLANNERS[plan.planner]
+    yield Finding(
+        state=state,
+        title=title,
+        text=f"{shortened(plan.planner_said)[:1].upper()}{shortened(plan.planner_said)[1:]}.",
+        command="tieline plan status",
+        view="plan",
+        verb="Compare plans",
+        weight=1.2,
+    )
+
+
+#: What a planner does that somebody should know of.
+_PLANNERS: Final[dict[str, tuple[str, State]]] = {
+    "proposed": ("A plan that would help waits", "warn"),
+    "refused": ("The plan that was found is no better", "warn"),
+    "failed": ("The planner fails", "warn"),
+}
+
+
 def _waiting_at(link: LinkSeen) -> str:
     if not link.waiting:
         return ""
@@ -269,4 +293,5 @@ RULES: Final[tuple[Rule, ...]] = (
     _logins,
     _brokers,
     _links,
+    _planner,
 )

@@ -107,6 +107,7 @@ class Page:
         if self._looking is None and now - self._surveyed >= pause_s - PERIOD_S / 2:
             self._look(now)
         self.sampler.sample(now, time(), self._survey)
+        self._report.notice(self.sampler.last.time)
         self._asked_for.forget(now)
         if is_heard:
             self._say(now)

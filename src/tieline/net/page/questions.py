@@ -9,14 +9,16 @@ from __future__ import annotations
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final  # Any: values of JSON
 
+from tieline.core.routing.classes import NO_RULE
 from tieline.net import inquiry
 from tieline.net.inquiry import InquiryError
 from tieline.net.listing import Listing
+from tieline.net.page.people import sessions
+from tieline.net.page.plan import detail
 
 if TYPE_CHECKING:
     from tieline.net.services import Running
 
-_LISTS: Final = ("sessions", "subscriptions")
 #: What may be asked.
 KNOWN: Final = ("conditions", "drops", "net", "plan", "sessions", "subscriptions", "top", "trace", "why")
 
@@ -33,7 +35,9 @@ async def answer(server: Running, question: dict[str, Any]) -> dict[str, Any]:
             if server.across is not None:
                 return await server.across.answer(question, now)
             return inquiry.answer(server.core, inquiry.here(question), now)
-        if what in _LISTS:
+        if what == "sessions":
+            return await sessions(server.core, question, server.settings.name, now)
+        if what == "subscriptions":
             return await Listing().answer(server.core, question, now)
         if what == "conditions":
             return await server.page.conditions(question, now)
@@ -44,7 +48,7 @@ async def answer(server: Running, question: dict[str, Any]) -> dict[str, Any]:
 
 async def _figures(server: Running, what: str, question: dict[str, Any], now: float) -> dict[str, Any]:
     """``top``, ``net`` or ``plan``, of this broker, of another one or of all that can be reached."""
-    if unknown := sorted(question.keys() - {"do", "all", "at"}):
+    if unknown := sorted(question.keys() - {"do", "all", "at", *(("detail",) if what == "plan" else ())}):
         raise InquiryError(f'"{what}" here knows "all" and "at", and not "{unknown[0]}"')
     across, at = server.across, question.get("at")
     asked = {"do": what}
@@ -53,9 +57,20 @@ async def _figures(server: Running, what: str, question: dict[str, Any], now: fl
             raise InquiryError("this broker is not joined with others")
         return await across.of_one(asked, str(at))
     if what == "top":
-        found = server.top.answer("page")
+        found = _with_levels(server, server.top.answer("page"))
     elif across is None or server.net is None:
         raise InquiryError("this broker is not joined with others")
+    elif what == "net":
+        found = server.net.answer("ask", now)
     else:
-        found = server.net.answer("ask", now) if what == "net" else across.plans.answer(asked, now)
+        found = across.plans.answer(asked, now)
+        if question.get("detail") is True:
+            found |= detail(found)
     return await across.of_all(found, asked) if question.get("all") is True and across is not None else found
+
+
+def _with_levels(server: Running, found: dict[str, Any]) -> dict[str, Any]:
+    """The same, with the level that topic rules give each of the hottest topics."""
+    priorities = server.core.priorities
+    levels = (priorities.classes.level(topic) for topic, *_ in found["hottest"])
+    return found | {"hottest_levels": [priorities.default_level if level == NO_RULE else level for level in levels]}

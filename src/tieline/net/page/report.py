@@ -13,7 +13,9 @@ from tieline.conf.schema import bound
 from tieline.core.account import NO_LEVEL, Drop
 from tieline.net.page.attention import SILENT_S
 from tieline.net.page.grid import grid
+from tieline.net.page.happenings import Happenings
 from tieline.net.page.neighbours import Neighbours, links
+from tieline.net.page.people import TEXTS
 from tieline.net.page.seen import BrokerSeen, ClassSeen, ClientSeen, Finding, PlanSeen, Seen, State
 from tieline.net.page.verdicts import Verdict, verdicts
 from tieline.net.page.words import shortened
@@ -33,6 +35,8 @@ MOST_FINDINGS: Final = 20
 MOST_DROPS: Final = 12
 MOST_RULES: Final = 6
 MOST_CLIENTS: Final = 10
+#: What a planner said so long ago is no news: it is dead, or was stopped.
+PLANNER_S: Final = 120.0
 #: What would have helped against each kind of drop.
 HELPS: Final = {
     Drop.QUEUE_FULL: "a faster reader, or QoS 1",
@@ -63,6 +67,16 @@ class Report:
         self._server = server
         self._neighbours = neighbours
         self._grid = grid(server.settings.event)
+        self._happenings = Happenings()
+
+    def notice(self, time: float) -> None:
+        """See, once a second, whether something has happened that explains what charts show."""
+        server = self._server
+        links = {} if server.net is None else {link.peer: bool(link.up) for link in server.net.links}
+        epoch = 0
+        if server.across is not None:
+            epoch = server.across.plans.epoch
+        self._happenings.notice(links, epoch, time)
 
     def make(self, sample: Sample, survey: Survey, now: float) -> dict[str, Any]:
         """Everything that the page shows, at this moment."""
@@ -112,6 +126,7 @@ class Report:
             "network": self._network(net),
             "plan": self._plan(seen),
             "grid": self._grid,
+            "events": self._happenings.last(sample.time),
             "point": sample.point,
         }
 
@@ -223,7 +238,11 @@ class Report:
             return None
         said = self._server.across.plans.answer({"do": "plan"}, now)
         counts = said["counts"]
+        planner = said["planner"]
         return PlanSeen(
+            planner="" if planner is None or planner["age_s"] > PLANNER_S else planner["state"],
+            planner_said="" if planner is None else planner["verdict"],
+            planner_age_s=None if planner is None else planner["age_s"],
             epoch=said["epoch"],
             name=said["plan"],
             topics=said["topics"],
@@ -303,7 +322,10 @@ class Report:
         if plan is None:
             return None
         in_force = {"epoch": plan.epoch, "name": plan.name, "topics": plan.topics} if plan.epoch else None
-        return {"in_force": in_force, "planned": plan.planned, "astray": plan.astray}
+        planner = None
+        if plan.planner_age_s is not None:
+            planner = {"state": plan.planner, "verdict": plan.planner_said, "age_s": plan.planner_age_s}
+        return {"in_force": in_force, "planned": plan.planned, "astray": plan.astray, "planner": planner}
 
 
 def shown(finding: Finding) -> dict[str, Any]:
@@ -314,12 +336,11 @@ def shown(finding: Finding) -> dict[str, Any]:
 
 
 def _slow(client: ClientSeen) -> dict[str, Any]:
-    text = {"busy": "its socket", "inflight_full": "its acknowledgements", "away": "collects", "caught_up": ""}
     return {
         "client": shortened(client.client),
         "at": client.at,
         "why": client.why,
-        "text": text.get(client.why, "held"),
+        "text": TEXTS.get(client.why, "held"),
         "waiting": client.waiting,
         "waiting_bytes": client.waiting_bytes,
         "oldest_s": client.oldest_s,

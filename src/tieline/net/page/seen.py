@@ -88,6 +88,10 @@ class PlanSeen:
     epoch: int = 0
     name: str = ""
     topics: int = 0
+    #: What a planner that stands by did at its last look (a state of its reports), what it said, and how long ago.
+    planner: str = ""
+    planner_said: str = ""
+    planner_age_s: float | None = None
     #: Messages that went by the plan, and those that did not although it is in force, since the start.
     planned: int = 0
     astray: int = 0

@@ -36,7 +36,7 @@ def verdicts(seen: Seen) -> tuple[dict[View, Verdict], list[Finding]]:
         "messages": _messages(seen, by_view.get("messages", [])),
         "clients": _clients(seen, by_view.get("clients", [])),
         "network": _network(seen, by_view.get("network", [])),
-        "plan": _plan(seen),
+        "plan": _plan(seen, by_view.get("plan", [])),
     }
     if seen.grid:
         views["grid"] = Verdict(state="ok", text="Voltage and frequency of every node.", detail=f"`{seen.grid}`")
@@ -138,21 +138,21 @@ def _all_links(count: int) -> str:
     return "the link is" if count == 1 else f"all {count} links are"
 
 
-def _plan(seen: Seen) -> Verdict:
+def _plan(seen: Seen, findings: Sequence[Finding]) -> Verdict:
     plan = seen.plan
     if plan is None:
         return Verdict(state="ok", text="There is nothing to plan: this broker stands alone.")
+    state, badge = _worst(findings), len(findings)
+    said = f"{shortened(plan.planner_said)[:1].upper()}{shortened(plan.planner_said)[1:]}" if plan.planner else ""
     if not plan.epoch:
         text = "No plan is in force: messages take the shortest ways."
-        return Verdict(state="ok", text=text, detail="Make one of the traffic that brokers carry with `tieline plan`.")
+        hint = "Make one of the traffic that brokers carry with `tieline plan`."
+        return Verdict(state=state, text=text, detail=said or hint, badge=badge)
     total = plan.planned + plan.astray
     kept = f"{share(plan.planned / total)} of what was published here went by it" if total else "nothing went by it yet"
     name = f" ({shortened(plan.name)})" if plan.name else ""
-    return Verdict(
-        state="ok",
-        text=f"Plan {plan.epoch}{name} is in force.",
-        detail=f"{several(plan.topics, 'topic')} of this broker · {kept}",
-    )
+    parts = [f"{several(plan.topics, 'topic')} of this broker", kept, *([said] if said else [])]
+    return Verdict(state=state, text=f"Plan {plan.epoch}{name} is in force.", detail=" · ".join(parts), badge=badge)
 
 
 def _worst(findings: Sequence[Finding]) -> State:
