@@ -7,7 +7,12 @@ after it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tieline.core.timers import Action, Timer, Timers
+
+#: Hears how much of a run is done, from 0 to 1.
+Progress = Callable[[float], None]
 
 #: When a world begins: not at zero, which the core takes for "never".
 GENESIS = 1_000.0
@@ -59,10 +64,14 @@ class Clock:
         self._timers.fire(due)
         return True
 
-    def run_until(self, when: float) -> None:
-        """Let everything happen up to a time, and at it; then it is that time."""
+    def run_until(self, when: float, told: Progress | None = None) -> None:
+        """Let everything happen up to a time, and at it; then it is that time.
+
+        ``told`` hears the part of the way that is done, a hundred times at most.
+        """
         if when < self._now:
             raise ValueError(f"{when} is over: it is {self._now}")
+        begin, percent = self._now, 0
         rounds, moment = 0, self._now
         while (due := self._timers.next()) is not None and due <= when:
             self.step()
@@ -70,8 +79,13 @@ class Clock:
             moment = due
             if rounds > PATIENCE:
                 raise Stuck(f"{rounds} rounds at {moment}, and no end")
+            if told is not None and (done := int(100 * (due - begin) / (when - begin or 1.0))) > percent:
+                percent = done
+                told(done / 100)
         self._now = when
+        if told is not None and percent < 100:
+            told(1.0)
 
-    def run_for(self, seconds: float) -> None:
+    def run_for(self, seconds: float, told: Progress | None = None) -> None:
         """Let so much time pass."""
-        self.run_until(self._now + seconds)
+        self.run_until(self._now + seconds, told)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tieline.sim.clock import Clock
-from tieline.sim.link import IDEAL, Split, VirtualLink, Way
+from tieline.sim.link import IDEAL, Chance, Split, VirtualLink, Way
 
 
 class Endpoint:
@@ -81,9 +81,10 @@ class Endpoint:
 
 
 def pair(
-    clock: Clock, there: Way = IDEAL, back: Way = IDEAL, *, split: Split | None = None
+    clock: Clock, there: Way = IDEAL, back: Way = IDEAL, *, split: Split | None = None, chance: Chance | None = None
 ) -> tuple[Endpoint, Endpoint]:
     """Both ends of a new connection, which is there at once; ``there`` leads from the first end to the second."""
-    out, into = VirtualLink(clock, there, split=split), VirtualLink(clock, back, split=split)
+    out = VirtualLink(clock, there, split=split, chance=chance)
+    into = VirtualLink(clock, back, split=split, chance=chance)
     out.back, into.back = into, out
     return Endpoint(out, into), Endpoint(into, out)

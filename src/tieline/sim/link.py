@@ -7,8 +7,10 @@ more there is room for, and that news takes the delay of the way back.  Until it
 bytes, and a receiver that does not read stops the sender once both buffers are full.
 
 A line can fall silent: bytes on it have to be sent again when it speaks, as TCP would, and nobody is told.  It can be
-broken: what has not arrived never will, and the receiver sees the end.  No segment is lost otherwise, so there is no
-slow start, and news of the receiver takes no room on the line.  Those are the two things that real lines do besides.
+broken: what has not arrived never will, and the receiver sees the end.  It can lose segments and let one overtake
+another, by chances that come in from outside: a lost one is sent again after a while, which doubles each time, and the
+receiver is shown nothing before its turn.  So loss and reordering are delay for the one segment and for all behind it.
+There is no slow start, and news of the receiver takes no room on the line and is not lost: real lines do that besides.
 
 Always: ``written == read + len(unread) + flying + unsent + lost``.
 """
@@ -26,6 +28,10 @@ from tieline.sim.clock import Clock
 
 #: How many bytes leave together, of so many that could: chance, if it is wanted, comes in from outside.
 Split = Callable[[int], int]
+#: A number from 0 up to 1, another one each time.
+Chance = Callable[[], float]
+#: A segment that was lost so often is given up, and the connection with it.
+_TRIES = 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +47,16 @@ class Way:
     window: int = 65_536
     #: Bytes that leave together, at most; where there is no rate, everything there is room for.
     segment: int = 1_448
+    #: The part of the segments that gets lost; each time it is sent again after ``retry_s``, then twice that, and so
+    #: on.
+    loss: float = 0.0
+    retry_s: float = 0.2
+    #: A segment takes up to so much longer than ``delay_s``; it may so overtake others, which are waited for.
+    jitter_s: float = 0.0
 
     def __post_init__(self) -> None:
+        if not (0 <= self.loss < 1 and self.retry_s > 0 and self.jitter_s >= 0):
+            raise ValueError(f"a part from 0 up to 1 may be lost, and waiting takes time: {self}")
         if not (self.rate > 0 and self.delay_s >= 0 and self.buffer > 0 and self.window > 0 and self.segment > 0):
             raise ValueError(f"nothing would ever arrive: {self}")
 
@@ -63,8 +77,12 @@ class _News:
 class VirtualLink:
     """Bytes on their way from one end to the other."""
 
-    def __init__(self, clock: Clock, way: Way = IDEAL, *, split: Split | None = None) -> None:
+    def __init__(
+        self, clock: Clock, way: Way = IDEAL, *, split: Split | None = None, chance: Chance | None = None
+    ) -> None:
+        """``chance`` decides what is lost and what is late; without it nothing is."""
         self._clock = clock
+        self._chance = chance
         #: May be replaced at any time; what has left already travels as before.
         self.way = way
         self._split = split
@@ -78,6 +96,8 @@ class VirtualLink:
         self.tap: Callable[[float, bytes], None] | None = None
         #: Bytes that were taken from the sender, that the receiver has read, and that never will be.
         self.written = self.read_bytes = self.lost = 0
+        #: Segments that were sent again because the line had lost them, and that were there before one ahead of them.
+        self.retried = self.overtaken = 0
         self._unsent = bytearray()
         self._flying: deque[bytes] = deque()
         self.unread = bytearray()
@@ -189,9 +209,31 @@ class VirtualLink:
         self._send()
 
     def _let_fly(self) -> None:
-        """The newest segment is on its way; it does not overtake, even if the way has become shorter."""
-        self._last_arrival = max(self._last_arrival, self._clock.now + self.way.delay_s)
+        """The newest segment is on its way; it is shown after all others, even if it is there before them."""
+        there = self._clock.now + self.way.delay_s + self._late()
+        self.overtaken += there < self._last_arrival
+        self._last_arrival = max(self._last_arrival, there)
         self._arrivals.append(self._clock.at(self._last_arrival, self._arrive))
+
+    def _late(self) -> float:
+        """By how much chance delays a segment; one that never gets through breaks the connection."""
+        way, chance = self.way, self._chance
+        if chance is None or not self._flying[-1]:
+            # the end comes by itself: nobody would send it again for a sender that has gone
+            return 0.0
+        late, again = way.jitter_s * chance() if way.jitter_s else 0.0, way.retry_s
+        for _ in range(_TRIES if way.loss else 0):
+            if chance() >= way.loss:
+                return late
+            self.retried += 1
+            late += again
+            again *= 2
+        if way.loss:
+            self._clock.after(late, self._give_up)
+        return late
+
+    def _give_up(self, now: float) -> None:
+        self.break_off()
 
     def _stop(self) -> None:
         """Take back what is on the line."""
