@@ -102,10 +102,17 @@ class Carrier:
             self._counts.looped += 1
         elif isinstance(item, Notice):
             self.pass_notice(item, now)
-        elif self._way_of(item).admits(item):
+        elif self._is_admitted(item):
             self.forward(item, now)
         else:
             self._counts.seen_before += 1
+
+    def _is_admitted(self, data: Data) -> bool:
+        way = self._way_of(data)
+        if data.stage and not way.has_stages:
+            # it was sent where its stage ends, and not where it is to go: the way there may lead back
+            data.stage, data.path = 0, b""
+        return way.admits(data)
 
     def _way_of(self, data: Data) -> Strategy:
         """By which links a frame is carried: what came to nothing twice goes the shortest way, whatever others do.
@@ -143,7 +150,7 @@ class Carrier:
     def _blind(self, data: Data, destinations: dict[int, int], now: float) -> None:
         """No neighbour leads to some destinations."""
         if not is_assured(data.lane):
-            self._counts.no_route += data.count * len(destinations)
+            self._give_up(data, destinations, now)
         elif data.origin == self._broker:
             # what comes back to its origin on a path that began anew is no copy that anybody waits for
             for destination in () if data.path else destinations:
@@ -159,6 +166,25 @@ class Carrier:
                 self._counts.parked_full += 1
             if self._parked_timer is None:
                 self._parked_timer = self._timers.at(now + self._limits.parked_s, self._retry_parked)
+
+    def _give_up(self, data: Data, destinations: dict[int, int], now: float) -> None:
+        """What has QoS 0 is not kept; but where only the strategy led nowhere, it begins anew, once, on the shortest way.
+
+        Neighbours that choose links in different ways send each other what then has been everywhere it could go.
+        """
+        if data.attempt < _IN_VAIN and not self._way_of(data).is_single:
+            self._counts.blind_copies += 1
+            return
+        reachable = self._membership.reachable
+        found = {broker: first for broker, first in destinations.items() if broker in reachable}
+        if data.attempt >= _IN_VAIN or not data.path:
+            found = {}
+        self._counts.no_route += data.count * (len(destinations) - len(found))
+        if found:
+            self._counts.detours += 1
+            again = data.to(found, b"")
+            again.attempt = _IN_VAIN
+            self.forward(again, now)
 
     def _retry_parked(self, now: float) -> None:
         self._timers.cancel(self._parked_timer)

@@ -23,8 +23,11 @@ class Limits:
     ack_s: float = 0.02
     #: When a destination asks for a number that is missing, and how often.
     hole_s: float = 0.3
-    #: When a destination gives up a number with QoS 0 that is missing.
+    #: When a destination gives up a number with QoS 0 that is missing: while links come and go, and once none has for
+    #: ``calm_s``, since then it is not lost but on a slower way than what came after it.
     skip_s: float = 0.25
+    slow_s: float = 2.0
+    calm_s: float = 1.0
     #: When an origin sends again what was not settled.
     resend_s: float = 4.0
     #: When messages for which there was no room are offered again.

@@ -24,6 +24,8 @@ from tieline.overlay.frames.frame import ASSURED_LANES, ERRANDS, TAG, TAG_BITS, 
 COPIES_PACE: Final = 4
 #: How often the time doubles after which something is sent again, while nothing comes of it.
 MOST_PATIENT: Final = 3
+#: How often the time doubles after which a hole is filled again, while nothing comes of it.
+MOST_FILLS: Final = 4
 
 #: Called with a destination, a topic, the number of messages and their level.
 Expired = Callable[[int, bytes, int, int, float], None]
@@ -253,7 +255,7 @@ class Sender(StreamEnd):
         """Links have come or gone: a link that was full need not be on the way any more, nor what was sent before."""
         for stream in self.outgoing.values():
             stream.credit = None
-            stream.timeouts = 0
+            stream.timeouts = stream.fills = 0
         self.pump_all(now)
 
     def limit(self, destination: int, lane: int, where: int, room: int, now: float) -> None:
@@ -343,11 +345,14 @@ class Sender(StreamEnd):
                 self._journal.note(Settled(destination, lane, number + base))
                 stream.sent = max(stream.sent, number + base)
                 stream.touched_at = now
-                stream.timeouts = 0
+                stream.timeouts = stream.fills = 0
             elif is_stalled:
                 stream.touched_at = now
-            if holes and now - stream.asked_at >= self._limits.hole_s / 2 * self.pace:
+            # what waits at a thin link already would only wait there twice
+            pause_s = self._limits.hole_s / 2 * (self.pace << min(stream.fills, MOST_FILLS))
+            if holes and now - stream.asked_at >= pause_s:
                 stream.asked_at = now
+                stream.fills += 1
                 stream.attempt += 1
                 self._fill_holes(destination, lane, stream, holes, now)
             self.pump(destination, lane, stream, now)

@@ -45,6 +45,7 @@ class Outgoing:
         "attempt",
         "committed",
         "credit",
+        "fills",
         "is_stalled",
         "owing",
         "sent",
@@ -64,6 +65,8 @@ class Outgoing:
         self.accepted: dict[int, float] = {}
         #: When a hole was last filled.
         self.asked_at = 0.0
+        #: How often holes were filled since the destination last moved on, or links came or went.
+        self.fills = 0
         self.attempt = 0
         #: How often it was sent again in vain since the destination last moved on, or links came or went.
         self.timeouts = 0

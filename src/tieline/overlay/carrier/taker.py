@@ -56,6 +56,8 @@ class Taker(StreamEnd):
         self._stalled: dict[tuple[int, int], float] = {}
         self._room_timer: Timer | None = None
         self._hole_timers: dict[tuple[int, int], Timer] = {}
+        #: When links last came or went somewhere.
+        self._view_at = 0.0
         #: By origin, the lanes of which it should hear.
         self._acks: dict[int, set[int]] = {}
         self._ack_timer: Timer | None = None
@@ -147,18 +149,26 @@ class Taker(StreamEnd):
             # an origin that waited for the timer would stand still at the end of its window
             self._acknowledge(now)
 
+    def _patience(self, lane: int, now: float) -> float:
+        """How long a number is waited for before something is done about it.
+
+        With QoS 0 only what was on a link that is gone gets lost without a void; everything else is slow.
+        """
+        if is_assured(lane):
+            return self._limits.hole_s
+        return self._limits.skip_s if now - self._view_at < self._limits.calm_s else self._limits.slow_s
+
     def _watch_hole(self, key: tuple[int, int], stream: Incoming, now: float) -> None:
         """Have a look again when a hole has been there for long enough."""
         if stream.hole_since is not None and key not in self._hole_timers:
-            patience = self._limits.hole_s if is_assured(key[1]) else self._limits.skip_s
-            due = max(now, stream.hole_since + patience)
-            self._hole_timers[key] = self._timers.at(due, partial(self._hole_due, key, stream, patience))
+            due = max(now, stream.hole_since + self._patience(key[1], now))
+            self._hole_timers[key] = self._timers.at(due, partial(self._hole_due, key, stream))
 
-    def _hole_due(self, key: tuple[int, int], stream: Incoming, patience: float, now: float) -> None:
+    def _hole_due(self, key: tuple[int, int], stream: Incoming, now: float) -> None:
         del self._hole_timers[key]
         if stream.hole_since is None:
             return
-        if now >= stream.hole_since + patience:
+        if now >= stream.hole_since + self._patience(key[1], now):
             if is_assured(key[1]):
                 self._counts.holes_asked += 1
                 stream.hole_since = now
@@ -174,6 +184,10 @@ class Taker(StreamEnd):
 
     def view_changed(self, now: float) -> None:
         """Links have come or gone somewhere: origins that were out of reach may hear how far they have come."""
+        self._view_at = now
+        for key in [key for key in self._hole_timers if not is_assured(key[1])]:
+            self._timers.cancel(self._hole_timers.pop(key))
+            self._watch_hole(key, self.incoming[key], now)
         if self._acks:
             self._acknowledge(now)
 

@@ -22,6 +22,7 @@ class Broadcast:
 
     name: ClassVar[str] = "broadcast"
     is_single: ClassVar[bool] = False
+    has_stages: ClassVar[bool] = False
 
     def __init__(self, membership: Membership, counts: Counts) -> None:
         self._tree = Tree(membership, counts)

@@ -18,6 +18,7 @@ class Flood:
 
     name: ClassVar[str] = "flood"
     is_single: ClassVar[bool] = False
+    has_stages: ClassVar[bool] = False
 
     def __init__(self, membership: Membership, counts: Counts) -> None:
         self._membership = membership

@@ -16,6 +16,7 @@ class Path:
 
     name: ClassVar[str] = "path"
     is_single: ClassVar[bool] = True
+    has_stages: ClassVar[bool] = False
 
     def __init__(self, membership: Membership, counts: Counts) -> None:
         self._membership = membership

@@ -17,6 +17,7 @@ class Plan:
 
     name: ClassVar[str] = "plan"
     is_single: ClassVar[bool] = True
+    has_stages: ClassVar[bool] = False
 
     def __init__(self, membership: Membership, counts: Counts, tables: PlanTables | None = None) -> None:
         self._membership = membership

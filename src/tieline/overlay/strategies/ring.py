@@ -30,6 +30,7 @@ class Ring:
 
     name: ClassVar[str] = "ring"
     is_single: ClassVar[bool] = True
+    has_stages: ClassVar[bool] = True
 
     def __init__(self, membership: Membership, counts: Counts) -> None:
         self._membership = membership

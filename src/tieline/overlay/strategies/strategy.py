@@ -19,6 +19,8 @@ class Strategy(Protocol):
     name: ClassVar[str]
     #: Whether a destination is in one copy only, so that a copy whose path ends blind has to be kept.
     is_single: ClassVar[bool]
+    #: Whether it takes up stages that others have begun; where it does not, a way goes on without them.
+    has_stages: ClassVar[bool]
 
     def next_brokers(self, destination: int, path: bytes, data: Data | None = None) -> Sequence[int]:
         """The neighbours that get a copy for a destination, none of them in ``path``; none at a blind end.

@@ -27,6 +27,7 @@ class Tree:
 
     name: ClassVar[str] = "tree"
     is_single: ClassVar[bool] = True
+    has_stages: ClassVar[bool] = False
 
     def __init__(self, membership: Membership, counts: Counts) -> None:
         self._membership = membership
