@@ -146,6 +146,37 @@ def test_a_broker_that_nobody_wants_anything_of_is_sent_nothing() -> None:
         assert b.ask(lambda core: (core.routes.count, core.routes.weight)) == (0, 0)
 
 
+def test_of_two_brokers_with_one_name_the_second_is_refused_until_the_first_is_gone(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Both were let in, and each of them ended the connection of the other, four times in a second."""
+    with line("a", "b") as (a, b), ExitStack() as stack:
+        c = stack.enter_context(BrokerThread(settings("c", b.urls[1])))
+        until(partial(reaches, c, 2), "c knows of both")
+        here = stack.enter_context(dial(b.urls[0], "here"))
+        subscribe(here, "x", 1)
+        beside = stack.enter_context(BrokerThread(settings("b", a.urls[1])))
+        elsewhere = stack.enter_context(BrokerThread(settings("a", c.urls[1])))
+        for other, words in ((beside, "called b and is connected"), (elsewhere, "called a and is joined elsewhere")):
+            until(partial(is_refused_more_than, other, 1), "it is refused again and again")
+            said = [text for text in caplog.messages if words in text]
+            assert sum("(peer://" in text for text in said) == 1, "who has dialled says so once"
+            assert len(said) > 1, "and the other end too"
+        far = stack.enter_context(dial(a.urls[0], "far"))
+        publish(far, "x", b"to the first", 1)
+        here.expect(Publish, payload=b"to the first")
+        assert refusals(a) > 1
+        assert refusals(c) > 1
+        assert a.ask(lambda core: node_of(core).counts.replaced) == 0
+        assert not reaches(beside, 1)
+    with line("a") as (a,), ExitStack() as stack:
+        with BrokerThread(settings("b", a.urls[1])) as first:
+            until(partial(reaches, first, 1), "the first is there")
+            second = stack.enter_context(BrokerThread(settings("b", a.urls[1])))
+            until(partial(is_refused_more_than, second, 0), "its name is taken")
+        until(partial(reaches, second, 1), "the first is gone")
+
+
 def test_another_key_another_cluster_and_the_same_name_are_refused_and_counted(tmp_path: Path) -> None:
     keys = [tmp_path / name for name in ("one", "other")]
     for key in keys:

@@ -84,8 +84,12 @@ class Peers:
         )
         self._by_name = {peer.name: peer for peer in settings.peer if peer.name}
         self.joined.limit({name: May(peer.may) for name, peer in self._by_name.items() if peer.may is not None})
-        #: Connections that are up, by the name of the peer.
+        #: Connections whose greeting is over, by the name of the peer.
         self.up: dict[str, PeerLink] = {}
+        #: Of the same names, those that came later: the node lets the old one go, or refuses the new one.
+        self._newer: dict[str, PeerLink] = {}
+        #: Those of which the node has not said yet that they are links.
+        self._unsaid: list[PeerLink] = []
         self._links: dict[int, PeerLink] = {}
         self.is_stopped = False
         self.diallers = [Dialler(self, peer) for peer in settings.peer if peer.url is not None]
@@ -153,11 +157,12 @@ class Peers:
                 if link.dialler is not None:
                     link.dialler.peer = name
                 raise Refusal(f"broker {name} and broker {self.me.name} are connected already")
-            old.close(now, "a newer connection replaces it")
-        self.up[name] = link
-        if link.dialler is not None:
-            link.dialler.succeeded(name)
-        self._came_or_went("peer_up", link, "dialled" if link.dialler is not None else "accepted", now)
+            if name in self._newer:
+                self._newer[name].close(now, "a newer connection replaces it")
+            self._newer[name] = link
+        else:
+            self.up[name] = link
+        self._unsaid.append(link)
         conf = self._conf_of(link)
         self.joined.node.opened(link.handle_number, now, conf.cost, name)
         self._tune(link, conf, now)
@@ -188,23 +193,35 @@ class Peers:
     def refused(self, link: PeerLink, refusal: Refusal, now: float) -> None:
         """A greeting ended with a refusal: it is counted, and told in the words of whoever refused."""
         self.core.account.closed["peer_refused"] += 1
-        text, dialler = str(refusal), link.dialler
-        if "connected already" in text or (dialler is not None and dialler.trouble == text):
-            return
-        if dialler is not None:
+        text = str(refusal)
+        if "connected already" not in text:
+            self._tell_refused(link, text)
+
+    def _tell_refused(self, link: PeerLink, text: str) -> None:
+        if link.dialler is not None:
+            if link.dialler.trouble == text:
+                return
             # what is dialled for ever is refused for ever: it is said once
-            dialler.trouble = text
+            link.dialler.trouble = text
         self.tell("peer_refused", link.peer, link.address, text, is_trouble=True)
 
     def closed(self, link: PeerLink, why: str, now: float) -> None:
         """A socket is gone."""
         del self._links[link.handle_number]
-        if self.up.get(link.peer) is link:
+        was_said = link not in self._unsaid
+        if not was_said:
+            self._unsaid.remove(link)
+        if self._newer.get(link.peer) is link:
+            del self._newer[link.peer]
+        elif self.up.get(link.peer) is link:
             del self.up[link.peer]
-            ended = self.joined.node.connections.why(link.handle_number) or _name_of(why)
-            self.joined.lost(link.peer, ended, why)
-            self._came_or_went("peer_down", link, why, now, ended)
-            why = ""
+            if link.peer in self._newer:
+                self.up[link.peer] = self._newer.pop(link.peer)
+            if was_said:
+                ended = self.joined.node.connections.why(link.handle_number) or _name_of(why)
+                self.joined.lost(link.peer, ended, why)
+                self._came_or_went("peer_down", link, why, now, ended)
+                why = ""
         self.joined.node.closed(link.handle_number, now)
         if link.dialler is not None and not self.is_stopped:
             link.dialler.failed(why, now)
@@ -228,13 +245,19 @@ class Peers:
             link = self._links.get(handle)
             if link is not None:
                 self.core.account.closed["peer_refused"] += 1
-                self.tell("peer_refused", link.peer, link.address, text, is_trouble=True)
+                self._tell_refused(link, text)
         node.connections.refusals.clear()
         for handle in list(node.doomed):
             link = self._links.get(handle)
             if link is not None:
-                link.close(now, _SENTENCES[node.connections.why(handle)])
+                why = node.connections.why(handle)
+                link.close(now, "" if why == "refused" and link in self._unsaid else _SENTENCES[why])
             node.doomed.discard(handle)
+        for link in [link for link in self._unsaid if node.connections.is_up(link.handle_number)]:
+            self._unsaid.remove(link)
+            if link.dialler is not None:
+                link.dialler.succeeded(link.peer)
+            self._came_or_went("peer_up", link, "dialled" if link.dialler is not None else "accepted", now)
         for handle in list(node.dirty):
             link = self._links.get(handle)
             if link is not None:

@@ -513,12 +513,17 @@ class Node:
         if state is not None and state.incarnation == hello.incarnation and hello.life < state.life:
             raise BadFrame("an earlier life of the peer")
         old = None if link is None else link.connection
-        if link is None or old is None or link.incarnation == hello.incarnation:
-            return peer
         # a broker that was killed is heard no more; two of one name both are
-        if old.stage is Stage.UP and now - old.heard_at < self._patience.suspect_s:
-            raise Refused(f"another broker is called {name} and is connected: give one of them another name")
+        if link is not None and old is not None and link.incarnation != hello.incarnation:
+            if old.stage is Stage.UP and now - old.heard_at < self._patience.suspect_s:
+                raise Refused(f"another broker is called {name} and is connected: give one of them another name")
+        elif state is not None and state.incarnation != hello.incarnation and self._is_elsewhere(peer):
+            raise Refused(f"another broker is called {name} and is joined elsewhere: give one of them another name")
         return peer
+
+    def _is_elsewhere(self, peer: int) -> bool:
+        """Whether a broker is in reach that is no neighbour; one that was killed is not, once its neighbours know."""
+        return peer in self.membership.reachable and peer not in self.membership.neighbours
 
     def _resumed(self, connection: Connection, link: Link, body: bytes, now: float) -> None:
         reader = Reader(body)

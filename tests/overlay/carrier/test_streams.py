@@ -26,6 +26,27 @@ def test_numbers_are_taken_once_and_in_order(arrivals: list[tuple[int, int]]) ->
     assert stream.position == expected
 
 
+@given(st.lists(st.tuples(st.integers(0, 3 * WINDOW), st.integers(1, 64)), min_size=1, max_size=12))
+def test_qos_0_goes_on_behind_whatever_was_lost(batches_: list[tuple[int, int]]) -> None:
+    """More than a window had been lost with a link, and nothing of that lane was ever taken again."""
+    stream, number = Incoming(0, Counts()), 0
+    stream.begin(7, 1)
+    got, sent = [], []
+    for lost, count in batches_:
+        first = number + lost + 1
+        payloads = tuple(b"%d" % each for each in range(first, first + count))
+        stream.begin(7, first)
+        got += stream.leap(first, count, 1.0)
+        got += stream.add(first, payloads, 1.0)
+        stream.check()
+        sent += payloads
+        number = first + count - 1
+    while stream.held:
+        got += stream.skip(2.0)
+    assert got == sent
+    assert stream.position == number
+
+
 def test_what_is_missing_is_named_and_can_be_skipped() -> None:
     counts = Counts()
     stream = Incoming(0, counts)

@@ -168,7 +168,7 @@ class Carrier:
                 self._parked_timer = self._timers.at(now + self._limits.parked_s, self._retry_parked)
 
     def _give_up(self, data: Data, destinations: dict[int, int], now: float) -> None:
-        """What has QoS 0 is not kept; but where only the strategy led nowhere, it begins anew, once, on the shortest way.
+        """What has QoS 0 is not kept; where only the strategy led nowhere, it begins anew once, on the shortest way.
 
         Neighbours that choose links in different ways send each other what then has been everywhere it could go.
         """

@@ -201,6 +201,19 @@ class Incoming:
         self._mark(now, moved=self.position > position)
         return ready
 
+    def leap(self, first: int, count: int, now: float) -> list[bytes]:
+        """Give up so much of what is missing that a batch with QoS 0 can be taken; what can go on now.
+
+        Nobody sends it again: where more was lost than is waited for, the stream would be at its end.
+        """
+        ready: list[bytes] = []
+        while self.held and first + count - 1 > self.position + WINDOW:
+            ready += self.skip(now)
+        if first > self.position + WINDOW:
+            self._counts.skipped += first - 1 - self.position
+            self.position = first - 1
+        return ready
+
     def skip(self, now: float) -> list[bytes]:
         """Give up the numbers that are missing before the first that waits; what can go on now."""
         lowest = min(self.held)

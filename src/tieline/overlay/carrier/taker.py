@@ -85,7 +85,8 @@ class Taker(StreamEnd):
                 self._acknowledge_soon(key, now)  # it does not know that we have it
         else:
             stream.begin(data.tag, first)
-            self._give(key, stream.add(first, payloads, now))
+            ready = stream.leap(first, len(payloads), now)
+            self._give(key, ready + stream.add(first, payloads, now))
         self._watch_hole(key, stream, now)
 
     def _give(self, key: tuple[int, int], ready: list[bytes]) -> None:

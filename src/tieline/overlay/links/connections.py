@@ -51,6 +51,11 @@ class Connections:
         connection = self._connections.get(handle)
         return None if connection is None else connection.link
 
+    def is_up(self, handle: int) -> bool:
+        """Whether both ends have said who they are and what they have."""
+        connection = self._connections.get(handle)
+        return connection is not None and connection.stage is Stage.UP
+
     def proven(self, connection: Connection) -> str | None:
         """The name that the other end has proven to have."""
         return self._proven.get(connection.handle)
