@@ -31,7 +31,8 @@ def test_qos_0_goes_on_behind_whatever_was_lost(batches_: list[tuple[int, int]])
     """More than a window had been lost with a link, and nothing of that lane was ever taken again."""
     stream, number = Incoming(0, Counts()), 0
     stream.begin(7, 1)
-    got, sent = [], []
+    got: list[bytes] = []
+    sent: list[bytes] = []
     for lost, count in batches_:
         first = number + lost + 1
         payloads = tuple(b"%d" % each for each in range(first, first + count))
