@@ -43,14 +43,12 @@ def _command(name: str, command: Any, depth: int = 2) -> Iterator[str]:
     yield ""
     yield _sentences(command.help or "")
     yield ""
-    inner = getattr(command, "commands", None)
-    if inner:
-        for each, inner_command in inner.items():
-            yield from _command(f"{name} {each}", inner_command, depth + 1)
-        return
+    inner = getattr(command, "commands", None) or {}
     rows = [_option(parameter) for parameter in command.params if "--help" not in parameter.opts]
-    if rows:
+    if rows and (not inner or command.invoke_without_command):
         yield from ("| option | meaning | default |", "|---|---|---|", *rows, "")
+    for each, inner_command in inner.items():
+        yield from _command(f"{name} {each}", inner_command, depth + 1)
 
 
 def _option(parameter: Any) -> str:

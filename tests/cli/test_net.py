@@ -19,9 +19,14 @@ from tests.kits.dial import dial
 from tests.kits.patience import until
 from tests.net.test_peers import publish, reaches, settings, subscribe
 from tieline.cli.net_drawing import drawing
+from tieline.core.account import Drop
 from tieline.net.net_report import verdict
+from tieline.overlay.carrier.streams import WINDOW
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.packets import Publish
+
+#: More than a destination waits for.
+_LOST = WINDOW + 20
 
 
 @pytest.fixture(name="three", scope="module")
@@ -90,6 +95,46 @@ def test_questions_travel(tieline: Tieline, three: list[BrokerThread]) -> None:
         assert [line for line in shown.stdout.splitlines() if line.startswith("broker ")] == [
             "broker a:", "broker b:", "broker c:",
         ]  # fmt: skip
+
+
+def test_a_broker_that_is_gone_for_good_is_forgotten_and_may_come_back_all_the_same(
+    tieline: Tieline, tmp_path: Path
+) -> None:
+    with ExitStack() as stack:
+        running: list[BrokerThread] = []
+        for name in "ab":
+            conf = settings(name, *([running[-1].urls[1]] if running else []))
+            data = str(tmp_path / name)
+            running.append(stack.enter_context(BrokerThread(msgspec.structs.replace(conf, data=data), manage=True)))
+        a, b = running
+        conf = msgspec.structs.replace(settings("c", b.urls[1]), data=str(tmp_path / "c"))
+        kept = partial(dial, client_id="kept", clean_start=False, properties={"session_expiry_interval": 3600})
+        with BrokerThread(conf) as c, kept(c.urls[0]) as far:
+            until(partial(reaches, a, 2), "all are there")
+            subscribe(far, "x", 1)
+            member = stack.enter_context(dial(b.urls[0], "member"))
+            for place in (far, member):
+                subscribe(place, "$share/g/y", 2)
+            refused = tieline("net", "forget", "c", "--data", data_of(a))
+            assert refused.returncode == 1 and "c is in reach" in refused.stderr
+        until(partial(reaches, a, 1), "c has gone")
+        near = stack.enter_context(dial(a.urls[0], "near"))
+        for number in range(_LOST):
+            publish(near, "x", b"%d" % number, 1)
+        dry = tieline("net", "forget", "c", "--dry", "--data", data_of(b))
+        assert f"a: 2 that c wanted, {_LOST} parcels owed to it" in dry.stdout and "nothing is changed" in dry.stdout
+        done = tieline("net", "forget", "c", "--data", data_of(b))
+        assert done.returncode == 0 and done.stdout.endswith("c is forgotten\n")
+        until(lambda: a.ask(lambda core: core.account.drops[Drop.FORGOTTEN]) == _LOST, "what was owed has a name")
+        assert json.loads(tieline("net", "--json", "--data", data_of(a)).stdout)["totals"]["owed/parcels"] == 0
+        publish(near, "x", b"nobody wants this", 1)
+        unknown = tieline("net", "forget", "x", "--data", data_of(a))
+        assert unknown.returncode == 1 and "knows one called x" in unknown.stderr
+        with BrokerThread(conf) as c, kept(c.urls[0]) as far:
+            until(partial(reaches, a, 2), "it is back")
+            until(lambda: tieline("trace", "x", "--data", data_of(a)).stdout.count("broker c") > 0, "and known again")
+            publish(near, "x", b"and wants this", 1)
+            far.expect(Publish, payload=b"and wants this")
 
 
 def test_a_broker_that_is_alone_says_so(tieline: Tieline, served: Served) -> None:

@@ -17,7 +17,7 @@ from tieline.cli.management import RunningBroker, shown
 from tieline.cli.net_drawing import drawing
 from tieline.cli.terminal import console, duration, size
 from tieline.cli.trouble import MISUSED, Trouble
-from tieline.cli.verbs import new_app, with_blocks
+from tieline.cli.verbs import with_blocks
 
 #: What is told in the last table, and in which words.
 _TOTALS: Final = {
@@ -29,12 +29,13 @@ _TOTALS: Final = {
     "owed/parcels": "owed to other brokers",
 }
 
-app = new_app()
+app = typer.Typer(invoke_without_command=True, add_completion=False, pretty_exceptions_enable=False)
 
 
-@app.command()
+@app.callback()
 @with_blocks
 def net(
+    context: typer.Context,
     *,
     at: RunningBroker,
     watch: Annotated[bool, typer.Option("--watch", help="Go on, until Ctrl-C.")] = False,
@@ -48,6 +49,8 @@ def net(
     Who is there and which links are up is known of all; numbers are of the broker's own links. Rates are since the
     last time that somebody asked.
     """
+    if context.invoked_subcommand is not None:
+        return
     if svg is not None and watch:
         raise Trouble("--svg draws once: it does not go with --watch.", code=MISUSED)
     wanted = {"all": True} if everywhere else {}
@@ -66,6 +69,36 @@ def net(
                 if not watch:
                     break
                 time.sleep(every)
+
+
+@app.command()
+@with_blocks
+def forget(
+    gone: Annotated[str, typer.Argument(metavar="NAME", help="The broker that does not come back.")],
+    *,
+    dry: Annotated[bool, typer.Option("--dry", help="Only say what would be forgotten.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the brokers' answers as JSON.")] = False,
+    at: RunningBroker,
+) -> None:
+    """Have all joined brokers forget one that is gone for good: what it wanted, its sessions, and what is owed to it.
+
+    Messages for groups go to other members, all others are dropped as "forgotten". It is refused while the broker is in
+    reach of anybody. Should it come back all the same, it misses what was dropped, and everything else is as before.
+    """
+    with at.reach() as broker:
+        answer = broker.ask("forget", broker=gone, **({"dry": True} if dry else {}))
+    if as_json:
+        print(json.dumps(answer))
+        return
+    said = {answer["asked"]: answer, **answer["others"]}
+    for each, found in said.items():
+        if "error" in found:
+            print(f"{each}: {found['error']}")
+        elif found["is_known"]:
+            print(f"{each}: {found['wanted']:,} that {gone} wanted, {found['owed']:,} parcels owed to it")
+    print(f"nothing is changed: leave out --dry to forget {gone}" if dry else f"{gone} is forgotten")
+    if answer["silent"]:
+        raise Trouble(f"not answered within 2 s: {', '.join(answer['silent'])}. Say it again when they are back.")
 
 
 def _watch(frame: Any, *, every_s: float) -> None:  # Any: a function without arguments

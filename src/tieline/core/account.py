@@ -40,6 +40,7 @@ class Drop(StrEnum):
     REPEATED = "repeated"  # its producer had published it before; acknowledged, because it has arrived
     MALFORMED_ONCE = "malformed_once"  # its $once is no PRODUCER/NUMBER
     LINK_FULL = "link_full"  # QoS 0 for another broker, and too much waited for the link to it already
+    FORGOTTEN = "forgotten"  # it was owed to a broker of which an operator has said that it is gone for good
     OUT_OF_TURN = "out_of_turn"  # an earlier number of its producer was refused and comes first
 
 

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any, Final  # Any: values of JSON
 
 import msgspec
 
+from tieline.core.account import Event
 from tieline.core.figures.demand import DemandError
 from tieline.net import inquiry
 from tieline.net.fitting import fitting
 from tieline.net.plan_requests import PlanDoor
 from tieline.overlay.questions import LONGEST, PATIENCE_S
+from tieline.overlay.receivers.writing_off import InReach
 
 if TYPE_CHECKING:
     from tieline.net.net_report import NetReport
@@ -87,6 +89,43 @@ class Across:
         answers, silent = await self._ask(msgspec.json.encode(question), numbers)
         return {**found, "asked": node.name, "others": answers, "silent": silent}
 
+    async def forget(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Have all brokers in reach take another one to be gone for good.
+
+        Raises InquiryError, and then nobody has: it is in reach of one of them, or not all have answered.
+        """
+        name = request.get("broker")
+        if not isinstance(name, str) or not name:
+            raise inquiry.InquiryError('"forget" needs the name of a "broker"')
+        question = {"do": "forget", "broker": name}
+        looked = await self.of_all(self._forget(name, is_dry=True), {**question, "dry": True})
+        for broker, said in looked["others"].items():
+            if "error" in said:
+                raise inquiry.InquiryError(f"broker {broker} says: {said['error']}")
+        if looked["silent"]:
+            raise inquiry.InquiryError(f"nothing was forgotten: {', '.join(looked['silent'])} did not answer")
+        if not any(said.get("is_known") for said in (looked, *looked["others"].values())):
+            raise inquiry.InquiryError(f"no broker in reach knows one called {name}")
+        if request.get("dry") is True:
+            return looked
+        return await self.of_all(self._forget(name, is_dry=False), question)
+
+    def _forget(self, name: str, *, is_dry: bool) -> dict[str, Any]:
+        writing_off, interests = self._joined.writing_off, self._joined.node.interests
+        try:
+            number = writing_off.number_of(name)
+        except InReach as problem:
+            raise inquiry.InquiryError(str(problem)) from None
+        if number is None:
+            return {"broker": name, "is_known": False, "wanted": 0, "owed": 0}
+        owed, known = writing_off.owed(number), interests.known.get(number)
+        wanted = 0 if known is None else len(known.entries)
+        if not is_dry:
+            writing_off.begin(number)
+            text = f"it is gone for good: {wanted:,} of its wants, {owed:,} parcels that were owed to it"
+            self._server.core.account.tell(Event("peer_forgotten", f"broker {name}", "", text))
+        return {"broker": name, "is_known": True, "wanted": wanted, "owed": owed}
+
     async def _ask(self, question: bytes, numbers: list[int]) -> tuple[dict[str, dict[str, Any]], list[str]]:
         loop = asyncio.get_running_loop()
         heard: asyncio.Future[tuple[dict[int, bytes], frozenset[int]]] = loop.create_future()
@@ -138,9 +177,11 @@ class Across:
             return self._net.answer(asker, now)
         if what in {"why", "drops"}:
             return inquiry.answer(self._server.core, request, now)
-        if what in {"plan", "demand"}:
+        if what in {"plan", "demand", "forget"}:
             if may is not None:
-                return {"error": "it has rights, and does not say by which links messages go"}
+                return {"error": "it has rights, and does not say by which links messages go, or who is gone"}
+            if what == "forget":
+                return self._forget(str(request.get("broker")), is_dry=request.get("dry") is True)
             if what == "plan":
                 return self.plans.answer(request, now)
             return inquiry.answer_demand(self._server.core, request, now, by=f"broker {asker}")

@@ -65,6 +65,7 @@ class Management:
         self._answers: dict[str, _Answer] = {
             "demand": self._demand,
             "drain": self._drain,
+            "forget": self._forget,
             "heat": self._heat,
             "kick": self._kick,
             "net": self._figures,
@@ -179,6 +180,10 @@ class Management:
             return await across.of_all(across.plans.answer(question, monotonic()), question)
         there = await self._there(request)
         return across.plans.answer(request, monotonic()) if there is None else there
+
+    async def _forget(self, request: dict[str, Any], _talk: _Talk) -> dict[str, Any]:
+        across = self._server.across
+        return {"error": "this broker is not joined with others"} if across is None else await across.forget(request)
 
     async def _there(self, request: dict[str, Any]) -> dict[str, Any] | None:
         """What another broker answers that a request names; None if it names none, or this one."""

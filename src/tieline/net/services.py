@@ -90,6 +90,9 @@ class AsksOthers(Protocol):
     async def of_all(self, found: dict[str, Any], question: dict[str, Any]) -> dict[str, Any]:
         """An answer of this broker, and beside it those of all others."""
 
+    async def forget(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Have all brokers in reach take another one to be gone for good."""
+
 
 class Running(Protocol):
     """A broker that runs, as far as what is beside it needs to know; :class:`tieline.net.server.Server` is one."""

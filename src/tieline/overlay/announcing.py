@@ -142,6 +142,14 @@ class Announcing:
         if self._interests.is_news(said):
             source.lesson = lesson
 
+    def write_off(self, broker: int) -> int:
+        """Take a broker to want nothing; how much it wanted."""
+        news = self._interests.write_off(broker)
+        if news is None:
+            return 0
+        self._journal.note(Wanted(*news))
+        return len(news.removed)
+
     def go_on(self, lesson: Lesson, source: Connection) -> int:
         """Go on with what a connection has to learn; how much work that was."""
         work, added, removed = lesson.step()

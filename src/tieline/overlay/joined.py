@@ -33,6 +33,7 @@ from tieline.overlay.receivers.orphans import Orphans
 from tieline.overlay.receivers.outgoing import Outgoing
 from tieline.overlay.receivers.remote import RemoteInterests
 from tieline.overlay.receivers.shared_groups import OwnGroups
+from tieline.overlay.receivers.writing_off import WritingOff
 from tieline.overlay.retained.retaining import Retaining, part
 from tieline.overlay.sessions.moves import MOVES, Moves
 from tieline.overlay.strategies import STRATEGIES
@@ -130,6 +131,8 @@ class Joined:
         addressing = self.outgoing.addressing
         self._incoming = Incoming(core, self.names, self.node, self.destinations, addressing, self.retaining)
         self._orphans = Orphans(core, self.node, self.destinations, self.outgoing.flush)
+        #: Brokers that are gone for good, when somebody says so.
+        self.writing_off = WritingOff(core, self.node, self._orphans, self.destinations)
         self._rights: dict[int, May] = {}
         self._make_moves(others, clock_s)
         self._groups = OwnGroups()

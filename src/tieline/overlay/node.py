@@ -203,6 +203,19 @@ class Node:
         """Want it no longer; others hear of it after a while."""
         self.change([(entry, qos, False)], now)
 
+    def write_off(self, broker: int) -> int:
+        """Take a broker to be gone for good: it wants nothing, and no link leads to it; how much it wanted.
+
+        What is owed to it is its owner's to write off.  Should it come back, it is as if it had never been away, but
+        that it misses what was published meanwhile.
+        """
+        link = self.links.get(broker)
+        if link is not None and link.connection is None:
+            del self.links[broker]
+        wanted = self.announcing.write_off(broker)
+        self.on_renewed(broker)
+        return wanted
+
     # -- names
 
     def number_of(self, name: str) -> int:

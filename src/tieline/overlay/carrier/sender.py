@@ -361,11 +361,36 @@ class Sender(StreamEnd):
         if not self._may_reach(broker):
             return
         for hole, count in holes:
+            self._fill_with_nothing(broker, lane, stream, hole + stream.owing.base, count, now)
             first, payloads = stream.missing(hole + stream.owing.base, count)
             for batch in batches(payloads):
                 self._counts.resent_by_origin += len(batch)
                 self._send_again(broker, lane, stream, first, batch, now)
                 first += len(batch)
+
+    def _fill_with_nothing(  # the numbers of a hole, and whose it is
+        self, broker: int, lane: int, stream: Outgoing, first: int, count: int, now: float
+    ) -> None:
+        """Say that there is nothing any more where a destination misses what is settled here: it was written off.
+
+        Or the destination has gone back to a copy of its store.  One that only has not been heard yet takes these for
+        copies of what it has.
+        """
+        gone = min(count, stream.owing.settled + 1 - first)
+        if gone > 0:
+            where = place(first - stream.owing.base, self._incarnations.tags[broker])
+            head = lane, self._broker, self._incarnations.tag, {broker: where}, (b"",) * gone
+            self._forward(Data(*head, born=now, attempt=stream.attempt), now)
+
+    def write_off(self, broker: int, lane: int, count: int) -> list[bytes]:
+        """Owe a broker no longer what was first of a stream, as much as is said; what that was."""
+        stream = self.outgoing[broker, lane]
+        number = min(stream.owing.last, stream.owing.settled + count)
+        gone = [stream.owing.unsettled[each] for each in range(stream.owing.settled + 1, number + 1)]
+        self.settle(broker, stream, number)
+        self._journal.note(Settled(broker, lane, number))
+        stream.sent, stream.committed = max(stream.sent, number), max(stream.committed, number)
+        return gone
 
     def renew(self, broker: int) -> None:
         """A broker has begun anew: everything that is not settled is sent to it, once that is safe."""

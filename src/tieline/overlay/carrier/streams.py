@@ -151,7 +151,8 @@ class Incoming:
     """
 
     __slots__ = (
-        "_all", "_counts", "_held_bytes", "committed", "held", "hole_since", "is_stalled", "position", "tag", "told",
+        "_all", "_beyond", "_counts", "_held_bytes", "committed", "held", "hole_since", "is_stalled", "position", "tag",
+        "told",
     )  # fmt: skip
 
     def __init__(self, position: int, counts: Counts, all_: HeldBytes | None = None) -> None:
@@ -168,6 +169,8 @@ class Incoming:
         self._held_bytes = 0
         #: Whoever takes messages had no room for the next one.
         self.is_stalled = False
+        #: The last number that came farther ahead than is kept: its origin has given up what stands before it.
+        self._beyond = 0
         #: Since when a number is missing that a later one waits for.
         self.hole_since: float | None = None
         #: Of the life of the origin whose numbers these are; used with QoS 0 only.
@@ -189,6 +192,7 @@ class Incoming:
                 counts.suppressed += payload is not None
             elif number > position + WINDOW or (number > expected and self._is_full):
                 counts.beyond_window += 1
+                self._beyond = number
                 continue
             else:
                 held[number] = payload
@@ -209,7 +213,7 @@ class Incoming:
         ready: list[bytes] = []
         while self.held and first + count - 1 > self.position + WINDOW:
             ready += self.skip(now)
-        if first > self.position + WINDOW:
+        if first + count - 1 > self.position + WINDOW:
             self._counts.skipped += first - 1 - self.position
             self.position = first - 1
         return ready
@@ -237,6 +241,7 @@ class Incoming:
         """Give up what waits for its turn: whoever has sent it is no more, or sends it again."""
         self.held.clear()
         self._hold(-self._held_bytes)
+        self._beyond = 0
         self.is_stalled = False
         self.hole_since = None
 
@@ -264,7 +269,8 @@ class Incoming:
         return ready
 
     def _mark(self, now: float, *, moved: bool) -> None:
-        if not self.held or self.position + 1 in self.held:
+        is_behind = self._beyond > self.position + 1 and not self.is_stalled
+        if self.position + 1 in self.held or not (self.held or is_behind):
             self.hole_since = None
         elif self.hole_since is None or moved:
             self.hole_since = now
@@ -273,6 +279,8 @@ class Incoming:
         """The first ranges of numbers that are missing: first and count."""
         found: list[tuple[int, int]] = []
         expected = self.position + 1
+        if not self.held and self._beyond > expected:
+            return [(expected, min(WINDOW, self._beyond - expected))]
         for number in sorted(self.held):
             if number > expected:
                 found.append((expected, number - expected))

@@ -108,7 +108,13 @@ class Orphans:
 
     def _reassign(self, number: int, lane: int, place: int, parcel: bytes, now: float) -> int:
         """Give to others what a parcel has for groups, as far as it has QoS 1; how many messages were."""
-        if parcel[:1] != _NAMED_QOS_1[:1] or parcel[:2] != _NAMED_QOS_1:
+        if parcel[:2] != _NAMED_QOS_1:
+            return 0
+        return self.reassign(number, lane, place, parcel, now)
+
+    def reassign(self, number: int, lane: int, place: int, parcel: bytes, now: float) -> int:
+        """The same, whatever its QoS: of a broker that does not come back."""
+        if parcel[:1] != _NAMED_QOS_1[:1]:
             return 0
         try:
             addresses, inner = read_addresses(parcel)
@@ -135,7 +141,8 @@ class Orphans:
             self._flush(now)
             rest = [inner] if address.is_plain else []
             rest += [
-                _written(address._replace(is_plain=False, shares=shares), each, now) for shares, each in left.items()
+                _written(address._replace(is_plain=False, shares=shares), each, parcel[1], now)
+                for shares, each in left.items()
             ]
             replaced = rest[0] if len(rest) == 1 else put_several(rest) if rest else ELSEWHERE
             self._node.carrier.sender.replace(number, lane, place, replaced)
@@ -153,8 +160,8 @@ class Orphans:
 _NAMED_QOS_1: Final = bytes((NAMED, 1))
 
 
-def _written(address: Address, messages: list[Message], now: float) -> bytes:
+def _written(address: Address, messages: list[Message], qos: int, now: float) -> bytes:
     growing = Writing(messages[0])
     for message in messages:
         growing.add(message, now)
-    return put_addresses({"": address}, 1) + growing.done()
+    return put_addresses({"": address}, qos) + growing.done()

@@ -244,6 +244,9 @@ class Moves:
         """Run the errands that a broker has sent; the streams that bring them are never offered again."""
         self.post.now = now
         for parcel in parcels:
+            if not parcel:
+                self._node.counts.missing += 1  # it was written off
+                continue
             try:
                 errand, message = read_errand(parcel)
                 self._run(errand, message, source, now)
