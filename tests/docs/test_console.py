@@ -72,6 +72,8 @@ def test_every_verb_and_option_that_a_page_shows_exists(words: list[str]) -> Non
 
 def _parse(path: str, command: Any, rest: list[str]) -> None:  # Any: a command of a library within Typer
     while inner := getattr(command, "commands", None):
+        if command.invoke_without_command and not (rest and rest[0] in inner):
+            break
         assert rest and rest[0] in inner, f"{path} {rest}"
         path, command, rest = f"{path} {rest[0]}", inner[rest[0]], rest[1:]
         if (behind := loaded(path)) is not None:
