@@ -66,15 +66,26 @@ def test_a_relay_counts_what_passes_in_both_directions() -> None:
 @pytest.mark.usefixtures("tiny")
 def test_bytes_and_growth_come_from_real_brokers(need: Callable[[str], str], tmp_path: Path) -> None:
     need("mosquitto")
+    need("nats-server")
     quiet = Quiet()
     found = runner.run(SUITE, make_plan(["wire", "growth"], quick=True, disk=tmp_path), quiet)
     assert [row.note for row in found.rows] == [""] * len(found.rows)
     assert len(quiet.begun) == quiet.steps
-    for peer in (SUBJECT, BASELINE):
+    for peer in (SUBJECT, BASELINE, "nats"):
         metrics = next(row.metrics for row in found.rows if (row.workload, row.peer) == ("wire", peer))
         assert metrics["bytes_alone"] > metrics["packet_bytes"] - 64, "the payload is among what passes"
         assert metrics["bytes_together"] >= 64
     assert "| 2 brokers | tieline |" in report.markdown(SUITE, found)
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_broker_that_falls_silent_is_gone_around(tmp_path: Path) -> None:
+    plan = make_plan(["death"], quick=True, disk=tmp_path)
+    (case,) = [case for case in plan.cases if case.rows[0].workload == "death-silent"]
+    found = runner.run(SUITE, replace(plan, cases=[case]), Quiet())
+    assert found.rows[0].note == ""
+    # nobody has told its neighbours, so they had to find out
+    assert found.rows[0].metrics["recovery_s"] > 0.5
 
 
 def test_a_message_crosses_a_network_whose_costs_are_those_of_all_brokers() -> None:

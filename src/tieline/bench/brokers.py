@@ -144,7 +144,7 @@ class Mosquitto(Peer):
 
 # MQTT sessions live in JetStream streams, which want a server name and a directory.
 _NATS = """\
-server_name: bench
+server_name: bench-{name}
 host: 127.0.0.1
 port: {client_port}
 jetstream {{ store_dir: "{directory}" }}
@@ -160,6 +160,11 @@ class Nats(Peer):
     max_qos: ClassVar[int] = 1
     has_v5: ClassVar[bool] = False
 
+    def __init__(self, *, cluster_port: int = 0, routes: Sequence[int] = ()) -> None:
+        """With a ``cluster_port`` it is one of several, and ``routes`` are such ports of others."""
+        self._cluster_port = cluster_port
+        self._routes = routes
+
     def version(self) -> str | None:
         """The version that the program prints."""
         program = executable("nats-server")
@@ -170,7 +175,12 @@ class Nats(Peer):
         """The MQTT front end, with JetStream in the instance's own directory."""
         (client_port,) = free_ports(1)
         config = place.directory / "nats.conf"
-        config.write_text(_NATS.format(client_port=client_port, port=place.port, directory=place.directory))
+        text = _NATS.format(name=place.port, client_port=client_port, port=place.port, directory=place.directory)
+        if self._cluster_port:
+            # one with its own port among its routes knows that it is not alone, and waits for others
+            urls = ", ".join(f'"nats://127.0.0.1:{port}"' for port in (self._cluster_port, *self._routes))
+            text += f"cluster {{ name: bench, listen: 127.0.0.1:{self._cluster_port}, routes: [{urls}] }}\n"
+        config.write_text(text)
         return [executable("nats-server") or "nats-server", "-c", str(config)]
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,7 +18,16 @@ from tieline.bench.load.latency import PingPong, exactly
 from tieline.bench.load.saturate import Saturate, Topics
 from tieline.bench.measure import family, memory_bytes
 from tieline.bench.overlay import thin
-from tieline.bench.overlay.network import BridgedMosquitto, Joinable, JoinedTieline, Network, cycle, line, mesh
+from tieline.bench.overlay.network import (
+    BridgedMosquitto,
+    ClusteredNats,
+    Joinable,
+    JoinedTieline,
+    Network,
+    cycle,
+    line,
+    mesh,
+)
 from tieline.bench.peer import Instance
 from tieline.bench.suite.declaration import Running
 from tieline.bench.suite.results import Row
@@ -55,7 +67,8 @@ QUICK: Final = OverlayEffort(
 
 def kind_of(name: str, qos: int) -> Joinable:
     """The kind of brokers that a row is about."""
-    return JoinedTieline() if name == JoinedTieline.name else BridgedMosquitto(qos)
+    kinds = {JoinedTieline.name: JoinedTieline, ClusteredNats.name: ClusteredNats}
+    return kinds[name]() if name in kinds else BridgedMosquitto(qos)
 
 
 def load(qos: int, seconds: float, *, keeps_sessions: bool = False) -> Saturate:
@@ -188,13 +201,33 @@ def measure_line(effort: OverlayEffort, disk: Path, run: Running, rows: list[Row
             rows[0].repetitions.append({"recovery_s": _crossed(network, 2, 0)})
 
 
-def measure_cycle(effort: OverlayEffort, run: Running, rows: list[Row]) -> None:
-    """A broker on the shorter way is killed in a cycle of five, and stays dead: how long until messages cross."""
+def measure_cycle(effort: OverlayEffort, run: Running, rows: list[Row], *, is_silent: bool = False) -> None:
+    """A broker on the shorter way is killed in a cycle of five, and stays dead: how long until messages cross.
+
+    One that is silent keeps its connections: nobody tells its neighbours.
+    """
     for death in range(effort.deaths):
-        run.step(f"one of a cycle dies ({death + 1})")
+        run.step(f"one of a cycle {'falls silent' if is_silent else 'dies'} ({death + 1})")
         with Network(JoinedTieline(), 5, cycle(5)) as network:
-            network.instances[1].kill()
-            rows[0].repetitions.append({"recovery_s": _crossed(network, 2, 0)})
+            if is_silent:
+                with _stopped(network.endpoints[1].pid):
+                    rows[0].repetitions.append({"recovery_s": _crossed(network, 2, 0)})
+            else:
+                network.instances[1].kill()
+                rows[0].repetitions.append({"recovery_s": _crossed(network, 2, 0)})
+
+
+@contextlib.contextmanager
+def _stopped(pid: int) -> Iterator[None]:
+    """A broker and its writer stand still for a while, with all their connections."""
+    members = family(pid)
+    for member in members:
+        os.kill(member, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for member in members:
+            os.kill(member, signal.SIGCONT)
 
 
 def _crossed(network: Network, inlet: int, outlet: int) -> float:

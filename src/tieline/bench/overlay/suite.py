@@ -15,7 +15,7 @@ from tieline.bench.overlay import parts
 from tieline.bench.overlay.parts import FULL, QUICK, OverlayEffort
 from tieline.bench.priority.link import obstacle
 from tieline.bench.suite.declaration import Case, Goal, GroupTable, Schedule, Suite, ratio_goal, value_goal
-from tieline.bench.suite.picture import GREEN, RUST, Picture, bars, group_panel, labels
+from tieline.bench.suite.picture import GREEN, RUST, SKY, Picture, bars, group_panel, labels
 from tieline.bench.suite.results import Results, rows_of
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: The parts of the benchmark, in the order in which they are measured.
 PARTS: Final = {
-    "hop": "two brokers beside one, and beside a bridge of mosquitto's: throughput, CPU, latency",
+    "hop": "two brokers beside one, a bridge of mosquitto's and a cluster of NATS: throughput, CPU, latency",
     "wire": "bytes that a message takes between two brokers",
     "growth": "how long a SUBACK takes when other brokers have to know",
     "memory": "many brokers, each knowing what all want",
@@ -31,6 +31,7 @@ PARTS: Final = {
     "death": "a broker on the way is killed: how long until messages cross again",
 }
 _PAIR: Final = (SUBJECT, BASELINE)
+_ALL: Final = (*_PAIR, "nats")
 #: What is said of the links, in words and in settings.
 _THIN: Final = {
     "thin-measured": ("found out by the broker", ""),
@@ -121,8 +122,8 @@ def _goals() -> Iterator[Goal]:
 
 def _hops(axis: Axes, results: Results) -> None:
     names = {"hop-qos0": "QoS 0", "hop-qos1": "QoS 1", "hop-durable": "QoS 1, durable"}
-    series = {peer: [(results.value(name, peer, "rate") or 0.0) / 1e3 for name in names] for peer in _PAIR}
-    bars(axis, series, list(names.values()), {SUBJECT: GREEN, BASELINE: RUST})
+    series = {peer: [(results.value(name, peer, "rate") or 0.0) / 1e3 for name in names] for peer in _ALL}
+    bars(axis, series, list(names.values()), {SUBJECT: GREEN, BASELINE: RUST, "nats": SKY})
     # QoS 0 carries fifty times as much as the others, which would be flat beside it
     axis.set_yscale("log")
     axis.set_ylim(bottom=1.0)
@@ -160,33 +161,40 @@ def make_plan(chosen: Collection[str], *, quick: bool, disk: Path) -> Schedule:
     return Schedule(
         cases=[case for part in PARTS if part in chosen for case in makers[part](effort, disk)],
         quick=quick,
-        versions={name: known[name].version() or "unknown" for name in _PAIR},
-        absent={name: known[name].install for name in _PAIR if known[name].version() is None},
+        versions={name: known[name].version() or "unknown" for name in _ALL},
+        absent={name: known[name].install for name in _ALL if known[name].version() is None},
         budget_s=effort.budget_s,
     )
 
 
 def _hop(effort: OverlayEffort, disk: Path) -> Iterator[Case]:
     kinds = (
-        ("hop-qos0", "QoS 0, 64 B", parts.throughput(0), 0, None),
-        ("hop-qos1", "QoS 1, 64 B", parts.throughput(1), 1, None),
-        ("hop-durable", "QoS 1, 64 B, sessions stay, on disk", parts.throughput(1, keeps_sessions=True), 1, disk),
-        ("hop-latency", "one at a time", parts.latency, 0, None),
+        ("hop-qos0", "QoS 0, 64 B", parts.throughput(0), 0, None, _ALL),
+        ("hop-qos1", "QoS 1, 64 B", parts.throughput(1), 1, None, _ALL),
+        (
+            "hop-durable",
+            "QoS 1, 64 B, sessions stay, on disk",
+            parts.throughput(1, keeps_sessions=True),
+            1,
+            disk,
+            _PAIR,
+        ),
+        ("hop-latency", "one at a time", parts.latency, 0, None, _ALL),
     )
-    for name, title, job, qos, place in kinds:
+    for name, title, job, qos, place, peers in kinds:
         volatile = place is not None and disk_of(place).is_volatile
         yield Case(
-            rows=rows_of(name, title, "hop", _PAIR),
+            rows=rows_of(name, title, "hop", peers),
             measure=partial(parts.measure_hop, job, qos, effort, place),
-            steps=2 * effort.repetitions,
-            seconds=2 * effort.repetitions * (2 * effort.seconds + 4.0),
+            steps=len(peers) * effort.repetitions,
+            seconds=len(peers) * effort.repetitions * (2 * effort.seconds + 4.0),
             obstacle=f"{disk} keeps nothing: give --disk a disk" if volatile else "",
         )
 
 
 def _wire(effort: OverlayEffort, _disk: Path) -> Iterator[Case]:
-    rows = rows_of("wire", "64 B of payload", "wire", _PAIR)
-    yield Case(rows=rows, measure=partial(parts.measure_wire, effort), steps=2, seconds=12.0)
+    rows = rows_of("wire", "64 B of payload", "wire", _ALL)
+    yield Case(rows=rows, measure=partial(parts.measure_wire, effort), steps=len(rows), seconds=6.0 * len(rows))
 
 
 def _grow(effort: OverlayEffort, _disk: Path) -> Iterator[Case]:
@@ -228,4 +236,10 @@ def _death(effort: OverlayEffort, disk: Path) -> Iterator[Case]:
         measure=partial(parts.measure_cycle, effort),
         steps=effort.deaths,
         seconds=8.0 * effort.deaths,
+    )
+    yield Case(
+        rows=rows_of("death-silent", "the same, silent and with its connections", "death", [SUBJECT]),
+        measure=partial(parts.measure_cycle, effort, is_silent=True),
+        steps=effort.deaths,
+        seconds=12.0 * effort.deaths,
     )
