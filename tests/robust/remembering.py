@@ -104,7 +104,11 @@ class Client:
             if not self.is_connected:
                 return
             if isinstance(packet, Connack):
-                assert packet.session_present or not self.is_known, f"the session of {self.client_id} was lost"
+                if packet.reason:
+                    self.hang_up()
+                    return
+                if self.is_known and not packet.session_present:
+                    self.session_lost()
                 self.is_known = self.is_kept
                 self.is_welcome = True
                 self.welcomed()
@@ -114,6 +118,10 @@ class Client:
 
     def welcomed(self) -> None:
         """CONNACK has come."""
+
+    def session_lost(self) -> None:
+        """There is no session although the broker has kept one."""
+        raise AssertionError(f"the session of {self.client_id} was lost")
 
     def handle(self, packet: Packet) -> None:
         """Anything else has come."""

@@ -100,6 +100,10 @@ class Broker:
         #: What was done to it may end it.
         self.is_doomed = False
         self.is_stopped = False
+        #: It will leave, and clients that come to it now would be lost with it.
+        self.is_leaving = False
+        #: Verbs of the command line that run.
+        self._verbs: list[subprocess.Popen[bytes]] = []
         #: It has left, for ever.
         self.has_left = False
         self.starts = 0
@@ -193,6 +197,16 @@ class Broker:
             self.write()
             os.kill(self.pid, signal.SIGHUP)
 
+    def drain(self, *options: str) -> None:
+        """Have it emptied, or let clients in again; it is not waited for that."""
+        self._verbs = [verb for verb in self._verbs if verb.poll() is None]
+        if self.is_running:
+            data = ["--data", str(self.disk.folder / "data")]
+            verb = [sys.executable, "-m", "tieline", "drain", *data, *(options or ("--within", "0"))]
+            silent = subprocess.DEVNULL
+            begun = subprocess.Popen([*self.disk.prefix, *verb], stdin=silent, stdout=silent, stderr=silent)
+            self._verbs.append(begun)
+
     @property
     def resident_bytes(self) -> int:
         """What the broker holds in memory, without its writer."""
@@ -214,6 +228,9 @@ class Broker:
 
     def close(self) -> None:
         """Leave nothing behind."""
+        for verb in self._verbs:
+            verb.kill()
+            verb.wait()
         if self._process is not None:
             self.go_on()
             self._process.kill()

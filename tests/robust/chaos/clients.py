@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 from time import monotonic
 from typing import Final
@@ -48,6 +48,32 @@ class Member(Client):
 
     broker: Broker
     rests_until = 0.0
+    #: Since everything was last settled it has moved from one broker to another: what was on its way from one that is
+    #: out of reach may come late.
+    has_moved = False
+    #: And its session could not be fetched, since nobody could reach it: nothing is promised until all is settled.
+    is_anew = False
+
+    def move(self, broker: Broker) -> None:
+        """Come back to another broker."""
+        self.hang_up()
+        self.visited = {**self.visited, self.broker.name: self.broker}
+        self.broker = broker
+        self.has_moved = True
+
+    #: By name, the brokers where it was; each of their restarts may repeat what has QoS 1.
+    visited: Mapping[str, Broker] = {}
+
+    @property
+    def starts(self) -> int:
+        """How often brokers were started where it was."""
+        return sum(broker.starts for broker in {**self.visited, self.broker.name: self.broker}.values())
+
+    def session_lost(self) -> None:
+        """Only one that has moved may have to begin anew."""
+        if not self.has_moved:
+            super().session_lost()
+        self.is_anew = True
 
     def rest(self, for_s: float) -> None:
         """Come back later."""
@@ -109,6 +135,7 @@ class Source(Member, Publisher):
         """Everything is settled: nobody will ask for it again."""
         self.again.clear()
         self.sent_at.clear()
+        self.has_moved = self.is_anew = False
 
 
 class Sink(Member, Subscriber):
@@ -130,6 +157,13 @@ class Sink(Member, Subscriber):
         self._last: dict[Flow, int] = {}
         self.taken = 0
 
+    def session_lost(self) -> None:
+        super().session_lost()
+        # a new session: it subscribes again, and gets what comes from then on
+        self.is_subscribed = False
+        self._received.clear()
+        self.promised.clear()
+
     def wishes(self) -> tuple[Subscription, ...]:
         return tuple(
             Subscription(filter=filter_ if least is None else f"{filter_}?v>{least:g}", qos=self.qos)
@@ -150,18 +184,18 @@ class Sink(Member, Subscriber):
         if message.qos != flow[2]:
             raise Wrong(f"came with QoS {message.qos}", flow, number)
         self.recent.append((monotonic(), flow, number))
-        seen = self.since[flow]
+        seen, source = self.since[flow], self._sources[flow[0]]
         if number in seen:
             # a client gets a message with QoS 1 before the commit without which it is delivered once more
-            is_new = self.broker.starts > seen[number]
-            is_again = message.dup or is_new or (flow[1], number) in self._sources[flow[0]].again
-            if flow[2] != 1 or not is_again:
+            is_new = self.starts > seen[number]
+            is_again = message.dup or is_new or (flow[1], number) in source.again
+            if not (flow[2] == 1 and is_again) and not (self.is_anew or source.is_anew):
                 raise Wrong("came twice", flow, number)
-        elif number <= self._last.get(flow, -1):
+        elif number <= self._last.get(flow, -1) and not (self.has_moved or source.has_moved):
             raise Wrong(f"came behind number {self._last[flow]}", flow, number)
         else:
-            self._last[flow] = number
-        seen[number] = self.broker.starts
+            self._last[flow] = max(number, self._last.get(flow, -1))
+        seen[number] = self.starts
 
     def missing(self, flow: Flow, count: int) -> list[int]:
         """The numbers below ``count`` that it must get, and has not got."""
@@ -176,6 +210,7 @@ class Sink(Member, Subscriber):
     def forget(self) -> None:
         """Everything is settled: what comes now is new."""
         self.since.clear()
+        self.has_moved = self.is_anew = False
 
 
 class Prober(Member, Subscriber):

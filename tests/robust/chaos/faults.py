@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 
 from tests.robust.chaos.brokers import Broker
+from tests.robust.chaos.clients import Sink, Source
 from tests.robust.chaos.storm import Cable, Storm
 from tieline.overlay.strategies import STRATEGIES
 
@@ -82,6 +83,32 @@ def hang_up(storm: Storm) -> None:
     client.rest(for_s)
 
 
+def move(storm: Storm) -> None:
+    """A client comes back to another broker, where its session is to follow it."""
+    clients = [client for client in storm.clients() if isinstance(client, Source | Sink)]
+    client = storm.random.choice(clients)
+    _move(storm, client)
+
+
+def drain(storm: Storm) -> None:
+    """A broker is emptied for a while: its clients go elsewhere, and the sessions of those that are away as well."""
+    broker, for_s = _somebody(storm), storm.random.uniform(1.0, 5.0)
+    storm.tell(f"{broker.name} is drained for {for_s:.1f}")
+    broker.drain()
+    for client in [client for client in storm.clients() if client.broker is broker]:
+        if isinstance(client, Source | Sink):
+            _move(storm, client)
+    storm.later(for_s, partial(broker.drain, "--stop"))
+
+
+def _move(storm: Storm, client: Source | Sink) -> None:
+    others = [broker for broker in storm.present if broker is not client.broker and not broker.is_leaving]
+    if others:
+        target = storm.random.choice(others)
+        storm.tell(f"{client.client_id} moves from {client.broker.name} to {target.name}")
+        client.move(target)
+
+
 def change_strategy(storm: Storm) -> None:
     """A broker chooses links in another way."""
     broker = _somebody(storm)
@@ -101,6 +128,8 @@ KINDS: Final[dict[Callable[[Storm], None], int]] = {
     slow: 2,
     fill: 1,
     hang_up: 5,
+    move: 5,
+    drain: 1,
     change_strategy: 2,
 }
 

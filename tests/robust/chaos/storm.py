@@ -137,6 +137,7 @@ class Storm:
             return None
         broker = self.random.choice(able)
         self.tell(f"{broker.name} is going to leave")
+        broker.is_leaving = True
         for client in [client for client in self.clients() if client.broker is broker]:
             client.end_session()
         return broker
