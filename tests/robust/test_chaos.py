@@ -71,6 +71,32 @@ def test_what_is_twice_late_unwanted_or_missing_is_wrong(broker: Broker, qos: in
     assert sink.missing(("somebody", TOPIC, qos), 50) == [], "nothing was promised of it"
 
 
+def test_who_has_moved_may_get_things_late_and_nothing_twice(broker: Broker, tmp_path: Path) -> None:
+    sink, source, (one, two, three, *_) = _pair(broker, 2)
+    flow, elsewhere = source.flow(TOPIC), Broker(tmp_path, "c", 3, 4)
+    try:
+        sink.is_known = True
+        with pytest.raises(AssertionError, match="the session of sink was lost"):
+            sink.session_lost()
+        sink.move(elsewhere)
+        assert sink.starts == broker.starts + elsewhere.starts
+        sink.take(_message(flow, two))
+        sink.take(_message(flow, one))
+        with pytest.raises(Wrong, match="came twice"):
+            sink.take(_message(flow, one))
+        sink.session_lost()  # nobody could reach its old home
+        sink.take(_message(flow, one))
+        sink.forget()
+        sink.forget()
+        sink.take(_message(flow, three))
+        with pytest.raises(Wrong, match="came behind"):
+            sink.take(_message(flow, two))
+        source.doubtful.add((TOPIC, two))  # sent to a new session once more
+        sink.take(_message(flow, two))
+    finally:
+        elsewhere.close()
+
+
 def test_qos_1_may_come_again_where_the_protocol_says_so(broker: Broker) -> None:
     sink, source, (one, two, three, *_) = _pair(broker, 1)
     flow = source.flow(TOPIC)

@@ -600,9 +600,17 @@ class Overlay(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         StrategyName,
         Meta(
             description="path takes the shortest way to each broker; tree the one on a tree that all brokers elect; "
-            "flood sends a copy over every link."
+            "ring goes from finger to finger around a ring of them; flood sends a copy over every link."
         ),
     ] = "path"
+    covering: Annotated[
+        Literal["optimal", "suboptimal"],
+        Meta(
+            description="What this broker tells others of the filters of its clients: with optimal the fewest that cover "
+            "all; with suboptimal none is taken back while a client has it, so that a wide subscription which comes and "
+            "goes is told alone."
+        ),
+    ] = "optimal"
     groups: Annotated[
         Literal["local", "balanced"],
         Meta(

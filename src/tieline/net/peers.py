@@ -284,7 +284,7 @@ class Peers:
         for name in [name for name, link in self.up.items() if self._is_another(name, before, keys)]:
             self.up[name].close(now, "the settings say something else of it")
         self.joined.limit({name: May(peer.may) for name, peer in self._by_name.items() if peer.may is not None})
-        self.joined.use(settings.overlay.strategy, now)
+        self.joined.use(settings.overlay.strategy, now, covering=settings.overlay.covering)
         self.tune_all(now)
         for conf in addresses.values():
             self.diallers.append(Dialler(self, conf))

@@ -142,6 +142,11 @@ class Announcing:
         if self._interests.is_news(said):
             source.lesson = lesson
 
+    def cover(self, *, optimally: bool, now: float) -> None:
+        """Say the fewest entries from now on, or take back nothing that is needed."""
+        self._interests.cover(optimally=optimally, now=now)
+        self.changed()
+
     def write_off(self, broker: int) -> int:
         """Take a broker to want nothing; how much it wanted."""
         news = self._interests.write_off(broker)

@@ -120,6 +120,7 @@ class Joined:
         #: Those that were installed here; followed where the shortest path is gone by otherwise.
         self.plans = Plans(self.node.number_of, self.node.carrier.sender.go_by, self._keep, planned)
         self._choose(0.0)
+        self.node.interests.cover(optimally=core.settings.overlay.covering == "optimal", now=0.0)
         sender, membership = self.node.carrier.sender, self.node.membership
         tables = self.plans.tables
         self.outgoing = Outgoing(core, sender, membership, self.destinations, self._limits, tables)
@@ -166,10 +167,11 @@ class Joined:
         if not self._core.journal.is_volatile:
             self._core.journal.note(key, value)
 
-    def use(self, strategy: str, now: float) -> None:
+    def use(self, strategy: str, now: float, *, covering: str = "optimal") -> None:
         """Choose links by another strategy from now on; nothing that is under way is lost."""
         self._strategy = strategy
         self._choose(now)
+        self.node.announcing.cover(optimally=covering == "optimal", now=now)
 
     def _choose(self, now: float) -> None:
         """Go by the plans that are here, or else by the strategy that is configured."""

@@ -52,11 +52,12 @@ def _fewest(held: list[tuple[Entry, int]]) -> dict[Entry, Terms]:
 
 
 @examples(400)
-@given(STEPS)
+@given(STEPS, st.booleans())
 def test_what_was_said_covers_what_was_granted_and_comes_down_to_the_fewest(
-    steps: list[tuple[Entry | str, int]],
+    steps: list[tuple[Entry | str, int]], optimally: bool
 ) -> None:
     needs = Needs()
+    needs.cover(optimally=optimally)
     held: list[tuple[Entry, int]] = []
     known: dict[Entry, Terms] = {}
     #: What others have to know by now.
@@ -79,11 +80,19 @@ def test_what_was_said_covers_what_was_granted_and_comes_down_to_the_fewest(
                 known = {**known, **step.added}
                 for entry in step.removed:
                     del known[entry]
+                    assert optimally or entry not in {one for one, _ in held}, "nothing is taken back that is needed"
                 assert number & 1 or not step.removed
             if not needs.is_grown:
                 heard_of = list(held)
             if number & 1 and not needs.is_shrunk:
-                assert known == _fewest(held)
+                fewest = _fewest(held)
+                assert fewest.items() <= known.items() and known.keys() <= {one for one, _ in held}
+                assert not optimally or known == fewest
+        needs.cover(optimally=True)
+        while (needs.is_shrunk or needs.is_grown) and held:
+            step = needs.step(is_shrinking=True)
+            if step is not None:
+                known = {entry: its for entry, its in {**known, **step.added}.items() if entry not in step.removed}
         assert known == needs.said
         for entry, qos in heard_of:
             assert _brings(known, entry, qos)
@@ -102,6 +111,21 @@ def test_what_a_wider_one_covered_comes_back_in_the_step_in_which_it_goes() -> N
         {Entry("a/b"): Terms(1), Entry("a/c"): Terms(1)},
         frozenset({Entry("a/#")}),
     )
+
+
+def test_suboptimal_covering_takes_back_only_what_has_ended() -> None:
+    needs = Needs()
+    needs.cover(optimally=False)
+    needs.add(Entry("a/b"), 1)
+    needs.step(is_shrinking=True)
+    needs.add(Entry("a/#"), 1)
+    assert needs.step(is_shrinking=True) == ({Entry("a/#"): Terms(1)}, frozenset())
+    assert not needs.add(Entry("a/c"), 1), "what is covered is not told"
+    assert needs.step(is_shrinking=True) is None
+    needs.remove(Entry("a/#"), 1)
+    assert needs.step(is_shrinking=True) == ({Entry("a/c"): Terms(1)}, frozenset({Entry("a/#")}))
+    needs.remove(Entry("a/b"), 1)
+    assert needs.step(is_shrinking=True) == ({}, frozenset({Entry("a/b")}))
 
 
 def test_a_lower_qos_covers_no_higher_one_and_a_condition_covers_nothing() -> None:

@@ -51,8 +51,9 @@ class Member(Client):
     #: Since everything was last settled it has moved from one broker to another: what was on its way from one that is
     #: out of reach may come late.
     has_moved = False
-    #: And its session could not be fetched, since nobody could reach it: nothing is promised until all is settled.
-    is_anew = False
+    #: And its session could not be fetched, since nobody could reach it: nothing is promised until all is settled, and
+    #: what its old home had for it may come once more after that.
+    is_anew = was_anew = False
 
     def move(self, broker: Broker) -> None:
         """Come back to another broker."""
@@ -79,6 +80,10 @@ class Member(Client):
         """Come back later."""
         self.rests_until = monotonic() + for_s
 
+    def settled(self) -> None:
+        """Everything has arrived."""
+        self.was_anew, self.has_moved, self.is_anew = self.is_anew, False, False
+
     def end_session(self) -> None:
         """Nothing is to be kept for it any more."""
         self.hang_up()
@@ -94,6 +99,8 @@ class Source(Member, Publisher):
         super().__init__(client_id, version, qos, tuple(random.sample(TOPICS, 2)))
         self.broker = broker
         self._random = random
+        #: Messages that it has sent to a new session, not knowing what had become of them in the old one.
+        self.doubtful: set[tuple[str, int]] = set()
         #: Messages that were sent more than once, since everything was last settled.
         self.again: set[tuple[str, int]] = set()
         #: When each message was first sent, since everything was last settled.
@@ -111,6 +118,10 @@ class Source(Member, Publisher):
 
     def number_of(self, message: Publish) -> int:
         return int(json.loads(message.payload)["n"])
+
+    def session_lost(self) -> None:
+        super().session_lost()
+        self.doubtful |= {(message.topic, self.number_of(message)) for message in self._open.values() if message}
 
     def welcomed(self) -> None:
         self.again |= {(message.topic, self.number_of(message)) for message in self._open.values() if message}
@@ -135,7 +146,7 @@ class Source(Member, Publisher):
         """Everything is settled: nobody will ask for it again."""
         self.again.clear()
         self.sent_at.clear()
-        self.has_moved = self.is_anew = False
+        self.settled()
 
 
 class Sink(Member, Subscriber):
@@ -185,13 +196,14 @@ class Sink(Member, Subscriber):
             raise Wrong(f"came with QoS {message.qos}", flow, number)
         self.recent.append((monotonic(), flow, number))
         seen, source = self.since[flow], self._sources[flow[0]]
+        is_doubtful = self.is_anew or self.was_anew or (flow[1], number) in source.doubtful
         if number in seen:
             # a client gets a message with QoS 1 before the commit without which it is delivered once more
             is_new = self.starts > seen[number]
             is_again = message.dup or is_new or (flow[1], number) in source.again
-            if not (flow[2] == 1 and is_again) and not (self.is_anew or source.is_anew):
+            if not (flow[2] == 1 and is_again) and not is_doubtful:
                 raise Wrong("came twice", flow, number)
-        elif number <= self._last.get(flow, -1) and not (self.has_moved or source.has_moved):
+        elif number <= self._last.get(flow, -1) and not (self.has_moved or source.has_moved or is_doubtful):
             raise Wrong(f"came behind number {self._last[flow]}", flow, number)
         else:
             self._last[flow] = max(number, self._last.get(flow, -1))
@@ -210,7 +222,7 @@ class Sink(Member, Subscriber):
     def forget(self) -> None:
         """Everything is settled: what comes now is new."""
         self.since.clear()
-        self.has_moved = self.is_anew = False
+        self.settled()
 
 
 class Prober(Member, Subscriber):

@@ -270,6 +270,11 @@ class Interests:
         self.requests.append(Request(self._number, version, deadline))
         return self._number
 
+    def cover(self, *, optimally: bool, now: float) -> None:
+        """Say the fewest entries from now on, or take back nothing that is needed (suboptimal covering)."""
+        self._needs.cover(optimally=optimally)
+        self._note_due(now)
+
     def release(self, entry: Entry, qos: int, now: float) -> None:
         """A subscription ends; the interest shrinks after a while."""
         stood = self.substitutes.leave(entry, qos)

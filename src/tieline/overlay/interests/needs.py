@@ -10,6 +10,10 @@ What is needed and not covered by what was said makes the interest *grow*, at on
 is covered by now, makes it *shrink*, later and together.  Where an entry goes that covered others, those are in the
 same step as its going: nobody ever knows less of us than we need.
 
+That is optimal covering.  With suboptimal covering, the rules of the covering paper, what was said stays said while
+somebody needs it, also when something wider comes that covers it: others keep more entries, and hear less where wide
+subscriptions come and go.  What was said is the flag that the paper has for each upstream; others hear all the same.
+
 A step looks only at entries that have changed and, where one that covers is gone, at those below it.  One client can
 change ten thousand of them at a time, so a step does no more than it is allowed to, and the next one goes on.  What
 grows comes first; of what shrinks, an entry is looked at after those below it, which are said by then.
@@ -109,6 +113,8 @@ class Needs:
     """What is needed, counted by subscriptions, beside what was said."""
 
     def __init__(self) -> None:
+        #: Whether what was said is taken back when something wider covers it: optimal covering.
+        self._withdraws = True
         #: How many subscriptions need each entry, by QoS.
         self._counts: dict[Entry, list[int]] = {}
         self._needed = Covering()
@@ -123,6 +129,12 @@ class Needs:
     def said(self) -> Entries:
         """What was said last; together with what is growing never less than what is needed."""
         return self._said.entries
+
+    def cover(self, *, optimally: bool) -> None:
+        """Cover optimally or suboptimally from now on; what was said in vain so far is looked for."""
+        if optimally and not self._withdraws:
+            self._shrunk |= dict.fromkeys(self._said.entries)
+        self._withdraws = optimally
 
     @property
     def is_grown(self) -> bool:
@@ -213,7 +225,8 @@ class Needs:
             entry = self._next_to_look_at()
             terms, said = self._uncovered(entry), self._said.entries.get(entry)
             if terms is None and said is not None:
-                removed.add(entry)
+                if self._withdraws or entry not in self._needed.entries:
+                    removed.add(entry)
             elif terms is not None and said != terms:
                 added[entry] = terms
         for entry, terms in added.items():
