@@ -606,9 +606,9 @@ class Overlay(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     covering: Annotated[
         Literal["optimal", "suboptimal"],
         Meta(
-            description="What this broker tells others of the filters of its clients: with optimal the fewest that cover "
-            "all; with suboptimal none is taken back while a client has it, so that a wide subscription which comes and "
-            "goes is told alone."
+            description="What this broker tells others of the filters of its clients: with optimal the fewest that "
+            "cover all; with suboptimal none is taken back while a client has it, so that a wide subscription which "
+            "comes and goes is told alone."
         ),
     ] = "optimal"
     groups: Annotated[

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 from tieline.bench.brokers import Mosquitto, Nats, Tieline
-from tieline.bench.load.clients import TurnedDown, clients, subscribe
-from tieline.bench.load.job import Endpoint, Stalled
+from tieline.bench.load.clients import clients, subscribe
+from tieline.bench.load.job import Endpoint, Stalled, TurnedDown
 from tieline.bench.load.packets import publish
 from tieline.bench.peer import Instance, Peer, Place, free_ports
 

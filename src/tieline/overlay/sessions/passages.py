@@ -169,7 +169,9 @@ class Passages:
         elif verdict == TAKE and message.origin.client not in passage.waiting:
             self._take(passage, origin, message, terms_of(grant), now)
         elif verdict != IGNORE:
-            self._notes.held(passage, passage.hold(origin, lane, number, message, terms_of(grant)), now)
+            # others here get it at once, and when they have, the store forgets what it called it
+            held = passage.hold(origin, lane, number, message.afresh(), terms_of(grant))
+            self._notes.held(passage, held, now)
             if passage.held_bytes > _MOST_HELD and not passage.is_open:
                 self._open(passage, now)
 

@@ -1,0 +1,56 @@
+"""A session that arrives: what is held for it, while others at the same broker have it at once."""
+
+from __future__ import annotations
+
+from tests.kits.check_store import LateStore
+from tests.kits.ledger import Model
+from tests.kits.world import configured
+from tieline.conf.schema import Settings
+from tieline.core.broker import Broker
+from tieline.core.client import Session
+from tieline.core.durable import facts
+from tieline.core.handover import Luggage, Subscribed
+from tieline.core.message import Message
+from tieline.core.receiver import Grant
+from tieline.overlay.frames.frame import lane_of
+from tieline.overlay.joined import Joined
+
+
+def _commit(core: Broker, store: LateStore, model: Model) -> None:
+    """Have everything so far permanent, and the store forget what nothing refers to."""
+    core.journal.seal()
+    before = store.committed
+    for batch in store.batches[before : store.commit()]:
+        for fact in batch:
+            model.apply(fact)
+    model.sweep()
+
+
+def _session(core: Broker, client_id: str) -> Session:
+    asked = Subscribed("t", 1, 0, ())
+    return core.handovers.put_in(Luggage(client_id, None, 3_600, None, (), (asked,), (), (), False), 1.0)
+
+
+def test_what_was_held_is_known_to_the_store_when_all_others_are_done_with_it() -> None:
+    """A broker that was killed after that could not begin again: rows referred to messages that were not there."""
+    store, model = LateStore(), Model()
+    core = Broker(configured(Settings(name="b1"), queue_messages=100), store=store, now=0.0)
+    joined = Joined(core, life=1, incarnation=1)
+    passages, old_home = joined.moves.passages, joined.node.number_of("b2")
+    here, arriving = _session(core, "here"), _session(core, "arriving")
+    passage = passages.arrive(arriving, 5, old_home, 1.0)
+    passages.completed(passage, [old_home], [])
+    lane, message, grant = lane_of(1, True, 0), Message(b"t", b"x", 1), Grant(here, 1)
+    core.journal.queued(here, message, grant)
+    passages.source = old_home, lane, 1
+    passages._offered(passage, message, Grant(arriving, 1), 1.0)
+    assert passage.held_bytes > 0
+    _commit(core, store, model)
+    core.journal.dropped(here, message, grant)  # it has had it
+    _commit(core, store, model)
+    passages.floor(passage, old_home, {}, 2.0)
+    passages.tail_ended(passage, old_home, 2.0)
+    _commit(core, store, model)
+    queued = [fact for batch in store.batches for fact in batch if fact[0] == facts.QUEUE]
+    assert len(queued) == 2, "it was let in"
+    assert queued[1][2] in model.messages
