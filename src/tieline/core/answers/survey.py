@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from tieline.core.client import Session
 
 #: How many sessions, and how many entries of queues, are looked at between two pauses.
-PAUSE: Final = 512
-PAUSE_ENTRIES: Final = 4_096
+PAUSE: Final = 256
+PAUSE_ENTRIES: Final = 2_048
 #: Entries of one queue that are looked at.
 MOST_ENTRIES: Final = 1_024
 #: How many of those that are behind are described.

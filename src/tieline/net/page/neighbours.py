@@ -7,9 +7,14 @@ next one comes, with its age beside it.
 
 from __future__ import annotations
 
-from typing import Any, Final  # Any: values of JSON
+from collections.abc import Mapping
+from typing import Annotated, Any, Final  # Any: values of JSON
+
+import msgspec
+from msgspec import Meta
 
 from tieline.net.page.seen import BrokerSeen, ClientSeen, LinkSeen, State
+from tieline.sched.levels import LEVELS
 
 #: Brokers, links and clients that are shown.
 MOST: Final = 200
@@ -18,24 +23,75 @@ EVERY_S: Final = 5.0
 STANDS_S: Final = 600.0
 
 
+_Text = Annotated[str, Meta(max_length=1_024)]
+_Amount = Annotated[float, Meta(ge=0, le=1e18)]
+_Count = Annotated[int, Meta(ge=0, le=1 << 60)]
+
+
+class BriefClient(msgspec.Struct, frozen=True, kw_only=True):
+    """A client that is behind, as its broker tells it."""
+
+    client: _Text
+    why: _Text
+    waiting: _Count
+    waiting_bytes: _Count
+    oldest_s: _Amount
+    behind: Annotated[tuple[Annotated[int, Meta(ge=0, lt=LEVELS)], ...], Meta(max_length=LEVELS)]
+    dropped: _Count
+
+
+class BriefClass(msgspec.Struct, frozen=True, kw_only=True):
+    """What passes a link of one level."""
+
+    level: Annotated[int, Meta(ge=0, lt=LEVELS)]
+    sent_bytes_per_s: _Amount
+    received_bytes_per_s: _Amount
+    waiting: _Count
+
+
+class BriefLink(msgspec.Struct, frozen=True, kw_only=True):
+    """A link, as one of its ends tells it."""
+
+    peer: _Text
+    is_up: bool
+    since_s: _Amount
+    capacity: _Amount | None
+    round_trip_s: _Amount
+    why: _Text
+    classes: Annotated[tuple[BriefClass, ...], Meta(max_length=LEVELS)]
+
+
+class Brief(msgspec.Struct, frozen=True, kw_only=True):
+    """What a broker says of itself: of others' words nothing else is believed or kept."""
+
+    state: State
+    per_s: _Amount
+    clients: _Count
+    lag_s: _Amount
+    slowest: Annotated[tuple[BriefClient, ...], Meta(max_length=10)]
+    links: Annotated[tuple[BriefLink, ...], Meta(max_length=MOST)]
+
+
 class Neighbours:
     """What other brokers have said of themselves."""
 
     def __init__(self) -> None:
         #: By broker: when, and what.
-        self._briefs: dict[str, tuple[float, dict[str, Any]]] = {}
-        #: Those that did not answer the last time.
+        self._briefs: dict[str, tuple[float, Brief]] = {}
+        #: Those that did not answer the last time, or nothing that could be understood.
         self.silent: list[str] = []
 
-    def heard(self, answers: dict[str, dict[str, Any]], silent: list[str], now: float) -> None:
+    def heard(self, answers: Mapping[str, object], silent: list[str], now: float) -> None:
         """Briefs have come, and some have not."""
-        for name, brief in answers.items():
-            if "error" not in brief:
-                self._briefs[name] = now, brief
+        self.silent = list(silent)
+        for name, answer in answers.items():
+            try:
+                self._briefs[name] = now, msgspec.convert(answer, Brief)
+            except msgspec.ValidationError:
+                self.silent.append(name)
         self._briefs = {name: known for name, known in self._briefs.items() if now - known[0] < STANDS_S}
-        self.silent = silent
 
-    def briefs(self) -> dict[str, dict[str, Any]]:
+    def briefs(self) -> dict[str, Brief]:
         """The last brief of each broker."""
         return {name: brief for name, (_, brief) in self._briefs.items()}
 
@@ -45,31 +101,49 @@ class Neighbours:
         for broker in net["brokers"][:MOST]:
             if broker["is_here"]:
                 continue
-            then, brief = self._briefs.get(broker["name"], (None, {}))
+            name, is_reachable = broker["name"], broker["is_reachable"]
+            known = self._briefs.get(name)
+            if known is None:
+                found.append(BrokerSeen(name=name, is_reachable=is_reachable, age_s=None))
+                continue
+            then, brief = known
             found.append(
                 BrokerSeen(
-                    name=broker["name"],
-                    is_reachable=broker["is_reachable"],
-                    age_s=None if then is None else now - then,
-                    per_s=_number(brief.get("per_s")),
-                    clients=None if brief.get("clients") is None else int(brief["clients"]),
-                    lag_s=_number(brief.get("lag_s")),
-                    state=_state(brief.get("state")),
+                    name=name,
+                    is_reachable=is_reachable,
+                    age_s=now - then,
+                    per_s=brief.per_s,
+                    clients=brief.clients,
+                    lag_s=brief.lag_s,
+                    state=brief.state,
                 )
             )
         return found
 
     def slow(self) -> list[ClientSeen]:
         """Clients of other brokers that are behind, as those say."""
-        return [_client(name, each) for name, brief in self.briefs().items() for each in brief.get("slowest", ())]
+        return [
+            ClientSeen(
+                client=each.client,
+                at=name,
+                why=each.why,
+                waiting=each.waiting,
+                waiting_bytes=each.waiting_bytes,
+                oldest_s=each.oldest_s,
+                behind=each.behind,
+                dropped=each.dropped,
+            )
+            for name, brief in self.briefs().items()
+            for each in brief.slowest
+        ]
 
 
-def links(net: dict[str, Any], briefs: dict[str, dict[str, Any]]) -> list[tuple[LinkSeen, dict[str, Any]]]:
+def links(net: dict[str, Any], briefs: dict[str, Brief]) -> list[tuple[LinkSeen, dict[str, Any]]]:
     """All links that are known, those that are down first, then the fullest; beside each what its end has told."""
     told: dict[frozenset[str], tuple[str, dict[str, Any]]] = {}
     for name, brief in briefs.items():
-        for link in brief.get("links", ()):
-            told.setdefault(frozenset((name, link["peer"])), (name, link))
+        for each in brief.links:
+            told.setdefault(frozenset((name, each.peer)), (name, msgspec.to_builtins(each)))
     here = net["name"]
     for link in net["own"]:
         told[frozenset((here, link["peer"]))] = here, link
@@ -94,7 +168,7 @@ def _link(ends: tuple[str, ...], teller: str, link: dict[str, Any], *, is_up: bo
         since_s=link.get("since_s"),
         why=str(link.get("why", "")),
         bits_per_s=max(sent, received) if link else None,
-        capacity=_number(link.get("capacity")),
+        capacity=link.get("capacity"),
         waiting=sum(each["waiting"] for each in classes) if link else None,
     )
     return seen, {
@@ -122,24 +196,3 @@ def _link(ends: tuple[str, ...], teller: str, link: dict[str, Any], *, is_up: bo
             for each in classes
         ],
     }
-
-
-def _client(at: str, each: dict[str, Any]) -> ClientSeen:
-    return ClientSeen(
-        client=str(each["client"]),
-        at=at,
-        why=str(each["why"]),
-        waiting=int(each["waiting"]),
-        waiting_bytes=int(each["waiting_bytes"]),
-        oldest_s=float(each["oldest_s"]),
-        behind=tuple(each["behind"]),
-        dropped=int(each["dropped"]),
-    )
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
-
-
-def _state(value: object) -> State:
-    return "bad" if value == "bad" else "warn" if value == "warn" else "ok"
