@@ -37,6 +37,7 @@ from tieline.net.http.headers import (
     origin_host,
     peer_of,
 )
+from tieline.net.http.pace import Pace
 from tieline.net.http.routes import Routes
 from tieline.web.figures import Figures
 from tieline.web.metrics import render
@@ -162,17 +163,14 @@ class _Guard:
         self._broker = broker
         self._places = places
         self._names = frozenset(map(origin_host, origins))
-        self._next = 0.0
+        self._pace = Pace(PACE_PER_S, burst=2)
 
     async def admit(self, scope: Scope, right: Right) -> Response | None:
         if right.action == "none":
             return None
         if self._places.is_crowded:
             return _refuse(scope, 503)
-        now = monotonic()
-        self._next = max(now, self._next) + 1 / PACE_PER_S
-        if self._next - now > 2 / PACE_PER_S:
-            await asyncio.sleep(self._next - now)
+        await self._pace.turn()
         is_here = is_addressed_locally(scope) or named_host(scope) in self._names
         if right.action == "subscribe" and self._broker.is_local and not is_here and not self._broker.has_users:
             return _refuse(scope, 403, _NOT_BY_THIS_NAME)

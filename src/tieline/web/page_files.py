@@ -22,6 +22,8 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tieline.net.http.pace import Pace
+
 PAGE: Final = "/page/"
 #: What is served, by the end of its name; anything else in the folder is not.
 TYPES: Final = {
@@ -53,6 +55,9 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _DEEPEST: Final = 3
 #: What one file, and all together, may have: more is a mistake in the wheel.
 MOST_FILE: Final = 1_000_000
+#: Files that are sent in a second, and at once after a pause: a browser loads some thirty.
+FILES_PER_S: Final = 100.0
+FILES_AT_ONCE: Final = 400.0
 #: A file is packed where that makes it smaller than this part of itself.
 _WORTH: Final = 0.9
 
@@ -72,6 +77,7 @@ class PageFiles:
     """All files of the page, by their addresses."""
 
     def __init__(self, folder: Traversable | None = None) -> None:
+        self._pace = Pace(FILES_PER_S, burst=FILES_AT_ONCE)
         root = files("tieline.web").joinpath("page") if folder is None else folder
         found = sorted(_read(root, PAGE, _DEEPEST))
         self.by_path = dict(found)
@@ -85,6 +91,7 @@ class PageFiles:
 
     async def answer(self, request: Request) -> Response:
         """The file of this address, or that the browser has it."""
+        await self._pace.turn()
         file = self.by_path[request.scope["raw_path"].decode("latin-1")]
         content, headers = file.content, {**_HEADERS, "ETag": file.tag, "Vary": "Accept-Encoding"}
         if file.packed is not None and "gzip" in _listed(request.headers.get("accept-encoding", "")):

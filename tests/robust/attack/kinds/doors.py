@@ -12,7 +12,10 @@ from tests.kits.dial import open_socket
 from tests.robust.attack.hostile import pour, stranger
 from tests.robust.attack.site import Doors
 
-_PAGES: Final = ("/health", "/metrics", "/v1/demand", "/v1/heat", "/ready", "/%2e%2e/", "/" + "x" * 4_000)
+_PAGES: Final = (
+    "/health", "/metrics", "/v1/demand", "/v1/heat", "/ready", "/%2e%2e/", "/" + "x" * 4_000, "/page/",
+    "/page/config.json", "/v1/history?span=900", "/mqtt",
+)  # fmt: skip
 
 
 def _requests(host: str) -> Iterator[bytes]:
