@@ -74,6 +74,7 @@ INTERPRETED: Final = {
     "overlay/interests/digests.py": "its cells are one more kind of condition, and conditions are not compiled",
     "**/__init__.py": "a package is opened by Python",
     "core/ports.py": "isinstance() asks its protocols at run time, which mypyc's classes cannot answer",
+    "overlay/ring/*.py": "what it sums up are conditions and digests, and those are not compiled",
     "overlay/sessions/errands.py": "msgspec reads the types of its fields at run time",
 }
 

@@ -8,9 +8,9 @@ from tests.overlay.test_tree import _random_links, _seen_by
 from tieline.overlay.counts import Counts
 from tieline.overlay.frames.frame import Data, lane_of
 from tieline.overlay.membership import Membership
+from tieline.overlay.ring.identifiers import identifier_of, way
 from tieline.overlay.strategies.path import Path
 from tieline.overlay.strategies.ring import Ring
-from tieline.overlay.strategies.ring_identifiers import identifier_of, way
 from tieline.overlay.strategies.strategy import Strategy
 
 _NAMES = {number: f"broker {number}" for number in range(1, 12)}

@@ -166,7 +166,8 @@ class CellDigest:
         self.routing: Final = routing
         #: A bit per cell, the first cell first; cells are numbered with the last attribute fastest.
         self._bitmap = bitmap
-        self._encoded = encoded or _CELLS + routing.encode() + zlib.compress(bitmap, 9)
+        #: Made when somebody asks: sums over many brokers are joined far more often than they travel.
+        self._encoded = encoded
 
     def __repr__(self) -> str:
         cells = int.from_bytes(self._bitmap, "big").bit_count()
@@ -195,9 +196,14 @@ class CellDigest:
         both = int.from_bytes(self._bitmap, "big") | int.from_bytes(other._bitmap, "big")
         return CellDigest(self.routing, both.to_bytes(len(self._bitmap), "big"))
 
+    def covers(self, other: CellDigest) -> bool:
+        """Whether every cell of another digest, which is cut alike, is among these."""
+        ours, theirs = int.from_bytes(self._bitmap, "big"), int.from_bytes(other._bitmap, "big")
+        return ours | theirs == ours
+
     @property
     def size(self) -> int:
-        return len(self._encoded)
+        return len(self.encode())
 
     def may_want(self, point: Sequence[float]) -> bool:
         number = _number(self.routing.cell(point), self.routing.space.order)
@@ -207,6 +213,8 @@ class CellDigest:
         return self.routing.fits(dimensions)
 
     def encode(self) -> bytes:
+        if self._encoded is None:
+            self._encoded = _CELLS + self.routing.encode() + zlib.compress(self._bitmap, 9)
         return self._encoded
 
     @classmethod

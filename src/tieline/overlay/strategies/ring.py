@@ -21,8 +21,8 @@ from typing import ClassVar
 from tieline.overlay.counts import Counts
 from tieline.overlay.frames.frame import Data
 from tieline.overlay.membership import Membership
+from tieline.overlay.ring.identifiers import finger_towards, identifier_of, way
 from tieline.overlay.strategies.path import Path
-from tieline.overlay.strategies.ring_identifiers import finger_towards, identifier_of, way
 
 
 class Ring:

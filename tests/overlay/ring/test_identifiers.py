@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from tieline.overlay.strategies.ring_identifiers import (
+from tieline.overlay.ring.identifiers import (
     AROUND,
     BITS,
     finger_towards,

@@ -1,0 +1,285 @@
+"""One broker on the ring, without sockets: messages in, messages out, time as an argument.
+
+Whoever drives it gives it what has come (:meth:`receive`), what a link could not hand over (:meth:`refused`), and what
+its clients do.  A link hands over in order what it was given, or says that it could not; it never does half of it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from tieline.overlay.frames.fields import BadFrame
+from tieline.overlay.ring.account import Accounting, of_one
+from tieline.overlay.ring.dispatch.protocol import Dispatch
+from tieline.overlay.ring.events import Event, Sent, Spaces, Wish
+from tieline.overlay.ring.growth import Growth, Then
+from tieline.overlay.ring.identifiers import BITS
+from tieline.overlay.ring.merging import Merging
+from tieline.overlay.ring.messages import Data, Echo, Key, Message, Peer, Settled, decode, encode
+from tieline.overlay.ring.promises import Batch, Deliver, Promises, size_of
+from tieline.overlay.ring.settings import RingSettings
+from tieline.overlay.ring.summary import NOTHING, Summary
+from tieline.overlay.ring.surroundings import Alarms, RingCounts, Surroundings
+from tieline.overlay.ring.table import Table
+from tieline.overlay.ring.upkeep import Upkeep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RingEnds:
+    """What a broker's store has kept of an earlier life."""
+
+    incarnation: int = 0
+    owed: tuple[Batch, ...] = ()
+    #: By lane, the last number that was given out.
+    numbers: Mapping[int, int] = field(default_factory=dict)
+    #: By origin, incarnation and lane, the last number that was committed.
+    positions: Mapping[tuple[int, int, int], int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RingWorld:
+    """What surrounds a broker: how it sends bytes, gives events to its clients, keeps facts, and is called back."""
+
+    alarms: Alarms
+    send: Callable[[Peer, bytes], None]
+    deliver: Deliver
+    #: Commits what an origin owes, or that it owes it no more; then the publisher may be told.
+    commit: Callable[[Batch, bool, Callable[[float], None]], None]
+
+
+class RingNode:
+    """A broker that knows a few others, and gets to all that want a message by them."""
+
+    def __init__(  # what a broker on the ring is made of
+        self,
+        me: Peer,
+        world: RingWorld,
+        *,
+        merging: Merging,
+        dispatch: Dispatch,
+        spaces: Spaces,
+        settings: RingSettings | None = None,
+        ends: RingEnds | None = None,
+    ) -> None:
+        settings, ends = settings or RingSettings(), ends or RingEnds()
+        self.me: Final = me
+        self._world = world
+        self._dispatch = dispatch
+        self.table: Final = Table(me, Accounting(merging, settings.account_bytes), settings.successors)
+        self._around = Surroundings(
+            table=self.table, merging=merging, spaces=spaces, settings=settings, alarms=world.alarms, send=self._send
+        )
+        self.counts: Final[RingCounts] = self._around.counts
+        #: What the clients here ask for, each with how many ask for it, and the sum.
+        self._wishes: dict[Wish, int] = {}
+        self.own: Summary = NOTHING
+        self.growth: Final = Growth(self._around, lambda: of_one(me, self.own))
+        self.upkeep: Final = Upkeep(self._around, self.growth, dispatch, self._changed)
+        self.promises: Final = Promises(self._around, dispatch, world.deliver, lambda: self.upkeep.is_whole)
+        self.promises.settled_for_good = lambda batch: world.commit(batch, False, lambda _now: None)
+        self.promises.positions.update(ends.positions)
+        self._incarnation = ends.incarnation
+        self._numbers = dict(ends.numbers)
+        self._kept = ends.owed
+        #: Batches of others that came by a way on which they may come twice.
+        self._seen: OrderedDict[Key, None] = OrderedDict()
+        self._joining: list[Then] = []
+
+    def __repr__(self) -> str:
+        return f"<RingNode {self.me!r} {len(self.table)} fingers, {len(self.growth.watchers)} watchers>"
+
+    # -- coming and going
+
+    def begin(self, via: Peer | None, now: float) -> None:
+        """Found a ring, or join the ring of a broker; go on with what an earlier life owed."""
+        part = (self.me.identifier >> BITS - 16) / (1 << 16)
+        self.upkeep.begin(via, now, (0.5 + 0.5 * part) * self._around.settings.stabilise_s)
+        for batch in self._kept:
+            self.promises.owe(batch, self._incarnation, now)
+        self._kept = ()
+
+    def leave(self, now: float) -> None:
+        """Go, and tell everybody; there is nothing left to do once :attr:`has_left` is true."""
+        self.upkeep.leave(now)
+
+    @property
+    def has_left(self) -> bool:
+        return self.upkeep.is_leaving and not self.growth.watchers and not self.promises.unfinished
+
+    def _changed(self, gone: Peer | None, now: float) -> None:
+        if gone is not None:
+            self.promises.peer_lost(gone, now)
+            return
+        if self.upkeep.is_joined:
+            waiting, self._joining = self._joining, []
+            for then in waiting:
+                then(now)
+        if self.upkeep.is_closed:
+            self.promises.closed(now)
+
+    # -- messages
+
+    def receive(self, peer: Peer, data: bytes, now: float) -> None:
+        """A message has come; one that is none ends nothing but itself."""
+        try:
+            message = decode(data)
+        except BadFrame:
+            self.counts.malformed += 1
+            return
+        self.upkeep.heard(peer, now)
+        if isinstance(message, Data):
+            self._on_data(peer, message, now)
+        elif isinstance(message, Settled):
+            self.promises.settled(peer, message, now)
+        elif isinstance(message, Echo):
+            self.growth.echoed(peer, message.version, now)
+            self.upkeep.echoed(peer, now)
+        else:
+            self.upkeep.receive(peer, message, now)
+
+    def refused(self, peer: Peer, data: bytes, sent: float, now: float) -> None:
+        """A link could not hand over a message that it was given some time ago: publications go to somebody else.
+
+        The peer is gone, unless it has given a sign of life since.
+        """
+        message = decode(data)
+        if not self.upkeep.refused(peer, sent, now) and isinstance(message, Data):
+            self.upkeep.member_lost(peer)
+        if not isinstance(message, Data) or not self._dispatch.keeps_promises:
+            return
+        if message.is_assured:
+            self.promises.peer_lost(peer, now)
+        else:
+            self.counts.rerouted += 1
+            self._forward(message._replace(hops=max(0, message.hops - 1)), message.origin)
+
+    def _send(self, peer: Peer, message: Message) -> None:
+        self._world.send(peer, encode(message))
+
+    def _on_data(self, peer: Peer, data: Data, now: float) -> None:
+        self.counts.visits += 1
+        if self._dispatch.keeps_promises:
+            if data.is_assured:
+                self.promises.arrived(peer, data, now)
+                return
+            if self.table.holds(data.start, data.end):
+                self._give(data)
+        elif data.key in self._seen or data.origin == self.me.identifier:
+            self.counts.seen_before += 1
+            return
+        else:
+            self._seen[data.key] = None
+            if len(self._seen) > self._around.settings.tasks:
+                self._seen.popitem(last=False)
+            self._give(data)
+        self._forward(data, peer.identifier)
+
+    def _give(self, data: Data) -> None:
+        self._world.deliver(data, None, lambda _now: None)
+
+    def _forward(self, data: Data, came_from: int) -> None:
+        for peer, copy in self._dispatch.onward(self.table, data, came_from).copies:
+            self._send(peer, copy)
+
+    # -- clients
+
+    def publish(self, events: Iterable[Event], lane: int, now: float) -> None:
+        """Send events with QoS 0 to everybody else who wants them."""
+        me = self.me.identifier
+        data = Data(
+            me,
+            self._incarnation,
+            lane,
+            self._next_number(lane),
+            0,
+            0,
+            me,
+            me,
+            (),
+            tuple(Sent(0, event) for event in events),
+        )
+        self._forward(data, me)
+
+    def publish_assured(self, events: Iterable[Event], lane: int, then: Then, now: float) -> bool:
+        """Bring events to everybody else who wants them; call once they are safe here.  False if too much is owed."""
+        batch = Batch(lane, self._next_number(lane), tuple(events))
+        if self.promises.owed_bytes + size_of(batch.events) > self._around.settings.owed_bytes:
+            self._numbers[lane] -= 1
+            self.counts.refused += 1
+            return False
+        self._world.commit(batch, True, partial(self._is_safe, batch, then))
+        return True
+
+    def _is_safe(self, batch: Batch, then: Then, now: float) -> None:
+        then(now)
+        self.promises.owe(batch, self._incarnation, now)
+
+    def _next_number(self, lane: int) -> int:
+        self._numbers[lane] = self._numbers.get(lane, 0) + 1
+        return self._numbers[lane]
+
+    def subscribe(self, wish: Wish, then: Callable[[float, bool], None], now: float) -> None:
+        """Somebody here asks for more; call once everybody knows, and say whether that is so or was waited for."""
+        pending = _Pending(then, self.counts)
+        self._world.alarms.at(now + self._around.settings.growth_s, pending.late)
+        self._wishes[wish] = self._wishes.get(wish, 0) + 1
+        more = self._around.merging.of([wish])
+        if not self.own.covers(more):
+            self.own = self._around.merging.joined(self.own, more)
+        spread = partial(self.growth.spread, self.me.identifier, of_one(self.me, more), pending.done)
+        if self.upkeep.is_joined:
+            spread(now)
+        else:
+            self._joining.append(spread)
+
+    def unsubscribe(self, wish: Wish, now: float) -> None:
+        """Somebody here asks for less; KeyError if nobody has asked for it."""
+        count = self._wishes[wish]
+        if count > 1:
+            self._wishes[wish] = count - 1
+            return
+        del self._wishes[wish]
+        self.own = self._around.merging.of(self._wishes)
+        self.growth.shrank(now)
+
+    @property
+    def wishes(self) -> Iterable[Wish]:
+        """What is asked for here."""
+        return self._wishes
+
+    @property
+    def unfinished(self) -> int:
+        """What is owed, carried for others, or waited for here."""
+        return self.promises.unfinished + self.growth.unfinished
+
+    def adopt(self, own: Summary, wishes: Iterable[Wish]) -> None:
+        """Ask for what is known to everybody already: how a ring begins that was put together as a whole."""
+        self._wishes = dict.fromkeys(wishes, 1)
+        self.own = own
+
+
+class _Pending:
+    """A subscription that waits for echoes, and no longer than it may."""
+
+    __slots__ = ("_counts", "_then")
+
+    def __init__(self, then: Callable[[float, bool], None], counts: RingCounts) -> None:
+        self._then: Callable[[float, bool], None] | None = then
+        self._counts = counts
+
+    def done(self, now: float) -> None:
+        """Everybody knows."""
+        then, self._then = self._then, None
+        if then is not None:
+            then(now, True)
+
+    def late(self, now: float) -> None:
+        """Somebody's echo is missing."""
+        then, self._then = self._then, None
+        if then is not None:
+            self._counts.unechoed += 1
+            then(now, False)
