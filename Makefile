@@ -16,7 +16,7 @@ COMPILED_TESTS := $(addprefix tests/,clause core interop match net overlay robus
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses=2
 SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 
-.PHONY: help shape tree install compile uncompile demo site papers test test-core test-compiled test-cluster explore histories check format bench docs spec fuzz attack chaos lock peers clean
+.PHONY: help shape tree install compile uncompile demo site papers pictures test test-core test-compiled test-cluster explore histories check format bench docs spec fuzz attack chaos lock peers clean
 
 help: ## print this list
 	@printf '\n  \033[1mTieline\033[0m: make …\n\n'
@@ -51,6 +51,9 @@ site: $(STAMP) ## the documents as a site in build/site, which needs no server a
 
 papers: $(STAMP) ## the five papers beside our measurements, as one file to read: build/papers.html
 	@$(BIN)/python -m docs.site.book $(ARGS)
+
+pictures: $(STAMP) ## pictures of the live page, taken while four brokers and a microgrid run: three minutes
+	@$(BIN)/python -m docs.pictures.record $(ARGS)
 
 test: $(STAMP) ## the whole test suite
 	@$(PYTEST)

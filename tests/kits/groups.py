@@ -1,8 +1,9 @@
 """Which tests run in the same process, where there are several: those of a file, and those that share what is dear.
 
 A Spark session takes seconds to start and a gigabyte to keep, and the planner's loops take a quarter of a minute to
-compile when nobody has compiled them before.  So one process does each.  Groups are told by the path alone, because the
-process that hands out the tests knows no more of them, and so that the names of tests can be given to pytest as shown.
+compile when nobody has compiled them before.  A browser takes a processor.  So one process does each.  Groups are told
+by the path alone, because the process that hands out the tests knows no more of them, and so that the names of tests
+can be given to pytest as shown.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from xdist.scheduler.loadscope import LoadScopeScheduling
 #: The places of tests that share something, from the root of the tree.
 SHARED: Final = {
     "spark": ("tests/pipeline",),
+    "page": ("tests/web/page",),
     "plan": ("tests/plan", "tests/cli/plan", "tests/cli/test_plan.py", "tests/bench/test_plan.py"),
 }
 
