@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tieline.bench.papers.frame.declaration import Effort, Request
 from tieline.bench.papers.frame.table import Cell, Table
 from tieline.bench.papers.psp import instances, tables
 from tieline.bench.papers.psp.bound import counterexample
@@ -55,12 +56,13 @@ def made_up(*, good: bool, limit_s: float = 10.0) -> dict[str, Table]:
 
 
 def verdicts_of(found: dict[str, Table]) -> dict[str, str]:
-    makers = (tables.times_claims, tables.annealing_claims, tables.printed_claims)
+    makers = (tables.sizes_claims, tables.times_claims, tables.annealing_claims, tables.printed_claims)
     return {claim.where: claim.judgement.verdict for make in makers for claim in make(found)}
 
 
 def test_sentences_of_the_paper_are_judged() -> None:
     assert verdicts_of(made_up(good=True)) == {
+        "Table 1": "reproduced",
         "Table 2, t.MIP": "reproduced",
         "Table 2, gap": "reproduced",
         "Table 2, *": "reproduced",
@@ -71,6 +73,7 @@ def test_sentences_of_the_paper_are_judged() -> None:
         "(1) to (7)": "reproduced",
     }
     assert verdicts_of(made_up(good=False)) == {
+        "Table 1": "reproduced",
         "Table 2, t.MIP": "not measured",
         "Table 2, gap": "not reproduced",
         "Table 2, *": "not reproduced",
@@ -99,3 +102,9 @@ def test_the_counter_example() -> None:
     example = counterexample()
     assert example.paper_value == pytest.approx(2.0)
     assert example.minimum == pytest.approx(1.5)
+
+
+def test_only_a_long_run_has_the_limit_of_the_paper() -> None:
+    efforts: tuple[Effort, ...] = ("quick", "full", "long")
+    seconds = {effort: instances.limits(Request(effort=effort)).naive_s for effort in efforts}
+    assert seconds["quick"] < seconds["full"] < seconds["long"] == 600.0
