@@ -74,7 +74,7 @@ def _link(target: str, words: str) -> str:
 
 
 def bound(folder: Path) -> str:
-    """The whole book."""
+    """The whole book as HTML, with everything that it shows inside it."""
     found = list(chapters(folder))
     style = (HERE / "book.css").read_text(encoding="utf-8")
     contents = "".join(

@@ -24,7 +24,7 @@ _LARGEST_PACKET = 268_435_460
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Something that happened."""
+    """Something that happened, and to whom."""
 
     #: Seconds since the world began.
     at: float
@@ -54,7 +54,7 @@ class Story:
         return len(self._entries)
 
     def tell(self, node: str, what: str, other: str = "", *, topic: str = "", payload: bytes = b"") -> None:
-        """Add an entry."""
+        """Add an entry with the time that it is now."""
         self.forgotten += len(self._entries) == self._entries.maxlen
         self._entries.append(Entry(self._clock.now - GENESIS, node, other, what, topic, payload))
 

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 def _silent(_text: str) -> None:
-    """Nobody watches."""
+    """What hears of progress where nobody watches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -105,7 +105,7 @@ def lines(  # table, two axes and a series are what a line is; the rest is how i
         axis.set_xticks(range(len(words)), table.words(x), fontsize=8)
 
 
-def bars(
+def bars(  # as lines
     axis: Axes,
     table: Table,
     *,

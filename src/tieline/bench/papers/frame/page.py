@@ -27,7 +27,7 @@ def reading(package: str) -> str:
 
 
 def markdown(record: PaperRecord, prose: str) -> str:
-    """The page."""
+    """The page of a run, from its record and the prose of its paper."""
     return "\n".join(_lines(record, prose)).rstrip() + "\n"
 
 
@@ -94,6 +94,9 @@ def page_table(headings: Sequence[str], lines: Iterable[Sequence[str]], *, words
 
 def _preamble(record: PaperRecord) -> Iterator[str]:
     yield from record.preamble()
+    load = record.machine.get("load_before")
+    if load is not None and not all(figure.is_repeatable for figure in record.figures):
+        yield f"the load of the machine was {load} before the run, and is in everything that the clock measured"
     yield f"seeds from {record.seed} on; " + (
         "figures whose data the clock has no part in come out again to the last digit"
         if any(figure.is_repeatable for figure in record.figures)

@@ -68,7 +68,7 @@ class Given:
 
     @classmethod
     def of(cls, parameter: Parameter) -> Self:
-        """The same values."""
+        """A parameter of the declaration, with the value that it had."""
         return cls(**asdict(parameter))
 
     def worded(self) -> str:

@@ -169,83 +169,80 @@ def panels(_tables: Tables) -> dict[str, Panel]:
 def claims(tables: Tables) -> Iterator[Claim]:
     """What the paper says of its figures."""
     table = tables["plans"]
-
-    def seen(size: str, name: str) -> tuple[int, int]:
-        values = table.where(size=size).column(name)
-        return sum(value > 0 for value in values), len(values)
-
-    def words(size: str, name: str) -> str:
-        count, of = seen(size, name)
-        return f"{count} of {of}"
-
+    tiny, res0 = (_Counts(table.where(size=size)) for size in ("tiny", "res0"))
     yield Claim(
         where="Fig. 5",
         paper_says="On tinyInstance broker 1 is redundant, and both codes find the same solution.",
-        we_measure=f"a broker is unused: {words('tiny', 'unused')}; same links: {words('tiny', 'same_plan')}",
-        judgement=verdicts.always(min(seen("tiny", "unused")[0], seen("tiny", "same_plan")[0]), 1),
+        we_measure=f"a broker is unused: {tiny.words('unused')}; same links: {tiny.words('same_plan')}",
+        judgement=verdicts.always(min(tiny.seen("unused"), tiny.seen("same_plan")), 1),
         why="costs and capacities are ours, chosen so that it is: the text does not give them",
     )
+    yield from _of_case3(_Counts(table.where(size="case3")))
+    yield Claim(
+        where="Fig. 8",
+        paper_says="On res0 bandwidth makes flows take more links than the fewest possible.",
+        we_measure=f"plans with such a way: {res0.words('longer')}; with a dearer way than the cheapest: "
+        f"{res0.words('displaced')}",
+        judgement=verdicts.often(res0.seen("displaced"), res0.plans),
+        why="it depends on the capacities, which the text does not give",
+    )
+
+
+class _Counts:
+    """How many plans of one size have what."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self.plans = len(table.rows)
+
+    def seen(self, name: str, *, least: float = 0) -> int:
+        """Plans with more of something than ``least``."""
+        return sum(value > least for value in self._table.column(name))
+
+    def both(self, name: str, without: str) -> int:
+        """Plans with something, and without something else."""
+        pairs = zip(self._table.column(name), self._table.column(without), strict=True)
+        return sum(value > 0 and not other for value, other in pairs)
+
+    def words(self, name: str) -> str:
+        return f"{self.seen(name)} of {self.plans}"
+
+
+def _of_case3(plans: _Counts) -> Iterator[Claim]:
+    several = plans.seen("duplicating", least=1)
     yield Claim(
         where="Fig. 6",
         paper_says="On case3 several brokers duplicate flows.",
-        we_measure=f"plans with two or more such brokers: "
-        f"{sum(count > 1 for count in table.where(size='case3').column('duplicating'))} of "
-        f"{seen('case3', 'unused')[1]}",
-        judgement=verdicts.often(
-            sum(count > 1 for count in table.where(size="case3").column("duplicating")), seen("case3", "unused")[1]
-        ),
+        we_measure=f"plans with two or more such brokers: {several} of {plans.plans}",
+        judgement=verdicts.often(several, plans.plans),
         why="a broker duplicates where two subscribers of a topic lie behind it",
     )
     yield Claim(
         where="Fig. 6",
         paper_says="One broker of case3 is not needed.",
-        we_measure=f"plans that leave a broker out: {words('case3', 'unused')}",
-        judgement=verdicts.often(*seen("case3", "unused")),
+        we_measure=f"plans that leave a broker out: {plans.words('unused')}",
+        judgement=verdicts.often(plans.seen("unused"), plans.plans),
         why="it depends on where clients stand",
     )
-    met = sum(value == 0 for value in table.where(size="case3").column("unmet"))
+    forced = plans.both("displaced", without="unmet")
     yield Claim(
         where="Fig. 6",
         paper_says="Tight bandwidth forces different paths, and all requests are satisfied.",
-        we_measure=f"on case3 all requests are met in {met} of {seen('case3', 'unused')[1]} plans, of which some way "
-        "is dearer than "
-        f"the cheapest in {words('case3', 'displaced')}",
-        judgement=verdicts.often(
-            sum(
-                unmet == 0 and displaced > 0
-                for unmet, displaced in zip(
-                    table.where(size="case3").column("unmet"),
-                    table.where(size="case3").column("displaced"),
-                    strict=True,
-                )
-            ),
-            seen("case3", "unused")[1],
-        ),
+        we_measure=f"plans of case3 that meet all requests, some of them over a dearer way than the cheapest: {forced} "
+        "of "
+        f"{plans.plans}",
+        judgement=verdicts.often(forced, plans.plans),
         why="at looser capacities nobody is displaced, at tighter ones somebody stays unmet: both together need a "
-        "narrow range",
+        "narrow "
+        "range",
     )
+    equal = plans.both("same_value", without="same_plan")
     yield Claim(
         where="Fig. 7",
         paper_says="On case3 program and heuristic find different plans of the same value.",
-        we_measure=f"same value: {words('case3', 'same_value')}; the same links: {words('case3', 'same_plan')}",
-        judgement=verdicts.often(
-            sum(
-                value > 0 and not plan
-                for value, plan in zip(
-                    table.where(size="case3").column("same_value"),
-                    table.where(size="case3").column("same_plan"),
-                    strict=True,
-                )
-            ),
-            seen("case3", "unused")[1],
-        ),
+        we_measure=f"same value: {plans.words('same_value')}; the same links: {plans.words('same_plan')}; the same "
+        "value by "
+        f"other links: {equal} of {plans.plans}",
+        judgement=verdicts.often(equal, plans.plans),
         why="with costs drawn from 1 to 10 two best plans are rare; where all links cost the same they are the rule",
-    )
-    yield Claim(
-        where="Fig. 8",
-        paper_says="On res0 bandwidth makes flows take more links than the fewest possible.",
-        we_measure=f"plans with such a way: {words('res0', 'longer')}; with a dearer way than the cheapest: "
-        f"{words('res0', 'displaced')}",
-        judgement=verdicts.often(*seen("res0", "displaced")),
-        why="it depends on the capacities, which the text does not give",
     )
