@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
 
 from tieline.bench.measure import raise_open_files
@@ -27,8 +27,8 @@ def reproduce(
     paper: Annotated[
         str,
         typer.Argument(
-            click_type=click.Choice([*PAPERS, *GROUPS]),
-            help="Which paper; 'priority' are heat and priority-qos, 'all' are all of them.",
+            metavar="PAPER",
+            help=f"Which paper: {', '.join(PAPERS)}; priority is the first two, all is all of them.",
         ),
     ],
     *,
@@ -44,12 +44,19 @@ def reproduce(
         "reproduced"
     ),
 ) -> None:
-    r"""Repeat a paper's experiments: each figure and table beside ours, and "paper says / we measure / verdict / why".
+    r"""Repeat a paper's experiments: "paper says / we measure / verdict / why".
 
-    Starts brokers on free loopback ports where sockets are part of the experiment, and simulates the rest; needs no
-    root. Writes a page and a record for each paper, NAME.md and NAME.json, and in the folder NAME a CSV for each table
-    and a PNG and an SVG for each figure.  All papers take about an hour, --quick ten minutes.  Figures need the extra
-    bench, psp needs plan: pip install 'tieline\[bench]' 'tieline\[plan]'.
+    Computes each figure and table of a paper again, draws it beside ours and
+    says which of its sentences hold, by stated rules.  Starts brokers on free
+    loopback ports where sockets are part of an experiment, and simulates the
+    rest; needs no root.
+
+    Writes a page and a record for each paper, NAME.md and NAME.json, and into
+    the folder NAME a CSV for each table and a PNG and an SVG for each figure.
+    All papers take about an hour, with --quick ten minutes.
+
+    Figures need the extra bench, and psp needs plan:
+    pip install 'tieline\[bench]' 'tieline\[plan]'.
     """
     if quick and long:
         raise Trouble("--quick and --long are two ways of saying how much is to be done: choose one.", code=MISUSED)
@@ -69,6 +76,11 @@ def reproduce(
 
 
 def _loaded(name: str) -> list[Paper]:
+    if name not in PAPERS and name not in GROUPS:
+        known = ", ".join((*PAPERS, *GROUPS))
+        near = get_close_matches(name, (*PAPERS, *GROUPS), n=1)
+        meant = f' (did you mean "{near[0]}"?)' if near else ""
+        raise Trouble(f'there is no paper "{name}"{meant}; there are {known}.', code=MISUSED)
     papers = []
     for one in GROUPS.get(name, (name,)):
         try:

@@ -43,7 +43,9 @@ def test_quick_and_long_exclude_each_other(tmp_path: Path) -> None:
     assert "choose one" in str(result.exception)
 
 
-def test_an_unknown_paper_is_answered_with_the_known_ones() -> None:
+def test_an_unknown_paper_is_answered_with_the_nearest_and_all_known_ones() -> None:
     result = CliRunner().invoke(app, ["heap"])
     assert result.exit_code != 0
-    assert "'heat'" in str(result.exception) and "'all'" in str(result.exception)
+    assert str(result.exception).startswith(
+        'there is no paper "heap" (did you mean "heat"?); there are heat, priority-qos'
+    )
