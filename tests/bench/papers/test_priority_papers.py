@@ -76,7 +76,8 @@ def test_verdicts_of_the_second_paper() -> None:
         wrong = [claim.paper_says for claim in claims if (claim.judgement.verdict == "reproduced") is not good]
         # among equals the order of connection holds in both, and so does that of the qualities of service
         assert all(
-            not good and ("equal levels) are" in text or "QoS 0 is faster" in text or "0.1 ms" in text)
+            not good
+            and ("equal levels) are" in text or "QoS 0 is faster" in text or "0.1 ms" in text or "0.5 ms" in text)
             for text in wrong
         )
 
