@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from tieline.core.figures.history import SECONDS, STEP_S, STEPS, Extract
 from tieline.net.http.headers import read_body
+from tieline.net.http.pace import Pace
 from tieline.net.inquiry import InquiryError
 from tieline.net.page.report import CONTRACT
 from tieline.version import __version__
@@ -29,6 +30,10 @@ MOST_QUESTION: Final = 147_456
 _PIECE: Final = 16_384
 #: What the past was is found once a second, however many ask.
 _FRESH_S: Final = 1.0
+#: Answers about the past in a second, and at once after a pause; and what the broker's thread gets between two columns.
+HISTORIES_PER_S: Final = 10.0
+HISTORIES_AT_ONCE: Final = 40.0
+_PAUSE_S: Final = 0.0005
 #: Questions under way at once; after one the broker is left alone for so many times as long as it took.
 MOST_ASKING: Final = 4
 _REST: Final = 9.0
@@ -62,6 +67,7 @@ class PageData:
         #: By span: when it was found, and the answer in bytes.
         self._found: dict[int, tuple[float, bytes]] = {}
         self._finding = asyncio.Lock()
+        self._pace = Pace(HISTORIES_PER_S, burst=HISTORIES_AT_ONCE)
         self._asking = asyncio.Lock()
         self._waiting = 0
         #: No question is asked before then.
@@ -87,6 +93,7 @@ class PageData:
         span_s = int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 0
         if not 1 <= span_s <= STEP_S * STEPS:
             return error(400, f"a span is a number of seconds from 1 to {STEP_S * STEPS:,}")
+        await self._pace.turn()
         # few spans are worth being kept: what is asked for is rounded up to one of them
         span_s = next(each for each in (120, 600, SECONDS, STEP_S * STEPS) if each >= span_s)
         try:
@@ -101,7 +108,7 @@ class PageData:
     async def _history(self, span_s: int) -> bytes:
         then, data = self._found.get(span_s, (float("-inf"), b""))
         if monotonic() - then > _FRESH_S:
-            data = written(await self._broker.history(span_s))
+            data = await written(await self._broker.history(span_s))
             self._found[span_s] = monotonic(), data
         return data
 
@@ -146,16 +153,16 @@ def error(status: int, text: str, **more: object) -> Response:
     return JSONResponse({"error": text, **more}, status)
 
 
-def written(found: Extract) -> bytes:
-    """An extract as JSON: four digits are more than anybody sees in a chart."""
-    return msgspec.json.encode(
-        {
-            "step_s": found.step_s,
-            "time": [round(time, 1) for time in found.times],
-            "series": {name: _rounded(column) for name, column in found.series.items()},
-        }
-    )
+async def written(found: Extract) -> bytes:
+    """An extract as JSON, column by column, with pauses in which the broker's thread can run."""
+    columns = []
+    for name, column in found.series.items():
+        columns.append(b"%s:%s" % (msgspec.json.encode(name), msgspec.json.encode(_rounded(column))))
+        await asyncio.sleep(_PAUSE_S)
+    times = msgspec.json.encode([round(time, 1) for time in found.times])
+    return b'{"step_s":%d,"time":%s,"series":{%s}}' % (found.step_s, times, b",".join(columns))
 
 
 def _rounded(column: array[float]) -> list[float | None]:
+    """Four digits are more than anybody sees in a chart."""
     return [None if isnan(value) else 0.0 if not value else float(f"{value:.4g}") for value in column]
