@@ -40,6 +40,9 @@ def reproduce(
         typer.Option("--long", help="With the limits of the papers (600 s for one instance) and the largest worlds."),
     ] = False,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="First of the seeds.")] = 0,
+    again: Annotated[
+        bool, typer.Option("--again", help="Measure nothing: draw, judge and write what is in DIR once more.")
+    ] = False,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Directory for pages, figures and data.")] = Path(
         "reproduced"
     ),
@@ -60,14 +63,22 @@ def reproduce(
     """
     if quick and long:
         raise Trouble("--quick and --long are two ways of saying how much is to be done: choose one.", code=MISUSED)
+    if again and (quick or long or seed):
+        raise Trouble(
+            "--again takes what is there: how much was done, and from which seed, is said in it.", code=MISUSED
+        )
     effort: Effort = "quick" if quick else "long" if long else "full"
     papers = _loaded(paper)
+    if again and (absent := [one.name for one in papers if not (out / f"{one.name}.json").exists()]):
+        raise Trouble(f"{out} has no run of {', '.join(absent)}.")
     console = wide_console()
     raise_open_files()
     out.mkdir(parents=True, exist_ok=True)
     written = []
     with orderly_end(), Steps(console) as display:
-        for record in runner.run(papers, Request(effort=effort, seed=seed), out, display):
+        request = Request(effort=effort, seed=seed)
+        records = runner.again(papers, out, display) if again else runner.run(papers, request, out, display)
+        for record in records:
             page.show(record, console)
             written += [f"{record.name}.md", f"{record.name}.json", f"{record.name}/"]
     if not is_installed("matplotlib"):

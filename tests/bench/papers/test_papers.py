@@ -43,6 +43,13 @@ def test_quick_and_long_exclude_each_other(tmp_path: Path) -> None:
     assert "choose one" in str(result.exception)
 
 
+def test_again_takes_what_is_there(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["heat", "--again", "--out", str(tmp_path)])
+    assert "has no run of heat" in str(result.exception)
+    result = CliRunner().invoke(app, ["heat", "--again", "--seed", "3", "--out", str(tmp_path)])
+    assert "takes what is there" in str(result.exception)
+
+
 def test_an_unknown_paper_is_answered_with_the_nearest_and_all_known_ones() -> None:
     result = CliRunner().invoke(app, ["heap"])
     assert result.exit_code != 0

@@ -99,6 +99,24 @@ def test_a_paper_leaves_page_record_data_and_drawings(tmp_path: Path) -> None:
     assert page.markdown(again, page.reading(PAPER.package)) == text
 
 
+def test_what_was_measured_is_drawn_and_judged_again_without_measuring(tmp_path: Path) -> None:
+    list(runner.run([PAPER], Request(seed=2), tmp_path, Watching()))
+    names = ("heat.md", "heat.json", "heat/lines.csv")
+    before = {name: (tmp_path / name).read_text() for name in names}
+
+    def fail(_request: Request) -> list[Table]:
+        raise AssertionError("it measures")
+
+    deaf = replace(PAPER, experiments=(replace(EXPERIMENT, measure=fail),))
+    (record,) = runner.again([deaf], tmp_path, Watching())
+    assert {name: (tmp_path / name).read_text() for name in names} == before
+    other = replace(FIGURE, claims=lambda tables: [*claims(tables)][:1])
+    (record,) = runner.again(
+        [replace(PAPER, experiments=(replace(EXPERIMENT, figures=(other,)),))], tmp_path, Watching()
+    )
+    assert record.tally() == "1 reproduced" and record.seed == 2
+
+
 def test_an_experiment_that_fails_does_not_end_the_others(tmp_path: Path) -> None:
     def fail(_request: Request) -> list[Table]:
         raise Failure("the broker died")

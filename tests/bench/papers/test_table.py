@@ -40,3 +40,16 @@ def test_flaws_are_found() -> None:
     assert TABLE.flaws() == []
     assert Table("bare", {"a": ""}, []).flaws() == ["table bare has no rows"]
     assert Table("odd", {"a": ""}, [(1, 2)]).flaws() == ["table odd: rows of 2 cells under 1 columns"]
+
+
+def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
+    table = Table("mixed", {"a": "first", "b": "second"}, [(1, 0.25), ("x, y", None), (True, -3.5), (False, "")])
+    table.write(tmp_path / "mixed.csv")
+    assert Table.read(tmp_path / "mixed.csv", table.columns).rows == [
+        (1, 0.25),
+        ("x, y", None),
+        (True, -3.5),
+        (False, None),
+    ]
+    with pytest.raises(ValueError, match=r"has the columns a, b, not a"):
+        Table.read(tmp_path / "mixed.csv", {"a": "first"})

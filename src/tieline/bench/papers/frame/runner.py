@@ -15,6 +15,7 @@ from tieline.bench.machine import versions
 from tieline.bench.papers.frame import drawing, page
 from tieline.bench.papers.frame.declaration import Claim, Experiment, Figure, Paper, Request, Tables
 from tieline.bench.papers.frame.record import Judged, PaperRecord, Shown
+from tieline.bench.papers.frame.table import Table
 from tieline.bench.papers.frame.verdicts import unmeasured
 
 
@@ -39,6 +40,17 @@ def run(papers: Sequence[Paper], request: Request, directory: Path, progress: Pr
         yield _run(paper, request, directory, progress)
 
 
+def again(papers: Sequence[Paper], directory: Path, progress: Progress) -> Iterator[PaperRecord]:
+    """What earlier runs left in a directory, drawn, judged and written once more; nothing is measured."""
+    progress.planned(len(papers))
+    for paper in papers:
+        progress.step(f"{paper.name}: from the data of an earlier run")
+        record = PaperRecord.read(directory / f"{paper.name}.json")
+        record.title, record.citation = paper.title, paper.citation
+        _show(record, paper, directory, progress)
+        yield record
+
+
 def _run(paper: Paper, request: Request, directory: Path, progress: Progress) -> PaperRecord:
     began = time.monotonic()
     record = PaperRecord.of(paper, request, _versions(paper))
@@ -46,19 +58,26 @@ def _run(paper: Paper, request: Request, directory: Path, progress: Progress) ->
     folder.mkdir(parents=True, exist_ok=True)
     for experiment in paper.experiments:
         progress.step(f"{paper.name}: {experiment.title}")
-        tables: Tables = {}
         with _noting(record, experiment):
-            tables = {table.name: table for table in experiment.measure(request)}
-        for table in tables.values():
-            table.write(folder / f"{table.name}.csv")
-            record.tables[table.name] = dict(table.columns)
-        for figure in experiment.figures:
-            progress.detail(figure.title)
-            record.figures.append(_shown(record, experiment, figure, tables, folder))
+            for table in experiment.measure(request):
+                assert table.name not in record.tables, f"two experiments write {table.name}.csv"
+                table.write(folder / f"{table.name}.csv")
+                record.tables[table.name] = dict(table.columns)
     record.seconds = round(time.monotonic() - began, 1)
+    _show(record, paper, directory, progress)
+    return record
+
+
+def _show(record: PaperRecord, paper: Paper, directory: Path, progress: Progress) -> None:
+    """Draw and judge what is written: who reads the files has what the page is about, to the last digit."""
+    folder = directory / paper.name
+    tables = {name: Table.read(folder / f"{name}.csv", columns) for name, columns in record.tables.items()}
+    record.figures = []
+    for experiment, figure in paper.figures():
+        progress.detail(figure.title)
+        record.figures.append(_shown(record, experiment, figure, tables, folder))
     record.write(directory / f"{paper.name}.json")
     (directory / f"{paper.name}.md").write_text(page.markdown(record, page.reading(paper.package)), encoding="utf-8")
-    return record
 
 
 def _versions(paper: Paper) -> dict[str, str]:
@@ -85,7 +104,7 @@ def _shown(record: PaperRecord, experiment: Experiment, figure: Figure, tables: 
         tables=[name for name in figure.tables if name in tables],
         is_repeatable=experiment.repeatable,
     )
-    if not set(figure.tables) <= tables.keys():
+    if experiment.title in record.failures or not set(figure.tables) <= tables.keys():
         why = record.failures.get(experiment.title, "its data are missing")
         shown.claims = [
             Judged.of(Claim(where=figure.title, paper_says="", we_measure="", judgement=unmeasured(why), why=why))

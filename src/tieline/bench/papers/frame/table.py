@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Final
+from typing import Final, Self
 
 Cell = str | int | float | bool | None
 #: Enough for every figure, and few enough that a file of a run can be compared with the next one's.
 _DIGITS: Final = 6
+#: What is no number and no word.
+_WORDS: Final[Mapping[str, Cell]] = {"": None, "True": True, "False": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,15 @@ class Table:
             writer.writerow(self.columns)
             writer.writerows([_written(cell) for cell in row] for row in self.rows)
 
+    @classmethod
+    def read(cls, path: Path, columns: Mapping[str, str]) -> Self:
+        """The table in a file, which has the names of its columns and not their words."""
+        with path.open(encoding="utf-8", newline="") as file:
+            head, *rows = csv.reader(file)
+        if head != list(columns):
+            raise ValueError(f"{path} has the columns {', '.join(head)}, not {', '.join(columns)}")
+        return cls(path.stem, columns, [tuple(map(_meant, row)) for row in rows])
+
     def flaws(self) -> list[str]:
         """What is wrong with its form."""
         odd = {len(row) for row in self.rows} - {len(self.columns)}
@@ -84,6 +95,18 @@ class Table:
 
 def _is_same(value: Cell, cell: Cell) -> bool:
     return cell == value
+
+
+def _meant(text: str) -> Cell:
+    """A cell as it was, but for the digits that were not written."""
+    if text in _WORDS:
+        return _WORDS[text]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
 
 
 def _written(cell: Cell) -> str:
