@@ -38,7 +38,7 @@ class Onlookers:
 
     @property
     def patience_s(self) -> float:
-        """Connecting, and looking."""
+        """How long connecting and looking may take."""
         return 20.0 + 2 * self.seconds
 
     def run(self, at: Endpoint) -> Metrics:
