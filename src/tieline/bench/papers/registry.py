@@ -20,6 +20,7 @@ PAPERS: Final = {
     "heat": _Place("tieline.bench.papers.heat"),
     "priority-qos": _Place("tieline.bench.papers.priority_qos"),
     "psp": _Place("tieline.bench.papers.psp", extra="plan"),
+    "rpcp": _Place("tieline.bench.papers.rpcp", extra="plan"),
 }
 #: Names for several.
 GROUPS: Final = {"priority": ("heat", "priority-qos"), "all": tuple(PAPERS)}

@@ -84,7 +84,7 @@ class Radio:
 
     # --- sending
 
-    def send(
+    def send(  # what a frame has is what one may say of it
         self, source: int, destination: int, tag: int, reference: int = -1, *, event: int = -1, boosted: bool = False,
         rank: int = 0, origin: int = -1,
     ) -> None:  # fmt: skip

@@ -1,0 +1,107 @@
+"""The covering paper's declaration on networks small enough for a test: tables, claims, and both ways to run jobs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba")
+pytest.importorskip("scipy")
+
+from tests.kits.check_paper import check_repeatable
+from tests.sim.sensors.worlds import SMALL
+from tieline.bench.papers.frame.declaration import Experiment, Request
+from tieline.bench.papers.rpcp import PAPER, lifetime, readings, runs, sensitivity, sweep, theorems, trees
+from tieline.bench.papers.rpcp.runs import OURS, PRINTED, Job, carry_out
+from tieline.sim.sensors.parameters import Parameters, stated
+from tieline.sim.sensors.protocols import PROTOCOLS
+
+_TINY = replace(SMALL, nodes=40, radius_m=90.0, clusters=5, settle_s=5.0, duration_s=5.0, drain_s=5.0)
+
+
+def _tiny(events: float, **more: float) -> Parameters:
+    known = {name: value for name, value in more.items() if name != "battery_j"}
+    return replace(_TINY, events_per_100s=float(events), battery_j=0.02, **known)  # type: ignore[arg-type]
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (sweep, lifetime, readings, sensitivity):
+        monkeypatch.setattr(module, "loaded", _tiny)
+    monkeypatch.setattr(runs, "_WORTH", 10**6)
+    monkeypatch.setattr(lifetime, "LONGEST_S", 40.0)
+    monkeypatch.setattr(sensitivity, "LONGEST_S", 30.0)
+
+
+def _experiment(name: str) -> Experiment:
+    return next(one for one in PAPER.experiments if one.name == name)
+
+
+@pytest.mark.parametrize("name", ["sweep", "lifetime", "readings", "fitted"])
+def test_a_small_run_is_repeatable_and_decides_its_claims(name: str, tmp_path: Path) -> None:
+    experiment = _experiment(name)
+    tables = {table.name: table for table in check_repeatable(experiment, Request(), tmp_path)}
+    for figure in experiment.figures:
+        claims = list(figure.claims(tables))
+        assert all(claim.paper_says and claim.we_measure and claim.why for claim in claims)
+        assert all(claim.judgement.verdict != "not measured" for claim in claims)
+        if figure.sheet is not None:
+            sheet = figure.sheet(tables)
+            assert all(len(line) == len(sheet.headings) for line in sheet.lines)
+
+
+def test_many_processes_find_what_one_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = [Job(name, _tiny(200), seed) for seed in (0, 1) for name in (OURS, "psm")]
+    alone = [found for _, found in carry_out(jobs, Request())]
+    monkeypatch.setattr(runs, "_WORTH", 1)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    assert [found for _, found in carry_out(jobs, Request())] == alone
+
+
+def test_every_protocol_that_is_drawn_exists_and_has_a_name() -> None:
+    drawn = {*sweep.PROTOCOLS, *lifetime.PROTOCOLS, *(name for names in readings._READINGS.values() for name in names)}
+    assert drawn <= set(PROTOCOLS)
+    assert drawn <= set(runs.NAMES)
+
+
+def test_every_parameter_is_on_the_page_and_the_fitted_ones_are_in_the_captions() -> None:
+    assert [one.name for one in PAPER.parameters] == [one.name for one in stated(Parameters())]
+    fitted = {one.name for one in PAPER.parameters if one.origin == "fitted"}
+    assert fitted == {"frame_ms", "idle_mw"}
+    simulated = [figure for experiment, figure in PAPER.figures() if experiment.name != "theorems"]
+    assert all(figure.fitted for figure in simulated)
+
+
+def test_covering_by_hand_and_by_the_arrays_agree() -> None:
+    interests = trees.boxes(np.random.default_rng(3), 60, 0.9, 2)
+    by_hand = [any(other is not one and other.covers(one) for other in interests) for one in interests]
+    assert trees.covered_share(interests) == pytest.approx(sum(by_hand) / len(by_hand))
+
+
+def test_a_head_of_a_random_tree_holds_what_comes_from_below() -> None:
+    heads, interests, _ = trees.grown(1, 0.4, "none")
+    below = heads.below()
+    assert below[0] == len(heads.parent) == len(interests) / trees.OWN
+    # without covering everything goes up
+    assert [len(table) for table in heads.tables] == [trees.OWN * count for count in below]
+    covered, _, _ = trees.grown(1, 0.4, "suboptimal")
+    assert all(len(one) <= len(other) for one, other in zip(covered.tables, heads.tables, strict=True))
+
+
+def test_algorithm_2_at_its_word_misses_branches() -> None:
+    count, reached = trees.taken_at_its_word(np.random.default_rng(0))
+    assert 0 < reached < count
+
+
+def test_theorems_are_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(theorems, "_WIDTHS", (0.1, 0.95))
+    tables = {table.name: table for table in theorems.measure(Request())}
+    verdicts = {
+        claim.where: claim.judgement.verdict for claim in theorems.claims(tables) if "(ours)" not in claim.paper_says
+    }
+    assert verdicts["Theorem 1"] == "not reproduced"
+    assert verdicts["Theorem 2"] == verdicts["Theorem 4"] == "reproduced"
+    assert PRINTED in runs.NAMES
