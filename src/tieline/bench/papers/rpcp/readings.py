@@ -85,7 +85,7 @@ def panels(tables: Tables) -> dict[str, Panel]:
 
 
 def sheet(tables: Tables) -> Sheet:
-    """The medians."""
+    """The medians over the seeds, as figures."""
     table = tables["readings"]
     lines = [
         [setting, NAMES[name], f"{100 * chosen.median('success'):.1f}", f"{chosen.median('data'):,.0f}",

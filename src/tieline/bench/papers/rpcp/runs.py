@@ -74,7 +74,7 @@ def _counted(jobs: Sequence[Job], outcomes: Iterable[Outcome], request: Request)
 
 
 def outcome(job: Job) -> Outcome:
-    """Run one."""
+    """What came of one job, wherever it runs."""
     return simulate(job.protocol, job.parameters, job.seed, until_dead_s=job.until_dead_s)
 
 

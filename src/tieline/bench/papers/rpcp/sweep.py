@@ -127,7 +127,7 @@ def energy_panels(tables: Tables) -> dict[str, Panel]:
 
 
 def success_panels(tables: Tables) -> dict[str, Panel]:
-    """Figure 7."""
+    """Figure 7, with the paper's limit."""
     panel = _over_load(tables["sweep"], "success", "wanted deliveries that took place, %", scale=100, without=())
 
     def limited(axis: Axes) -> None:
