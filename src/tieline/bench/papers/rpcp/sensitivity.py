@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from tieline.bench.papers.frame import drawing, verdicts
 from tieline.bench.papers.frame.declaration import Claim, Panel, Request, Tables
 from tieline.bench.papers.frame.table import Table
-from tieline.bench.papers.rpcp.lifetime import BATTERY_J, GAINS, LONGEST_S
+from tieline.bench.papers.rpcp.lifetime import BATTERY_J, DEFINITIONS, GAINS, LONGEST_S
 from tieline.bench.papers.rpcp.runs import NAMES, OURS, PRINTED, ROLES, Job, carry_out, loaded
 from tieline.sim.sensors.parameters import scaled
 
@@ -25,14 +25,15 @@ def measure_fitted(request: Request) -> list[Table]:
     """Lifetimes over idle power, delays over airtime, and energy over the number of topics."""
     seeds = request.seeds(quick=1, full=3)
     powers = request.choose(quick=(0.25, 1.0), full=(0.25, 0.5, 1.0))
+    battery_j = request.choose(quick=BATTERY_J / 2, full=BATTERY_J)
     idle = [
         # a sensor that only idles lives equally long
-        Job(name, loaded(_LOAD, idle_mw=power, battery_j=BATTERY_J * power / 0.5), seed, LONGEST_S)
+        Job(name, loaded(_LOAD, idle_mw=power, battery_j=battery_j * power / 0.5), seed, LONGEST_S)
         for power in powers for seed in seeds for name in _FOUR
     ]  # fmt: skip
     lives = [
-        (job.protocol, job.parameters.idle_mw, job.seed, found.lifetime.first_death, found.lifetime.tenth_dead,
-         found.lifetime.half_dead, found.lifetime.loss)
+        (job.protocol, job.parameters.idle_mw, job.parameters.battery_j, job.seed,
+         *(getattr(found.lifetime, definition) for definition in DEFINITIONS))
         for job, found in carry_out(idle, request)
     ]  # fmt: skip
     loads = request.choose(quick=(400, 1200), full=(200, 400, 600, 800, 1000, 1200))
@@ -55,7 +56,7 @@ def measure_fitted(request: Request) -> list[Table]:
     return [
         Table(
             "idle",
-            protocol | {"idle_mw": "power of an idle sensor, mW"} | seed
+            protocol | {"idle_mw": "power of an idle sensor, mW", "battery_j": "battery of a sensor, J"} | seed
             | {"first_death": "first death, s", "tenth_dead": "a tenth dead, s", "half_dead": "half dead, s",
                "loss": "first 20 s that lose more than half, s"},
             lives,
