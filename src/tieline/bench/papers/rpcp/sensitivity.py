@@ -110,6 +110,8 @@ def fitted_panels(tables: Tables) -> dict[str, Panel]:
         colours = dict(zip(table.words("series"), inks, strict=False))
         drawing.lines(axis, table, x="events", y="delay_s", series="series", colours=colours)
         axis.set_yscale("log")
+        axis.set_yticks((0.1, 0.3, 1, 3, 10), ("0.1", "0.3", "1", "3", "10"))
+        axis.minorticks_off()
         drawing.labels(axis, x="events in 100 s", y="mean delay, s (8 ms is fitted)")
 
     return {"Gains hang on idle power": gain, "PSM's knee hangs on airtime": knee}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import fmean
 from typing import TYPE_CHECKING, Final
@@ -112,7 +112,7 @@ def panels(tables: Tables) -> dict[str, Panel]:
         nested = tables["nested"]
         drawing.lines(axis, nested, x="layer", y="entries", colours={"": "second"},
                       names={"": "thresholds, subscribed to at the rim only"})  # fmt: skip
-        axis.set_yscale("log")
+        _logarithmic(axis, (3, 10, 30, 100, 300))
         axis.set_xticks(range(LAYERS))
         drawing.labels(axis, x="layer of the head, 0 is the core", y="mean entries of a table")
 
@@ -127,7 +127,7 @@ def panels(tables: Tables) -> dict[str, Panel]:
                   label="entries on a way to the core")  # fmt: skip
         axis.plot(routes.column("ratio"), routes.column("core"), ".", color=drawing.COLOURS["baseline"], alpha=0.5,
                   label="entries of the core")  # fmt: skip
-        axis.set_yscale("log")
+        _logarithmic(axis, (50, 100, 200, 400))
         drawing.labels(axis, x="covering ratio: share of boxes that another covers", y="entries")
 
     def dimensions(axis: Axes) -> None:
@@ -141,6 +141,12 @@ def panels(tables: Tables) -> dict[str, Panel]:
         "Theorems 2 and 3: more covering": route,
         "Theorem 4: more attributes": dimensions,
     }
+
+
+def _logarithmic(axis: Axes, ticks: Sequence[int]) -> None:
+    axis.set_yscale("log")
+    axis.set_yticks(ticks, [str(tick) for tick in ticks])
+    axis.minorticks_off()
 
 
 def order_panels(tables: Tables) -> dict[str, Panel]:
