@@ -91,8 +91,6 @@ def panels(tables: Tables) -> dict[str, Panel]:
             drawing.lines(axis, table, x="events", y=definition, series="protocol", colours=ROLES, names=NAMES)
             axis.set_ylim(0, LONGEST_S)
             drawing.labels(axis, x="events in 100 s", y="seconds")
-            if definition != "first_death":
-                axis.legend().remove()
 
         return panel
 
@@ -136,6 +134,7 @@ def living_panels(tables: Tables) -> dict[str, Panel]:
             drawing.limit(axis, 100 * gain)
         axis.set_yscale("symlog", linthresh=100)
         axis.set_yticks([-50, 0, 28, 54, 100, 1000], ["−50", "0", "28", "54", "100", "1,000"])
+        axis.minorticks_off()
         drawing.labels(axis, x="definition of death; dashed: the paper's 28 % and 54 %", y="longer life, %")
 
     return {"Who lives": over_time, "Gains at 800 events": gains}

@@ -95,7 +95,6 @@ def delay_panels(tables: Tables) -> dict[str, Panel]:
     def low(axis: Axes) -> None:
         close(axis)
         axis.set_ylim(0, 1.0)
-        axis.legend().remove()
 
     return {"Fig. 4: receiving time": close, "The same below one second": low}
 
