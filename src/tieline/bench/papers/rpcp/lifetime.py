@@ -155,7 +155,7 @@ def claims(tables: Tables) -> Iterator[Claim]:
             measured = _gains(at_load, PRINTED, rival, definition)
             yield Claim(
                 where="Fig. 5" if definition == "loss" else f"Fig. 5, if {words}",
-                paper_says=f"At {_LOAD:g} events RPCP's network lives {gain:.0%} longer than {NAMES[rival]}'s.",
+                paper_says=f"At {_LOAD:g} events RPCP's network lives {gain * 100:.0f} % longer than {NAMES[rival]}'s.",
                 we_measure=f"{verdicts.percent(measured)} longer until {words}",
                 judgement=verdicts.near(gain, measured),
                 why=_WHY[rival],

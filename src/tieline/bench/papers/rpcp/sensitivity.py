@@ -188,6 +188,8 @@ def size_panels(tables: Tables) -> dict[str, Panel]:
             axis.minorticks_off()
             if is_logarithmic:
                 axis.set_yscale("log")
+                axis.set_yticks((1, 3, 10, 30, 100), ("1", "3", "10", "30", "100"))
+                axis.yaxis.minorticks_off()
             else:
                 axis.set_ylim(bottom=0)
             drawing.labels(axis, x="sensors, at the same density", y=y)
