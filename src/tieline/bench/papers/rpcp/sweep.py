@@ -263,7 +263,7 @@ def _grows(table: Table, name: str, loads: Sequence[float]) -> bool:
 
 def success_claims(tables: Tables) -> Iterator[Claim]:
     """The sentences about Figure 7."""
-    sweep = tables["sweep"].where(events=lambda cell: isinstance(cell, float) and cell <= MOST)
+    sweep = tables["sweep"].where(events=lambda cell: isinstance(cell, int | float) and cell <= MOST)
     for name, says, why in (
         (
             PRINTED,
