@@ -119,10 +119,17 @@ lock: ## pin every dependency again, with hashes
 	    --build-deps-for=editable $$([[ $$set == *" "* ]] && echo "$${set#* }") \
 	    --output-file="requirements/$${set%% *}.txt" pyproject.toml; \
 	done
+	@.lock/bin/pip-compile --quiet --upgrade --strip-extras --generate-hashes --allow-unsafe --no-header \
+	  --no-emit-options --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+	  --output-file=requirements/s3.txt requirements/s3.in
+
+.PHONY: s3
+s3: ## install a server of the S3 API for the tests of lakes in object stores, beside the project
+	@test -x .s3/bin/moto_server || { $(PYTHON) -m venv .s3 && .s3/bin/pip install --quiet --require-hashes -r requirements/s3.txt; }
 
 peers: $(STAMP) ## install the brokers that the benchmark compares with, beside the project
 	@$(BIN)/tieline bench peers
 
 clean: uncompile ## remove what make and the tools made
-	@rm -rf $(VENV) .lock .peers dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) .lock .peers .s3 dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	@find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

@@ -148,7 +148,7 @@ def test_debris_is_what_is_no_table(tmp_path: Path) -> None:
 def record_of(found: dict[tuple[str, str], dict[str, float]]) -> Results:
     record = Results(form="pipeline-2", quick=True, started="", commit="", machine={}, versions={}, absent={})
     record.rows = [
-        Row(workload=workload, title=workload, group="crash", peer=peer, repetitions=[metrics])
+        Row(workload=workload, title=workload, group="kills", peer=peer, repetitions=[metrics])
         for (workload, peer), metrics in found.items()
     ]
     return record
@@ -160,7 +160,7 @@ def judge(record: Results) -> list[Verdict]:
 
 def test_goals_are_about_the_rows() -> None:
     assert {goal.verdict for goal in judge(record_of({}))} == {"not measured"}
-    found = judge(record_of({(tables.GROWTH, tables.FIT): {"bend": 1.2}, ("crash", "log to tables"): {"lost": 1.0}}))
+    found = judge(record_of({(tables.GROWTH, tables.FIT): {"bend": 1.1}, ("kills", "all of them"): {"lost": 1.0}}))
     met = [goal.text for goal in found if goal.verdict == "met"]
     missed = [goal.text for goal in found if goal.verdict == "not met"]
     assert len(met) == len(missed) == 1
@@ -169,16 +169,16 @@ def test_goals_are_about_the_rows() -> None:
 
 
 def test_tables_that_do_not_hold_what_they_should_are_wrong() -> None:
-    assert list(SUITE.faults(record_of({("crash", "x"): {"kills": 3.0, "lost": 0.0, "duplicates": 9.0}}))) == []
-    assert list(SUITE.faults(record_of({("crash", "x"): {"twice": 2.0, "debris": 1.0}}))) == [
-        "crash: x: 2 twice",
-        "crash: x: 1 debris",
+    assert list(SUITE.faults(record_of({("kills", "x"): {"kills": 3.0, "lost": 0.0, "duplicates": 9.0}}))) == []
+    assert list(SUITE.faults(record_of({("kills", "x"): {"twice": 2.0, "debris": 1.0}}))) == [
+        "kills: x: 2 twice",
+        "kills: x: 1 debris",
     ]
 
 
 def test_a_plan_counts_its_steps() -> None:
     assert make_plan(quick=False).steps == sum(make_plan([part], quick=False).steps for part in PARTS)
-    assert make_plan(["crash"], quick=False).steps == 20 + 2
+    assert make_plan(["kills"], quick=False).steps == 50 + 8
 
 
 def test_a_quick_run_measures_every_goal() -> None:

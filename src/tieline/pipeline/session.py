@@ -57,6 +57,11 @@ _RETRIES: Final = 5
 _OURS: Final = ("tieline", "pyspark_tieline", "pyspark_mqtt")
 
 
+def brief() -> Mapping[str, str]:
+    """:data:`BRIEF`, unless somebody has decided about Java's options before, or started it."""
+    return {} if is_submitted() or _JAVA_OPTIONS in decided() else BRIEF
+
+
 class NoSpark(Exception):
     """Spark cannot be started or reached; the message is a sentence."""
 

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.pipeline.lake import kit
@@ -19,6 +20,7 @@ from tieline.cli.pipeline.lake import compact_app, status_app
 from tieline.cli.pipeline.running import sentences, stopping
 from tieline.cli.trouble import INTERRUPTED, Trouble
 from tieline.pipeline.lake import Lake, LakeError
+from tieline.pipeline.session import BRIEF
 
 
 @pytest.fixture(name="lake")
@@ -101,6 +103,30 @@ def test_mistakes_are_sentences(app: Any, arguments: Any, said: str, monkeypatch
 def test_files_that_cannot_be_reached_are_a_sentence() -> None:
     with pytest.raises(Trouble, match="/proc/x: no such file or directory"), sentences():
         Path("/proc/x").mkdir()
+
+
+@pytest.mark.parametrize(
+    ("few", "words", "is_brief"), [(10, (), True), (1, (), False), (10, ("--master", "local[1]"), False)]
+)
+def test_a_job_over_few_rows_starts_quickly(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, few: int, words: tuple[str, ...], is_brief: bool
+) -> None:
+    class Started(Exception):
+        pass
+
+    def start(*_: object, settings: dict[str, str], **__: object) -> None:
+        raise Started(settings)
+
+    monkeypatch.setattr(flags, "session", start)
+    monkeypatch.setattr(flags, "_FEW_ROWS", few)
+    root = lake.plain.layout.root
+    state = lake.state()
+    (root / "_state" / str(state.batch) / "state.json").write_bytes(
+        msgspec.json.encode(msgspec.structs.replace(state, rows={"events/reading": 2}))
+    )
+    with pytest.raises(Started) as caught:
+        call(match.app, "--lake", root, "-s", "#", *words)
+    assert caught.value.args == ((dict(BRIEF) if is_brief else {}),)
 
 
 def test_what_one_may_set_of_spark(lake: Lake, monkeypatch: pytest.MonkeyPatch, serve: Callable[..., Served]) -> None:

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from tests.bench.watching import Quiet
 from tieline.bench.load.job import Failure
-from tieline.bench.pipeline import ingest, kills, ranges, tables
+from tieline.bench.pipeline import ingest, jobs, kills, ranges, tables
 from tieline.bench.pipeline.cases import Workplace, case_of
 from tieline.bench.pipeline.part import Site
 from tieline.bench.pipeline.suite import METRICS, SUITE
@@ -117,14 +117,23 @@ def test_a_part_that_fails_becomes_rows_that_say_so(
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_200)
-@pytest.mark.parametrize(("count", "on_cluster"), [(4, False), (8, True)])
-def test_nothing_is_lost_or_double_after_kills(
-    spark: SparkSession, tmp_path: Path, count: int, on_cluster: bool
-) -> None:
-    part = kills.Crash(kills=count, seed=count, on_cluster=on_cluster)
+def test_jobs(spark: SparkSession, tmp_path: Path) -> None:
+    part = jobs.Jobs(report_rows=20_000, brief_rows=6_000, repetitions=1)
     rows = part.rows()
     part.measure(site(spark, tmp_path), rows)
-    (found,) = by_peer(rows).values()
+    assert all(found["wall_s"] > 0 and found["cpu_s"] > 1 for found in by_peer(rows).values())
+    assert (tmp_path / "report.csv").stat().st_size > 1_000
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1_200)
+@pytest.mark.parametrize("place", kills.EVERYWHERE, ids=lambda place: place.title)
+def test_nothing_is_lost_or_double_after_kills(spark: SparkSession, tmp_path: Path, place: kills.Place) -> None:
+    victims = kills.CLUSTER_VICTIMS if place.on_cluster else kills.VICTIMS
+    part = kills.Kills(kills=len(victims), seed=4, places=(place,))
+    rows = part.rows()
+    part.measure(site(spark, tmp_path), rows)
+    found = by_peer(rows)[kills.TOGETHER]
     print(found)
     assert found["acknowledged"] > 1_000
     wrong = {name: found[name] for name in ("lost", "twice", "unknown", "debris", "unaccounted", "quarantined")}

@@ -2,8 +2,9 @@
 
 ``part.py`` says what a part is, and ``cases.py`` how much of each is done.  ``readings.py`` makes up the data;
 ``sources.py`` runs a broker with its log server, and has the readers that ``ingest.py`` compares.  The other parts are
-``ranges.py`` (match), ``tables.py`` (pruning and growth) and ``kills.py`` (crash), whose ``publishers.py`` remember
-what was acknowledged and whose ``kills_proof.py`` holds the tables against it.
+``ranges.py`` (match), ``tables.py`` (pruning and growth), ``jobs.py`` and ``kills.py``, whose ``publishers.py``
+remember what was acknowledged, whose ``power.py`` lets the machine lose what nobody has synchronised, and whose
+``kills_proof.py`` holds the tables against it.
 """
 
 from __future__ import annotations
@@ -16,5 +17,6 @@ PARTS: Final = {
     "match": "events in ranges of four attributes: our job, a nested-loop join, one process with the same index",
     "pruning": "bytes read for a query of three ranges, of a Hilbert-clustered table and of one sorted by time",
     "growth": "whether the time of ingest is a straight line of the rows",
-    "crash": "kill -9 of driver, executor, broker and log server at random: nothing lost, nothing twice",
+    "jobs": "commands over a lake from cold: the report of a week, hot content, subscriptions",
+    "kills": "kills of driver, executor, worker, broker, log server, machine: nothing lost, nothing twice",
 }

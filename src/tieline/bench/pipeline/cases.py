@@ -15,7 +15,8 @@ from tieline.bench.load.job import Failure
 from tieline.bench.machine import versions
 from tieline.bench.pipeline import PARTS
 from tieline.bench.pipeline.ingest import Ingest
-from tieline.bench.pipeline.kills import Crash
+from tieline.bench.pipeline.jobs import Jobs
+from tieline.bench.pipeline.kills import Kills, Place
 from tieline.bench.pipeline.part import Part, Site
 from tieline.bench.pipeline.ranges import Match
 from tieline.bench.pipeline.tables import Growth, Pruning
@@ -30,15 +31,17 @@ FULL: Final[tuple[Part, ...]] = (
     Ingest(records=3_000_000, from_memory=3_000_000, repetitions=3, seconds=200.0),
     Match(events=1_000_000, subscriptions=10_000, share=20, repetitions=6, seconds=150.0),
     Pruning(records=4_000_000, queries=30, seconds=60.0),
-    Growth(sizes=(1_000_000, 3_000_000, 10_000_000), repetitions=2, seconds=250.0),
-    Crash(kills=20, on_cluster=True, seconds=400.0),
+    Growth(sizes=(1_000_000, 4_000_000, 20_000_000), repetitions=2, seconds=450.0),
+    Jobs(report_rows=1_000_000, brief_rows=60_000, repetitions=2, seconds=200.0),
+    Kills(kills=50, seconds=1_800.0),
 )
 QUICK: Final[tuple[Part, ...]] = (
     Ingest(records=200_000, from_memory=1_000_000, repetitions=2, seconds=60.0),
     Match(events=1_000_000, subscriptions=10_000, share=100, repetitions=4, seconds=70.0),
     Pruning(records=2_000_000, queries=20, seconds=40.0),
     Growth(sizes=(100_000, 300_000, 1_000_000), repetitions=2, seconds=50.0),
-    Crash(kills=3, on_cluster=False, seconds=80.0),
+    Jobs(report_rows=1_000_000, brief_rows=60_000, repetitions=1, seconds=100.0),
+    Kills(kills=3, places=(Place("parquet", on_cluster=False),), seconds=80.0),
 )
 _LIBRARIES: Final = ("pyspark", "pyarrow", "numpy", "numba", "duckdb")
 _BUDGET_S: Final = 3_600.0
@@ -72,7 +75,7 @@ def make_plan(parts: Sequence[str] = tuple(PARTS), *, quick: bool, seed: int = 1
 
     place = Workplace(disk)
     made = {part.name: part for part in (QUICK if quick else FULL)}
-    asked = [replace(part, seed=seed) if isinstance(part, Crash) else part for part in map(made.__getitem__, parts)]
+    asked = [replace(part, seed=seed) if isinstance(part, Kills) else part for part in map(made.__getitem__, parts)]
     return Schedule(
         cases=[case_of(part, place) for part in asked],
         quick=quick,

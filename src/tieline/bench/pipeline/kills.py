@@ -1,4 +1,4 @@
-"""The processes between a publisher and the tables, killed one after the other at random moments, and started again."""
+"""The processes between a publisher and the tables: killed at random moments, one or all, stopped, started again."""
 
 from __future__ import annotations
 
@@ -11,57 +11,91 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple, get_args
 
-from tieline.bench.load.job import Failure
+from tieline.bench.load.job import Failure, Metrics
 from tieline.bench.measure import family
 from tieline.bench.pipeline.kills_proof import prove
 from tieline.bench.pipeline.part import Part, Site
-from tieline.bench.pipeline.processes import Cluster, command_line, driver_environment, our_path, our_program
+from tieline.bench.pipeline.power import environment, lose
+from tieline.bench.pipeline.processes import (
+    Cluster,
+    command_line,
+    driver_environment,
+    kill_tree,
+    our_path,
+    our_program,
+)
 from tieline.bench.pipeline.publishers import Crowd, Device
 from tieline.bench.pipeline.sources import Station
 from tieline.bench.process import Process
 from tieline.bench.suite.results import Row, rows_of
+from tieline.pipeline.lake.delta import book
+from tieline.pipeline.lake.delta.book import Opened
+from tieline.pipeline.lake.delta.store import Store
+from tieline.pipeline.lake.document import Format, newest_state
+from tieline.pipeline.lake.layout import LakeError, Layout
 
-WORKLOAD: Final = "crash"
-PEER: Final = "log to tables"
-#: What is killed; each comes once before one comes again.
-VICTIMS: Final = ("driver", "executor", "broker", "log server")
+WORKLOAD: Final = "kills"
+TOGETHER: Final = "all of them"
+#: What happens; each comes once before one comes again.
+VICTIMS: Final = ("driver", "executor", "executor stands still", "broker", "log server", "machine")
+#: The same on a cluster.
+CLUSTER_VICTIMS: Final = (*VICTIMS, "worker with its executor")
 #: Messages a second of each publisher, and offsets of one batch: small enough that batches are always in the making.
 _RATE: Final = 100.0
 _BATCH: Final = 2_000
+#: Batches between two merges of small files, which are interrupted as batches are.
+_COMPACT: Final = 5
 #: How long to wait for a batch to land, for publishers to settle, for the rest to be ingested.
 _PATIENCE_S: Final = 300.0
+_LOOK_S: Final = 0.2
 #: At the longest, between a sign of life and the kill, and between the kill and the restart.
 _SOON_S: Final = 3.0
 _AWAY_S: Final = 1.0
 #: So often nobody waits for a sign of life: a process may be killed while it starts.
 _RASH: Final = 0.25
 _RASH_S: Final = 8.0
+#: An executor is given up when it has said nothing for so long; one that stands still does so for up to twice as long.
+_GIVEN_UP_S: Final = 12.0
 #: On the command lines of Python workers, and of JVMs.
 _PYTHON: Final = b"pyspark"
 _JAVA: Final = b"java"
 
 
+class Place(NamedTuple):
+    """Where kills hit: tables of which format, and Spark in one process or on a standalone cluster with two workers."""
+
+    form: Format
+    on_cluster: bool
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        return f"{'plain' if self.form == 'parquet' else 'Delta'} tables, {'a cluster' if self.on_cluster else 'local'}"
+
+
+EVERYWHERE: Final = tuple(Place(form, on_cluster) for on_cluster in (False, True) for form in get_args(Format))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Crash(Part):
-    """So many kills; then everything comes to an end, and the tables are looked at."""
+class Kills(Part):
+    """So many kills, shared by some places; at each, everything comes to an end and the tables are looked at."""
 
     name: ClassVar[str] = WORKLOAD
     kills: int
-    #: Whether kills hit a standalone cluster with two workers, or Spark in one process.
-    on_cluster: bool
+    places: tuple[Place, ...] = EVERYWHERE
     #: For what is killed, and when.
     seed: int = 1
 
     @property
     def steps(self) -> int:
-        """The start, the kills, and the end."""
-        return 2 + self.kills
+        """The start and the end of each place, and the kills."""
+        return 2 * len(self.places) + self.kills
 
     def rows(self) -> list[Row]:
-        """One for all that was killed."""
-        return rows_of(WORKLOAD, "random kills", self.name, [PEER])
+        """One for each place, and one for all kills."""
+        return rows_of(WORKLOAD, "random kills", self.name, [*(place.title for place in self.places), TOGETHER])
 
     def obstacle(self) -> str:
         """The plain files are read by a library that knows nothing of us."""
@@ -69,28 +103,39 @@ class Crash(Part):
 
     def measure(self, site: Site, rows: list[Row]) -> None:
         """What the tables hold after all of it."""
-        site.folder.mkdir(parents=True, exist_ok=True)
-        site.step("crash: starting broker, log server, publishers and Spark")
+        for number, (place, row) in enumerate(zip(self.places, rows, strict=False)):
+            # what does not divide goes to the first ones
+            kills = self.kills // len(self.places) + (number < self.kills % len(self.places))
+            row.repetitions.append(self._at(place, kills, self.seed + number, site))
+        found = [row.repetitions[0] for row in rows[:-1]]
+        rows[-1].repetitions.append({name: sum(each[name] for each in found) for name in found[0]})
+
+    def _at(self, place: Place, kills: int, seed: int, site: Site) -> Metrics:
+        site.step(f"kills: {place.title}: starting broker, log server, publishers and Spark")
         began = time.monotonic()
-        with under_kills(site.folder, self.seed, on_cluster=self.on_cluster) as running:
-            for number in range(1, self.kills + 1):
+        with under_kills(site.folder / f"{place.form}-{place.on_cluster}", seed, place) as running:
+            for number in range(1, kills + 1):
                 victim = running.next_victim()
-                site.step(f"crash: kill {number} of {self.kills}: {victim}")
+                site.step(f"kills: {place.title}: {number} of {kills}: {victim}")
                 running.kill(victim)
-            site.step("crash: the rest is ingested, and the tables are compared")
+            site.step(f"kills: {place.title}: the rest is ingested, and the tables are compared")
             records = running.finish()
             metrics = prove(site.spark, running.lake, running.crowd.publishers, records)
-        metrics |= {"kills": float(self.kills), "restarts": float(running.restarts)}
-        rows[0].repetitions.append({**metrics, "wall_s": time.monotonic() - began})
+        metrics |= {"kills": float(kills), "restarts": float(running.restarts), "struck": float(running.struck)}
+        return {**metrics, "wall_s": time.monotonic() - began}
 
 
 class PipelineUnderKills:
     """Everything between publishers and tables, running, and killed bit by bit."""
 
-    def __init__(self, folder: Path, seed: int, cluster: Cluster | None) -> None:
+    def __init__(self, folder: Path, seed: int, form: Format, cluster: Cluster | None) -> None:
         self._random = Random(seed)
         self._folder = folder
+        self._form: Format = form
         self._cluster = cluster
+        self._victims = VICTIMS if cluster is None else CLUSTER_VICTIMS
+        self._journal = journal_of(folder)
+        self._book: Opened | None = None
         self.station = Station(folder / "station")
         self.lake = folder / "lake"
         self.crowd = Crowd(
@@ -104,6 +149,8 @@ class PipelineUnderKills:
         self._batch = -1
         #: Drivers that ended although they were not the ones that were killed.
         self.restarts = 0
+        #: Files that a loss of power has hit.
+        self.struck = 0
 
     def start(self) -> None:
         """Start everything and wait for the first batch."""
@@ -116,7 +163,7 @@ class PipelineUnderKills:
         """What is to be killed now: a random moment has come."""
         random = self._random
         if not self._deck:
-            self._deck = random.sample(VICTIMS, len(VICTIMS))
+            self._deck = random.sample(self._victims, len(self._victims))
         victim = self._deck.pop()
         if random.random() < _RASH:
             time.sleep(random.uniform(0, _RASH_S))
@@ -150,34 +197,66 @@ class PipelineUnderKills:
         """One kill; what was killed is running again when this returns."""
         self._revive()
         if victim == "executor":
-            self._kill_executor()
+            self._signal_executor(signal.SIGKILL)
+        elif victim == "executor stands still":
+            self._let_executor_stand_still()
+        elif victim == "machine":
+            self._stop_machine()
         else:
             self._kill_and_start(victim)
         self._batch = self._landed()
 
     def _kill_and_start(self, victim: str) -> None:
-        process, start = {
-            "driver": (self._driver, self._driver.start),
-            "broker": (self.station.broker, self.station.start_broker),
-            "log server": (self.station.log_server, self.station.start_log_server),
-        }[victim]
+        if victim == "worker with its executor":
+            assert self._cluster is not None
+            process = self._random.choice(self._cluster.workers)
+            start = process.start
+        else:
+            process, start = {
+                "driver": (self._driver, self._driver.start),
+                "broker": (self.station.broker, self.station.start_broker),
+                "log server": (self.station.log_server, self.station.start_log_server),
+            }[victim]
         if not process.is_running:
             raise Failure(f"the {victim} ended before it was killed: {process.said()}")
-        process.kill()
+        kill_tree(process)
         time.sleep(self._random.uniform(0, _AWAY_S))
         start()
 
-    def _kill_executor(self) -> None:
-        """An executor, or one of the Python processes that it, or the driver, runs; waits until there is one."""
+    def _let_executor_stand_still(self) -> None:
+        """It is given up meanwhile or not, and goes on where it was."""
+        stopped = self._signal_executor(signal.SIGSTOP)
+        try:
+            time.sleep(self._random.uniform(0, 2 * _GIVEN_UP_S))
+        finally:
+            for pid in stopped:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+
+    def _stop_machine(self) -> None:
+        """Everything ends at once, and what nobody had synchronised of the tables is lost."""
+        cluster = [] if self._cluster is None else self._cluster.processes
+        kill_tree(self._driver, self.station.log_server, self.station.broker, *cluster)
+        self.struck += lose(self.lake, self._journal, self._random)
+        self._book = None
+        if self._cluster is not None:
+            self._cluster.start()
+        self.station.start()
+        self._driver.start()
+
+    def _signal_executor(self, number: signal.Signals) -> list[int]:
+        """An executor with its Python processes, or one of these; waits until there is one. Whom it has reached."""
         deadline = time.monotonic() + _PATIENCE_S
         while time.monotonic() < deadline:
-            candidates = self._executors()
-            # one may end between the look and the kill
+            # one may end between the look and the signal
             with suppress(ProcessLookupError, IndexError):
-                os.kill(self._random.choice(candidates), signal.SIGKILL)
-                return
+                chosen = self._random.choice(self._executors())
+                reached = family(chosen) if number == signal.SIGSTOP else [chosen]
+                for pid in reached:
+                    os.kill(pid, number)
+                return reached
             self._revive()
-            time.sleep(0.1)
+            time.sleep(_LOOK_S)
         raise Failure(f"no executor was there within {_PATIENCE_S:.0f} s: {self._driver.said()}")
 
     def _executors(self) -> list[int]:
@@ -201,13 +280,16 @@ class PipelineUnderKills:
             self._revive()
             if time.monotonic() > deadline:
                 raise Failure(f"no batch landed within {_PATIENCE_S:.0f} s: {self._driver.said()}")
-            time.sleep(0.1)
+            time.sleep(_LOOK_S)
 
     def _landed(self) -> int:
         """The number of the last batch that has landed."""
-        from tieline.pipeline.lake.document import newest_state
-        from tieline.pipeline.lake.layout import LakeError, Layout
-
+        if self._form == "delta":
+            # whoever only looks does not mend; a page may be removed, and a commit be torn, while it is read
+            with suppress(Exception):
+                self._book = book.read(Store(self.lake, {}), self._book)
+                return self._book.page.state.batch
+            return self._batch
         # a state may be replaced by the next one while it is read
         with suppress(LakeError):
             return newest_state(Layout(self.lake).state)[0].batch
@@ -217,17 +299,33 @@ class PipelineUnderKills:
         master = "local[2]" if self._cluster is None else self._cluster.url
         command = our_program(
             "pipeline", "ingest", "--lake", str(self.lake), "--config", str(self.station.config), "--quiet",
-            "--url", self.station.url, "--max-rows", str(_BATCH), "--master", master, *more,
+            "--url", self.station.url, "--max-rows", str(_BATCH), "--master", master, "--compact-every", str(_COMPACT),
+            *(("--delta",) if self._form == "delta" else ()),
+            "--conf", f"spark.network.timeout={_GIVEN_UP_S:.0f}s",
+            "--conf", f"spark.network.timeoutInterval={_GIVEN_UP_S / 4:.0f}s",
+            "--conf", f"spark.executor.heartbeatInterval={_GIVEN_UP_S / 4:.0f}s", *more,
         )  # fmt: skip
         log = self._folder / f"{name.replace(' ', '-')}.log"
-        return Process(name, command, log, environment={**our_path(), **driver_environment()})
+        return Process(name, command, log, environment={**with_journal(self._folder), **driver_environment()})
+
+
+def journal_of(folder: Path) -> Path:
+    """Where the programs of a place write down what they synchronise."""
+    return folder / "synced"
+
+
+def with_journal(folder: Path) -> dict[str, str]:
+    """The environment of programs that keep the journal."""
+    kept, ours = environment(journal_of(folder)), our_path()
+    return {**ours, **kept, "PYTHONPATH": os.pathsep.join([kept["PYTHONPATH"], ours["PYTHONPATH"]])}
 
 
 @contextmanager
-def under_kills(folder: Path, seed: int, *, on_cluster: bool) -> Iterator[PipelineUnderKills]:
+def under_kills(folder: Path, seed: int, place: Place) -> Iterator[PipelineUnderKills]:
     """Everything running, and ended at the end of the block."""
-    cluster = Cluster(folder / "cluster") if on_cluster else None
-    made = PipelineUnderKills(folder, seed, cluster)
+    folder.mkdir(parents=True, exist_ok=True)
+    cluster = Cluster(folder / "cluster", more=with_journal(folder)) if place.on_cluster else None
+    made = PipelineUnderKills(folder, seed, place.form, cluster)
     try:
         if cluster is not None:
             cluster.start()

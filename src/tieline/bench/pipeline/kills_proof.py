@@ -49,17 +49,32 @@ def in_spark(spark: SparkSession, lake: Path) -> Counts:
 
 
 def in_duckdb(lake: Path) -> Counts:
-    """The same as DuckDB reads the files, knowing nothing of us."""
+    """The same as DuckDB reads the files that count, knowing nothing of us but their list."""
     import duckdb
 
-    files = str(lake / "events" / "reading" / "**" / "*.parquet")
+    from tieline.pipeline.lake import Lake
+
+    opened = Lake.open(lake)
+    directory = str(lake / "events" / "reading" / "**" / "*.parquet")
+    # in a plain table every file counts, whoever lists them
+    files = [directory] if opened.document.format == "parquet" else opened.files("events/reading")
     query = "SELECT _publisher, _seq, count(*) FROM read_parquet(?) GROUP BY ALL"
     with duckdb.connect() as database:
         return Counter({(who, seq): count for who, seq, count in database.execute(query, [files]).fetchall()})
 
 
 def debris(lake: Path) -> list[Path]:
-    """What a killed process left: files in the tables that are no tables, and anything where batches are made."""
+    """What a killed process left: files in the tables that are no tables, and anything where batches are made.
+
+    In Delta tables files may lie that do not count, until they have come of age; what counts must be whole.
+    """
+    from tieline.pipeline.lake import Lake
+    from tieline.pipeline.lake.delta.keeper import has_delta
+
+    if has_delta(lake, {}):
+        opened = Lake.open(lake)
+        counted = [Path(file) for table in opened.tables() for file in opened.files(table.name)]
+        return [path for path in counted if not path.is_file() or not path.stat().st_size]
     tables = [path for name in ("events", "quarantine", "duplicates") for path in (lake / name).glob("**/*")]
     strange = [path for path in tables if path.is_file() and (path.suffix != ".parquet" or not path.stat().st_size)]
     unfinished = [path for name in ("_staging", "_landing") for path in (lake / name).glob("*")]

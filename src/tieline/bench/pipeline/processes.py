@@ -5,11 +5,13 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import tieline
@@ -34,11 +36,13 @@ def our_path() -> dict[str, str]:
 
 _HOST: Final = "127.0.0.1"
 _START_S: Final = 120.0
+_END_S: Final = 60.0
 _ASK_S: Final = 5.0
 _MASTER: Final = "org.apache.spark.deploy.master.Master"
 _WORKER: Final = "org.apache.spark.deploy.worker.Worker"
 #: What the JVM of an executor is called on its command line.
 _EXECUTOR: Final = b"CoarseGrainedExecutorBackend"
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 #: Short-lived JVMs with little to do: the quick compiler, the collector without threads.
 _JAVA_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
@@ -46,10 +50,13 @@ _JAVA_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 class Cluster:
     """A master and its workers, which start an executor each for whoever asks."""
 
-    def __init__(self, folder: Path, *, workers: int = 2, memory: str = "1100m") -> None:
+    def __init__(
+        self, folder: Path, *, workers: int = 2, memory: str = "1100m", more: Mapping[str, str] = _NOTHING
+    ) -> None:
+        """``more`` is what the environment of its processes has besides."""
         folder.mkdir(parents=True, exist_ok=True)
         self._port, self._page, *pages = free_ports(2 + workers)
-        environment = {**_environment(), "SPARK_WORKER_DIR": str(folder / "work"), "SPARK_LOG_DIR": str(folder)}
+        environment = {**_environment(), **more, "SPARK_WORKER_DIR": str(folder / "work"), "SPARK_LOG_DIR": str(folder)}
         place = ("--host", _HOST, "--port", str(self._port), "--webui-port", str(self._page))
         self._master = Process("Spark master", [_launcher(), _MASTER, *place], folder / "master.log",
                                environment=environment)  # fmt: skip
@@ -82,6 +89,16 @@ class Cluster:
         for process in (*self._workers, self._master):
             process.kill()
 
+    @property
+    def workers(self) -> list[Process]:
+        """The workers, each of which has an executor below it while somebody asks for one."""
+        return self._workers
+
+    @property
+    def processes(self) -> list[Process]:
+        """All that runs."""
+        return [self._master, *self._workers]
+
     def executors(self) -> list[int]:
         """The process ids of the executors' JVMs."""
         below = [pid for worker in self._workers if worker.is_running for pid in family(worker.pid)[1:]]
@@ -100,9 +117,9 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, *, workers: int = 2) -> Iterator[Cluster]:
+def cluster(folder: Path, *, workers: int = 2, more: Mapping[str, str] = _NOTHING) -> Iterator[Cluster]:
     """A cluster that ends with the block."""
-    made = Cluster(folder, workers=workers)
+    made = Cluster(folder, workers=workers, more=more)
     try:
         made.start()
         yield made
@@ -115,6 +132,20 @@ def command_line(pid: int) -> bytes:
     with suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     return b""
+
+
+def kill_tree(*processes: Process) -> None:
+    """End processes and everything below them at once, as a machine that stops does; returns when nothing is left.
+
+    Python workers of Spark are in groups of their own, and would live on for a moment.
+    """
+    pids = [pid for process in processes if process.is_running for pid in family(process.pid)]
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    for process in processes:
+        process.kill()
+    until("all killed processes are gone", _END_S, lambda: not any(map(command_line, pids)))
 
 
 def driver_environment() -> dict[str, str]:

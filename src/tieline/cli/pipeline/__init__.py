@@ -10,6 +10,8 @@ JOBS: Final[tuple[Verb, ...]] = (
     ("ingest", "ingest", "Bring brokers' logs into tables, continuously or once."),
     ("compact", "lake:compact_app", "Merge small files, sort them anew, remove what is too old."),
     ("status", "lake:status_app", "Say what the tables hold and how far ingest has come."),
+    ("register", "register", "Enter the tables into Spark's catalogue, for SQL."),
+    ("package", "package", "Pack what executors import, for clusters where it is not installed."),
     ("files", "lake:files_app", "List the files that are a table."),
     ("quality", "quality", "Judge voltage and frequency by EN 50160, and write the report."),
     ("heat", "heat", "Find the hot topics, and tell the broker."),

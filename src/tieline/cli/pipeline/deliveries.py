@@ -61,8 +61,7 @@ def latency(  # one for each option
         from tieline.pipeline.jobs.traffic import carried, deliveries
 
         required = requirements_of(require or ())
-        source.check()
-        with spark.session("tieline latency") as here:
+        with spark.session("tieline latency", rows=source.check()) as here:
             told = source.read(here)
             records = carried(told) if on_the_way else deliveries(told)
             found = job(records, required, judged=part, depth=depth, by_broker=by_broker or on_the_way)
@@ -115,8 +114,7 @@ def traffic(
         links = None if network is None else planning.NetworkFile.read(network)
         if instance is not None:
             check_target(instance)
-        source.check()
-        with spark.session("tieline traffic") as here:
+        with spark.session("tieline traffic", rows=source.check()) as here:
             told = source.read(here).cache()
             passed = deliveries(told)
             matrix = [row.asDict() for row in demand_matrix(passed).collect()]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -46,6 +45,9 @@ Topics = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="For programs: one JSON object.")]
 
+
+#: A job over so many rows is over before a JVM that compiles well has paid off.
+_FEW_ROWS: Final = 2_000_000
 
 #: Names the file with what an object store is told; in the environment, because every verb that has a lake needs it.
 _STORAGE: Final = "TIELINE_STORAGE"
@@ -123,9 +125,17 @@ class OnSpark:
         """Whether the master is a Spark Connect server."""
         return is_server(self.master)
 
-    def session(self, name: str, settings: Mapping[str, str] | None = None) -> AbstractContextManager[SparkSession]:
-        """A session that ends with the block."""
-        return session(self.master, name, settings={**(settings or {}), **self.settings()}, verbose=self.verbose)
+    def session(self, name: str, *, rows: int | None = None) -> AbstractContextManager[SparkSession]:
+        """A session that ends with the block; ``rows`` is about how many the job reads, if that is known.
+
+        With few, most of the time goes into a JVM that compiles what it runs once: then it compiles quickly instead.
+        """
+        given = self.settings()
+        if rows is not None and rows <= _FEW_ROWS and self.master is None:
+            from tieline.pipeline.session import brief
+
+            given = {**brief(), **given}
+        return session(self.master, name, settings=given, verbose=self.verbose)
 
     def settings(self) -> dict[str, str]:
         """What ``--conf`` says."""

@@ -14,7 +14,7 @@ from tieline.cli.management import Management, password_in
 from tieline.cli.pipeline.flags import Login, OnSpark, Span, open_lake, whole_seconds
 from tieline.cli.pipeline.output import Format, Style, show
 from tieline.cli.pipeline.running import sentences, stopping
-from tieline.cli.pipeline.sources import EventRecords
+from tieline.cli.pipeline.sources import EventRecords, rows_in
 from tieline.cli.trouble import MISUSED, Trouble
 from tieline.cli.verbs import new_app, with_blocks
 from tieline.conf.paths import management_socket
@@ -125,13 +125,16 @@ def heat(  # one for each option
         windows = stretches.windows()
         weighed = Weights(subscribers=weights[0], deliveries=weights[1], publishes=weights[2])
         to_broker = telling.giver(source.login)
+        rows = 0
         if lake is not None:
             opened = open_lake(lake)
+            rows = rows_in(opened)
             if content is not None:
                 opened.known(content)
         if content is None:
-            source.check()
-        with spark.session("tieline heat") as here:
+            rows += source.check()
+        # a stream goes on, and pays for a JVM that compiles well
+        with spark.session("tieline heat", rows=rows if telling.every is None else None) as here:
             if lake is not None and content is not None:
                 _show_cells(here, lake, content, windows, most, source.span, style)
                 return

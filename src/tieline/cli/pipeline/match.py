@@ -62,8 +62,8 @@ def match(  # one for each option
 
         wanted = _subscriptions(subscription or [], file)
         settings = settings_of(config)
-        source.check()
-        with spark.session("tieline match") as here:
+        rows = source.check()
+        with spark.session("tieline match", rows=rows) as here:
             if source.lake is not None:
                 found = _on_tables(here, source.lake, wanted, source.span, counted=count)
             else:
@@ -73,15 +73,15 @@ def match(  # one for each option
                 found.write.mode("error").parquet(str(out.absolute()))
                 return
             if count:
-                rows = found.orderBy(sql.desc("matches"), "subscription").collect()
-                known = {row["subscription"] for row in rows}
+                counts = found.orderBy(sql.desc("matches"), "subscription").collect()
+                known = {row["subscription"] for row in counts}
                 never = [{"subscription": each.id, "matches": 0} for each in wanted if each.id not in known]
-                show(_COUNTS, [*(row.asDict() for row in rows), *never], style)
+                show(_COUNTS, [*(row.asDict() for row in counts), *never], style)
                 return
             ordered = found.orderBy("_time", "_shard", "_offset", "subscription")
-            rows = (ordered.limit(most + 1) if most else ordered).collect()
-            show(_PAIRS, [row.asDict() for row in (rows[:most] if most else rows)], style)
-            if most and len(rows) > most:
+            pairs = (ordered.limit(most + 1) if most else ordered).collect()
+            show(_PAIRS, [row.asDict() for row in (pairs[:most] if most else pairs)], style)
+            if most and len(pairs) > most:
                 print("tieline: there are more; --most says how many are printed, --count counts.", file=sys.stderr)
 
 

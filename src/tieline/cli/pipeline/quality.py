@@ -19,7 +19,7 @@ from rich.text import Text
 
 from tieline.cli.pipeline.flags import Json, LakePath, OnSpark, Span, open_lake
 from tieline.cli.pipeline.running import sentences
-from tieline.cli.pipeline.sources import check_target
+from tieline.cli.pipeline.sources import check_target, rows_in
 from tieline.cli.terminal import console
 from tieline.cli.trouble import MISUSED, Trouble
 from tieline.cli.verbs import new_app, with_blocks
@@ -183,7 +183,7 @@ def quality(  # one for each option
         )
         with _progress() as told:
             told("starting Spark")
-            with spark.session("tieline quality") as here:
+            with spark.session("tieline quality", rows=rows_in(opened)) as here:
                 findings = study(here, opened, question, told)
         _tell(findings, network or Path(opened.where).name, out, pdf=pdf, as_csv=csv, as_json=json_)
         if strict and any(findings.node_verdict(node) == "fail" for node in findings.nodes):

@@ -19,25 +19,43 @@ from tieline.cli.trouble import MISUSED, Trouble
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from tieline.pipeline.lake import Lake
+
 #: How long a log server may be away when a job begins; later it may be away for longer.
 _FIRST_S: Final = 5.0
 
 
-def check_servers(options: Mapping[str, str]) -> None:
-    """Ask every log server once; raises the sentence of one that does not answer, or lets nobody in."""
+def check_servers(options: Mapping[str, str]) -> int:
+    """Ask every log server once; raises the sentence of one that does not answer, or lets nobody in.
+
+    How many records there are.
+    """
     from tieline.pipeline.source.offsets import survey
     from tieline.pipeline.source.options import read_options
 
     read = read_options(options)
-    survey(replace(read, patience_s=min(_FIRST_S, read.patience_s)))
+    found = survey(replace(read, patience_s=min(_FIRST_S, read.patience_s)))
+    return sum(each.offsets.latest - each.offsets.earliest for each in found.values())
 
 
-def check_files(directory: Path) -> None:
-    """Refuse a directory without Parquet files."""
+def check_files(directory: Path) -> int:
+    """Refuse a directory without Parquet files; how many rows these have."""
+    import pyarrow.parquet as pq
+
     if not directory.is_dir():
         raise Trouble(f"{directory} is no directory.", code=MISUSED)
-    if next(directory.rglob("*.parquet"), None) is None:
+    files = list(directory.rglob("*.parquet"))
+    if not files:
         raise Trouble(f"{directory} has no Parquet files.", code=MISUSED)
+    try:
+        return sum(pq.read_metadata(path).num_rows for path in files)
+    except (OSError, ValueError) as problem:
+        raise Trouble(f"{directory} has a file that is no Parquet file: {problem}") from None
+
+
+def rows_in(lake: Lake) -> int:
+    """How many rows ever landed in a lake."""
+    return sum(lake.state().rows.values())
 
 
 def check_target(file: Path) -> None:
@@ -58,9 +76,9 @@ class EventRecords:
     span: Span
     login: Login
 
-    def check(self) -> None:
-        """Look whether servers answer, or files are there."""
-        _check(self.options(), self.url, self.events)
+    def check(self) -> int:
+        """Look whether servers answer, or files are there; how many records they have."""
+        return _check(self.options(), self.url, self.events)
 
     def read(self, spark: SparkSession) -> DataFrame:
         """What brokers wrote down in the span of time, by when they did."""
@@ -83,16 +101,15 @@ class Messages:
     span: Span
     login: Login
 
-    def check(self) -> None:
-        """Refuse more than one place, and one that is not there."""
+    def check(self) -> int:
+        """Refuse more than one place, and one that is not there; how many rows it has."""
         if self.lake is not None and (self.history is not None or self.url):
             raise Trouble(
                 "messages come from tables (--lake) or from a log (--url, --history), not from both.", code=MISUSED
             )
         if self.lake is not None:
-            open_lake(self.lake)
-        else:
-            _check(_source("log", self.url, self.login), self.url, self.history)
+            return rows_in(open_lake(self.lake))
+        return _check(_source("log", self.url, self.login), self.url, self.history)
 
     def read_log(self, spark: SparkSession, columns: Sequence[str]) -> DataFrame:
         """At least these columns of the log, in the span of time, by when messages arrived.
@@ -107,13 +124,12 @@ def _source(stream: Literal["log", "events"], urls: list[str] | None, login: Log
     return {"stream": stream, "url": ",".join(urls or [HERE]), **login.options()}
 
 
-def _check(asked: Mapping[str, str], urls: list[str] | None, files: Path | None) -> None:
+def _check(asked: Mapping[str, str], urls: list[str] | None, files: Path | None) -> int:
     if files is None:
-        check_servers(asked)
-        return
+        return check_servers(asked)
     if urls:
         raise Trouble("records come from log servers or from files, not from both.", code=MISUSED)
-    check_files(files)
+    return check_files(files)
 
 
 def _records(spark: SparkSession, asked: Mapping[str, str], files: Path | None, span: Span, time: str) -> DataFrame:

@@ -115,8 +115,13 @@ class Store:
     def put(self, name: str, data: memoryview) -> None:
         """Write a file that no other has the name of; in a directory it is on the disk when this returns."""
         if self.directory is None:
-            with self.files().open_output_stream(name) as file:
-                file.write(data)
+            from deltalake.fs import DeltaStorageHandler
+
+            # through pyarrow it would be handed buffers, and it takes bytes; its types do not say that it can be closed
+            handler = DeltaStorageHandler(self.where, self._options)._handler  # noqa: SLF001
+            stream: Any = handler.open_output_stream(name, None)
+            stream.write(bytes(data))
+            stream.close()
             return
         path, disk = self.directory / name, Disk()
         disk.make(path.parent)
