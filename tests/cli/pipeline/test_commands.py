@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from pyspark.errors import PySparkException
 
 from tests.pipeline.lake import kit
 from tests.pipeline.source.served import Served
@@ -158,6 +159,9 @@ def test_errors_become_sentences() -> None:
         raise LakeError("no lake here")
     with pytest.raises(Trouble, match=r"needs deltalake: pip install 'tieline\[delta\]'"), sentences():
         raise ModuleNotFoundError("x", name="deltalake")
+    missing = PySparkException("Traceback (most recent call last):\nModuleNotFoundError: No module named 'pyarrow'\n")
+    with pytest.raises(Trouble, match=r"tasks have no module 'pyarrow': .*tieline pipeline package"), sentences():
+        raise missing
     with pytest.raises(Trouble, match="interrupted") as caught, sentences():
         raise KeyboardInterrupt
     assert caught.value.code == INTERRUPTED

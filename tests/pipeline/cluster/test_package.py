@@ -55,7 +55,7 @@ def test_executors_of_another_environment_work_with_the_archive(tmp_path: Path) 
 
         without = ingest(tmp_path / "without")
         assert without.returncode == 1
-        assert without.stderr.startswith("tieline: ModuleNotFoundError: No module named")
+        assert without.stderr.startswith("tieline: Spark's tasks have no module '")
         with_it = ingest(
             tmp_path / "with", *(word for each in settings(archive).items() for word in ("--conf", "=".join(each)))
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 import threading
@@ -9,7 +10,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Any  # Any: a handler as the signal module has it
+from typing import TYPE_CHECKING, Any, Final  # Any: a handler as the signal module has it
 
 from tieline.cli.trouble import FAILED, INTERRUPTED, Trouble
 from tieline.extras import library_in, remedy
@@ -17,6 +18,10 @@ from tieline.pipeline.complaint import sentence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+#: What a Python process without a library says.
+_MISSING: Final = re.compile(r"No module named ('[\w.]+')")
 
 
 @contextmanager
@@ -120,7 +125,14 @@ def _said(problem: Exception) -> str | None:
     if module.startswith("tieline.pipeline."):
         return str(problem)
     if module.startswith(("pyspark.", "py4j.")):
-        return sentence(str(problem))
+        said = sentence(str(problem))
+        missing = _MISSING.search(said)
+        if missing is None:
+            return said
+        return (
+            f"Spark's tasks have no module {missing[1]}: the machines of the cluster need the libraries of this one; "
+            "`tieline pipeline package` packs them."
+        )
     return None
 
 
