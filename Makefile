@@ -123,8 +123,8 @@ lock: ## pin every dependency again, with hashes
 	  --no-emit-options --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 	  --output-file=requirements/s3.txt requirements/s3.in
 
-.PHONY: s3
-s3: ## install a server of the S3 API for the tests of lakes in object stores, beside the project
+.PHONY: object-store
+object-store: ## install a server of the S3 API for the tests of lakes in object stores, beside the project
 	@test -x .s3/bin/moto_server || { $(PYTHON) -m venv .s3 && .s3/bin/pip install --quiet --require-hashes -r requirements/s3.txt; }
 
 peers: $(STAMP) ## install the brokers that the benchmark compares with, beside the project

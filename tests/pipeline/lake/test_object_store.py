@@ -27,11 +27,11 @@ from tieline.pipeline.lake.delta import book, commits
 from tieline.pipeline.lake.delta.keeper import Delta
 
 ROOT = Path(__file__).resolve().parents[3]
-#: The server is a program of its own, as other brokers are: `make s3` installs it beside the project.
+#: The server is a program of its own, as other brokers are: `make object-store` installs it beside the project.
 MOTO = shutil.which("moto_server", path=os.pathsep.join([str(ROOT / ".s3" / "bin"), os.environ.get("PATH", "")]))
 pytestmark = [
     pytest.mark.timeout(300),
-    pytest.mark.skipif(MOTO is None, reason="no moto_server is installed: make s3 installs one"),
+    pytest.mark.skipif(MOTO is None, reason="no moto_server is installed: make object-store installs one"),
 ]
 
 SECRET = "hidden-from-everybody"
