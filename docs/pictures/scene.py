@@ -38,7 +38,7 @@ _READY_S: Final = 60.0
 _PAUSE_S: Final = 0.02
 _WORLD_STEP_S: Final = 0.25
 #: When the microgrid loses the grid, after its first reading.
-ISLAND_S: Final = 45
+ISLAND_S: Final = 40
 
 
 class Scene:
@@ -110,6 +110,8 @@ class Scene:
     def _speakers(self) -> None:
         words = ["sim", "microgrid", "--to", f"mqtt://127.0.0.1:{self.ports['north']}", "--seed", "1"]
         self._run("microgrid", *words, "--step", str(_WORLD_STEP_S), "--island", str(ISLAND_S))
+        planner = ["plan", "watch", "--config", str(self._folder / "control.toml"), "--every", "10", "--least", "20"]
+        self._run("planner", *planner)
         operator = self._client("control", "operator")
         stop = threading.Event()
         thread = threading.Thread(target=_command, args=(operator, stop), daemon=True)

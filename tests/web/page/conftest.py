@@ -119,7 +119,8 @@ class Eye:
         return self.page
 
     def await_view(self, view: str) -> None:
-        self.page.wait_for_selector(f'main[data-view="{view}"] .content > *')
+        # a locator keeps no hold of what it has found, so the page may forget it
+        self.page.locator(f'main[data-view="{view}"] .content > *').first.wait_for()
 
     def verdict(self) -> str:
         return self.page.locator("main h1").inner_text()

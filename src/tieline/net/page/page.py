@@ -57,11 +57,13 @@ class Page:
         self._watched_until = float("-inf")
         self._asked = float("-inf")
         self._asking: asyncio.Task[None] | None = None
+        self._asyncio: asyncio.AbstractEventLoop | None = None
         #: Seconds spent on what is said on the topic, since the start.
         self.spent_s = 0.0
 
     def start(self, now: float) -> None:
-        """Begin to measure."""
+        """Begin to measure; called inside of asyncio, where later turns need not be."""
+        self._asyncio = asyncio.get_running_loop()
         self._tick(now)
 
     def stop(self) -> None:
@@ -113,7 +115,9 @@ class Page:
             self._say(now)
             if self._server.across is not None and now - self._asked >= EVERY_S and self._asking is None:
                 self._asked = now
-                self._asking = asyncio.get_running_loop().create_task(self._ask())
+                # a turn of the broker runs beside asyncio, which has to be told that there is something to do
+                assert self._asyncio is not None
+                self._asyncio.call_soon_threadsafe(self._begin_to_ask)
 
     def _look(self, now: float) -> None:
         self._surveyed = now
@@ -144,6 +148,10 @@ class Page:
             return
         self.feed.speak(data, now)
         self.spent_s += monotonic() - began
+
+    def _begin_to_ask(self) -> None:
+        if self._asking is None and self._asyncio is not None:
+            self._asking = self._asyncio.create_task(self._ask())
 
     async def _ask(self) -> None:
         across = self._server.across

@@ -3,6 +3,9 @@
 import { state } from "./state.js";
 
 const PATIENCE_MS = 12_000;
+/** Questions take turns at the broker: one that finds it busy is asked again, so often and after so long. */
+const TRIES = 6;
+const PAUSE_MS = 500;
 
 export class Refusal extends Error {
   constructor(status, body) {
@@ -37,7 +40,17 @@ async function get(path, { user = state.user, body } = {}) {
 
 export const config = () => get("config.json", { user: null });
 export const past = (span, user = state.user) => get(`../v1/history?span=${span}`, { user });
-export const ask = (question) => get("../v1/ask", { body: question });
+
+export async function ask(question) {
+  for (let left = TRIES; ; left -= 1) {
+    try {
+      return await get("../v1/ask", { body: question });
+    } catch (error) {
+      if (error.status !== 503 || left <= 1) throw error;
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    }
+  }
+}
 
 /** An answer that is asked for again while somebody looks at it; one question at a time, and the last answer stays. */
 export class Repeated {

@@ -9,6 +9,7 @@ import { spread } from "./spread.js";
 
 const STEPS_S = [1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600];
 const LABEL_PX = 18;
+const NEAR_PX = 12;
 const pad = (number) => String(number).padStart(2, "0");
 
 function timeOfDay(moment, stepS) {
@@ -143,7 +144,8 @@ class Chart extends HTMLElement {
       width: width ?? (kind === "c3" ? 2.4 : 1.6),
       dash: dash ?? (isFilled ? undefined : dashes[kind]),
       fill: isFilled ? `${stroke}22` : undefined,
-      points: { show: false },
+      // between two gaps there is no line, so a value that stands alone is a dot
+      points: { show: true, size: 4, width: 0, fill: stroke, filter: (plot, number) => lonely(plot.data[number]) },
       paths: isStepped ? globalThis.uPlot.paths.stepped({ align: 1 }) : undefined,
     };
   }
@@ -170,9 +172,12 @@ class Chart extends HTMLElement {
     ctx.font = font.replace("12px", `${12 * ratio}px`);
     ctx.textAlign = "right";
     let free = bbox.left;
+    let last = -Infinity;
     for (const { t, text } of this.#data.events ?? []) {
       if (t < from || t > to) continue;
       const x = plot.valToPos(t, "x", true);
+      if (x - last < NEAR_PX * ratio) continue; // what happened at once is one line, with the first one's words
+      last = x;
       ctx.beginPath();
       ctx.moveTo(x, bbox.top - 4 * ratio);
       ctx.lineTo(x, bbox.top + bbox.height);
@@ -230,6 +235,15 @@ class Chart extends HTMLElement {
       moment.style.left = `${Math.max(30, Math.min(left - 30, plot.valToPos(times[index], "x") + plot.bbox.left / devicePixelRatio))}px`;
     }
   }
+}
+
+/** Where a value has no neighbour. */
+function lonely(values) {
+  const found = [];
+  for (let index = 0; index < values.length; index += 1) {
+    if (values[index] !== null && (values[index - 1] ?? null) === null && (values[index + 1] ?? null) === null) found.push(index);
+  }
+  return found;
 }
 
 /** The last value that is known, if it is one of the last few. */

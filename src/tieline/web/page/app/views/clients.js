@@ -53,7 +53,9 @@ function sessions({ answer, trouble }) {
 
 function byContent({ answer, trouble }) {
   const { conditions: now } = state.page;
-  const rows = answer?.conditions ?? [];
+  const isPage = ({ client }) => client.startsWith("page-");
+  // those who only look come last
+  const rows = [...(answer?.conditions ?? [])].sort((one, other) => isPage(one) - isPage(other));
   const share = (row) => (row.looked_per_s ? row.wanted_per_s / row.looked_per_s : row.looked_per_s === 0 ? 0 : null);
   const sub = rows.length ? `${rows.length < now.total ? `${rows.length} of ` : ""}${plural(now.total, "condition")}; how many of the messages they looked at each second were wanted` : "";
   const body = rows.length ? html`<div class="scroll-y" tabindex="0" role="region" aria-label="Conditions">${table([

@@ -5,7 +5,7 @@ import { graph, linkKey, useKind } from "../draw/graph.js";
 import { quoted } from "../dialogs/quoting.js";
 import { LEVELS } from "../dialogs/levels.js";
 import { Layout } from "../draw/layout.js";
-import { UNKNOWN, count, duration, kilobits, percent, rate, span } from "../format.js";
+import { UNKNOWN, count, duration, kilobits, percent, plural, rate, span } from "../format.js";
 import { card, chip, classTag, command, facts, meter, nameLink, table } from "../parts.js";
 import { state, changed, paintNow } from "../state.js";
 
@@ -85,7 +85,7 @@ function linkCard(link) {
       [html`To ${other}, to ${one}`, link.to_bps ? `${kilobits(link.to_bps[1])} and ${kilobits(link.to_bps[0])} kbit/s` : UNKNOWN],
       ["Round trip", trip],
       ["Useless forwards", percent(link.useless)],
-      ["Waiting here", link.waiting === null ? UNKNOWN : `${count(link.waiting)} messages`],
+      ["Waiting here", link.waiting === null ? UNKNOWN : plural(link.waiting, "message")],
       link.state === "down" ? ["Why", link.why || UNKNOWN] : ["Up since", span(link.up_s)],
     ])}
     ${link.classes?.length ? byClass(link) : html`<p class="soft small">What passes by class is known at its ends.</p>`}</section>`;

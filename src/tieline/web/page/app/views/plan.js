@@ -4,7 +4,7 @@ import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { Repeated } from "../broker.js";
 import { graph } from "../draw/graph.js";
 import { icon } from "../icons.js";
-import { UNKNOWN, clock, count, duration, kilobits, percent, plural, span } from "../format.js";
+import { clock, count, duration, kilobits, percent, plural, span } from "../format.js";
 import { card, chip, classTag, command, copy, marked, refusal, table } from "../parts.js";
 import { state, changed, paintNow } from "../state.js";
 import { layout } from "./network.js";
@@ -32,7 +32,7 @@ function drawn() {
   return html`<div class="plan">${next ? tiles(now, next) : nothing}
     ${picture("In force", now, inForce(now), "No plan is in force: messages take the shortest way.")}
     ${picture("Proposed", next, next ? next.name ?? next.status ?? "" : "", "No plan waits. How what brokers carry becomes one is said below.")}
-    ${next ? html`<div class="stack moves">${next.verdict ? planner(next) : nothing}${next.moves ? moves(next) : nothing}${journey(next)}</div>${bound(next)}` : howTo()}</div>`;
+    ${next ? html`<div class="stack moves">${next.verdict && next.links?.length ? planner(next) : nothing}${next.moves ? moves(next) : nothing}${isKnown(next.cost) ? journey(next) : nothing}</div>${bound(next)}` : howTo()}</div>`;
 }
 
 /** Which plan it is; without one, messages take the shortest ways, and links carry something all the same. */
@@ -51,12 +51,12 @@ function planner(next) {
 
 function howTo() {
   return html`<section class="card wide-card"><header><h2>From traffic to plan</h2></header>
-    ${command("tieline plan import running --out net.toml")}${command("tieline plan solve net.toml --out plan.json")}${command("tieline plan apply net.toml plan.json --dry")}</section>`;
+    ${command("tieline plan import running --out net.json")}${command("tieline plan solve net.json --out plan.json")}${command("tieline plan apply net.json plan.json --dry")}<p class="soft small">Or a planner stands by, and does so whenever the traffic has changed:</p>${command("tieline plan watch")}</section>`;
 }
 
 function tile(title, before, after, note) {
   if (!isKnown(before) && !isKnown(after)) return nothing;
-  return html`<section class="tile"><h2>${title}</h2><p class="value">${isKnown(before) ? html`<span class="was">${before} →</span> ` : nothing}${isKnown(after) ? after : UNKNOWN}</p><p class="note" title=${note}>${note}</p></section>`;
+  return html`<section class="tile"><h2>${title}</h2><p class="value">${isKnown(before) && isKnown(after) ? html`<span class="was">${before} →</span> ` : nothing}${after ?? before}</p><p class="note" title=${note}>${note}</p></section>`;
 }
 
 const figure = (value, of) => (isKnown(value) ? of(value) : null);
@@ -81,7 +81,7 @@ function fullness(links) {
 
 function picture(title, one, sub, without) {
   const links = one?.links ?? [];
-  if (links.length === 0) return card(title, sub, html`<p class="empty">${one ? "What it puts on each link is not known here." : without}</p>`, { kind: "half" });
+  if (links.length === 0) return card(title, sub, html`<p class="empty">${one ? one.verdict ? marked(one.verdict) : "What it puts on each link is not known here." : without}</p>`, { kind: "half" });
   const capacity = new Map(state.page.links.map((link) => [[...link.ends].sort().join("\n"), link]));
   const drawnLinks = links.map((link) => ({ capacity_bps: null, ...capacity.get([...link.ends].sort().join("\n")), ...link, round_trip_s: null }));
   const place = layout.of(state.page.brokers, state.page.links, changed);

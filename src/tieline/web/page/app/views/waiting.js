@@ -19,7 +19,7 @@ export function waitingCard(title, sub, { withClock = false }, options) {
   const { history, page } = state;
   const lines = LEVELS.map((level) => ({ kind: `c${level}`, level, values: history.of(`p99/${level}`), format: duration }));
   if (lines.every(({ values }) => values.every((value) => value === null))) {
-    return card("Messages received", "by class, msg/s; nothing waits, no queue was congested in this time", received(), options);
+    return card("Messages received", "by class, msg/s; no queue was congested in this time", received(), options);
   }
   const { events, ...frame } = frameOf();
   const named = withClock ? events.map(({ t, text }) => ({ t, text: `${text} ${clock(t)}` })) : events;
