@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tests.kits.dial import Dial, dial
 from tests.kits.patience import until
 from tests.net.test_peers import line, node_of, publish, settings, subscribe
-from tieline.conf.schema import Mqtt
+from tieline.conf.schema import Limits, Mqtt, Overlay
 from tieline.core.broker import Broker
 from tieline.core.holdings import Kind
 from tieline.core.ports import Everyone
@@ -115,6 +115,36 @@ def test_a_home_that_is_gone_is_waited_for_and_then_not() -> None:
         a.ask(lambda core: setattr(node_of(core).carrier.taker, "_deliver", lambda origin, lane, ready: 0))
         with kept(b.urls[0], "s", is_present=False):
             assert b.ask(lambda core: node_of(core).counts.claims_late) == 1
+
+
+def test_a_full_or_draining_broker_sends_clients_where_others_say_they_are() -> None:
+    few = Limits(sessions=2)
+    with ExitStack() as stack:
+        a = stack.enter_context(BrokerThread(replace(settings("a"), limits=few)))
+        others = [
+            stack.enter_context(BrokerThread(settings(name, a.urls[1], overlay=Overlay(reference=f"{name}.example"))))
+            for name in ("b", "c")
+        ]
+        stack.enter_context(BrokerThread(settings("d", a.urls[1])))  # which says nothing
+        until(lambda: a.ask(_sends_to) and a.ask(_sends_to), "a has heard of somebody")
+        until(lambda: {a.ask(_sends_to) for _ in range(4)} == {"b.example", "c.example"}, "brokers take turns")
+        for number in range(2):
+            stack.enter_context(kept(a.urls[0], f"s{number}", is_present=False))
+        for version, reasons in ((5, {Reason.USE_ANOTHER_SERVER}), (4, {Reason.SERVER_UNAVAILABLE})):
+            with Dial(a.urls[0], version=version) as late:
+                refusal = late.connect("late")
+                assert refusal.reason in reasons
+                assert bool(refusal.properties.get("server_reference")) is (version == 5)
+        others[0].ask(lambda core: answer_drain(core, {"begin": True}, monotonic()))
+        until(lambda: {a.ask(_sends_to) for _ in range(4)} == {"c.example"}, "nobody is sent to b")
+        with Dial(others[0].urls[0]) as late:
+            assert late.connect("late").properties["server_reference"] == "c.example"
+        others[0].ask(lambda core: answer_drain(core, {"stop": True}, monotonic()))
+        until(lambda: {a.ask(_sends_to) for _ in range(4)} == {"b.example", "c.example"}, "it takes clients again")
+
+
+def _sends_to(core: Broker) -> str:
+    return moves_of(core).reference()
 
 
 def test_a_broker_is_emptied_and_nothing_is_lost() -> None:

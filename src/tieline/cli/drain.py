@@ -31,8 +31,9 @@ def drain(
 ) -> None:
     """Empty a running broker that is joined with others: no client is let in, and sessions move to other brokers.
 
-    Clients are told to use another server, and which one if mqtt.server_reference says so. What is left is printed
-    until nothing is; then the broker may be ended without loss. Exit code 1: something was left when the time was over.
+    Clients are told to use another server, and which one if other brokers say where they are (overlay.reference). What
+    is left is printed until nothing is; then the broker may be ended without loss. Exit code 1: something was left when
+    the time was over.
     """
     with at.reach() as broker:
         if stop:

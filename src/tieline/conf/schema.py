@@ -215,8 +215,8 @@ class Mqtt(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         str,
         Meta(
             description="Where MQTT 5 clients are sent when this broker keeps as many sessions as it may: they are "
-            "refused with 0x9C and this Server Reference, such as `b.example.org:1883`. Empty: they are refused with "
-            "0x97, as others are."
+            "refused with 0x9C and this Server Reference, such as `b.example.org:1883`. Empty: they are sent to joined "
+            "brokers that have said where (`overlay.reference`), or else refused with 0x97, as others are."
         ),
     ] = ""
     sys_interval_s: Annotated[Seconds, Meta(description="Seconds between two $SYS reports; 0 means no $SYS.")] = 10.0
@@ -603,6 +603,15 @@ class Overlay(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "ring goes from finger to finger around a ring of them; flood sends a copy over every link."
         ),
     ] = "path"
+    reference: Annotated[
+        str,
+        Meta(
+            max_length=255,
+            description="Where MQTT 5 clients reach this broker, such as `b.example.org:1883`: other brokers send "
+            "theirs here (0x9C with this Server Reference) when they are drained, or keep as many sessions as they "
+            "may. Empty: they do not.",
+        ),
+    ] = ""
     covering: Annotated[
         Literal["optimal", "suboptimal"],
         Meta(

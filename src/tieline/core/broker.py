@@ -93,7 +93,9 @@ class Broker(Rooms):
     def shut(self, conn: Connection, name: str, now: float, *, reason: Reason = Reason.SUCCESS, text: str = "") -> None:
         """Close a connection for a reason that the shell knows."""
         is_sent_elsewhere = reason is Reason.USE_ANOTHER_SERVER
-        reference = self.settings.mqtt.server_reference if is_sent_elsewhere else ""
+        reference = ""
+        if is_sent_elsewhere:
+            reference = self.settings.mqtt.server_reference or self._sessions.elsewhere.reference()
         self._connections.shut(conn, name, now, reason=reason, text=text, server_reference=reference)
 
     def note_unsent(self, conn: Connection, size: int) -> None:

@@ -26,6 +26,9 @@ class Elsewhere(Protocol):
     def restored(self, now: float) -> None:
         """The sessions of the predecessor are back."""
 
+    def reference(self) -> str:
+        """Where a client may go that cannot stay here, as clients name servers; empty if nobody has said so."""
+
 
 class Nowhere:
     """A broker that is alone keeps all sessions that there are."""
@@ -42,6 +45,10 @@ class Nowhere:
 
     def restored(self, now: float) -> None:
         """Nothing of them is anywhere else."""
+
+    def reference(self) -> str:
+        """There is no other place."""
+        return ""
 
 
 #: It has no state, so one is enough for all.

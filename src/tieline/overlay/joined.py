@@ -172,6 +172,7 @@ class Joined:
         self._strategy = strategy
         self._choose(now)
         self.node.announcing.cover(optimally=covering == "optimal", now=now)
+        self.moves.settings_changed()
 
     def _choose(self, now: float) -> None:
         """Go by the plans that are here, or else by the strategy that is configured."""

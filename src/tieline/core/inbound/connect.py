@@ -98,7 +98,7 @@ class Connecting:
             refusal = self._sessions.elsewhere.seek(conn, now, is_clean=packet.clean_start)
         if refusal is not None:
             is_sent_elsewhere = refusal.reason is Reason.USE_ANOTHER_SERVER
-            reference = self.settings.mqtt.server_reference if is_sent_elsewhere else ""
+            reference = self._reference() if is_sent_elsewhere else ""
             refuse(conn, refusal.reason, refusal.rule, now, server_reference=reference)
             return
         expiry_s, keep_alive_s = self._terms(packet)
@@ -174,6 +174,10 @@ class Connecting:
         """A client says how urgent it is as a node; it gets what its listener and its claims allow."""
         self._connections.set_level(conn, self._priorities.claims.judge(conn, "", level, 0, now))
 
+    def _reference(self) -> str:
+        """Where clients are sent that cannot stay here; empty if there is no such place."""
+        return self.settings.mqtt.server_reference or self._sessions.elsewhere.reference()
+
     def _why_not(self, conn: Connection, packet: Connect, now: float) -> Refused | None:
         """Why a client that may come in is refused all the same; None when it is not."""
         login = conn.login
@@ -186,7 +190,7 @@ class Connecting:
             return Refused("this client id belongs to another user", Reason.CLIENT_IDENTIFIER_NOT_VALID)
         if old is None and len(sessions) >= bound(limits.sessions):
             # 4.11: another broker may have room; 3.1.1 has no words for that
-            is_sent_elsewhere = packet.version == 5 and self.settings.mqtt.server_reference
+            is_sent_elsewhere = packet.version == 5 and self._reference()
             reason = Reason.USE_ANOTHER_SERVER if is_sent_elsewhere else Reason.QUOTA_EXCEEDED
             return Refused(f"the broker keeps {limits.sessions} sessions", reason)
         owner = self._sessions.owner(login.user)

@@ -7,6 +7,7 @@ offered, as if the client had come to it, so nothing is lost.  Who does not clai
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from tieline.core.broker import Broker
@@ -47,8 +48,12 @@ class Progress(NamedTuple):
 class Draining:
     """Whether a broker is emptied, and how far that is."""
 
-    def __init__(self, core: Broker, post: Post, registry: Registry, passages: Passages) -> None:
+    def __init__(
+        self, core: Broker, post: Post, registry: Registry, passages: Passages, changed: Callable[[], None]
+    ) -> None:
         self._core = core
+        #: Told when it begins or stops: others send no clients here meanwhile.
+        self._changed = changed
         self._post = post
         self._registry = registry
         self._passages = passages
@@ -62,11 +67,13 @@ class Draining:
         """Let nobody in any more, and send everybody away."""
         if not self.is_on:
             self.is_on = True
+            self._changed()
             self._core.timers.at(now, self._step)
 
     def stop(self) -> None:
         """Go on as before with what is left."""
         self.is_on = False
+        self._changed()
         self._offers.clear()
 
     def progress(self) -> Progress:

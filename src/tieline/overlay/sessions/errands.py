@@ -165,6 +165,12 @@ class Invite(NamedTuple):
     entries: list[tuple[str, str | None, int]]
 
 
+class Reference(NamedTuple):
+    """Where clients reach this broker, as clients name servers; empty if nobody should be sent here."""
+
+    where: str
+
+
 #: Why a claim is declined: there is no such session; a later claim was there before; it belongs to another user; the
 #: claimant may not read what it is subscribed to.
 NOT_HERE, OUTDATED, NOT_YOURS, NOT_FOR_YOU = range(4)
@@ -188,6 +194,7 @@ Errand = (
     | Done
     | Homes
     | Invite
+    | Reference
 )
 _KINDS: Final[tuple[type[Any], ...]] = (
     Claim,
@@ -208,6 +215,7 @@ _KINDS: Final[tuple[type[Any], ...]] = (
     Done,
     Homes,
     Invite,
+    Reference,
 )
 _NUMBERS: Final = {kind: number for number, kind in enumerate(_KINDS)}
 _DECODERS: Final = tuple(msgspec.msgpack.Decoder(kind) for kind in _KINDS)

@@ -49,6 +49,7 @@ from tieline.overlay.sessions.errands import (
     Merged,
     NotYet,
     Ready,
+    Reference,
     State,
     Subscriptions,
     Tail,
@@ -60,6 +61,7 @@ from tieline.overlay.sessions.passage import HERE
 from tieline.overlay.sessions.passage_notes import HELD, PART, PASSAGE
 from tieline.overlay.sessions.passages import Passages
 from tieline.overlay.sessions.post import Post
+from tieline.overlay.sessions.references import References
 from tieline.overlay.sessions.registry import CLEAN, Registry
 from tieline.wire.reason import Reason
 
@@ -130,7 +132,9 @@ class Moves:
             keep=self._keep,
         )
         #: Whether this broker is emptied for maintenance.
-        self.draining = Draining(core, self.post, self.registry, self.passages)
+        self.draining = Draining(core, self.post, self.registry, self.passages, self._tell_soon)
+        #: Where clients go that cannot stay.
+        self._references = References(self.post, lambda: "" if self.draining.is_on else core.settings.overlay.reference)
         self._notes = list(notes)
         #: Who was in reach at the end of the last turn, and since when others have not been.
         self._seen: frozenset[int] | None = None
@@ -191,6 +195,10 @@ class Moves:
         if self._informed_at is None:
             self._informed_at = now + WAIT_S
         return now >= self._informed_at or all(broker in self.registry.whole for broker in self.post.others)
+
+    def reference(self) -> str:
+        """Where a client may go that cannot stay here; empty if no broker in reach has said so."""
+        return self._references.next()
 
     def attached(self, session: Session, now: float, *, is_clean: bool) -> None:
         """A client was let in: whatever other brokers have under its id is over."""
@@ -280,6 +288,8 @@ class Moves:
             self._arrivals.marked(errand, now)
         elif isinstance(errand, Invite):
             self._invited(errand, source, now)
+        elif isinstance(errand, Reference):
+            self._references.learn(source, errand.where)
         elif isinstance(errand, Done):
             self.passages.done(errand.client_id, errand.epoch)
             self.registry.followed(errand.client_id)
@@ -323,6 +333,10 @@ class Moves:
         if self.claims.pending and self._is_informed(now):
             self.claims.give_up(lambda claim: not claim.broker)
 
+    def settings_changed(self) -> None:
+        """The settings were read again: others hear of what is new."""
+        self._tell_soon()
+
     def _tell_soon(self) -> None:
         if not self._news_due:
             self._news_due = True
@@ -333,6 +347,7 @@ class Moves:
         self._news_due = False
         self.post.now = now
         owed, states = self._node.carrier.sender.owed_bytes, self._node.membership.states
+        self._references.tell()
         is_behind = False
         for broker in self.post.reachable:
             life = states[broker].life
