@@ -150,8 +150,6 @@ class Announcing:
     def write_off(self, broker: int) -> int:
         """Take a broker to want nothing; how much it wanted."""
         news = self._interests.write_off(broker)
-        if news is None:
-            return 0
         self._journal.note(Wanted(*news))
         return len(news.removed)
 

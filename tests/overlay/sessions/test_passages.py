@@ -14,6 +14,7 @@ from tieline.core.message import Message
 from tieline.core.receiver import Grant
 from tieline.overlay.frames.frame import lane_of
 from tieline.overlay.joined import Joined
+from tieline.overlay.sessions.errands import Errand, Tail, TailEnd
 
 
 def _commit(core: Broker, store: LateStore, model: Model) -> None:
@@ -54,3 +55,22 @@ def test_what_was_held_is_known_to_the_store_when_all_others_are_done_with_it() 
     queued = [fact for batch in store.batches for fact in batch if fact[0] == facts.QUEUE]
     assert len(queued) == 2, "it was let in"
     assert queued[1][2] in model.messages
+
+
+def test_what_waits_for_the_mark_of_a_broker_that_is_gone_for_good_is_passed_on() -> None:
+    core = Broker(configured(Settings(name="b1"), queue_messages=100), now=0.0)
+    joined = Joined(core, life=1, incarnation=1)
+    passages, number_of = joined.moves.passages, joined.node.number_of
+    gone, next_home, session = number_of("b2"), number_of("b3"), _session(core, "s")
+    said: list[Errand] = []
+    passages._tell = lambda broker, errand, message: said.append(errand)
+    passage = passages.leave(session, 7, next_home, 1.0)
+    passages.left(passage, ())
+    passages.source = gone, lane_of(1, True, 0), 1
+    passages._offered(passage, Message(b"t", b"x", 1), Grant(session, 1), 1.0)
+    assert [held.message.payload for held in passage.held] == [b"x"]
+    assert gone in joined.moves.post.origins, "it may come back"
+    joined.writing_off.begin(gone)
+    assert gone not in joined.moves.post.origins
+    assert not passage.held
+    assert [type(errand) for errand in said] == [Tail, TailEnd]

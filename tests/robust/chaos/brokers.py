@@ -197,12 +197,12 @@ class Broker:
             self.write()
             os.kill(self.pid, signal.SIGHUP)
 
-    def drain(self, *options: str) -> None:
-        """Have it emptied, or let clients in again; it is not waited for that."""
+    def ask(self, *words: str) -> None:
+        """Have a verb of the command line ask it for something; it is not waited for that."""
         self._verbs = [verb for verb in self._verbs if verb.poll() is None]
         if self.is_running:
-            data = ["--data", str(self.disk.folder / "data")]
-            verb = [sys.executable, "-m", "tieline", "drain", *data, *(options or ("--within", "0"))]
+            data = str(self.disk.folder / "data")
+            verb = [sys.executable, "-m", "tieline", *words, "--data", data]
             silent = subprocess.DEVNULL
             begun = subprocess.Popen([*self.disk.prefix, *verb], stdin=silent, stdout=silent, stderr=silent)
             self._verbs.append(begun)

@@ -94,11 +94,11 @@ def drain(storm: Storm) -> None:
     """A broker is emptied for a while: its clients go elsewhere, and the sessions of those that are away as well."""
     broker, for_s = _somebody(storm), storm.random.uniform(1.0, 5.0)
     storm.tell(f"{broker.name} is drained for {for_s:.1f}")
-    broker.drain()
+    broker.ask("drain", "--within", "0")
     for client in [client for client in storm.clients() if client.broker is broker]:
         if isinstance(client, Source | Sink):
             _move(storm, client)
-    storm.later(for_s, partial(broker.drain, "--stop"))
+    storm.later(for_s, partial(broker.ask, "drain", "--stop"))
 
 
 def _move(storm: Storm, client: Source | Sink) -> None:

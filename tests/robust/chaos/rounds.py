@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Final
@@ -33,6 +34,7 @@ def run(folder: Path, seed: int, *, seconds: float, brokers: int, tell: Callable
                 leaving += 1
                 storm.run_for(_FORGET_S)
                 storm.remove(broker)
+                storm.later(_FORGET_S, partial(storm.forget, broker))
             befall(storm, ROUND_S)
             healing = monotonic()
             storm.settle()

@@ -121,9 +121,9 @@ class Storm:
         return [broker for broker in self.brokers.values() if not broker.has_left]
 
     def clients(self) -> Iterator[Member]:
-        """Those of brokers that have not left."""
+        """Those of brokers that have not left, and are not about to."""
         for client in (*self.sources.values(), *self.sinks.values(), *self.probers.values()):
-            if not client.broker.has_left:
+            if not client.broker.is_leaving:
                 yield client
 
     def join(self) -> None:
@@ -137,8 +137,9 @@ class Storm:
             return None
         broker = self.random.choice(able)
         self.tell(f"{broker.name} is going to leave")
+        clients = [client for client in self.clients() if client.broker is broker]
         broker.is_leaving = True
-        for client in [client for client in self.clients() if client.broker is broker]:
+        for client in clients:
             client.end_session()
         return broker
 
@@ -152,6 +153,12 @@ class Storm:
         for client in (*self.sources.values(), *self.sinks.values(), *self.probers.values()):
             if client.broker is broker:
                 client.hang_up()
+
+    def forget(self, broker: Broker) -> None:
+        """Somebody says that it does not come back."""
+        able = [other for other in self.present if other.is_running and not other.is_stopped]
+        if able:
+            self.random.choice(able).ask("net", "forget", broker.name)
 
     def _holds_without(self, broker: Broker) -> bool:
         """Whether all others are joined without it."""

@@ -332,17 +332,19 @@ class Interests:
         self._version = max(self._version, life * _PER_LIFE)
         self._shrink_at = now + GATHER_S
 
-    def write_off(self, broker: int) -> News | None:
-        """Take a broker to want nothing, until it says everything anew; None if nothing is known of it."""
-        known = self.known.get(broker)
-        if known is None or not known.version:
-            return None
-        removed = frozenset(known.entries)
+    def write_off(self, broker: int) -> News:
+        """Take a broker to want nothing, until it says everything anew."""
+        removed = frozenset(self.known.get(broker, Known(0, {})).entries)
         self.take(broker, {}, removed)
         # a step to the next version says nothing to who does not know this one
         self.conclude(broker, 0)
         self.forgotten(broker)
         return News(broker, 0, {}, removed)
+
+    def is_written_off(self, broker: int) -> bool:
+        """Whether somebody has said that a broker is gone for good, and it has said nothing since."""
+        known = self.known.get(broker)
+        return known is not None and known.version <= 1
 
     def forgotten(self, broker: int) -> None:
         """Another broker has begun anew, and knows nothing of what we want."""

@@ -109,9 +109,9 @@ class Arrivals:
             self._post.tell(source, Done(errand.client_id, errand.epoch))
             return
         self._tell_interest(now)
-        here = self._post.node.broker
-        deferred = [number for name in errand.pending if (number := self._post.number(name))]
-        self._passages.completed(passage, [here, *self._post.others], deferred)
+        origins = [self._post.node.broker, *self._post.origins]
+        deferred = [number for name in errand.pending if (number := self._post.number(name)) in origins]
+        self._passages.completed(passage, origins, deferred)
         self.ask_all(passage, now)
 
     def ask_all(self, passage: Passage, now: float) -> None:

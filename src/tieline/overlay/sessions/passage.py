@@ -179,6 +179,17 @@ class Passage:
             del self.waiting[publisher]
         self.held_bytes += by * held.message.size
 
+    def let_out(self, origin: int) -> list[HeldMessage]:
+        """What waits of an origin that will never say where its mark is: all that came of it came before that."""
+        gone: list[HeldMessage] = []
+        still: list[HeldMessage] = []
+        for each in self.held:
+            (gone if each.origin == origin and each.lane != HERE else still).append(each)
+        self.held = still
+        for each in gone:
+            self._count(each, -1)
+        return gone
+
     def let_go(self) -> list[tuple[HeldMessage, bool]]:
         """What need wait no longer, in its order, and whether it is taken or ignored.
 

@@ -264,6 +264,10 @@ class Passages:
             part = passage.parts.get(broker)
             if part is not None:
                 part.floor, part.below = part.floor or {}, 0
+                if passage.after and part.ceiling is None:
+                    for held in passage.let_out(broker):
+                        self._notes.released(passage, held)
+                        self._take(passage, broker, held.message, held.terms, now)
                 if passage.after:
                     part.ceiling, part.missing = part.ceiling or {}, 0
                 self._settle(passage, now)

@@ -39,6 +39,12 @@ class Post:
         """All brokers that are known but this one."""
         return [number for number in self.node.directory.names if number != self.node.broker]
 
+    @property
+    def origins(self) -> list[int]:
+        """Of those, all from which something may still come: not those that are gone for good."""
+        interests, reachable = self.node.interests, self.reachable
+        return [number for number in self.others if number in reachable or not interests.is_written_off(number)]
+
     def tell(self, broker: int, errand: Errand, message: bytes = b"") -> None:
         """Have an errand carried to a broker; it leaves with the commit of this turn."""
         self._outbox.setdefault(broker, []).append(put_errand(errand, message))
