@@ -64,6 +64,11 @@ def test_the_old_connection_ends_wherever_it_is() -> None:
         until(partial(knows, b, "s"), "b has heard of the session at a")
         there = stack.enter_context(kept(b.urls[0], "s", is_present=True))
         here.expect(Disconnect, reason=Reason.SESSION_TAKEN_OVER)
+        # before that the clocks of both decide which connection is the later one, and a turn may be long
+        since = b.ask(lambda core: moves_of(core).registry.epoch("s"))
+        until(
+            lambda: (a.ask(lambda core: moves_of(core).registry.find("s")) or (0, 0))[1] == since, "a has heard of it"
+        )
         # also where nothing is to be kept, and where nothing was
         again = stack.enter_context(dial(a.urls[0], "s"))
         there.expect(Disconnect, reason=Reason.SESSION_TAKEN_OVER)
