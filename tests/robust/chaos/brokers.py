@@ -102,6 +102,8 @@ class Broker:
         self.is_stopped = False
         #: It will leave, and clients that come to it now would be lost with it.
         self.is_leaving = False
+        #: It was there when everything had settled: before that, what it accepts is promised to nobody.
+        self.is_settled = False
         #: Verbs of the command line that run.
         self._verbs: list[subprocess.Popen[bytes]] = []
         #: It has left, for ever.

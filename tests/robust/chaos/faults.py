@@ -102,7 +102,8 @@ def drain(storm: Storm) -> None:
 
 
 def _move(storm: Storm, client: Source | Sink) -> None:
-    others = [broker for broker in storm.present if broker is not client.broker and not broker.is_leaving]
+    settled = [broker for broker in storm.present if broker.is_settled and not broker.is_leaving]
+    others = [broker for broker in settled if broker is not client.broker]
     if others:
         target = storm.random.choice(others)
         storm.tell(f"{client.client_id} moves from {client.broker.name} to {target.name}")

@@ -278,6 +278,7 @@ class Storm:
         for each in self.sinks.values():
             each.forget()
         for broker in self.brokers.values():
+            broker.is_settled = True
             for trouble in broker.troubles():
                 self.fail(trouble)
             if not broker.has_left and (grown := broker.weigh()) > GROWTH:
