@@ -14,7 +14,7 @@ from tieline.core.message import Message
 from tieline.core.receiver import Grant
 from tieline.overlay.frames.frame import lane_of
 from tieline.overlay.joined import Joined
-from tieline.overlay.sessions.errands import Errand, Tail, TailEnd
+from tieline.overlay.sessions.errands import Claim, Complete, Errand, State, Subscriptions, Tail, TailEnd
 
 
 def _commit(core: Broker, store: LateStore, model: Model) -> None:
@@ -74,3 +74,23 @@ def test_what_waits_for_the_mark_of_a_broker_that_is_gone_for_good_is_passed_on(
     assert gone not in joined.moves.post.origins
     assert not passage.held
     assert [type(errand) for errand in said] == [Tail, TailEnd]
+
+
+def test_a_session_of_which_a_part_has_come_is_given_away_when_it_is_whole() -> None:
+    """It went on to the next broker without the subscriptions that were in the next frame."""
+    core = Broker(configured(Settings(name="b1"), queue_messages=100), now=0.0)
+    joined = Joined(core, life=1, incarnation=1)
+    moves, number_of = joined.moves, joined.node.number_of
+    old_home, next_home = number_of("b2"), number_of("b3")
+    moves.post.now = 1.0
+    moves._run(State("s", 1_000, None, 3_600, None, ()), b"", old_home, 1.0)
+    moves._run(Claim("s", None, 2_000, "b3", 0), b"", next_home, 1.0)
+    assert "s" in core.sessions
+    moves._run(Subscriptions("s", 1_000, [("t", 1, 0, ())]), b"", old_home, 1.0)
+    core.timers.fire(1.2)
+    assert "s" in core.sessions, "there may be more"
+    moves._run(Complete("s", 1_000, []), b"", old_home, 1.3)
+    core.timers.fire(1.4)
+    assert "s" not in core.sessions
+    passage = moves.passages.leaving["s", 2_000]
+    assert [each.filter for each in passage.subscriptions] == ["t"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 from zlib import crc32
 
@@ -19,6 +20,7 @@ from tieline.overlay.counts import Counts
 from tieline.overlay.frames.frame import SPREAD, lane_of
 from tieline.overlay.interests.entries import entry_of
 from tieline.overlay.may import May
+from tieline.overlay.sessions.claims import WAIT_S
 from tieline.overlay.sessions.errands import (
     NOT_FOR_YOU,
     NOT_HERE,
@@ -39,6 +41,8 @@ from tieline.overlay.sessions.passages import Passages
 from tieline.overlay.sessions.post import Post
 from tieline.overlay.sessions.registry import Registry
 
+#: When it is looked again whether a session is whole.
+_AGAIN_S: Final = 0.05
 #: How often a claim is forwarded.
 _HOPS: Final = 8
 #: How long a client waits for what it has published here, at most.
@@ -92,7 +96,23 @@ class Departures:
     # -- claims
 
     def claimed(self, claim: Claim, source: int, now: float) -> None:
-        """A broker wants a session for a client that has come to it."""
+        """A broker wants a session for a client that has come to it.
+
+        One of which only a part has come yet is given away when it is whole, as long as somebody waits for that.
+        """
+        if self._passages.lacks_parts(claim.client_id):
+            self._judge_when_whole(claim, source, now + WAIT_S, now)
+        else:
+            self._judge(claim, source, now)
+
+    def _judge_when_whole(self, claim: Claim, source: int, until: float, now: float) -> None:
+        self._post.now = now
+        if not self._passages.lacks_parts(claim.client_id):
+            self._judge(claim, source, now)
+        elif now < until:
+            self._core.timers.at(now + _AGAIN_S, partial(self._judge_when_whole, claim, source, until))
+
+    def _judge(self, claim: Claim, source: int, now: float) -> None:
         claimant = self._post.number(claim.claimant)
         rights = self._rights(source)
         if not claimant or claimant == self._post.node.broker or (rights is not None and claimant != source):

@@ -88,6 +88,11 @@ class Passages:
         """The passage by which a session came here, if it is under way."""
         return self.arriving.get((client_id, epoch))
 
+    def lacks_parts(self, client_id: str) -> bool:
+        """Whether a session has begun to come, and subscriptions or packet ids of it may be on their way still."""
+        passage = self._still_arriving(client_id)
+        return passage is not None and not passage.is_complete
+
     def completed(self, passage: Passage, origins: Iterable[int], deferred: Iterable[int]) -> None:
         """All of its state has come: every origin is to be asked for its mark."""
         passage.is_complete = True
