@@ -129,17 +129,17 @@ def match(
 @app.command()
 def overlay(
     *,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer brokers, each goal once: about three minutes.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer brokers, each goal once: about five minutes.")] = False,
     part: Annotated[list[str] | None, _part_option(OVERLAY_PARTS)] = None,
     out: Out = Path("bench-results"),
     disk: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where stores are made, on a real disk; that of the results.")
     ] = None,
 ) -> None:
-    """Joined brokers: what a hop costs beside mosquitto's bridge, bytes, SUBACK, memory, and a broker that dies.
+    """Joined brokers: what a hop costs beside mosquitto's bridge, bytes, SUBACK, memory, a death, and simulated rings.
 
     Starts all brokers itself on free loopback ports; every message must arrive, or its row fails.  Writes overlay.json,
-    overlay.md and overlay.png.  Ends within fifteen minutes, --quick within three.
+    overlay.md and overlay.png.  Ends within half an hour, --quick within five.
     """
     plan = overlay_suite.make_plan(_chosen(part, OVERLAY_PARTS), quick=quick, disk=_disk(disk, out))
     _carry_out(overlay_suite.SUITE, plan, out)

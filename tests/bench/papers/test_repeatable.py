@@ -11,6 +11,8 @@ from tieline.bench.papers.frame.declaration import Request
 from tieline.bench.papers.frame.table import Table
 from tieline.bench.papers.psp import PAPER as PSP
 from tieline.bench.papers.psp import bound, future, plans, printed
+from tieline.bench.papers.ring import PAPER as RING
+from tieline.bench.papers.ring import measures
 from tieline.plan.generate.testset import paper
 
 
@@ -35,8 +37,16 @@ def test_plans_come_out_again(name: str, tmp_path: Path, monkeypatch: pytest.Mon
     assert {table.name for table in tables} == {name for figure in experiment.figures for name in figure.tables}
 
 
+def test_constraints_on_a_ring_come_out_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measures, "NODES", (5, 10))
+    experiment = next(one for one in RING.experiments if one.name == "constraints")
+    tables = check_repeatable(experiment, OneSeed(seed=3), tmp_path)
+    assert [table.name for table in tables] == ["constraints"]
+
+
 def test_only_what_the_clock_measures_may_differ() -> None:
     assert [experiment.name for experiment in PSP.experiments if not experiment.repeatable] == ["instances"]
+    assert [experiment.name for experiment in RING.experiments if not experiment.repeatable] == ["node"]
 
 
 def test_features_of_a_plan_are_those_that_can_be_seen_in_it() -> None:

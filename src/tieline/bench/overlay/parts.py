@@ -57,11 +57,11 @@ class OverlayEffort:
 
 FULL: Final = OverlayEffort(
     repetitions=3, seconds=0.8, round_trips=4_000, messages=2_000, grown=100, brokers=(2, 5, 10, 20),
-    subscriptions=(50, 5_000), deaths=3, thin_seconds=120.0, budget_s=1_900.0,
+    subscriptions=(50, 5_000), deaths=3, thin_seconds=120.0, budget_s=2_500.0,
 )  # fmt: skip
 QUICK: Final = OverlayEffort(
     repetitions=1, seconds=0.4, round_trips=2_000, messages=500, grown=20, brokers=(2, 5),
-    subscriptions=(50,), deaths=1, thin_seconds=30.0, budget_s=400.0,
+    subscriptions=(50,), deaths=1, thin_seconds=30.0, budget_s=540.0,
 )  # fmt: skip
 
 

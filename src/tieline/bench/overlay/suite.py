@@ -11,7 +11,7 @@ from tieline.bench.brokers import BASELINE, SUBJECT, known_peers
 from tieline.bench.machine import disk_of
 from tieline.bench.metrics import METRICS as LOAD_METRICS
 from tieline.bench.metrics import Metric
-from tieline.bench.overlay import parts
+from tieline.bench.overlay import parts, rings
 from tieline.bench.overlay.parts import FULL, QUICK, OverlayEffort
 from tieline.bench.priority.link import obstacle
 from tieline.bench.suite.declaration import Case, Goal, GroupTable, Schedule, Suite, ratio_goal, value_goal
@@ -29,6 +29,7 @@ PARTS: Final = {
     "memory": "many brokers, each knowing what all want",
     "thin": "urgent messages over three thin hops that bulk fills; needs root, for network namespaces",
     "death": "a broker on the way is killed: how long until messages cross again",
+    "ring": "rings of simulated brokers that cannot all know each other, beside those that do",
 }
 _PAIR: Final = (SUBJECT, BASELINE)
 _ALL: Final = (*_PAIR, "nats")
@@ -62,6 +63,24 @@ METRICS: Final = {
     "low_served": Metric("part of the low messages that have arrived", "", more_is_better=True),
     "link_bytes_per_s": Metric("bulk that arrives", "B/s", more_is_better=True),
     "disordered": Metric("messages that came twice or behind a later one", ""),
+    "receivers": Metric("brokers that want a publication", ""),
+    "messages": Metric("copies that it takes; among brokers that know each other, links that it crosses", ""),
+    "per_receiver": Metric("the same for each broker that wants it", ""),
+    "event_bytes": Metric("bytes of these, with TCP and IP", "B"),
+    "link_bytes": Metric("the same on every link that they cross", "B"),
+    "missed": Metric("share of deliveries that did not come", ""),
+    "false_positives": Metric("of the brokers that got a copy, the share that wanted nothing", ""),
+    "hops": Metric("hops, or links, to the last receiver", ""),
+    "last_ms": Metric("until the last receiver has it, without queues", "ms"),
+    "table_bytes": Metric("what a broker keeps of others", "B"),
+    "missed_stale": Metric("QoS 0, before anybody has looked around: share missed", "", shows_worst=True),
+    "missed_healed": Metric("QoS 0, after repair", "", shows_worst=True),
+    "missed_stale_assured": Metric("QoS 1, published before anybody has looked around", "", shows_worst=True),
+    "wrong_fingers": Metric("share of fingers that are wrong in the end", "", shows_worst=True),
+    "worst_fingers": Metric("share of fingers that are wrong at the worst moment", "", shows_worst=True),
+    "joined": Metric("newcomers that are on the ring in the end", "", more_is_better=True),
+    "upkeep_kbit_s": Metric("what a broker sends to look around, every 2 s", "kbit/s"),
+    "paper_upkeep_kbit_s": Metric("the same every 60 ms, as the ring paper has it, with 20 brokers", "kbit/s"),
     "recovery_s": Metric("from the broker's death, or its restart, until a message crosses", "s", shows_worst=True),
 }
 TABLES: Final = {
@@ -92,6 +111,28 @@ TABLES: Final = {
         },
     ),
     "death": GroupTable(title="A broker is killed with SIGKILL", columns={"recovery_s": "until messages cross"}),
+    "ring": GroupTable(
+        title="Simulated brokers that want 4.5 % of all publications each, 100 B of payload",
+        columns={
+            "receivers": "receivers", "messages": "messages", "per_receiver": "each receiver",
+            "event_bytes": "bytes", "link_bytes": "on links", "missed": "missed", "false_positives": "in vain",
+            "hops": "hops", "last_ms": "last has it", "table_bytes": "known of others",
+        },
+    ),
+    "ring-deaths": GroupTable(
+        title="A fifth of all simulated brokers dies at once",
+        columns={
+            "missed_stale": "missed before repair", "missed_healed": "after it",
+            "missed_stale_assured": "with QoS 1", "wrong_fingers": "wrong fingers left",
+        },
+    ),
+    "ring-churn": GroupTable(
+        title="One simulated broker in a hundred is replaced each minute",
+        columns={
+            "worst_fingers": "wrong fingers, worst", "wrong_fingers": "30 s later", "joined": "newcomers joined",
+            "upkeep_kbit_s": "upkeep", "paper_upkeep_kbit_s": "upkeep every 60 ms",
+        },
+    ),
 }  # fmt: skip
 
 
@@ -118,6 +159,19 @@ def _goals() -> Iterator[Goal]:
     yield value_goal("the middle of a line dies and restarts: until messages cross", 5.0, "s", ("death-line", SUBJECT),
                      "recovery_s")  # fmt: skip
     yield value_goal("a broker of a cycle dies: until messages cross", 2.0, "s", ("death-cycle", SUBJECT), "recovery_s")
+    arcs = ("ring-1000", "arcs")
+    yield value_goal("a ring of 1,000 brokers, accounts of arcs: messages for each receiver at 4.5 % interest", 3.0, "",
+                     arcs, "per_receiver")  # fmt: skip
+    yield value_goal("a ring of 1,000 brokers, accounts of arcs: deliveries missed", 0.0, "", arcs, "missed")
+    died = ("ring-deaths", "arcs")
+    yield value_goal(
+        "200 of 1,000 brokers die at once: deliveries missed before repair", 0.002, "", died, "missed_stale"
+    )
+    yield value_goal("200 of 1,000 brokers die at once: deliveries missed after repair", 0.0, "", died, "missed_healed")
+    yield value_goal("200 of 1,000 brokers die at once: deliveries with QoS 1 missed", 0.0, "", died,
+                     "missed_stale_assured")  # fmt: skip
+    yield value_goal("one broker in a hundred is replaced each minute: wrong fingers 30 s later", 0.0, "",
+                     ("ring-churn", "arcs"), "wrong_fingers")  # fmt: skip
 
 
 def _hops(axis: Axes, results: Results) -> None:
@@ -156,7 +210,9 @@ SUITE: Final = Suite(
 def make_plan(chosen: Collection[str], *, quick: bool, disk: Path) -> Schedule:
     """The chosen parts, in order."""
     effort = QUICK if quick else FULL
-    makers = {"hop": _hop, "wire": _wire, "growth": _grow, "memory": _memory, "thin": _thin, "death": _death}
+    makers = {
+        "hop": _hop, "wire": _wire, "growth": _grow, "memory": _memory, "thin": _thin, "death": _death, "ring": _rings,
+    }  # fmt: skip
     known = known_peers()
     return Schedule(
         cases=[case for part in PARTS if part in chosen for case in makers[part](effort, disk)],
@@ -242,4 +298,26 @@ def _death(effort: OverlayEffort, disk: Path) -> Iterator[Case]:
         measure=partial(parts.measure_cycle, effort, is_silent=True),
         steps=effort.deaths,
         seconds=12.0 * effort.deaths,
+    )
+
+
+def _rings(effort: OverlayEffort, _disk: Path) -> Iterator[Case]:
+    work = rings.QUICK if effort is QUICK else rings.FULL
+    for brokers in work.brokers:
+        ways = list(rings.ways_of(brokers))
+        yield Case(
+            rows=rows_of(f"ring-{brokers}", f"{brokers:,} brokers", "ring", ways),
+            measure=partial(rings.measure_ways, brokers, work),
+            steps=len(ways),
+            seconds=brokers * 0.04,
+        )
+    yield Case(
+        rows=rows_of("ring-deaths", f"{work.dying:,} brokers", "ring-deaths", ["arcs"]),
+        measure=partial(rings.measure_deaths, work),
+        seconds=0.06 * work.dying,
+    )
+    yield Case(
+        rows=rows_of("ring-churn", f"{work.churned:,} brokers", "ring-churn", ["arcs"]),
+        measure=partial(rings.measure_churn, work),
+        seconds=0.2 * work.churned,
     )

@@ -19,6 +19,7 @@ class _Place(NamedTuple):
 PAPERS: Final = {
     "heat": _Place("tieline.bench.papers.heat"),
     "priority-qos": _Place("tieline.bench.papers.priority_qos"),
+    "ring": _Place("tieline.bench.papers.ring"),
     "psp": _Place("tieline.bench.papers.psp", extra="plan"),
     "rpcp": _Place("tieline.bench.papers.rpcp", extra="plan"),
 }

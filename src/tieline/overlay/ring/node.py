@@ -260,6 +260,7 @@ class RingNode:
         """Ask for what is known to everybody already: how a ring begins that was put together as a whole."""
         self._wishes = dict.fromkeys(wishes, 1)
         self.own = own
+        self.upkeep.is_joined = self.upkeep.is_closed = True
 
 
 class _Pending:

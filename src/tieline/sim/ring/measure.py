@@ -33,8 +33,9 @@ class Spread:
     messages: float
     bytes: float
     link_bytes: float
-    #: Of all brokers that got a copy, the share that wanted nothing.
+    #: Of all brokers that got a copy, the share that wanted nothing; and copies that a broker got for each event.
     false_positives: float
+    visits: float
     #: Until the last receiver had it, and the mean over receivers; hops to the last.
     last_ms: float
     mean_ms: float
@@ -59,12 +60,13 @@ def publish(  # who publishes what, on which ring, and how it is judged
 ) -> Spread:
     """Publish events anywhere, one after the other, and judge each by looking at all wishes."""
     network.forget()
+    before = sum(place.node.counts.visits for place in places) / events / len(places)
     receivers = missed = doubled = reached = false = 0
     last: list[float] = []
     mean: list[float] = []
     hops: list[int] = []
     for number in range(events):
-        published = event(number, random, payload)
+        published = event(number, random, payload, work.dimensions)
         source = random.choice([place for place in places if not place.is_dead])
         now = network.clock.now
         if is_assured:
@@ -94,6 +96,7 @@ def publish(  # who publishes what, on which ring, and how it is judged
         bytes=data.bytes / events,
         link_bytes=data.crossed_bytes / events,
         false_positives=false / reached if reached else 0.0,
+        visits=sum(place.node.counts.visits for place in places) / events / len(places) - before,
         last_ms=1e3 * fmean(last or [0.0]),
         mean_ms=1e3 * fmean(mean or [0.0]),
         hops=fmean(hops or [0]),

@@ -56,7 +56,7 @@ class Links:
 
     def __init__(self, neighbours: Mapping[int, Mapping[int, float]]) -> None:
         """By broker, its neighbours with the delay of the link to each."""
-        self._neighbours = neighbours
+        self.neighbours: Final = neighbours
         self._ways: dict[int, dict[int, Way]] = {}
 
     def between(self, one: int, other: int) -> Way:
@@ -64,18 +64,32 @@ class Links:
             self._ways[one] = self._from(one)
         return self._ways[one][other]
 
+    def parents(self, start: int) -> dict[int, int]:
+        """On the shortest ways from a broker, who stands in front of each other one."""
+        return self._search(start)[1]
+
+    def forget(self) -> None:
+        """Keep no ways: those between very many brokers take too much memory."""
+        self._ways.clear()
+
     def _from(self, start: int) -> dict[int, Way]:
+        return self._search(start)[0]
+
+    def _search(self, start: int) -> tuple[dict[int, Way], dict[int, int]]:
         found: dict[int, Way] = {}
-        queue = [(0.0, 0, start)]
+        parents: dict[int, int] = {}
+        queue = [(0.0, 0, start, start)]
         while queue:
-            delay, links, at = heappop(queue)
+            delay, links, at, above = heappop(queue)
             if at in found:
                 continue
             found[at] = Way(delay, links)
-            for beside, more in self._neighbours[at].items():
+            if at != start:
+                parents[at] = above
+            for beside, more in self.neighbours[at].items():
                 if beside not in found:
-                    heappush(queue, (delay + more, links + 1, beside))
-        return found
+                    heappush(queue, (delay + more, links + 1, beside, at))
+        return found, parents
 
 
 def random_links(brokers: int, random: Random, *, least_s: float = 0.002, most_s: float = 0.02) -> Links:

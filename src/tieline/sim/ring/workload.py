@@ -22,6 +22,8 @@ TYPE: Final = "reading"
 #: The paper's order of the curve.
 PAPER_ORDER: Final = 3
 PAPER_SUBSCRIPTIONS: Final = 50
+#: The share of all events that a broker wants, in ours.
+SHARE: Final = 0.045
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +32,11 @@ class Workload:
 
     wishes: Sequence[Sequence[Wish]]
     spaces: Spaces
+
+    @property
+    def dimensions(self) -> int:
+        """Attributes of an event."""
+        return self.spaces[TYPE].space.dimensions
 
     def receivers(self, event: Event, without: int = -1) -> list[int]:
         """The brokers, by their numbers, that want an event; by looking at all."""
@@ -55,7 +62,7 @@ def paper(brokers: int, random: Random, *, subscriptions: int = PAPER_SUBSCRIPTI
     return Workload(wishes=[[wish() for _ in range(subscriptions)] for _ in range(brokers)], spaces=spaces(PAPER_ORDER))
 
 
-def sparse(brokers: int, random: Random, *, share: float = 0.045, boxes: int = 5, order: int = 6) -> Workload:
+def sparse(brokers: int, random: Random, *, share: float = SHARE, boxes: int = 5, order: int = 6) -> Workload:
     """Ours: each broker wants a share of all events, in a few square boxes that lie anywhere."""
     side = (1 - (1 - share) ** (1 / boxes)) ** 0.5
 
@@ -64,6 +71,17 @@ def sparse(brokers: int, random: Random, *, share: float = 0.045, boxes: int = 5
         return Wish("#", TYPE, Box(tuple(corner), tuple(low + side for low in corner)))
 
     return Workload(wishes=[[wish() for _ in range(boxes)] for _ in range(brokers)], spaces=spaces(order))
+
+
+def constrained(brokers: int, random: Random, dimensions: int, *, subscriptions: int = 3) -> Workload:
+    """A few boxes for each broker in a space of some dimensions: as many constraints."""
+
+    def wish() -> Wish:
+        sides = [sorted((random.random(), random.random())) for _ in range(dimensions)]
+        return Wish("#", TYPE, Box(tuple(side[0] for side in sides), tuple(side[1] for side in sides)))
+
+    wishes = [[wish() for _ in range(subscriptions)] for _ in range(brokers)]
+    return Workload(wishes=wishes, spaces=spaces(PAPER_ORDER, dimensions))
 
 
 def event(number: int, random: Random, payload: int = 100, dimensions: int = 2) -> Event:
