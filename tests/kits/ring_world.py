@@ -29,7 +29,7 @@ _RESET_S: Final = 0.02
 _SILENT_S: Final = 2.5
 SPACES: Final[Spaces] = spaces(4)
 #: Quicker than by default, so that a history of some seconds sees many periods.
-SETTINGS: Final = RingSettings(stabilise_s=0.5, margin_s=0.5, shrink_s=1.0, again_s=2.0, growth_s=8.0)
+SETTINGS: Final = RingSettings(stabilise_s=0.5, margin_s=1.25, shrink_s=1.0, again_s=2.0, growth_s=8.0)
 #: How a node is made; mutants of the kit make others.
 Make = Callable[..., RingNode]
 

@@ -130,6 +130,7 @@ class RingNode:
         except BadFrame:
             self.counts.malformed += 1
             return
+        self.upkeep.wake(now)
         self.upkeep.heard(peer, now)
         if isinstance(message, Data):
             self._on_data(peer, message, now)
@@ -189,6 +190,7 @@ class RingNode:
 
     def publish(self, events: Iterable[Event], lane: int, now: float) -> None:
         """Send events with QoS 0 to everybody else who wants them."""
+        self.upkeep.wake(now)
         me = self.me.identifier
         data = Data(
             me,
@@ -216,6 +218,7 @@ class RingNode:
 
     def _is_safe(self, batch: Batch, then: Then, now: float) -> None:
         then(now)
+        self.upkeep.wake(now)
         self.promises.owe(batch, self._incarnation, now)
 
     def _next_number(self, lane: int) -> int:

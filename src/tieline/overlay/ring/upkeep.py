@@ -74,6 +74,8 @@ class Upkeep:
         self.is_closed = False
         self._due = 0.0
         self._turn = 0
+        #: When this broker did something last; 0 before it has begun.
+        self._awake = 0.0
         self.is_leaving = False
         #: Who watches this broker since before it knew anybody.
         self._early: dict[Peer, Watch] = {}
@@ -89,6 +91,7 @@ class Upkeep:
 
     def begin(self, via: Peer | None, now: float, phase_s: float = 0.0) -> None:
         """Found a ring, or join the one of a broker; look around for the first time after a part of a period."""
+        self._awake = now
         self._due = now + (phase_s or self._around.settings.stabilise_s)
         self._around.alarms.at(self._due, self.tick)
         if via is None:
@@ -121,13 +124,10 @@ class Upkeep:
     def tick(self, now: float) -> None:
         """Look after everybody who is known."""
         settings, table = self._around.settings, self._around.table
-        is_late = now > self._due + settings.stabilise_s
+        self.wake(now)
         self._due = now + settings.stabilise_s
         self._around.alarms.at(self._due, self.tick)
         self._turn += 1
-        if is_late:
-            # this broker stood still, and not the others
-            self._hear_all(now)
         self._notice_deaths(now - settings.lease_s, now)
         for finger in table:
             is_first = finger.peer == table.successor and not self.is_leaving
@@ -147,9 +147,23 @@ class Upkeep:
             *_, farthest = table
             self._around.send(farthest.peer, Find(self._me.identifier, self._me, 0))
 
+    def wake(self, now: float) -> None:
+        """Something is done now: whoever stood still before may have been given up, and has to be told all anew.
+
+        A broker does something once a period.  Its last word to others may be a period old when it stops, so they may
+        forget it as early as that much before their patience is over.
+        """
+        before, self._awake = self._awake, now
+        if before and now - before > (self._around.settings.patience - 1.0) * self._around.settings.stabilise_s:
+            self._hear_all(now)
+
     def _hear_all(self, now: float) -> None:
-        for finger in (*self._around.table, *self._candidates.values()):
-            finger.heard = now
+        """The others did not stand still: they are there, but may have told this broker nothing meanwhile."""
+        for finger in self._around.table:
+            finger.heard, finger.until = now, finger.peer.identifier
+            self._watch(finger)
+        for candidate in self._candidates.values():
+            candidate.heard = now
         self._around.table.predecessor_heard = now
         for watcher in self._growth.watchers.values():
             watcher.heard = now
