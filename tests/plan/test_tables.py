@@ -161,10 +161,10 @@ def test_publishers_of_one_name_are_told_apart_only_where_their_ways_differ() ->
     assert differ["d"].ways == ()
 
 
-def test_each_direction_is_given_its_load_in_frames_and_half_of_the_rest() -> None:
+def test_each_direction_is_given_what_is_not_planned_for_the_other() -> None:
     found = parts(_square("p", rate=4.0), _over(("p", "b")), is_paced=True)
-    assert {peer: round(pace, 9) for peer, pace in found["a"].paces.items()} == {"b": 7.2, "c": 5.0}
-    assert {peer: round(pace, 9) for peer, pace in found["b"].paces.items()} == {"a": 2.8, "d": 7.2}
+    assert {peer: round(pace, 9) for peer, pace in found["a"].paces.items()} == {"b": 10.0, "c": 10.0}
+    assert {peer: round(pace, 9) for peer, pace in found["b"].paces.items()} == {"a": 5.6, "d": 10.0}
     full = parts(_square("p", rate=10.0), _over(("p", "b")), is_paced=True)
     assert full["b"].paces["a"] == 10.0 * LEAST_SHARE
 

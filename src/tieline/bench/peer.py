@@ -138,6 +138,11 @@ class Instance:
         #: Seconds from starting the process to its first accepted connection.
         self.startup_s = 0.0
 
+    @property
+    def directory(self) -> Path:
+        """Where it keeps what is its own."""
+        return self._place.store or self._directory
+
     def __enter__(self) -> Endpoint:
         try:
             return self.start()

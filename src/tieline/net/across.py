@@ -65,15 +65,15 @@ class Across:
             return await self.of_all(found, inquiry.here(request))
         return found
 
-    async def of_one(self, question: dict[str, Any], name: str) -> dict[str, Any]:
+    async def of_one(self, question: dict[str, Any], name: str, *, within_s: float = PATIENCE_S) -> dict[str, Any]:
         """What one other broker says to a question, as it says it; raises InquiryError if it says nothing."""
         node = self._joined.node
         number = node.directory.find(name)
         if number is None or number not in node.membership.reachable:
             raise inquiry.InquiryError(f"no way leads to a broker called {name}")
-        answers, _silent = await self._ask(msgspec.json.encode(question), [number])
+        answers, _silent = await self._ask(msgspec.json.encode(question), [number], within_s)
         if name not in answers:
-            raise inquiry.InquiryError(f"broker {name} did not answer within {PATIENCE_S:g} s")
+            raise inquiry.InquiryError(f"broker {name} did not answer within {within_s:g} s")
         return answers[name]
 
     async def of_all(
@@ -126,7 +126,9 @@ class Across:
             self._server.core.account.tell(Event("peer_forgotten", f"broker {name}", "", text))
         return {"broker": name, "is_known": True, "wanted": wanted, "owed": owed}
 
-    async def _ask(self, question: bytes, numbers: list[int]) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    async def _ask(
+        self, question: bytes, numbers: list[int], within_s: float = PATIENCE_S
+    ) -> tuple[dict[str, dict[str, Any]], list[str]]:
         loop = asyncio.get_running_loop()
         heard: asyncio.Future[tuple[dict[int, bytes], frozenset[int]]] = loop.create_future()
 
@@ -135,7 +137,7 @@ class Across:
             loop.call_soon_threadsafe(lambda: None if heard.done() else heard.set_result((answers, silent)))
 
         names = self._joined.names
-        if not self._joined.node.questions.ask(question, numbers, then, monotonic()):
+        if not self._joined.node.questions.ask(question, numbers, then, monotonic(), patience_s=within_s):
             return {}, sorted(names[number] for number in numbers)
         self._server.poke()
         answers, silent = await heard
@@ -174,7 +176,7 @@ class Across:
         if what == "brief":
             return self._server.page.brief(now)
         if what == "net":
-            return self._net.answer(asker, now)
+            return self._net.brief() if request.get("brief") is True else self._net.answer(asker, now)
         if what in {"why", "drops"}:
             return inquiry.answer(self._server.core, request, now)
         if what in {"plan", "demand", "forget"}:
@@ -183,7 +185,9 @@ class Across:
             if what == "forget":
                 return self._forget(str(request.get("broker")), is_dry=request.get("dry") is True)
             if what == "plan":
-                return self.plans.answer(request, now)
+                said = self.plans.answer(request, now)
+                said.pop("planner", None)  # it is told where the planner asks, and need not cross links
+                return said
             return inquiry.answer_demand(self._server.core, request, now, by=f"broker {asker}")
         return {"error": "this broker does not answer that"}
 

@@ -26,6 +26,7 @@ from tieline.net.inquiry import KNOWN as INQUIRIES
 from tieline.net.log import log
 from tieline.net.reload import ReloadError, reload
 from tieline.net.running import Note, leave_note
+from tieline.overlay.questions import LONGEST_PATIENCE_S, PATIENCE_S
 
 if TYPE_CHECKING:
     from tieline.core.broker import Broker
@@ -187,12 +188,14 @@ class Management:
 
     async def _there(self, request: dict[str, Any]) -> dict[str, Any] | None:
         """What another broker answers that a request names; None if it names none, or this one."""
-        name = request.pop("at", None)
+        name, within_s = request.pop("at", None), request.pop("within_s", PATIENCE_S)
         if name is None or name == self._server.settings.name:
             return None
         if self._server.across is None:
             return {"error": "this broker is not joined with others"}
-        return await self._server.across.of_one(request, str(name))
+        if not isinstance(within_s, int | float) or not 0 < within_s <= LONGEST_PATIENCE_S:
+            return {"error": f'"within_s" is a number of seconds up to {LONGEST_PATIENCE_S:g}'}
+        return await self._server.across.of_one(request, str(name), within_s=within_s)
 
     async def _drain(self, request: dict[str, Any], _talk: _Talk) -> dict[str, Any]:
         return answer_drain(self._server.core, request, monotonic())
@@ -217,11 +220,13 @@ class Management:
             found = self._server.top.answer("")
         elif self._server.net is None:
             return {"error": "this broker is not joined with others"}
+        elif request.get("brief") is True:
+            found = self._server.net.brief()
         else:
             found = self._server.net.answer("", monotonic())
         if request.get("all") is not True or across is None:
             return found
-        return await across.of_all(found, {"do": request["do"]})
+        return await across.of_all(found, inquiry.here(request))
 
 
 def answer_drain(core: Broker, request: dict[str, Any], now: float) -> dict[str, Any]:

@@ -55,6 +55,20 @@ class NetReport:
         }
         return {"verdict": verdict(found), **found}
 
+    def brief(self) -> dict[str, Any]:
+        """What whoever plans has to know of this broker's own links, and no more: it may have to cross thin ones."""
+        node, up = self._node, self._peers.up
+        own = [
+            {
+                "peer": link["peer"],
+                "is_up": link["is_up"],
+                "least_round_trip_s": link["least_round_trip_s"],
+                "capacity": self._peers.capacity(up[link["peer"]]) if link["peer"] in up else None,
+            }
+            for link in figures.own_links(node, 0.0)
+        ]
+        return {"name": node.name, "strategy": node.carrier.strategy.name, "own": own}
+
     def _add_rates(self, asker: str, own: list[dict[str, Any]], classes: Classes, now: float) -> None:
         passed: dict[tuple[str, int], tuple[int, int]] = {}
         then, before = self._then.pop(asker, (0.0, {}))

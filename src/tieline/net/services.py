@@ -84,7 +84,7 @@ class AsksOthers(Protocol):
     def plans(self) -> AnswersPlans:
         """What there is to say and do about plans here."""
 
-    async def of_one(self, question: dict[str, Any], name: str) -> dict[str, Any]:
+    async def of_one(self, question: dict[str, Any], name: str, *, within_s: float = 2.0) -> dict[str, Any]:
         """What one other broker says to a question, as it says it."""
 
     async def of_all(self, found: dict[str, Any], question: dict[str, Any]) -> dict[str, Any]:

@@ -22,8 +22,9 @@ from tieline.overlay.frames.frame import Notice, Topic
 from tieline.overlay.may import May
 from tieline.overlay.membership import Membership
 
-#: How long answers are waited for.
+#: How long answers are waited for, unless somebody has more patience; and that at most.
 PATIENCE_S: Final = 2.0
+LONGEST_PATIENCE_S: Final = 8.0
 #: Bytes of a question and of an answer.
 LONGEST: Final = 65_536
 #: Questions of our own under way.
@@ -107,7 +108,9 @@ class Questions:
 
     # -- ours
 
-    def ask(self, question: bytes, brokers: Iterable[int], then: Then, now: float) -> bool:
+    def ask(  # whom, what, and how long it may take
+        self, question: bytes, brokers: Iterable[int], then: Then, now: float, *, patience_s: float = PATIENCE_S
+    ) -> bool:
         """Ask some brokers; ``then`` is called once, in another turn.  False if too many questions are under way."""
         if len(self._asked) >= MOST_ASKED or len(question) > LONGEST:
             return False
@@ -116,7 +119,9 @@ class Questions:
         wanted = {broker for broker in brokers if broker != self._broker}
         asked = self._asked[number] = _Asked(wanted, then)
         reachable = [broker for broker in sorted(wanted) if broker in self._membership.reachable]
-        asked.timer = self._timers.at(now + (PATIENCE_S if reachable else 0), partial(self._give_up, number))
+        asked.timer = self._timers.at(
+            now + (min(patience_s, LONGEST_PATIENCE_S) if reachable else 0), partial(self._give_up, number)
+        )
         body = put(number) + question
         for broker in reachable:
             self._pass_notice(Notice(Topic.QUESTION, self._broker, broker, body), now)

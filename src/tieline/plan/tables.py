@@ -21,11 +21,12 @@ from tieline.plan.routes import Route
 
 #: Bytes of a piece, as JSON, and so about as many as one question between brokers may have.
 _PIECE: Final = 24_000
-#: A direction of a link gets at least this share of its capacity: acknowledgements and what no plan has cross as well.
-LEAST_SHARE: Final = 0.05
+#: A direction of a link gets at least this share of its capacity: acknowledgements, questions and what no plan has
+#: cross as well.  Where a tenth was left against a full direction, questions took seconds.
+LEAST_SHARE: Final = 0.25
 
-#: What a link is given for each planned byte: frames add to packets, by the more the shorter these are.
-FRAMED: Final = 1.1
+#: What a link is given for each planned byte: acknowledgements and notices cross beside it, and traffic is uneven.
+SLACK: Final = 1.1
 
 #: Of a topic, the broker that leads to each broker of its tree.
 _Tree = dict[str, str]
@@ -144,14 +145,17 @@ def _ways(origin: str, tree: _Tree) -> Iterator[tuple[str, str, str]]:
 
 
 def _paces(instance: Instance, loads: dict[tuple[str, str], float]) -> dict[str, dict[str, float]]:
-    """What each broker may give to its links: each direction its load in frames, and half of what is left then."""
+    """What each broker may give to its links: each direction whatever is not planned for the other one.
+
+    Both together may be more than the link carries: most links carry both directions in full, and what no plan has must
+    not wait for room that nobody takes.
+    """
     brokers = {node.id for node in instance.nodes if node.is_broker}
     paces: defaultdict[str, dict[str, float]] = defaultdict(dict)
     for link in instance.links:
         if link.capacity == UNLIMITED or link.capacity <= 0 or not {link.a, link.b} <= brokers:
             continue
-        there, back = (FRAMED * loads.get(ends, 0.0) for ends in ((link.a, link.b), (link.b, link.a)))
-        spare = max(0.0, link.capacity - there - back)
-        for tail, head, load in ((link.a, link.b, there), (link.b, link.a, back)):
-            paces[tail][head] = max(load + spare / 2, LEAST_SHARE * link.capacity)
+        there, back = (SLACK * loads.get(ends, 0.0) for ends in ((link.a, link.b), (link.b, link.a)))
+        for tail, head, own, other in ((link.a, link.b, there, back), (link.b, link.a, back, there)):
+            paces[tail][head] = max(own, link.capacity - other, LEAST_SHARE * link.capacity)
     return paces

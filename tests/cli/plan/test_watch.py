@@ -62,7 +62,7 @@ def test_a_plan_is_made_and_stays_and_is_left_when_a_link_dies(tieline: Tieline,
         until(lambda: ring.brokers["hill"].ask(lambda core: node_of(core).counts.planned) > 10, "messages go by it")
         told = json.loads(tieline("plan", "status", "--json", *ring.at_hill).stdout)
         assert told["planner"]["state"] == "stays"
-        assert told["others"]["mill"]["planner"]["look"] == 2
+        assert told["planner"]["look"] == 2
         assert {tuple(link["ends"]) for link in told["planner"]["links"]} == {
             ("dam", "hill"), ("dam", "mill"), ("hill", "mill"),
         }  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import select
 import socket
+import struct
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -36,7 +37,7 @@ class Relay:
         self.port: int = self._listening.getsockname()[1]
         #: Bytes from whoever connected to the target, and back.
         self.forth = self.back = 0
-        self._is_over = False
+        self._is_over = self._is_silent = self._is_cut = False
         self._pairs: dict[socket.socket, socket.socket] = {}
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -51,6 +52,14 @@ class Relay:
         for sock in [*self._pairs]:
             sock.close()
 
+    def silence(self) -> None:
+        """Pass nothing on any more, and say nothing about it."""
+        self._is_silent = True
+
+    def cut(self) -> None:
+        """Reset every connection, and those that are tried from now on."""
+        self._is_cut = True
+
     @property
     def bytes(self) -> int:
         """Bytes in both directions."""
@@ -59,6 +68,12 @@ class Relay:
     def _run(self) -> None:
         near: set[socket.socket] = set()
         while not self._is_over:
+            if self._is_cut:
+                for sock in [*self._pairs]:
+                    _reset(self._pairs.pop(sock))
+            if self._is_silent:
+                time.sleep(_LOOK_UP_S)
+                continue
             ready, _, _ = select.select([self._listening, *self._pairs], [], [], _LOOK_UP_S)
             for sock in ready:
                 if sock is self._listening:
@@ -68,6 +83,9 @@ class Relay:
 
     def _accept(self, near: set[socket.socket]) -> None:
         one, _ = self._listening.accept()
+        if self._is_cut:
+            _reset(one)
+            return
         try:
             other = socket.create_connection(("127.0.0.1", self._target))
         except OSError:
@@ -92,6 +110,12 @@ class Relay:
             self.forth += len(data)
         else:
             self.back += len(data)
+
+
+def _reset(sock: socket.socket) -> None:
+    """End a connection as a router does that knows nothing of it."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    sock.close()
 
 
 #: How long links may take to come up.

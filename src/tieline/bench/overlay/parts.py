@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from tieline.bench.load import packets
 from tieline.bench.load.clients import PATIENCE_S, clients, subscribe
@@ -17,7 +17,7 @@ from tieline.bench.load.job import Endpoint, Garbled, Generator, Job, Metrics, q
 from tieline.bench.load.latency import PingPong, exactly
 from tieline.bench.load.saturate import Saturate, Topics
 from tieline.bench.measure import family, memory_bytes
-from tieline.bench.overlay import thin
+from tieline.bench.overlay import planned, thin
 from tieline.bench.overlay.network import (
     BridgedMosquitto,
     ClusteredNats,
@@ -52,16 +52,18 @@ class OverlayEffort:
     deaths: int
     #: Seconds of three thin hops.
     thin_seconds: float
+    #: Seconds of traffic by the shortest ways, and by a plan.
+    plan_seconds: float
     budget_s: float
 
 
 FULL: Final = OverlayEffort(
     repetitions=3, seconds=0.8, round_trips=4_000, messages=2_000, grown=100, brokers=(2, 5, 10, 20),
-    subscriptions=(50, 5_000), deaths=3, thin_seconds=120.0, budget_s=2_500.0,
+    subscriptions=(50, 5_000), deaths=3, thin_seconds=120.0, plan_seconds=60.0, budget_s=3_300.0,
 )  # fmt: skip
 QUICK: Final = OverlayEffort(
     repetitions=1, seconds=0.4, round_trips=2_000, messages=500, grown=20, brokers=(2, 5),
-    subscriptions=(50,), deaths=1, thin_seconds=30.0, budget_s=540.0,
+    subscriptions=(50,), deaths=1, thin_seconds=30.0, plan_seconds=20.0, budget_s=990.0,
 )  # fmt: skip
 
 
@@ -251,3 +253,33 @@ def measure_thin(link: str, effort: OverlayEffort, run: Running, rows: list[Row]
     with run.failing(rows):
         run.step(rows[0].title)
         rows[0].repetitions.append(thin.run(seconds=effort.thin_seconds, link=link))
+
+
+def measure_plan(effort: OverlayEffort, run: Running, rows: list[Row]) -> None:
+    """Twelve brokers on thin links, before a plan and after it."""
+    with run.failing(rows):
+        run.step("twelve brokers: the shortest ways, then a plan")
+        for row, found in zip(rows, planned.before_and_after(effort.plan_seconds), strict=True):
+            row.repetitions.append(found)
+
+
+def measure_replans(_effort: OverlayEffort, run: Running, rows: list[Row]) -> None:
+    """Ten plans in turns, of which nothing may be lost."""
+    with run.failing(rows):
+        run.step("twelve brokers: ten plans in turns")
+        rows[0].repetitions.append(planned.replans(10))
+
+
+def measure_silent_link(run: Running, rows: list[Row]) -> None:
+    """The fullest thin link falls silent."""
+    with run.failing(rows):
+        run.step("twelve brokers: a link falls silent")
+        rows[0].repetitions.append(planned.silent_link())
+
+
+def measure_lan_link(how: Literal["reset", "silent"], effort: OverlayEffort, run: Running, rows: list[Row]) -> None:
+    """A planned link of this machine dies."""
+    with run.failing(rows):
+        for death in range(effort.deaths):
+            run.step(f"{rows[0].title} ({death + 1})")
+            rows[0].repetitions.append(planned.dead_lan_link(how))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from tieline.bench.brokers import BASELINE, SUBJECT, known_peers
 from tieline.bench.machine import disk_of
@@ -15,7 +15,7 @@ from tieline.bench.overlay import parts, rings
 from tieline.bench.overlay.parts import FULL, QUICK, OverlayEffort
 from tieline.bench.priority.link import obstacle
 from tieline.bench.suite.declaration import Case, Goal, GroupTable, Schedule, Suite, ratio_goal, value_goal
-from tieline.bench.suite.picture import GREEN, RUST, SKY, Picture, bars, group_panel, labels
+from tieline.bench.suite.picture import GREEN, RUST, SKY, Picture, bars, group_panel, labels, limit
 from tieline.bench.suite.results import Results, rows_of
 
 if TYPE_CHECKING:
@@ -30,9 +30,17 @@ PARTS: Final = {
     "thin": "urgent messages over three thin hops that bulk fills; needs root, for network namespaces",
     "death": "a broker on the way is killed: how long until messages cross again",
     "ring": "rings of simulated brokers that cannot all know each other, beside those that do",
+    "plan": "twelve brokers on thin links, by the shortest ways and by a plan; needs root, for network namespaces",
+    "replan": "ten plans in turns under load; needs root, for network namespaces",
+    "cut": "a link that was planned dies, on this machine and between namespaces",
 }
 _PAIR: Final = (SUBJECT, BASELINE)
 _ALL: Final = (*_PAIR, "nats")
+#: How a planned link dies on this machine.
+_CUTS: Final[Mapping[str, tuple[str, Literal["reset", "silent"]]]] = {
+    "cut-reset": ("reset, on this machine", "reset"),
+    "cut-silent": ("silent, on this machine", "silent"),
+}
 #: What is said of the links, in words and in settings.
 _THIN: Final = {
     "thin-measured": ("found out by the broker", ""),
@@ -81,6 +89,22 @@ METRICS: Final = {
     "joined": Metric("newcomers that are on the ring in the end", "", more_is_better=True),
     "upkeep_kbit_s": Metric("what a broker sends to look around, every 2 s", "kbit/s"),
     "paper_upkeep_kbit_s": Metric("the same every 60 ms, as the ring paper has it, with 20 brokers", "kbit/s"),
+    "bulk_p50_ms": Metric("median time of bulk; what never comes counts as the whole run", "ms"),
+    "delivered": Metric(
+        "part of the bulk that arrives before it expires, 3 s after it was sent", "", more_is_better=True
+    ),
+    "fullest": Metric("what the ways put on the fullest link, times what it carries", "x"),
+    "off_plan": Metric("messages on all links, beside those that were to cross: all differences, as a share", ""),
+    "plans": Metric("plans that were put in force", "", more_is_better=True),
+    "published": Metric("messages with QoS 1 meanwhile", "", more_is_better=True),
+    "lost": Metric("messages that never came", ""),
+    "doubled": Metric("messages that came twice", ""),
+    "moved": Metric("flows that take another way with each plan", "", more_is_better=True),
+    "apply_s": Metric("the longest `tieline plan apply`, from its start to its end", "s", shows_worst=True),
+    "gap_s": Metric("the longest that a flow over the link stood still", "s", shows_worst=True),
+    "flows": Metric("flows over the link", ""),
+    "replan_s": Metric("from the end of what was counted until another plan was in force", "s", shows_worst=True),
+    "search_s": Metric("of that, looking for the plan", "s"),
     "recovery_s": Metric("from the broker's death, or its restart, until a message crosses", "s", shows_worst=True),
 }
 TABLES: Final = {
@@ -133,6 +157,27 @@ TABLES: Final = {
             "upkeep_kbit_s": "upkeep", "paper_upkeep_kbit_s": "upkeep every 60 ms",
         },
     ),
+    "plan": GroupTable(
+        title="Twelve brokers (abilene), links of 128 kbit/s, one of them asked for too much",
+        columns={
+            "urgent_p50_ms": "urgent p50", "urgent_p99_ms": "urgent p99", "bulk_p50_ms": "bulk p50",
+            "delivered": "bulk delivered in time", "fullest": "fullest link", "off_plan": "away from what was to cross",
+        },
+    ),
+    "replan": GroupTable(
+        title="Ten plans in turns under load, QoS 1, the same network",
+        columns={
+            "plans": "plans", "moved": "flows moved by each", "published": "messages", "lost": "lost",
+            "doubled": "twice", "disordered": "out of order", "apply_s": "apply, longest",
+        },
+    ),
+    "cut": GroupTable(
+        title="A planned link dies",
+        columns={
+            "flows": "flows over it", "gap_s": "longest standstill", "replan_s": "until another plan",
+            "search_s": "of that, the search",
+        },
+    ),
 }  # fmt: skip
 
 
@@ -156,6 +201,7 @@ def _goals() -> Iterator[Goal]:
                          (name, SUBJECT), "of_bound")  # fmt: skip
         yield value_goal(f"{where}: part of the low class that is served", 0.99, "", (name, SUBJECT), "low_served",
                          at_least=True)  # fmt: skip
+    yield from _plan_goals()
     yield value_goal("the middle of a line dies and restarts: until messages cross", 5.0, "s", ("death-line", SUBJECT),
                      "recovery_s")  # fmt: skip
     yield value_goal("a broker of a cycle dies: until messages cross", 2.0, "s", ("death-cycle", SUBJECT), "recovery_s")
@@ -172,6 +218,49 @@ def _goals() -> Iterator[Goal]:
                      "missed_stale_assured")  # fmt: skip
     yield value_goal("one broker in a hundred is replaced each minute: wrong fingers 30 s later", 0.0, "",
                      ("ring-churn", "arcs"), "wrong_fingers")  # fmt: skip
+
+
+def _plan_goals() -> Iterator[Goal]:
+    applied, ten, thin_cut = ("plan-applied", SUBJECT), ("replan-ten", SUBJECT), ("cut-thin", SUBJECT)
+    yield value_goal("by a plan: what is asked of the fullest link, times its capacity", 1.0, "x", applied, "fullest")
+    yield value_goal("by a plan: part of the bulk that arrives in time", 0.99, "", applied, "delivered", at_least=True)
+    yield value_goal("by a plan: messages on links, away from the plan", 0.05, "", applied, "off_plan")
+    yield Goal(
+        text="urgent p99 by a plan, times that by the shortest ways", limit=1.1, unit="x",
+        value=lambda results: _times(results, "urgent_p99_ms"), rows=(applied,), against=(("plan-path", SUBJECT),),
+    )  # fmt: skip
+    for what, name in (("lost", "lost"), ("delivered twice", "doubled"), ("out of order", "disordered")):
+        yield value_goal(f"ten plans in turns: messages {what}", 0.0, "", ten, name)
+    yield value_goal("a planned link of 128 kbit/s falls silent: longest standstill", 5.0, "s", thin_cut, "gap_s")
+    yield value_goal("a link is gone: until another plan is in force", 5.0, "s", thin_cut, "replan_s")
+    for name, (title, _how) in _CUTS.items():
+        yield value_goal(f"a planned link dies ({title}): longest standstill", 2.0, "s", (name, SUBJECT), "gap_s")
+
+
+def _times(results: Results, metric: str) -> float | None:
+    before, after = (results.value(name, SUBJECT, metric) for name in ("plan-path", "plan-applied"))
+    return None if before is None or after is None or not before else after / before
+
+
+def _shares(axis: Axes, results: Results) -> None:
+    names = {"plan-path": "shortest ways", "plan-applied": "a plan"}
+    values = {what: [results.value(name, SUBJECT, what) or 0.0 for name in names] for what in ("fullest", "delivered")}
+    words = {"fullest": "fullest link, times what it carries", "delivered": "bulk delivered in time"}
+    series = {words[what]: found for what, found in values.items()}
+    bars(axis, series, list(names.values()), {words["fullest"]: RUST, words["delivered"]: GREEN})
+    limit(axis, 1.0)
+    labels(axis, y="share")
+
+
+def _delays(axis: Axes, results: Results) -> None:
+    names = {"plan-path": "shortest ways", "plan-applied": "a plan"}
+    words = {"urgent_p99_ms": "urgent p99", "bulk_p50_ms": "bulk p50"}
+    series = {words[what]: [results.value(name, SUBJECT, what) or 0.0 for name in names] for what in words}
+    bars(axis, series, list(names.values()), {"urgent p99": GREEN, "bulk p50": RUST})
+    axis.set_yscale("log")
+    axis.set_ylim(bottom=1.0)
+    axis.yaxis.set_major_formatter(lambda value, _position: f"{value:,g}")
+    labels(axis, y="ms (what never came counts as the whole run)")
 
 
 def _hops(axis: Axes, results: Results) -> None:
@@ -201,7 +290,12 @@ SUITE: Final = Suite(
     tables=TABLES,
     goals=tuple(_goals()),
     picture=Picture(
-        panels=(group_panel("hop", "One hop", _hops), group_panel("growth", "A new filter in a mesh", _growth))
+        panels=(
+            group_panel("hop", "One hop", _hops),
+            group_panel("growth", "A new filter in a mesh", _growth),
+            group_panel("plan", "Twelve brokers on thin links: room and delivery", _shares),
+            group_panel("plan", "The same: delay", _delays),
+        )
     ),
     headings=("case", "broker"),
 )
@@ -212,6 +306,7 @@ def make_plan(chosen: Collection[str], *, quick: bool, disk: Path) -> Schedule:
     effort = QUICK if quick else FULL
     makers = {
         "hop": _hop, "wire": _wire, "growth": _grow, "memory": _memory, "thin": _thin, "death": _death, "ring": _rings,
+        "plan": _plan, "replan": _replan, "cut": _cut,
     }  # fmt: skip
     known = known_peers()
     return Schedule(
@@ -277,6 +372,44 @@ def _thin(effort: OverlayEffort, _disk: Path) -> Iterator[Case]:
             steps=1,
             seconds=effort.thin_seconds + 8.0,
             obstacle=obstacle() or "",
+        )
+
+
+def _plan(effort: OverlayEffort, _disk: Path) -> Iterator[Case]:
+    titles = {"plan-path": "by the shortest ways", "plan-applied": "by the plan"}
+    yield Case(
+        rows=[rows_of(name, title, "plan", [SUBJECT])[0] for name, title in titles.items()],
+        measure=partial(parts.measure_plan, effort),
+        steps=1,
+        seconds=2 * effort.plan_seconds + 90.0,
+        obstacle=obstacle() or "",
+    )
+
+
+def _replan(effort: OverlayEffort, _disk: Path) -> Iterator[Case]:
+    yield Case(
+        rows=rows_of("replan-ten", "two plans in turns", "replan", [SUBJECT]),
+        measure=partial(parts.measure_replans, effort),
+        steps=1,
+        seconds=150.0,
+        obstacle=obstacle() or "",
+    )
+
+
+def _cut(effort: OverlayEffort, _disk: Path) -> Iterator[Case]:
+    yield Case(
+        rows=rows_of("cut-thin", "silent, 128 kbit/s, twelve brokers", "cut", [SUBJECT]),
+        measure=parts.measure_silent_link,
+        steps=1,
+        seconds=100.0,
+        obstacle=obstacle() or "",
+    )
+    for name, (title, how) in _CUTS.items():
+        yield Case(
+            rows=rows_of(name, title, "cut", [SUBJECT]),
+            measure=partial(parts.measure_lan_link, how, effort),
+            steps=1,
+            seconds=25.0 * effort.deaths,
         )
 
 

@@ -187,6 +187,11 @@ def shape_interface(space: Namespace, interface: str, shape: Shape) -> None:
          "burst", str(shape.burst_bytes), "limit", str(shape.limit_bytes))  # fmt: skip
 
 
+def silence_interface(space: Namespace, interface: str) -> None:
+    """Let an interface drop whatever it is given, without a word to anybody."""
+    _run("tc", "-n", space.name, "qdisc", "replace", "dev", interface, "root", "pfifo", "limit", "0")
+
+
 def _remove(name: str) -> None:
     # Interfaces go with the namespace.  A failure here must not hide the one that brought us here.
     with contextlib.suppress(Failure):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self  # Any: values of JSON
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self, TypeVar  # Any: values of JSON
 
 import msgspec
 from rich.console import Console
@@ -25,6 +26,20 @@ MOST_S: Final = 3_000.0
 #: Brokers keep what they counted for so long, in case that others are slow to answer.
 _GRACE_S: Final = 120.0
 _LOOK_S: Final = 0.1
+#: Brokers that are asked at the same time.
+_AT_ONCE: Final = 8
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def at_once(what: Iterable[T], do: Callable[[T], R]) -> list[R]:
+    """Do something about several brokers at the same time, because each answer has far to travel; in their order.
+
+    The first trouble among them is raised when all have ended.
+    """
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return [*pool.map(do, what)]
 
 
 class Channel(Protocol):
@@ -86,21 +101,17 @@ class _Portion(msgspec.Struct, frozen=True):
 def survey(brokers: Sequence[RunningBroker], seconds: float, visitor: Visitor, *, is_told: bool = True) -> list[Survey]:
     """What all brokers have to carry, counted in the same seconds; a broker that does not answer ends it all."""
     with ExitStack() as opened:
-        channels: list[tuple[RunningBroker, Channel, int]] = []
+        channels: list[tuple[RunningBroker, Channel]] = []
         for broker in brokers:
             with naming(broker):
-                channel = opened.enter_context(channel_to(broker, visitor))
-                begun = channel.ask("demand", act="begin", seconds=seconds + _GRACE_S)
-                channels.append((broker, channel, msgspec.convert(begun["number"], int)))
+                channels.append((broker, opened.enter_context(channel_to(broker, visitor))))
+        begun = at_once(channels, lambda each: _begun(*each, seconds))
         if is_told:
             _wait(seconds, len(brokers))
         else:
             time.sleep(seconds)
-        found = []
-        for broker, channel, number in channels:
-            with naming(broker):
-                found.append(_taken(broker.name, channel, number))
-        return found
+        counts = [(broker, channel, number) for (broker, channel), number in zip(channels, begun, strict=True)]
+        return at_once(counts, lambda each: _taken(*each))
 
 
 def channel_to(broker: RunningBroker, visitor: Visitor) -> AbstractContextManager[Channel]:
@@ -126,18 +137,24 @@ def naming(broker: RunningBroker) -> Iterator[None]:
         raise Trouble(f"{broker.name}: its answer cannot be read; is it of another version? ({problem})") from None
 
 
-def _taken(name: str, channel: Channel, number: int) -> Survey:
+def _begun(broker: RunningBroker, channel: Channel, seconds: float) -> int:
+    with naming(broker):
+        return msgspec.convert(channel.ask("demand", act="begin", seconds=seconds + _GRACE_S)["number"], int)
+
+
+def _taken(broker: RunningBroker, channel: Channel, number: int) -> Survey:
     from tieline.plan.reading.running import Survey
 
     flows: list[DemandRow] = []
     subscriptions: list[Subscribed] = []
     while True:
-        portion = msgspec.convert(channel.ask("demand", act="take", number=number), _Portion)
+        with naming(broker):
+            portion = msgspec.convert(channel.ask("demand", act="take", number=number), _Portion)
         flows += portion.flows
         subscriptions += portion.subscriptions
         if not portion.more:
             return Survey(
-                broker=name,
+                broker=broker.name,
                 seconds=portion.seconds,
                 unnamed=portion.unnamed,
                 flows=flows,

@@ -57,7 +57,7 @@ Headroom = Annotated[
     float,
     typer.Option(
         metavar="PERCENT",
-        help="Of the capacities that brokers say, what is left for frames and acknowledgements, which no rate counts.",
+        help="Of the capacities that brokers say, what is left free for acknowledgements and uneven traffic.",
         min=0.0,
         max=90.0,
         rich_help_panel=_PANEL,
@@ -142,13 +142,13 @@ def watched(
     party: Literal["client", "broker"],
 ) -> Instance:
     """The instance of brokers that run; what it cannot show is told on standard error."""
-    from tieline.plan.reading.running import observed
+    from tieline.plan.reading.running import FRAMED, observed
 
     surveys = survey(brokers, seconds, visitor)
     if not any(one.flows for one in surveys):
         names = ", ".join(broker.name for broker in brokers)
         raise Trouble(f"nothing was published at {names} in {seconds:g} s; watch for longer with --seconds.")
-    found = observed(surveys, spine, name=name, unit=unit, party=party)
+    found = observed(surveys, spine, name=name, unit=unit, party=party, framed=FRAMED)
     for note in found.notes:
         print(f"tieline: {note}.", file=sys.stderr)
     if not spine.links and len(brokers) > 1:

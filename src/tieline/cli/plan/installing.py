@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any  # Any: values of JSON
 import msgspec
 
 from tieline.cli.management import Management, shown
+from tieline.cli.plan.brokers import at_once
 from tieline.cli.plan.network import Passed, everybody, everywhere, net_of
 from tieline.cli.trouble import MISUSED, Trouble
 
@@ -48,9 +49,8 @@ def all_brokers(channel: Management) -> Said:
     """What all brokers in reach say of their plans."""
     answer = channel.ask("plan", all=True)
     found = everybody(answer)
-    for name in answer["silent"]:
-        found[name] = Passed(channel, name).ask("plan")
-    return found
+    silent = answer["silent"]
+    return found | dict(zip(silent, at_once(silent, lambda name: Passed(channel, name).ask("plan")), strict=True))
 
 
 def parts_in_force(channel: Management, brokers: Said) -> dict[str, Part]:
@@ -58,16 +58,15 @@ def parts_in_force(channel: Management, brokers: Said) -> dict[str, Part]:
     from tieline.overlay.plans import Piece
     from tieline.plan.tables import joined
 
-    found = {}
-    for name, said in brokers.items():
-        there = Passed(channel, name)
-        pieces: list[Piece] = []
-        while said["epoch"] and (not pieces or pieces[-1].more):
-            answer = there.ask("plan", act="get", epoch=said["epoch"], number=len(pieces))
+    def part_of(name: str) -> Part:
+        there, pieces = Passed(channel, name), list[Piece]()
+        while not pieces or pieces[-1].more:
+            answer = there.ask("plan", act="get", epoch=brokers[name]["epoch"], number=len(pieces))
             pieces.append(msgspec.convert(answer["piece"], Piece))
-        if pieces:
-            found[name] = joined(pieces)
-    return found
+        return joined(pieces)
+
+    names = [name for name, said in brokers.items() if said["epoch"]]
+    return dict(zip(names, at_once(names, part_of), strict=True))
 
 
 def check_brokers(brokers: Said, parts: dict[str, Part]) -> dict[str, Part]:
@@ -85,10 +84,14 @@ def check_brokers(brokers: Said, parts: dict[str, Part]) -> dict[str, Part]:
 def install(channel: Management, brokers: Said, parts: dict[str, Part], name: str) -> int:
     """Give every broker its part of a plan, then let all go by it; its number."""
     epoch = 1 + max((epoch for said in brokers.values() for epoch in (*said["epochs"], said["epoch"])), default=0)
-    for broker, part in parts.items():
+    pieces = {broker: part.pieces(epoch, name) for broker, part in parts.items()}
+
+    def put(broker: str) -> None:
         there = Passed(channel, broker)
-        for piece in part.pieces(epoch, name):
+        for piece in pieces[broker]:
             there.ask("plan", act="put", piece=msgspec.to_builtins(piece))
+
+    at_once(pieces, put)
     use(channel, epoch, set(parts))
     return epoch
 

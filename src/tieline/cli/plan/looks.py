@@ -72,6 +72,8 @@ class Outcome(NamedTuple):
     now: InForce | None = None
     proposal: Proposal | None = None
     checker: str = ""
+    #: From the end of what was counted until the plan was in force, or until it was clear that there is none.
+    took_s: float = 0.0
 
 
 class _Seen(NamedTuple):
@@ -82,6 +84,8 @@ class _Seen(NamedTuple):
     parts: dict[str, Part]
     at: Mapping[str, str]
     now: InForce
+    #: When the counting was over.
+    counted_at: float
 
 
 class Looks:
@@ -97,13 +101,15 @@ class Looks:
         #: Flows that a better plan would still move.
         self._left = 0
         self._number = 0
+        self._counted_at = time.monotonic()
 
     def look(self) -> Outcome:
         """Measure, compare, and re-plan if there is a reason to; the brokers are told what came of it."""
         self._number += 1
         with self._at.reach() as channel:
             found = self._look(channel)
-            channel.ask("plan", act="report", report=self._report(found), all=True)
+            found = found._replace(took_s=time.monotonic() - self._counted_at)
+            channel.ask("plan", act="report", report=self._report(found))
             return found
 
     def _look(self, channel: Management) -> Outcome:
@@ -111,13 +117,15 @@ class Looks:
 
         try:
             seen = self._see(channel)
+            self._counted_at = seen.counted_at
         except Flawed as flaw:
             return Outcome("stays", f"{flaw}: there is nothing to plan for")
-        reasons = tuple(self._reasons(seen))
         if self._expected is None:
             from tieline.plan.adapt.deviation import expected
 
-            self._expected = expected(seen.now)
+            # what runs when the first look is taken is what later ones are compared with
+            self._expected = expected(seen.now, knows_left=False)
+        reasons = tuple(self._reasons(seen))
         epoch = max(said["epoch"] for said in seen.brokers.values())
         if not reasons:
             return Outcome("stays", f"plan {epoch} stays: everything is as it was planned", now=seen.now)
@@ -143,19 +151,20 @@ class Looks:
         else:
             time.sleep(self._wishes.every_s)
             instance = with_links(instance_in(str(self._wishes.traffic)), running)
+        counted_at = time.monotonic()
         said = all_brokers(channel)
         parts, at = parts_in_force(channel, said), homes(instance)
-        return _Seen(instance, said, parts, at, InForce(instance, at, parts))
+        return _Seen(instance, said, parts, at, InForce(instance, at, parts), counted_at)
 
     def _counted(self, brokers: list[Asked], running: Backbone) -> Instance:
-        from tieline.plan.reading.running import observed
+        from tieline.plan.reading.running import FRAMED, observed
         from tieline.plan.reading.steady import Steadied
 
         if self._steadied is None:
             self._steadied = Steadied()
         surveys = self._steadied.after(survey(brokers, self._wishes.every_s, Visitor(), is_told=False))
         wishes = self._wishes
-        return observed(surveys, running, name="running", unit=wishes.unit, party=wishes.party).instance
+        return observed(surveys, running, name="running", unit=wishes.unit, party=wishes.party, framed=FRAMED).instance
 
     def _reasons(self, seen: _Seen) -> list[str]:
         from tieline.plan.adapt.deviation import departures
@@ -166,7 +175,6 @@ class Looks:
             return ["no plan is in force", *departures(None, seen.now, margin=self._wishes.margin)]
         behind = sorted(name for name, epoch in epochs.items() if epoch != newest)
         found = [f"plan {newest} is not in force at {', '.join(behind)}"] if behind else []
-        # what runs when the first look is taken is what later ones are compared with
         found += departures(self._expected, seen.now, margin=self._wishes.margin)
         if self._left:
             found.append(f"{several(self._left, 'flow')} could take a cheaper way")
@@ -186,9 +194,11 @@ class Looks:
         objection = found.objection
         if objection is not None:
             said = f"plan {epoch} stays: the one that was found is no better, because {objection}"
+            self._expected = expected(seen.now)
             return Outcome("refused", said, reasons, seen.now, found, f"refused: {objection}")
         behind = any(said["epoch"] != epoch for said in seen.brokers.values())
         if epoch and not behind and _is_same(seen, found):
+            self._expected = expected(seen.now)
             return Outcome("stays", f"plan {epoch} stays: no better one is known", reasons, seen.now, found, checker)
         concerned = check_brokers(seen.brokers, dict(found.parts))
         change = f"{several(found.moved, 'flow')} moved"

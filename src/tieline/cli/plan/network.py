@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any, Final  # Any: values of JSON
 import msgspec
 
 from tieline.cli.management import Management, Visitor
-from tieline.cli.plan.brokers import Channel, RunningBroker, channel_to, naming
+from tieline.cli.plan.brokers import Channel, RunningBroker, at_once, channel_to, naming
 from tieline.cli.trouble import MISUSED, Trouble
 
 if TYPE_CHECKING:
     from tieline.plan.reading.backbone import Backbone
     from tieline.plan.reading.joined import NetAnswer
 
-#: How often a question is asked that is not answered: on the way both may be lost, and whoever is asked much refuses.
-_TIMES: Final = 6
+#: How long an answer is waited for, each time that the question is asked: on the way both may be lost, full thin links
+#: take their time, and whoever is asked much refuses.
+_PATIENCE_S: Final = (2.0, 4.0, 8.0, 2.0, 8.0)
 #: A broker answers four questions of another one in a second, and eight after a pause.
 _BURST: Final = 6
 _PACE_S: Final = 0.27
@@ -32,10 +33,10 @@ _ENTRIES: Final = 100
 
 
 class Passed:
-    """One broker, reached by another one whose channel this is."""
+    """One broker, reached by another one; each question has a channel of its own, so several may wait."""
 
     def __init__(self, channel: Management, name: str) -> None:
-        self._channel = channel
+        self._path = channel.path
         self._name = name
         self._asked = 0
         self._portions: dict[int, int] = {}
@@ -46,19 +47,20 @@ class Passed:
             number = more["number"]
             portion = self._portions[number] = self._portions.get(number, -1) + 1
             more |= {"portion": portion, "most": _ENTRIES}
-        for _ in range(_TIMES - 1):
+        for within_s in _PATIENCE_S[:-1]:
             try:
-                return self._ask(do, more)
+                return self._ask(do, more | {"within_s": within_s})
             except Trouble as trouble:
                 if "did not answer" not in str(trouble):
                     raise
-        return self._ask(do, more)
+        return self._ask(do, more | {"within_s": _PATIENCE_S[-1]})
 
     def _ask(self, do: str, more: Mapping[str, Any]) -> dict[str, Any]:
         self._asked += 1
         if self._asked > _BURST:
             time.sleep(_PACE_S)
-        return self._channel.ask(do, at=self._name, **more)
+        with Management(self._path) as channel:
+            return channel.ask(do, at=self._name, **more)
 
 
 def everybody(answer: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -107,23 +109,26 @@ def everywhere(
     others = [name for name in answer.reachable if name != answer.name]
     found = [RunningBroker(answer.name, "", channel)]
     found += [RunningBroker(name, "", Passed(channel, name)) for name in others]
-    answers = {answer.name: answer}
-    for broker in found[1:]:
+
+    def said_of(broker: RunningBroker) -> NetAnswer | None:
         with naming(broker):
             assert broker.channel is not None
-            said = net_of(broker.channel)
-            if said is not None:
-                # long lists are cut where they have to travel; these are known to all
-                answers[broker.name] = msgspec.structs.replace(said, links=answer.links)
+            return net_of(broker.channel, is_brief=True)
+
+    answers = {answer.name: answer}
+    for broker, said in zip(found[1:], at_once(found[1:], said_of), strict=True):
+        if said is not None:
+            # which links there are is known to all, and need not travel
+            answers[broker.name] = msgspec.structs.replace(said, links=answer.links)
     return found, joined_backbone(answers, capacity=capacity, in_bytes=in_bytes)
 
 
-def net_of(channel: Channel) -> NetAnswer | None:
-    """What a broker says of the network; None if it is alone, or tells others over HTTP."""
+def net_of(channel: Channel, *, is_brief: bool = False) -> NetAnswer | None:
+    """What a broker says of the network, or only of its own links; None if it is alone, or tells others over HTTP."""
     from tieline.plan.reading.joined import NetAnswer
 
     try:
-        answer = channel.ask("net")
+        answer = channel.ask("net", **({"brief": True} if is_brief else {}))
     except Trouble as trouble:
         if any(words in str(trouble) for words in _UNKNOWN):
             return None

@@ -125,6 +125,7 @@ def _tell(number: int, outcome: Outcome, *, as_json: bool) -> None:
                 "objective": found.plan.objective,
                 "unmet": found.plan.unmet,
                 "seconds": round(found.seconds, 4),
+                "took_s": round(outcome.took_s, 3),
             }
         print(msgspec.json.encode(line).decode(), flush=True)
         return
@@ -132,5 +133,5 @@ def _tell(number: int, outcome: Outcome, *, as_json: bool) -> None:
         print(f"{time.strftime('%H:%M:%S')}    {shown(reason)}", flush=True)
     if len(outcome.reasons) > _MOST:
         print(f"{time.strftime('%H:%M:%S')}    and {len(outcome.reasons) - _MOST:,} more reasons", flush=True)
-    took = "" if found is None else f" ({outcome.checker.split(':')[0]}, {found.seconds:.2f} s)"
+    took = "" if found is None else f" ({outcome.checker.split(':')[0]}, {outcome.took_s:.1f} s)"
     print(f"{time.strftime('%H:%M:%S')}  {shown(outcome.verdict)}{took}", flush=True)

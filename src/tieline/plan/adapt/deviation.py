@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from itertools import pairwise
 
 import msgspec
 
-from tieline.plan.in_force import InForce
+from tieline.plan.in_force import Flow, InForce
 from tieline.plan.instance import Instance
 
 #: Capacities that differ by less than this share are the same: brokers measure them, or say them in bits.
@@ -34,6 +35,8 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
 
     loads: Mapping[Ends, float]
     capacities: Mapping[Ends, float]
+    #: What it left to the shortest way, knowingly.
+    left: AbstractSet[Flow] = frozenset()
 
 
 def ends_of(a: str, b: str) -> Ends:
@@ -41,9 +44,10 @@ def ends_of(a: str, b: str) -> Ends:
     return (a, b) if a <= b else (b, a)
 
 
-def expected(now: InForce) -> Expected:
-    """What is there now, to compare with later."""
-    return Expected(loads=loads(now), capacities=capacities(now.instance))
+def expected(now: InForce, *, knows_left: bool = True) -> Expected:
+    """What is there now, to compare with later; ``knows_left`` if what no plan leads is left to the shortest way."""
+    left = frozenset(now.uncovered) if knows_left else frozenset[Flow]()
+    return Expected(loads=loads(now), capacities=capacities(now.instance), left=left)
 
 
 def loads(now: InForce) -> dict[Ends, float]:
@@ -84,9 +88,9 @@ def departures(plan: Expected | None, now: InForce, *, margin: float) -> list[st
     found += _full(now)
     if plan is not None:
         found += _other_loads(plan, now, margin)
-        if now.uncovered:
-            flow = min(now.uncovered)
-            count = len(now.uncovered)
+        unknown = now.uncovered - plan.left
+        if unknown:
+            flow, count = min(unknown), len(unknown)
             others = f" and {count - 1:,} more" if count > 1 else ""
             found.append(f"the plan does not lead {flow.topic} of {flow.source} to {flow.broker}{others}")
     return found

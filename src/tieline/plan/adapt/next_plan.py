@@ -22,7 +22,7 @@ from tieline.plan.adapt.deviation import shortfall
 from tieline.plan.adapt.replan import compared, replan
 from tieline.plan.arrays import arrays as as_arrays
 from tieline.plan.certify import certified_routes
-from tieline.plan.in_force import InForce
+from tieline.plan.in_force import InForce, moves
 from tieline.plan.instance import Instance, request_price
 from tieline.plan.plan import Plan, Status
 from tieline.plan.proof import Refuted, examine
@@ -45,7 +45,7 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     plan: Plan
     parts: Mapping[str, Part]
     after: InForce
-    #: Requests that were served before and take another way, or none.
+    #: Flows between brokers that take another way.
     moved: int
     #: Flows that a better plan would move as well, next time.
     left: int
@@ -95,7 +95,7 @@ def next_plan(  # what runs, and how much may be done about it
         plan=found,
         parts=told,
         after=after,
-        moved=compared(standing, found)["flows_moved"],
+        moved=len(moves(now, after)),
         left=left,
         shortfall_before=shortfall(now),
         shortfall_after=shortfall(after),
@@ -150,14 +150,14 @@ def _towards(instance: Instance, plan: Plan, better: Plan, most: int) -> tuple[P
     gains: defaultdict[_Key, float] = defaultdict(float)
     for key, route in ways.items():
         gains[key] = _price(route, costs, prices[key]) - _price(others[key], costs, prices[key])
-    moves = {key: _moves(ways[key], others[key]) for key in ways}
+    changed = {key: _moves(ways[key], others[key]) for key in ways}
     spent = 0
-    order = sorted((key for key in ways if gains[key] > 0), key=lambda key: (-gains[key] / max(1, moves[key]), key))
+    order = sorted((key for key in ways if gains[key] > 0), key=lambda key: (-gains[key] / max(1, changed[key]), key))
     for key in order:
         # one topic at least, however many want it: else it would never move
-        if (spent and spent + moves[key] > most) or not _fits(ways[key], others[key], rates[key], room):
+        if (spent and spent + changed[key] > most) or not _fits(ways[key], others[key], rates[key], room):
             continue
-        spent += moves[key]
+        spent += changed[key]
         for hop in ways[key].links:
             room[frozenset((hop.tail, hop.head))] += rates[key]
         for hop in others[key].links:

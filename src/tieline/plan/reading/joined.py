@@ -37,13 +37,13 @@ class _OwnLink(msgspec.Struct, frozen=True):
 
 
 class NetAnswer(msgspec.Struct, frozen=True):
-    """What one broker says of the network; fields that it may add are passed over."""
+    """What one broker says of the network, or in brief of its own links; fields that it may add are passed over."""
 
     name: str
     strategy: str
-    brokers: tuple[_Broker, ...]
-    links: tuple[_Known, ...]
     own: tuple[_OwnLink, ...]
+    brokers: tuple[_Broker, ...] = ()
+    links: tuple[_Known, ...] = ()
 
     @property
     def reachable(self) -> list[str]:
@@ -74,7 +74,7 @@ def joined_backbone(answers: Mapping[str, NetAnswer], *, capacity: float, in_byt
 
 
 def with_headroom(running: Backbone, share: float) -> Backbone:
-    """The same links with a share of their capacity left free: frames and acknowledgements are in no measured rate."""
+    """The same links with a share of their capacity left free: for acknowledgements, and since traffic is uneven."""
     links = (msgspec.structs.replace(link, capacity=link.capacity * (1 - share)) for link in running.links)
     return msgspec.structs.replace(running, links=tuple(links))
 

@@ -27,6 +27,9 @@ from tieline.plan.reading.document import expanded
 Unit = Literal["bytes", "messages"]
 Party = Literal["client", "broker"]
 
+#: Bytes that a message takes on a thin link beside its packet: the head of its frame, and that of a TCP segment.
+FRAMED: Final = 90
+
 #: Before the name and the filter of a group, where a client is expected: as its members write it.
 _GROUP: Final = "$share/"
 
@@ -49,12 +52,21 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
 
 
-def observed(
-    surveys: Sequence[Survey], backbone: Backbone, *, name: str, unit: Unit = "bytes", party: Party = "client"
+def observed(  # what was seen, and how it is to be read
+    surveys: Sequence[Survey],
+    backbone: Backbone,
+    *,
+    name: str,
+    unit: Unit = "bytes",
+    party: Party = "client",
+    framed: int = 0,
 ) -> Observed:
-    """The instance of a network that runs; ``party`` is who publishes and subscribes in it."""
+    """The instance of a network that runs; ``party`` is who publishes and subscribes in it.
+
+    ``framed`` is what each message takes beside its packet, where bytes are counted.
+    """
     ids = _ids(surveys) if party == "client" else {}
-    topics = _topics(surveys, ids, unit)
+    topics = _topics(surveys, ids, unit, framed)
     if not topics:
         raise Flawed(f"nothing was published at {', '.join(survey.broker for survey in surveys)} in that time")
     subscriptions = dict.fromkeys(
@@ -117,14 +129,15 @@ def _ids(surveys: Sequence[Survey]) -> dict[tuple[str, str], str]:
     return ids
 
 
-def _topics(surveys: Sequence[Survey], ids: dict[tuple[str, str], str], unit: Unit) -> tuple[Topic, ...]:
+def _topics(surveys: Sequence[Survey], ids: dict[tuple[str, str], str], unit: Unit, framed: int) -> tuple[Topic, ...]:
     """One for each source and name; the clients of a broker that stands for them are one source."""
     rates: defaultdict[tuple[str, str], float] = defaultdict(float)
     levels: defaultdict[tuple[str, str], int] = defaultdict(int)
     for survey in surveys:
         for flow in survey.flows:
             key = (flow.topic, ids.get((survey.broker, flow.publisher), survey.broker))
-            rates[key] += (flow.bytes if unit == "bytes" else flow.messages) / survey.seconds
+            size = flow.bytes + framed * flow.messages
+            rates[key] += (size if unit == "bytes" else flow.messages) / survey.seconds
             levels[key] = max(levels[key], flow.level)
     return tuple(
         Topic(id=topic, source=source, rate=round(rates[topic, source], 6), subscribers=(), level=levels[topic, source])
