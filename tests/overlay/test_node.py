@@ -232,6 +232,25 @@ def test_silence_ends_a_connection_and_pings_prevent_it() -> None:
     assert not pair.nodes[1].membership.reachable
 
 
+def test_a_near_peer_is_missed_sooner_but_not_by_who_was_stopped_himself() -> None:
+    pair = _joined(Patience(ping_s=1.0, down_s=4.0, near_round_trip_s=0.5))
+    meter = pair.nodes[1].links[2].meter
+    pair.run(3.0)
+    meter.least_round_trip_s = 0.001  # bytes take no time at all between these two
+    # the process was stopped for longer than a near peer may be silent: it asks before it gives up
+    pair.now += 3.0
+    pair.timers[1].fire(pair.now)
+    assert not pair.nodes[1].doomed
+    pair.run(1.0)
+    meter.least_round_trip_s = 0.001
+    since = pair.now
+    while not pair.nodes[1].doomed and pair.now < since + 10:
+        pair.now += 0.05
+        pair.timers[1].fire(pair.now)
+    assert pair.nodes[1].counts.silences == 1
+    assert pair.now - since < 2.0
+
+
 def test_a_full_link_makes_voids_of_qos_0_and_leaves_the_rest_to_the_origin() -> None:
     pair = _joined(Patience(queue_bytes=200, credit_bytes=200, least_bytes=200))
     for number in range(10):

@@ -48,6 +48,8 @@ _OWN: Final = "$SYS"
 _ACK_S: Final = 0.002
 #: Units of work that the end of a subscription takes, until others hear of it.
 _ENDING: Final = 80
+#: A round trip of a LAN takes less.
+_NEAR_S: Final = 0.01
 #: Bytes that wait for a link, as many as for a client; and those that the next hop has not acknowledged, which are what
 #: a busy broker reads of its clients between two looks at the link.
 _QUEUE_BYTES, _CUSTODY_BYTES = 8 << 20, 4 << 20
@@ -58,6 +60,7 @@ _RUN, _BESIDE = 1 << 20, 1 << 17
 def _patience(core: Broker, shortage: Shortage) -> Patience:
     """What may wait for one link, and who decides what goes where there is no room."""
     return Patience(
+        near_round_trip_s=_NEAR_S,
         queue_bytes=_QUEUE_BYTES,
         custody_bytes=_CUSTODY_BYTES,
         ack_bytes=_CUSTODY_BYTES // 16,

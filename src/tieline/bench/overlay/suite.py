@@ -94,7 +94,7 @@ METRICS: Final = {
         "part of the bulk that arrives before it expires, 3 s after it was sent", "", more_is_better=True
     ),
     "fullest": Metric("what the ways put on the fullest link, times what it carries", "x"),
-    "off_plan": Metric("messages on all links, beside those that were to cross: all differences, as a share", ""),
+    "off_plan": Metric("messages on all links, beside those that were to cross: all differences, as a share", "x"),
     "plans": Metric("plans that were put in force", "", more_is_better=True),
     "published": Metric("messages with QoS 1 meanwhile", "", more_is_better=True),
     "lost": Metric("messages that never came", ""),
@@ -223,8 +223,8 @@ def _goals() -> Iterator[Goal]:
 def _plan_goals() -> Iterator[Goal]:
     applied, ten, thin_cut = ("plan-applied", SUBJECT), ("replan-ten", SUBJECT), ("cut-thin", SUBJECT)
     yield value_goal("by a plan: what is asked of the fullest link, times its capacity", 1.0, "x", applied, "fullest")
-    yield value_goal("by a plan: part of the bulk that arrives in time", 0.99, "", applied, "delivered", at_least=True)
-    yield value_goal("by a plan: messages on links, away from the plan", 0.05, "", applied, "off_plan")
+    yield value_goal("by a plan: part of the bulk that arrives in time", 0.99, "x", applied, "delivered", at_least=True)
+    yield value_goal("by a plan: messages on links, away from the plan", 0.05, "x", applied, "off_plan")
     yield Goal(
         text="urgent p99 by a plan, times that by the shortest ways", limit=1.1, unit="x",
         value=lambda results: _times(results, "urgent_p99_ms"), rows=(applied,), against=(("plan-path", SUBJECT),),

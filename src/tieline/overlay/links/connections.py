@@ -149,7 +149,10 @@ class Connections:
         """Ping a peer that has not heard of us for a while, and give up one that is silent for too long."""
         if connection.stage is Stage.OVER or connection.handle not in self._connections:
             return
-        if now - connection.heard_at >= self._patience.down_s:
+        ping_s, down_s = self._pace(connection)
+        # whoever was stopped himself has heard nobody meanwhile, and looks again before he says so
+        was_awake, connection.looked_at = now - connection.looked_at < 2 * ping_s, now
+        if now - connection.heard_at >= down_s and (was_awake or now - connection.heard_at >= self._patience.down_s):
             self._counts.silences += 1
             self.end(connection, now, "silent")
             return
@@ -159,6 +162,13 @@ class Connections:
             return
         if connection.stage is Stage.UP and not connection.pings.is_under_way:
             self.tell(connection, connection.pings.ask(now))
-        elif now - connection.sent_at >= self._patience.ping_s * 0.99:
+        elif now - connection.sent_at >= ping_s * 0.99:
             self.tell(connection, frame(Kind.PING))
-        self._timers.at(now + self._patience.ping_s, partial(self._look_after, connection))
+        self._timers.at(now + ping_s, partial(self._look_after, connection))
+
+    def _pace(self, connection: Connection) -> tuple[float, float]:
+        """How often a peer is pinged, and how long it may be silent: less where it is near."""
+        patience, link = self._patience, connection.link
+        if link is not None and 0.0 < link.meter.least_round_trip_s < patience.near_round_trip_s:
+            return min(patience.near_ping_s, patience.ping_s), min(patience.near_down_s, patience.down_s)
+        return patience.ping_s, patience.down_s

@@ -71,7 +71,7 @@ class Connection:
 
     __slots__ = (
         "coming", "controls", "cost", "gathering", "handle", "heard_at", "inbox", "inner", "lesson", "link", "long",
-        "packer", "pings", "said", "sent_at", "stage", "theirs", "unpacked", "unpacker", "why",
+        "looked_at", "packer", "pings", "said", "sent_at", "stage", "theirs", "unpacked", "unpacker", "why",
     )  # fmt: skip
 
     def __init__(self, handle: int, now: float, cost: int = 1, longest: int = LARGEST) -> None:
@@ -105,6 +105,8 @@ class Connection:
         self.why = ""
         #: When something last came, and was last written.
         self.heard_at = self.sent_at = now
+        #: When it was last seen whether the peer is there.
+        self.looked_at = now
         #: Set once the peer has said who it is.
         self.link: Link | None = None
 

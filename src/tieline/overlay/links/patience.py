@@ -35,6 +35,10 @@ class Patience:
     suspect_s: float = 2.5
     #: Silence of the peer after which the connection is given up.
     down_s: float = 4.0
+    #: The same of ping and of silence that ends it, where a round trip has taken less than this: on a LAN.
+    near_round_trip_s: float = 0.0
+    near_ping_s: float = 0.4
+    near_down_s: float = 1.3
     #: How long a hop acknowledgement may wait for more to acknowledge.
     ack_s: float = 0.02
     #: Bytes received after which it waits no longer.
