@@ -147,8 +147,8 @@ def test_garbage_gets_an_error_object(channel: _Channel, garbage: bytes) -> None
 def test_an_unknown_verb_is_told_the_known_ones(channel: _Channel) -> None:
     assert channel.ask(b'{"do": "dance"}') == {
         "error": 'this broker does not know how to do "dance"; '
-        "it knows: demand, drain, drops, heat, kick, more, net, plan, reload, retained, sessions, subscriptions, top, "
-        "trace, why",
+        "it knows: demand, drain, drops, forget, heat, kick, more, net, plan, reload, retained, sessions, "
+        "subscriptions, top, trace, why",
     }
 
 
