@@ -40,7 +40,6 @@ def test_each_class_has_a_state_of_its_own(observations: list[tuple[int, float]]
         states[level] = ratio >= ENDS if states[level] else ratio > BEGINS
         assert congestion.observe(level, ratio, 1.0) == states[level]
         assert congestion.states == states
-        assert congestion.is_any == any(states)
 
 
 def test_a_class_that_nobody_waits_for_is_calm() -> None:
@@ -50,6 +49,6 @@ def test_a_class_that_nobody_waits_for_is_calm() -> None:
     congestion.calm(0)
     assert congestion.states == [False, False, True, False]
     congestion.clear()
-    assert not congestion.is_any
+    assert congestion.states == [False] * LEVELS
     assert congestion.ratio == [0.0] * LEVELS
     assert congestion.began == [1, 0, 1, 0], "what happened stays on the account"

@@ -23,11 +23,6 @@ def is_pattern(filter_: str) -> bool:
     return _PLACEHOLDER.search(filter_) is not None
 
 
-def has_client_id(filter_: str) -> bool:
-    """Whether a filter depends on the client id."""
-    return "%c" in filter_
-
-
 def narrow(filter_: str, user: str | None, client_id: str) -> str | None:
     """The filter as it allows: None when it comes to nothing."""
     filled = _filled(filter_, user, client_id)

@@ -73,8 +73,3 @@ class Congestion:
         """Nothing waits any more."""
         for level in range(LEVELS):
             self.calm(level)
-
-    @property
-    def is_any(self) -> bool:
-        """Whether any class is congested."""
-        return any(self.states)

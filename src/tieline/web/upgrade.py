@@ -30,7 +30,7 @@ TakeIn = Callable[[socket.socket, str, bytes], None]
 
 
 class Upgrades:
-    """Hands connections over."""
+    """Gives the broker what turned out to be MQTT: the socket itself, or one end of a pair if it is encrypted."""
 
     def __init__(self, take_in: TakeIn) -> None:
         self._take_in = take_in

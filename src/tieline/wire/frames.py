@@ -17,8 +17,6 @@ from tieline.wire.errors import Malformed, ProtocolError, TooLarge, Violation
 from tieline.wire.packet_type import PacketType
 from tieline.wire.packets import Connect, Packet
 
-#: The shortest PUBLISH that is looked at: two bytes of header, two of length, a topic of one byte.
-LEAST_PUBLISH = 5
 #: No packet is larger than this; the limit that matters was applied when the packet was made.
 _NO_LIMIT = 1 << 60
 #: Pieces of this length are kept as they are; shorter ones are gathered.

@@ -14,7 +14,6 @@ from tieline.overlay.ring.identifiers import (
     first_from,
     identifier_at,
     identifier_of,
-    is_ahead,
     starts,
     way,
 )
@@ -35,10 +34,6 @@ def _walk(ring: list[int], start: int) -> int:
 def test_the_way_goes_around() -> None:
     assert way(5, 9) == 4
     assert way(9, 5) == AROUND - 4
-    assert is_ahead(3, AROUND - 1, 4)
-    assert not is_ahead(5, AROUND - 1, 4)
-    assert is_ahead(7, 4, 4), "the whole ring lies between equal places"
-    assert not is_ahead(4, 4, 9), "where it begins is not ahead"
 
 
 def test_a_finger_is_the_first_broker_at_a_distance_that_doubles() -> None:

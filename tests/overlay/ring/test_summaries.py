@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from random import Random
 
 import pytest
@@ -76,7 +77,7 @@ def test_an_account_wants_what_its_brokers_want(brokers: list[list[Wish]], budge
     merging = Digests(SPACES, 100)
     accounting = Accounting(merging, budget)
     parts = [of_one(Peer(number, f"b{number}"), merging.of(asked)) for number, asked in enumerate(brokers)]
-    whole = accounting.joined_all(parts)
+    whole = reduce(accounting.joined, parts, NOBODY)
     for part in parts:
         assert whole.covers(part)
         for event in published:

@@ -103,7 +103,7 @@ class Planned:
         return clock() - began
 
     def instance(self) -> Instance:
-        """What was measured."""
+        """The network and its traffic, as brokers have measured them."""
         from tieline.plan.reading import document
 
         return document.read(self._instance)

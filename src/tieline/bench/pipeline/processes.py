@@ -96,7 +96,7 @@ class Cluster:
 
     @property
     def processes(self) -> list[Process]:
-        """All that runs."""
+        """The master and its workers, without the executors that these start."""
         return [self._master, *self._workers]
 
     def executors(self) -> list[int]:

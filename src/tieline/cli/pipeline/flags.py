@@ -138,7 +138,7 @@ class OnSpark:
         return session(self.master, name, settings=given, verbose=self.verbose)
 
     def settings(self) -> dict[str, str]:
-        """What ``--conf`` says."""
+        """The settings given with ``--conf``, by name; fails on what is none of Spark's."""
         found: dict[str, str] = {}
         for each in self.conf or ():
             key, is_there, value = each.partition("=")

@@ -25,7 +25,7 @@ _AGAIN_S: Final = 2.0
 
 
 @with_blocks
-def watch(
+def watch(  # one for each option
     *,
     at: RunningBroker,
     every: Annotated[

@@ -26,7 +26,7 @@ _LOOKED_AT: Final = 1_024
 
 
 class Feed:
-    """One such topic."""
+    """One such topic: its subscribers are told the newest word, those who are slow are passed over."""
 
     __slots__ = ("_delivery", "_flow", "_name", "_next", "_routes", "_topic", "passed_over", "spoken")
 

@@ -78,7 +78,7 @@ class Page:
 
     @property
     def is_watched(self) -> bool:
-        """Whether somebody looks."""
+        """Whether somebody looks, or has done so a moment ago."""
         return monotonic() < self._watched_until
 
     def watch(self, now: float) -> None:

@@ -92,11 +92,6 @@ class Substitutes:
         """About as many bytes as those take."""
         return self._size
 
-    @property
-    def has_moved(self) -> bool:
-        """Whether something stands for something else."""
-        return bool(self._behind)
-
     def effort(self, entry: Entry) -> int:
         """What it costs to enter an entry, in units of work: a condition that goes into cells is read and drawn."""
         shelf = entry.filter, entry.fingerprint

@@ -39,11 +39,6 @@ def broker_in(version: int) -> int:
     return version & _BROKER
 
 
-def bucket_of(topic: bytes) -> int:
-    """In which bucket a topic lies, at every broker."""
-    return crc32(topic) % BUCKETS
-
-
 def mark_of(topic: bytes) -> int:
     """A topic in eight bytes."""
     return int.from_bytes(blake2b(topic, digest_size=_DIGEST_BYTES).digest(), "big")

@@ -7,7 +7,7 @@ the finger is handed the arc.  An account never becomes short again by itself: o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Final
 
@@ -105,10 +105,6 @@ class Accounting:
         if len(members) > 1 and found.size > self._budget:
             return Account(None, self._sum(found))
         return found
-
-    def joined_all(self, accounts: Iterable[Account]) -> Account:
-        """What is wanted in any of several arcs."""
-        return reduce(self.joined, accounts, NOBODY)
 
     def _sum(self, account: Account) -> Summary:
         if account.members is None:

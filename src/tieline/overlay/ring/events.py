@@ -23,7 +23,7 @@ Spaces = Mapping[str, Routing]
 
 
 class Event(NamedTuple):
-    """One publication."""
+    """A publication as the ring routes it: by its topic, and by its place in the space of its type."""
 
     topic: str
     payload: bytes = b""

@@ -43,11 +43,6 @@ def way(start: int, end: int) -> int:
     return (end - start) % AROUND
 
 
-def is_ahead(identifier: int, after: int, until: int) -> bool:
-    """Whether an identifier lies behind one place and not behind another; equal places have the whole ring between."""
-    return 0 < way(after, identifier) <= (way(after, until) or AROUND)
-
-
 def starts(identifier: int, nearest: int = 0) -> Iterable[int]:
     """Where the fingers of a broker are looked for, the nearest first; only those behind one that is so far away."""
     return ((identifier + (1 << power)) % AROUND for power in range(nearest.bit_length(), BITS))

@@ -276,13 +276,13 @@ class _Pending:
         self._counts = counts
 
     def done(self, now: float) -> None:
-        """Everybody knows."""
+        """All echoes are there: say so, if nothing has been said yet."""
         then, self._then = self._then, None
         if then is not None:
             then(now, True)
 
     def late(self, now: float) -> None:
-        """Somebody's echo is missing."""
+        """The time is over and an echo is missing: count that, and say so, if nothing has been said yet."""
         then, self._then = self._then, None
         if then is not None:
             self._counts.unechoed += 1

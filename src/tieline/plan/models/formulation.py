@@ -86,14 +86,6 @@ def node_rows(arrays: Arrays, topic: Ints, node: Ints) -> tuple[Ints, Ints, Ints
     return keys // arrays.nodes, keys % arrays.nodes, place.reshape(-1)
 
 
-def request_of(arrays: Arrays) -> dict[tuple[int, int], int]:
-    """The request of a (topic, node)."""
-    return {
-        (int(topic), int(node)): request
-        for request, (topic, node) in enumerate(zip(arrays.request_topic, arrays.request_node, strict=True))
-    }
-
-
 def extract(formulation: Formulation, solution: Floats) -> Trees:
     """The trees of a solution; a request that its own source does not reach is unmet, whatever the program says."""
     arrays = formulation.arrays

@@ -113,7 +113,7 @@ class Traffic:
     crossed_bytes: int = 0
 
     def add(self, size: int, links: int) -> None:
-        """One message more."""
+        """Count one more message, and each link that it crosses."""
         self.messages += 1
         self.bytes += size
         self.crossings += links

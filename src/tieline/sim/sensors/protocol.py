@@ -14,7 +14,7 @@ class Protocol(Interface):
         """Begin: sinks hold their first interests, and nobody knows of them."""
 
     def tick(self, second: int) -> None:
-        """Another second begins."""
+        """Another second begins: what is due every so many seconds is done now."""
 
     def subscribe(self, sink: int, interest: int) -> None:
         """A sink wants something more."""

@@ -60,7 +60,7 @@ class Simulation:
         return self.radio.now / self.parameters.slots_per_s
 
     def after(self, slots: int, action: Callable[[], None]) -> None:
-        """Do something later."""
+        """Do something so many slots from now, but never in the slot that is going on."""
         self._alarms += 1
         heapq.heappush(self._timers, (self.now + max(1, slots), self._alarms, action))
 

@@ -70,7 +70,6 @@ class World:
             )
         ]
         per_sink = parameters.subscriptions + changes
-        self.sink_of_interest: Ints = np.repeat(np.arange(parameters.sinks, dtype=np.int32), per_sink)
         #: Second, sink, the interest that goes, and the one that comes.
         self.changes: list[tuple[int, int, int, int]] = []
         for sink in range(parameters.sinks):

@@ -34,7 +34,7 @@ def _words(saved: Sequence[float]) -> str:
 
 
 def delay(tables: Tables) -> Iterator[Claim]:
-    """Figure 15."""
+    """Figure 15: how much later the last receiver has it, by each way of matching times."""
     for times in TIMES:
         at = tables["delivery"].where(nodes=20, times=times, payload=100)
         for than, words in _OTHERS.items():
@@ -86,7 +86,7 @@ def traffic(tables: Tables) -> Iterator[Claim]:
 
 
 def false_positives(tables: Tables) -> Iterator[Claim]:
-    """Figure 19."""
+    """Figure 19: who gets events in vain, and that it hangs on boxes and not on the number of nodes."""
     at = tables["delivery"].where(times=TIMES[0], payload=100)
     series = [at.where(dispatch=CIRCULATION, nodes=nodes).column("false") for nodes in NODES]
     yield Claim(
@@ -109,7 +109,7 @@ def false_positives(tables: Tables) -> Iterator[Claim]:
 
 
 def constraints(tables: Tables) -> Iterator[Claim]:
-    """Figure 14."""
+    """Figure 14: messages over the number of constraints, as topics and as one condition."""
     table = tables["constraints"].where(nodes=20)
     topics = [table.where(approach="topics", constraints=count).column("messages") for count in (0, 1, 2)]
     yield Claim(
@@ -159,7 +159,7 @@ def node(tables: Tables) -> Iterator[Claim]:
 
 
 def scale(tables: Tables) -> Iterator[Claim]:
-    """Beyond the paper."""
+    """Beyond the paper: what accounts of arcs take among more brokers than it had."""
     table = tables["scale"]
     most = int(max(table.column("nodes")))
     ours = table.where(dispatch=ARCS)
@@ -191,7 +191,7 @@ def scale(tables: Tables) -> Iterator[Claim]:
 
 
 def deaths(tables: Tables) -> Iterator[Claim]:
-    """Beyond the paper."""
+    """Beyond the paper: what is missed when many brokers die at once, before and after repair."""
     table = tables["deaths"].where(dead=0.2)
     yield Claim(
         where="Stale tables",

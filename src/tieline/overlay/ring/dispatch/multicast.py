@@ -14,7 +14,7 @@ from tieline.overlay.ring.table import Finger, Table
 
 
 class Partitioned:
-    """Everybody once."""
+    """Sends a publication to every broker of the ring exactly once, whoever wants it."""
 
     name: ClassVar[str] = "partitioned"
     keeps_promises: ClassVar[bool] = True

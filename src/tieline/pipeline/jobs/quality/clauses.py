@@ -182,9 +182,3 @@ NEVER_ASSESSED: Final = (
     ("4.2.6", "interharmonic voltages", "the standard gives no limits yet"),
     ("4.3.3", "transient overvoltages", "they are over before a meter has measured them"),
 )
-#: What is counted without a verdict, because the standard gives figures for it but no limits: number, subject.
-ONLY_COUNTED: Final = (
-    ("4.2.3.1", "single rapid voltage changes"),
-    ("4.3.1", "interruptions of the supply"),
-    ("4.3.2", "dips and swells of the supply voltage"),
-)

@@ -118,7 +118,7 @@ class Store:
             from deltalake.fs import DeltaStorageHandler
 
             # through pyarrow it would be handed buffers, and it takes bytes; its types do not say that it can be closed
-            handler = DeltaStorageHandler(self.where, self._options)._handler  # noqa: SLF001
+            handler = DeltaStorageHandler(self.where, self._options)._handler  # noqa: SLF001 (nothing else takes bytes)
             stream: Any = handler.open_output_stream(name, None)
             stream.write(bytes(data))
             stream.close()

@@ -28,7 +28,7 @@ _CARRIED: Final = 30
 
 
 class Say(IntEnum):
-    """What frames mean."""
+    """What a frame of the protocol says to whoever hears it."""
 
     OFFER = 0
     REQUEST = 1
@@ -61,7 +61,7 @@ class _Store:
 
 
 class Cetp:
-    """The community-based protocol."""
+    """Coordinators of communities store events, and sinks that pass from one to the next negotiate for theirs."""
 
     def __init__(self, run: Simulation, *, rotates: bool = False, carries: bool = False) -> None:
         self._run: Final = run

@@ -20,7 +20,7 @@ _MOVED: Final = 1
 
 
 class Psm:
-    """The topic-based mechanism."""
+    """Floods of topics lay the ways on which events come back; conditions are not known to anybody on them."""
 
     def __init__(self, run: Simulation) -> None:
         self._run: Final = run

@@ -70,7 +70,7 @@ class Rpcp:
         self._upkeep.died(nodes)
 
     def table_sizes(self) -> dict[int, int]:
-        """By cluster."""
+        """By cluster, how many entries the covering table of its head has."""
         return {cluster: len(table) for cluster, table in enumerate(self.backbone.tables)}
 
     def _pass_on(self, cluster: int, event: int, origin: Link | None) -> None:
