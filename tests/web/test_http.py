@@ -32,7 +32,7 @@ pytest.importorskip("uvicorn")
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from tieline.web import figures, inside, metrics, service
+from tieline.web import doors, figures, inside, metrics, service
 from tieline.web import serving as serving_module
 
 DOORS = ("/metrics", "/ready", "/nothing", "/metrics/", "//metrics", "/healthy", "/health/", "/log")
@@ -57,7 +57,11 @@ class Serving:
         try:
             asking.request(method, path, headers=headers)
             answer = asking.getresponse()
-            return answer.status, answer.read().decode(), {name.lower(): text for name, text in answer.headers.items()}
+            return (
+                answer.status,
+                answer.read().decode(errors="replace"),
+                {name.lower(): text for name, text in answer.headers.items()},
+            )
         finally:
             asking.close()
 
@@ -310,6 +314,19 @@ def test_slow_readers_and_floods_stop_nobody(open_: Serving) -> None:
     assert open_.get("/ready")[0] == 200
     for sock in dawdling:
         sock.close()
+
+
+def test_whoever_asks_and_hangs_up_takes_nobodys_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doors, "PACE_PER_S", 1.0)
+    serving = Serving(settings())
+    try:
+        for _ in range(100):
+            with socket.create_connection(("127.0.0.1", serving.port), PATIENCE_S) as sock:
+                sock.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        # with a turn for each of them it would be the turn of this one when its time is over
+        assert serving.get("/metrics")[0] == 200
+    finally:
+        serving.close()
 
 
 def test_connections_that_say_nothing_do_not_keep_health_out(open_: Serving) -> None:

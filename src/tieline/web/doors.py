@@ -170,7 +170,8 @@ class _Guard:
             return None
         if self._places.is_crowded:
             return _refuse(scope, 503)
-        await self._pace.turn()
+        if not await self._pace.turn(scope):
+            return _refuse(scope, 503)  # nobody hears it
         is_here = is_addressed_locally(scope) or named_host(scope) in self._names
         if right.action == "subscribe" and self._broker.is_local and not is_here and not self._broker.has_users:
             return _refuse(scope, 403, _NOT_BY_THIS_NAME)

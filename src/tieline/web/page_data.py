@@ -93,7 +93,8 @@ class PageData:
         span_s = int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 0
         if not 1 <= span_s <= STEP_S * STEPS:
             return error(400, f"a span is a number of seconds from 1 to {STEP_S * STEPS:,}")
-        await self._pace.turn()
+        if not await self._pace.turn(request.scope):
+            return error(503, "nobody waits for the answer")
         # few spans are worth being kept: what is asked for is rounded up to one of them
         span_s = next(each for each in (120, 600, SECONDS, STEP_S * STEPS) if each >= span_s)
         try:

@@ -91,7 +91,8 @@ class PageFiles:
 
     async def answer(self, request: Request) -> Response:
         """The file of this address, or that the browser has it."""
-        await self._pace.turn()
+        if not await self._pace.turn(request.scope):
+            return Response(status_code=503)  # nobody waits for it
         file = self.by_path[request.scope["raw_path"].decode("latin-1")]
         content, headers = file.content, {**_HEADERS, "ETag": file.tag, "Vary": "Accept-Encoding"}
         if file.packed is not None and "gzip" in _listed(request.headers.get("accept-encoding", "")):

@@ -59,6 +59,8 @@ KINDS: Final[dict[str, Kind]] = {
         amplifiers.changes,
         amplifiers.everything_again,
         doors.pages,
+        doors.pages_that_nobody_waits_for,
+        doors.questions_and_the_past,
         doors.management_questions,
         doors.drop_by_drop,
         peers.strangers_at_the_door,

@@ -90,6 +90,7 @@ def _configuration(folder: Path, http: str, *, is_ruled: bool, is_kept: bool) ->
         lines += [f'[[rule]]\ndeny = ["read", "write"]\nfilter = "own/{n}/%c/+/secret/%u"' for n in range(RULES)]
         lines.append('[[rule]]\nallow = "all"\nfilter = "#"')
         lines.append('[[rule]]\nallow = "all"\nfilter = "$honest/#"')
+        lines.append(f'[[rule]]\nallow = "all"\nfilter = "$SYS/#"\nusers = ["{USER[0]}"]')
     return "\n".join(lines)
 
 

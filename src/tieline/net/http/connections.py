@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from typing import Protocol
+from typing import Any, Protocol  # Any: as said where it stands
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+
+from tieline.net.http.pace import hang_up
 
 
 class HandsOver(Protocol):
@@ -118,7 +120,9 @@ class _Connection(H11Protocol):
             self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Give the place back."""
+        """Give the place back, and that in a line."""
+        scope: Any = self.scope  # uvicorn's own type of it has fixed keys
+        hang_up(scope)
         self._calm()
         if self._end is not None:
             self._end.cancel()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import socket
+from base64 import b64encode
 from collections.abc import Iterator
-from itertools import cycle
+from contextlib import suppress
+from itertools import cycle, repeat
+from json import dumps
 from time import monotonic, sleep
 from typing import Final
 
 from tests.kits.dial import open_socket
-from tests.robust.attack.hostile import pour, stranger
-from tests.robust.attack.site import Doors
+from tests.robust.attack.hostile import pour, pour_each, stranger
+from tests.robust.attack.site import USER, Doors
 
 _PAGES: Final = (
     "/health", "/metrics", "/v1/demand", "/v1/heat", "/ready", "/%2e%2e/", "/" + "x" * 4_000, "/page/",
@@ -25,6 +28,33 @@ def _requests(host: str) -> Iterator[bytes]:
 def pages(doors: Doors, connections: int, until: float) -> None:
     """Every page, as fast as it is answered."""
     pour(stranger(doors.http), connections, _requests("127.0.0.1"), until)
+
+
+def pages_that_nobody_waits_for(doors: Doors, connections: int, until: float) -> None:
+    """Requests whose senders hang up before they are answered, as fast as they can be sent."""
+    asked = b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    while monotonic() < until:
+        opened = []
+        with suppress(OSError):
+            for _ in range(connections):
+                opened.append(open_socket(doors.http))
+                opened[-1].send(asked)
+            sleep(0.001)
+        for sock in opened:
+            sock.close()
+
+
+def questions_and_the_past(doors: Doors, connections: int, until: float) -> None:
+    """A user with all rights asks what was, and who would get a message of ninety thousand bytes, without end."""
+    said = b64encode(":".join(USER).encode()).decode()
+    head = f"Host: 127.0.0.1\r\nAuthorization: Basic {said}\r\n"
+    payload = b64encode(b'{"v": [' + b"1," * 45_000 + b"1]}").decode()
+    asked = (*({"do": verb} for verb in ("top", "sessions", "subscriptions", "conditions", "drops")),)
+    bodies = [dumps(each) for each in (*asked, {"do": "trace", "topic": "t", "payload": payload})]
+    posts = (f"POST /v1/ask HTTP/1.1\r\n{head}Content-Length: {len(body)}\r\n\r\n{body}" for body in cycle(bodies))
+    pasts = repeat(f"GET /v1/history?span=3600 HTTP/1.1\r\n{head}\r\n")
+    requests = (each.encode() for pair in zip(posts, pasts, strict=False) for each in pair)
+    pour_each(stranger(doors.http), connections, lambda _: requests, until)
 
 
 def management_questions(doors: Doors, connections: int, until: float) -> None:
