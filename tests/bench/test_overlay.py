@@ -11,10 +11,12 @@ import pytest
 
 from tests.bench.watching import Quiet
 from tieline.bench.brokers import BASELINE, SUBJECT
-from tieline.bench.overlay import suite
-from tieline.bench.overlay.network import JoinedTieline, Network, Relay, cycle, line, mesh
+from tieline.bench.overlay import cases
+from tieline.bench.overlay.cases import PARTS, make_plan
+from tieline.bench.overlay.network import JoinedTieline, Network, cycle, line, mesh
 from tieline.bench.overlay.parts import FULL, QUICK
-from tieline.bench.overlay.suite import METRICS, PARTS, SUITE, TABLES, make_plan
+from tieline.bench.overlay.relay import Relay
+from tieline.bench.overlay.suite import METRICS, SUITE, TABLES
 from tieline.bench.suite import report, runner
 from tieline.bench.suite.results import Results, Row
 
@@ -22,7 +24,7 @@ from tieline.bench.suite.results import Results, Row
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     effort = replace(QUICK, messages=100, grown=3, brokers=(2,), subscriptions=(5,), seconds=0.05, round_trips=20)
-    monkeypatch.setattr(suite, "QUICK", effort)
+    monkeypatch.setattr(cases, "QUICK", effort)
 
 
 @pytest.mark.parametrize("quick", [True, False])

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from tieline.bench.overlay.backbone import CAPACITY, edges, flows, size_of
-from tieline.bench.overlay.network import Relay
 from tieline.bench.overlay.planned import Span, before_and_after, longest_gap_s
+from tieline.bench.overlay.relay import Relay
 from tieline.bench.priority.link import obstacle
 from tieline.bench.priority.packets import Tally
 from tieline.plan.adapt.deviation import shortfall

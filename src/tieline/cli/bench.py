@@ -26,8 +26,9 @@ from tieline.bench.match import cases as match_cases
 from tieline.bench.match import suite as match_suite
 from tieline.bench.match.cases import PARTS as MATCH_PARTS
 from tieline.bench.measure import raise_open_files
+from tieline.bench.overlay import cases as overlay_cases
 from tieline.bench.overlay import suite as overlay_suite
-from tieline.bench.overlay.suite import PARTS as OVERLAY_PARTS
+from tieline.bench.overlay.cases import PARTS as OVERLAY_PARTS
 from tieline.bench.peer import Peer, peers_directory
 from tieline.bench.pipeline import PARTS as PIPELINE_PARTS
 from tieline.bench.plan import PARTS as PLAN_PARTS
@@ -141,7 +142,7 @@ def overlay(
     Starts all brokers itself on free loopback ports; every message must arrive, or its row fails.  Writes overlay.json,
     overlay.md and overlay.png.  Ends within half an hour, --quick within five.
     """
-    plan = overlay_suite.make_plan(_chosen(part, OVERLAY_PARTS), quick=quick, disk=_disk(disk, out))
+    plan = overlay_cases.make_plan(_chosen(part, OVERLAY_PARTS), quick=quick, disk=_disk(disk, out))
     _carry_out(overlay_suite.SUITE, plan, out)
 
 

@@ -21,17 +21,17 @@ import random
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tieline.bench.brokers import Tieline, topic_class
+from tieline.bench.brokers import topic_class
 from tieline.bench.load import packets
 from tieline.bench.load.job import Failure, Stalled
-from tieline.bench.peer import Instance, Place
-from tieline.bench.priority.link import Namespace, Shape, join, namespaces, shape_interface, silence_interface
+from tieline.bench.overlay.thin_network import ThinNetwork, thin_network
+from tieline.bench.peer import Instance
+from tieline.bench.priority.link import Shape
 from tieline.bench.priority.nodes import Listener, Timetable, Writer, clock, hang_up, open_node, subscribe
 from tieline.bench.priority.packets import Flows, acknowledge, arrival
 
@@ -51,7 +51,6 @@ _HEAD: Final = 8
 #: What is said of each link, in bits.
 CAPACITY: Final = 124_000
 CONFIGURATION: Final = "[priority]\nfloor = 0.1\n" + topic_class("alarm", "net/urgent/#", 3)
-_PORT: Final = 7883
 _JOINED_S: Final = 60.0
 _COMMAND_S: Final = 180.0
 
@@ -100,40 +99,27 @@ def size_of(topic: str) -> int:
     return _URGENT_BYTES if "urgent" in topic else _BULK_BYTES
 
 
-class _Member(Tieline):
-    """A broker of the network, by its number, whose socket is known."""
-
-    def __init__(self, number: int, configuration: str) -> None:
-        super().__init__(configuration)
-        self._number = number
-
-    def command(self, place: Place) -> list[str]:
-        """As ever, with a name."""
-        return [*super().command(place), "--name", f"b{self._number}"]
-
-    @property
-    def socket(self) -> Path:
-        """Where it is asked."""
-        if self._socket is None:
-            raise Failure("the broker has not been started")
-        return self._socket
-
-
 @dataclass(slots=True, kw_only=True)
 class Net:
     """Brokers that run, what is published, and what has arrived."""
 
-    directory: Path
+    network: ThinNetwork
     flows: list[Flow]
     tallies: Flows
     timetable: Timetable
-    at: Path
-    _members: list[_Member]
-    _spaces: list[Namespace]
     _writers: list[Writer]
-    shape: Shape
     #: Flows of an earlier one go on no longer.
     _round: int = 0
+
+    @property
+    def directory(self) -> Path:
+        """Where files of this run may lie."""
+        return self.network.directory
+
+    @property
+    def at(self) -> Path:
+        """The socket of the broker that is asked for all."""
+        return self.network.members[0].socket
 
     def publish(self, *, qos: int = 0) -> None:
         """Let all flows begin now, each at a moment of its own; those that were going on end."""
@@ -183,17 +169,12 @@ class Net:
     def links(self) -> dict[tuple[str, str], float]:
         """By link, the messages that have left its two ends so far, as the brokers themselves count them."""
         found: dict[tuple[str, str], float] = {}
-        for member in self._members:
+        for member in self.network.members:
             said = member.ask("net")
             for link in said["own"]:
                 ends = (min(said["name"], link["peer"]), max(said["name"], link["peer"]))
                 found[ends] = found.get(ends, 0.0) + sum(class_["sent"] for class_ in link["classes"])
         return found
-
-    def silence(self, one: int, other: int) -> None:
-        """Let nothing pass a link any more, without a word to anybody."""
-        for near, far in ((one, other), (other, one)):
-            silence_interface(self._spaces[near], f"to{far}")
 
 
 class _Subscriber(Listener):
@@ -215,31 +196,16 @@ class _Subscriber(Listener):
 @contextlib.contextmanager
 def running(*, link: str = f"capacity = {CAPACITY}") -> Iterator[Net]:
     """The network, joined and quiet; ``link`` is what the settings say of each link."""
+    count, joined = edges()
     with contextlib.ExitStack() as stack:
         timetable = stack.enter_context(Timetable())
-        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tieline-bench-")))
-        count, joined = edges()
-        shape = Shape()
-        key = directory / "overlay.key"
-        key.write_text("a secret of the benchmark alone")
-        spaces = stack.enter_context(namespaces(count))
-        for space in spaces:
-            space.ip("link", "set", "lo", "up")
-        settings = [["[overlay]", f'key_file = "{key}"'] for _ in spaces]
-        for number, (a, b) in enumerate(joined):
-            near, far = f"10.199.{100 + number}.1", f"10.199.{100 + number}.2"
-            join(spaces[a], f"to{b}", f"{near}/30", spaces[b], f"to{a}", f"{far}/30")
-            shape_interface(spaces[a], f"to{b}", shape)
-            shape_interface(spaces[b], f"to{a}", shape)
-            settings[a] += ["[[listener]]", f'url = "peer://{near}:{_PORT}"', "[[peer]]", f'name = "b{b}"', link]
-            settings[b] += ["[[peer]]", f'url = "peer://{near}:{_PORT}"', f'name = "b{a}"', link]
+        network = stack.enter_context(thin_network(count, joined, CONFIGURATION, shape=Shape(), link=link))
         everything = flows(count)
         tallies = Flows([flow.topic for flow in everything])
-        members = [_Member(number, "\n".join([*lines, CONFIGURATION])) for number, lines in enumerate(settings)]
         sockets: list[socket.socket] = []
         stack.callback(hang_up, sockets)
         writers: list[Writer] = []
-        for number, (space, member) in enumerate(zip(spaces, members, strict=True)):
+        for number, (space, member) in enumerate(zip(network.spaces, network.members, strict=True)):
             with space.entered():
                 at = stack.enter_context(Instance(member))
                 sender = open_node(at.host, at.port, f"from-{number}")
@@ -249,10 +215,7 @@ def running(*, link: str = f"capacity = {CAPACITY}") -> Iterator[Net]:
             wanted = [flow.topic for flow in everything if flow.destination == number]
             subscribe(receiver, [*wanted, f"nobody/{number}"], qos=1)
             _Subscriber(receiver, timetable, tallies)
-        net = Net(
-            directory=directory, flows=everything, tallies=tallies, timetable=timetable, at=members[0].socket,
-            _members=members, _spaces=spaces, _writers=writers, shape=shape,
-        )  # fmt: skip
+        net = Net(network=network, flows=everything, tallies=tallies, timetable=timetable, _writers=writers)
         _await(net, count)
         yield net
 

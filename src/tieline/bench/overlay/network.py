@@ -1,15 +1,10 @@
 """Brokers of one kind and the links between them, started as processes on free loopback ports, all ended in the end.
 
-A relay may stand on a link and count the bytes that pass.
+A :class:`~tieline.bench.overlay.relay.Relay` may stand on a link.
 """
 
 from __future__ import annotations
 
-import contextlib
-import select
-import socket
-import struct
-import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -20,103 +15,10 @@ from typing import ClassVar, Self
 
 from tieline.bench.brokers import Mosquitto, Nats, Tieline
 from tieline.bench.load.clients import clients, subscribe
-from tieline.bench.load.job import Endpoint, Stalled, TurnedDown
+from tieline.bench.load.job import Endpoint, Failure, Stalled, TurnedDown
 from tieline.bench.load.packets import publish
+from tieline.bench.overlay.relay import Relay
 from tieline.bench.peer import Instance, Peer, Place, free_ports
-
-_CHUNK = 65_536
-_LOOK_UP_S = 0.05
-
-
-class Relay:
-    """Accepts on a free loopback port, and connects each who comes with a target port."""
-
-    def __init__(self, target: int) -> None:
-        self._target = target
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._listening.getsockname()[1]
-        #: Bytes from whoever connected to the target, and back.
-        self.forth = self.back = 0
-        self._is_over = self._is_silent = self._is_cut = False
-        self._pairs: dict[socket.socket, socket.socket] = {}
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._is_over = True
-        self._thread.join()
-        self._listening.close()
-        for sock in [*self._pairs]:
-            sock.close()
-
-    def silence(self) -> None:
-        """Pass nothing on any more, and say nothing about it."""
-        self._is_silent = True
-
-    def cut(self) -> None:
-        """Reset every connection, and those that are tried from now on."""
-        self._is_cut = True
-
-    @property
-    def bytes(self) -> int:
-        """Bytes in both directions."""
-        return self.forth + self.back
-
-    def _run(self) -> None:
-        near: set[socket.socket] = set()
-        while not self._is_over:
-            if self._is_cut:
-                for sock in [*self._pairs]:
-                    _reset(self._pairs.pop(sock))
-            if self._is_silent:
-                time.sleep(_LOOK_UP_S)
-                continue
-            ready, _, _ = select.select([self._listening, *self._pairs], [], [], _LOOK_UP_S)
-            for sock in ready:
-                if sock is self._listening:
-                    self._accept(near)
-                elif sock in self._pairs:
-                    self._pass(sock, is_forth=sock in near)
-
-    def _accept(self, near: set[socket.socket]) -> None:
-        one, _ = self._listening.accept()
-        if self._is_cut:
-            _reset(one)
-            return
-        try:
-            other = socket.create_connection(("127.0.0.1", self._target))
-        except OSError:
-            one.close()
-            return
-        for sock in (one, other):
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        near.add(one)
-        self._pairs[one], self._pairs[other] = other, one
-
-    def _pass(self, sock: socket.socket, *, is_forth: bool) -> None:
-        other = self._pairs[sock]
-        data = b""
-        with contextlib.suppress(OSError):
-            data = sock.recv(_CHUNK)
-            other.sendall(data)
-        if not data:
-            for each in (sock, other):
-                self._pairs.pop(each, None)
-                each.close()
-        elif is_forth:
-            self.forth += len(data)
-        else:
-            self.back += len(data)
-
-
-def _reset(sock: socket.socket) -> None:
-    """End a connection as a router does that knows nothing of it."""
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    sock.close()
-
 
 #: How long links may take to come up.
 _UP_S = 30.0
@@ -166,16 +68,25 @@ class Joinable(ABC):
         """The port that a link leads to."""
 
 
-class _Joined(Tieline):
-    def __init__(self, number: int, peer_port: int, joins: Sequence[int], configuration: str) -> None:
-        super().__init__(f'[[listener]]\nurl = "peer://127.0.0.1:{peer_port}"\n{configuration}')
-        self._arguments = ["--name", f"b{number}"]
-        for port in joins:
-            self._arguments += ["--join", f"peer://127.0.0.1:{port}"]
+class Member(Tieline):
+    """One of several joined brokers of our own, named by its number; ``joins`` are ports of brokers to connect to."""
+
+    def __init__(self, number: int, configuration: str, *, joins: Sequence[int] = ()) -> None:
+        super().__init__(configuration)
+        self._number = number
+        self._joins = joins
 
     def command(self, place: Place) -> list[str]:
         """As ever, with a name and the brokers that it joins."""
-        return super().command(place) + self._arguments
+        joined = [word for port in self._joins for word in ("--join", f"peer://127.0.0.1:{port}")]
+        return [*super().command(place), "--name", f"b{self._number}", *joined]
+
+    @property
+    def socket(self) -> Path:
+        """Where it is asked, once it has been started."""
+        if self._socket is None:
+            raise Failure("the broker has not been started")
+        return self._socket
 
 
 class JoinedTieline(Joinable):
@@ -188,7 +99,8 @@ class JoinedTieline(Joinable):
 
     def make(self, number: int, peer_port: int, neighbours: Sequence[Neighbour]) -> Peer:
         """It listens for brokers on a port of its own."""
-        return _Joined(number, peer_port, [each.peer_port for each in neighbours], self._configuration)
+        listening = f'[[listener]]\nurl = "peer://127.0.0.1:{peer_port}"\n{self._configuration}'
+        return Member(number, listening, joins=[each.peer_port for each in neighbours])
 
     def single(self) -> Peer:
         """It does not listen for others either."""

@@ -246,7 +246,7 @@ def silent_link() -> Metrics:
         over = {
             flow.topic for flow, way in ways.ways.items() if any(tuple(sorted(hop)) == ends for hop in pairwise(way))
         }
-        net.silence(*(int(name.removeprefix("b")) for name in ends))
+        net.network.silence(*(int(name.removeprefix("b")) for name in ends))
         cut = time.time_ns()
         net.timetable.run(clock() + _CUT_S)
         looks = net.ask("plan", "watch", "--socket", str(net.at), "--every", "3", "--times", "1", "--json")

@@ -19,18 +19,17 @@ import contextlib
 import math
 import random
 import socket
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Final
 
-from tieline.bench.brokers import Tieline, topic_class
+from tieline.bench.brokers import topic_class
 from tieline.bench.load.job import Endpoint, Metrics, Stalled
-from tieline.bench.peer import Instance, Place
-from tieline.bench.priority.link import KERNEL_BYTES, SEGMENT_BYTES, Shape, join, namespaces, shape_interface
+from tieline.bench.overlay.thin_network import thin_network
+from tieline.bench.peer import Instance
+from tieline.bench.priority.link import KERNEL_BYTES, SEGMENT_BYTES, Shape
 from tieline.bench.priority.nodes import Reader, Timetable, Writer, clock, hang_up, open_node, subscribe
 from tieline.bench.priority.packets import Arrival, Flows
 from tieline.overlay.frames.segments import SEGMENT
@@ -55,8 +54,6 @@ CONFIGURATION: Final = (
 )
 _HEAD_START_S: Final = 0.5
 _JOINED_S: Final = 30.0
-#: In namespaces of their own all brokers have the same.
-_PORT: Final = 7883
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,18 +75,6 @@ class HopBound:
         # a packet may be no fuller than the smallest of bulk
         packets = 1 + math.ceil(ahead / BULK_BYTES[0])
         return (ahead + self.urgent + packets * SEGMENT_BYTES) / self.bytes_per_s + self.rtt_s
-
-
-class _Member(Tieline):
-    """A broker of the line, by its number."""
-
-    def __init__(self, number: int, configuration: str) -> None:
-        super().__init__(configuration)
-        self._number = number
-
-    def command(self, place: Place) -> list[str]:
-        """As ever, with a name."""
-        return [*super().command(place), "--name", f"b{self._number}"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -169,31 +154,20 @@ def run(*, seconds: float, hops: int = 3, shape: Shape | None = None, link: str 
 @contextlib.contextmanager
 def _line(hops: int, shape: Shape, link: str, timetable: Timetable) -> Iterator[Line]:
     with contextlib.ExitStack() as stack:
-        directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="tieline-bench-"))
-        key = Path(directory, "overlay.key")
-        key.write_text("a secret of the benchmark alone")
-        spaces = stack.enter_context(namespaces(hops + 1))
-        for space in spaces:
-            space.ip("link", "set", "lo", "up")
-        for number in range(hops):
-            near, far = _near(number), f"10.199.{80 + number}.2"
-            join(spaces[number], "forth", f"{near}/30", spaces[number + 1], "back", f"{far}/30")
-            shape_interface(spaces[number], "forth", shape)
-            shape_interface(spaces[number + 1], "back", shape)
+        network = stack.enter_context(thin_network(hops + 1, _edges(hops), CONFIGURATION, shape=shape, link=link))
         endpoints: list[Endpoint] = []
-        for number, space in enumerate(spaces):
+        for space, member in zip(network.spaces, network.members, strict=True):
             with space.entered():
-                member = _Member(number, _configuration(number, hops, key, link))
                 endpoints.append(stack.enter_context(Instance(member)))
         sockets: list[socket.socket] = []
         stack.callback(hang_up, sockets)
-        with spaces[0].entered():
+        with network.spaces[0].entered():
             receiver = open_node(endpoints[0].host, endpoints[0].port, "at-the-first")
             sockets.append(receiver)
         senders: dict[str, socket.socket] = {}
         for number, at in enumerate(endpoints[1:], 1):
             topics = [f"{BULK}/{number}", *((URGENT, LONG, LOW, PROBE) if number == hops else ())]
-            with spaces[number].entered():
+            with network.spaces[number].entered():
                 for topic in topics:
                     senders[topic] = open_node(at.host, at.port, f"from-{topic}")
                     sockets.append(senders[topic])
@@ -205,24 +179,9 @@ def _line(hops: int, shape: Shape, link: str, timetable: Timetable) -> Iterator[
         yield line
 
 
-def _near(number: int) -> str:
-    """Where a broker listens for the next one."""
-    return f"10.199.{80 + number}.1"
-
-
-def _configuration(number: int, hops: int, key: Path, link: str) -> str:
-    lines = ["[overlay]", f'key_file = "{key}"']
-    if number < hops:
-        lines += [
-            "[[listener]]",
-            f'url = "peer://{_near(number)}:{_PORT}"',
-            "[[peer]]",
-            f'name = "b{number + 1}"',
-            link,
-        ]
-    if number:
-        lines += ["[[peer]]", f'url = "peer://{_near(number - 1)}:{_PORT}"', f'name = "b{number - 1}"', link]
-    return "\n".join([*lines, CONFIGURATION])
+def _edges(hops: int) -> list[tuple[int, int]]:
+    """Each broker of the line listens for the next one."""
+    return [(number, number + 1) for number in range(hops)]
 
 
 def _join_all(line: Line, timetable: Timetable) -> None:
