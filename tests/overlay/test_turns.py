@@ -12,6 +12,7 @@ from tests.robust.attack.kinds.peers import SPEECHES, Speech, late_first, packed
 from tests.robust.attack.peer import Liar
 from tieline.conf.schema import Settings
 from tieline.core.broker import Broker
+from tieline.core.message import Message
 from tieline.native import is_compiled
 from tieline.overlay.frames.frame import Kind
 from tieline.overlay.frames.hello import read_hello
@@ -23,11 +24,15 @@ MOST: Final = 100_000
 #: Bytes of each speech that are tried.
 _MUCH: Final = 150_000
 _HANDLE: Final = 3
+#: Messages that are retained here.
+_RETAINED: Final = 5_000
 
 
 def _joined() -> tuple[Broker, Joined, Liar]:
     core = Broker(Settings(name="attacked"))
     joined = Joined(core, life=1, incarnation=1)
+    for number in range(_RETAINED):
+        core.retained.keep(Message(b"kept/%d" % number, b"x", 0, True), 0.0)
     joined.node.opened(_HANDLE, 0.0, 1, "hostile")
     frames = Inbox().take(joined.node.fill(_HANDLE, 1 << 20, 0.0))
     liar = Liar("hostile", next(read_hello(body) for kind, body in frames if kind is Kind.HELLO))

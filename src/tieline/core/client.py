@@ -8,7 +8,7 @@ subscriptions, waiting messages, packet ids.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from enum import StrEnum
 from typing import Final, Protocol
 
@@ -526,6 +526,13 @@ class Session:
         self.inbound.add(packet_id)
         if self.inbound.bytes != before:
             self.owner.take(Kind.SESSIONS, self.inbound.bytes - before)
+
+    def hold_ids(self, packet_ids: Iterable[int]) -> None:
+        """The same for all that a session brings from another broker."""
+        before = self.inbound.bytes
+        for packet_id in packet_ids:
+            self.inbound.add(packet_id)
+        self.owner.take(Kind.SESSIONS, self.inbound.bytes - before)
 
     def free_id(self, packet_id: int) -> None:
         """A packet id of the client's is free again."""

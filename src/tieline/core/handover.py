@@ -169,9 +169,9 @@ class Handovers:
             journal.session(session)
         for each in luggage.subscriptions:
             self.subscribe(session, each)
-        for packet_id in luggage.inbound:
-            session.hold_id(packet_id)
-            if is_stored:
+        session.hold_ids(luggage.inbound)
+        if is_stored:
+            for packet_id in luggage.inbound:
                 journal.taken(session, packet_id)
         self._sessions.expire_at(session, now + luggage.expiry_s)
         return session

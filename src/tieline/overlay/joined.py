@@ -315,7 +315,7 @@ class Joined:
         self.moves.end_turn(now)
         self._settle(now)
         self.outgoing.reckon(now)
-        self.shortage.reckon(self.node.links.values(), self.node.kept_bytes)
+        self.shortage.reckon(self.node.links.values(), self.node.kept_bytes + self.moves.registry.kept_bytes)
         self.retaining.account()
 
     def _settle(self, now: float) -> None:
@@ -370,8 +370,10 @@ class Joined:
 
     def _deliver(self, origin: int, lane: int, parcels: Sequence[bytes]) -> int:
         if lane == ERRANDS:
-            self.moves.take(origin, parcels, self._now)
-            return len(parcels)
+            taken = self.moves.take(origin, parcels, self._now)
+            if taken < len(parcels):
+                self._incoming.offer_again_soon()
+            return taken
         if not len(self.moves.passages):
             return self._incoming.deliver(origin, lane, parcels, self._now)
         return self.moves.deliver(origin, lane, parcels, self._incoming, self._now)

@@ -13,7 +13,15 @@ from tieline.core.allowance import Allowances
 from tieline.core.holdings import Holdings
 from tieline.core.message import Message, Origin
 from tieline.overlay.frames.fields import BadFrame, Reader, put
-from tieline.overlay.retained.retained_item import ItemsWriter, RetainedItem, read_items, read_marks, read_versions
+from tieline.overlay.retained.retained_item import (
+    MOST_MARKS,
+    MOST_TOPICS,
+    ItemsWriter,
+    RetainedItem,
+    read_items,
+    read_marks,
+    read_versions,
+)
 from tieline.sched.queue import Pool
 
 NOW = 1_000.0
@@ -95,3 +103,23 @@ def test_bytes_of_any_kind_are_read_or_refused(data: bytes) -> None:
 def test_what_no_broker_would_say_is_refused(body: bytes) -> None:
     with pytest.raises(BadFrame):
         list(read_items(Reader(body), origin_of, NOW))
+
+
+def test_what_is_looked_at_in_one_go_is_short() -> None:
+    writer = ItemsWriter()
+    for number in range(MOST_TOPICS + 1):
+        writer.add_version(b"%d" % number, 1, "a")
+    with pytest.raises(BadFrame, match="at once"):
+        read_versions(Reader(writer.done()))
+    marks = ItemsWriter()
+    for number in range(MOST_MARKS + 1):
+        marks.add_mark(number, 1, "a")
+    with pytest.raises(BadFrame, match="at once"):
+        read_marks(Reader(marks.done()))
+    items_ = ItemsWriter()
+    for number in range(MOST_TOPICS + 1):
+        items_.add(RetainedItem(b"%d" % number, 1, "a", (), None), NOW)
+    with pytest.raises(BadFrame, match="at once"):
+        list(read_items(Reader(items_.done()), origin_of, NOW))
+    with pytest.raises(BadFrame, match="300 brokers"):
+        read_versions(Reader(put(300) + b"\1a" * 300))

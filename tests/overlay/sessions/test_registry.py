@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+from tieline.overlay.sessions import registry as registry_module
 from tieline.overlay.sessions.errands import Homes
-from tieline.overlay.sessions.registry import KEPT, STEP, Registry, digest_of
+from tieline.overlay.sessions.registry import ENTRY_BYTES, KEPT, OVER, STEP, Registry, digest_of
 
 
 def test_many_sessions_of_one_broker_are_told_in_steps_that_others_soon_know() -> None:
@@ -34,3 +37,23 @@ def test_a_peer_with_rights_cannot_say_that_it_has_what_others_have() -> None:
     assert registry.find("there") == (1, 5)
     assert registry.find("here") is None
     assert registry.find("nowhere") == (2, 900)
+
+
+def test_what_others_keep_is_bounded_all_together_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry_module, "MOST_OF_ALL", 1_000)
+    registry = Registry()
+
+    def homes(broker: int, count: int) -> Homes:
+        return Homes(True, [(digest_of(f"{broker}/{number}"), 5, KEPT) for number in range(count)])
+
+    for broker in range(1, 5):
+        registry.learn(broker, homes(broker, 400), 1_000, is_limited=False)
+    assert sum(registry.elsewhere.values()) == 1_000
+    assert registry.beyond == 600
+    assert registry.kept_bytes == 1_000 * ENTRY_BYTES
+    registry.forget(1)
+    assert registry.kept_bytes == 600 * ENTRY_BYTES
+    registry.learn(4, homes(4, 400), 1_000, is_limited=False)
+    assert registry.find("4/399") is not None, "there is room again"
+    registry.learn(2, Homes(False, [(digest_of("2/0"), 5, OVER)]), 1_000, is_limited=False)
+    assert registry.kept_bytes == 999 * ENTRY_BYTES

@@ -10,7 +10,7 @@ from typing import Final
 
 from tests.kits.dial import open_socket
 from tieline.overlay.frames.fields import put
-from tieline.overlay.frames.frame import Data, Kind, Notice, Topic, frame, lane_of, numbered, place, tag_of
+from tieline.overlay.frames.frame import ERRANDS, Data, Kind, Notice, Topic, frame, lane_of, numbered, place, tag_of
 from tieline.overlay.frames.hello import Hello, put_names, read_hello
 from tieline.overlay.frames.inbox import Inbox
 from tieline.overlay.interests.entries import Entry, Form, Said, Terms, put_said
@@ -40,7 +40,7 @@ class Liar:
         self._number = count(1)
         self._version = count((LIFE << 24) + 1)
         self._state = count(1)
-        self._places = {_PLAIN: 1, _ASSURED: 1}
+        self._places = {_PLAIN: 1, _ASSURED: 1, ERRANDS: 1}
 
     def hello(self) -> bytes:
         """Who it is, and what it has heard: nothing."""
@@ -78,15 +78,16 @@ class Liar:
         is_assured: bool = False,
         first: int = 0,
         destination: int = THEM,
+        is_errand: bool = False,
     ) -> bytes:
         """Messages, or none, in the next place of a stream or in another one."""
-        lane = _ASSURED if is_assured else _PLAIN
+        lane = ERRANDS if is_errand else _ASSURED if is_assured else _PLAIN
         count = void or len(payloads)
         if not first:
             first = self._places[lane]
             self._places[lane] += count
         there = tag_of(self._other.incarnation if destination == THEM else destination)
-        tag = tag_of(self.incarnation if is_assured else LIFE)
+        tag = tag_of(self.incarnation if is_assured or is_errand else LIFE)
         path = bytes((ME,))
         return self._numbered(
             Data(lane, ME, tag, {destination: place(first, there)}, payloads, born=0, path=path, void=void)

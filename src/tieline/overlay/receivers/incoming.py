@@ -100,14 +100,18 @@ class Incoming:
             if self.watch is not None:
                 self.watch(place)
             if place and work.is_spent():
-                if not self._is_room_due:
-                    self._is_room_due = True
-                    work.later(self._offer_again)
+                self.offer_again_soon()
                 return place
             begun = _Begun(broker, parcel, self._own_name)
             while not self._take(begun, now):
                 pass
         return len(parcels)
+
+    def offer_again_soon(self) -> None:
+        """A stream has stopped because a share is spent: it goes on when others have had their turn."""
+        if not self._is_room_due:
+            self._is_room_due = True
+            self._core.work.later(self._offer_again)
 
     def _offer_again(self, now: float) -> None:
         self._is_room_due = False

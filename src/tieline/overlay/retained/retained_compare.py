@@ -16,7 +16,7 @@ from tieline.core.timers import Timers
 from tieline.overlay.counts import Counts
 from tieline.overlay.frames.fields import BadFrame, Reader, put
 from tieline.overlay.retained.partner import Partner
-from tieline.overlay.retained.retained_item import ItemsWriter, read_marks
+from tieline.overlay.retained.retained_item import MOST_MARKS, ItemsWriter, read_marks
 from tieline.overlay.retained.versions import BUCKETS, Versions, broker_in, clock_in, mark_of
 
 #: Lists that may be under way, and topics in a bucket beyond which it is sent whole.
@@ -135,6 +135,8 @@ class Comparing:
             number = reader.integer()
             if number >= BUCKETS:
                 raise BadFrame(f"bucket {number}")
+            if number in theirs:
+                raise BadFrame(f"bucket {number} twice")
             theirs[number] = int.from_bytes(reader.take(8), "big")
         partner.differing.clear()
         for number in range(BUCKETS):
@@ -195,6 +197,8 @@ class Comparing:
         marks: set[int] = set()
         while not reader.is_over:
             marks.add(int.from_bytes(reader.take(8), "big"))
+            if len(marks) > MOST_MARKS:
+                raise BadFrame(f"more than {MOST_MARKS} retained messages are asked for at once")
         if marks:
             for topic in self._versions.buckets[number]:
                 if mark_of(topic) in marks:

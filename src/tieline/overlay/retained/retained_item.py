@@ -13,7 +13,7 @@ properties, 32 for brokers that are sent it live, 64 for a user.  Brokers are pl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from tieline.core.message import Message, Origin
@@ -22,6 +22,10 @@ from tieline.overlay.frames.fields import BadFrame, Reader, add, put, put_bytes
 from tieline.overlay.frames.frame import LEVELS
 
 _GONE, _EXPIRES, _PROPERTIES, _LIVE, _USER, _KNOWN = 4, 8, 16, 32, 64, 127
+#: Topics of one frame, with their messages or alone, and marks of topics: of each, far more than is said
+#: at once.  A frame is looked at in one go.
+MOST_TOPICS: Final = 256
+MOST_MARKS: Final = 8_192
 #: Brokers that one frame may name.
 _MOST_NAMES: Final = 255
 #: Called with a broker, a publisher and its user.
@@ -115,9 +119,10 @@ class ItemsWriter:
 
 
 def _read_names(reader: Reader) -> list[str]:
-    names = [reader.text() for _ in reader.repeat()]
-    if len(names) > _MOST_NAMES or not all(names):
-        raise BadFrame(f"{len(names)} brokers that retained something")
+    count = reader.count()
+    names = [reader.text() for _ in range(min(count, _MOST_NAMES))]
+    if count > _MOST_NAMES or not all(names):
+        raise BadFrame(f"{count} brokers that retained something")
     return names
 
 
@@ -137,8 +142,18 @@ def _clock(reader: Reader) -> int:
 def read_items(reader: Reader, origin_of: OriginOf, now: float) -> Iterable[RetainedItem]:
     """The items of a body, one after the other; raises BadFrame."""
     names = _read_names(reader)
-    while not reader.is_over:
+    for _ in _few(reader, MOST_TOPICS):
         yield _read_item(reader, names, origin_of, now)
+
+
+def _few(reader: Reader, most: int) -> Iterator[int]:
+    """Once for each thing that a body holds, while there are not too many; raises BadFrame."""
+    number = 0
+    while not reader.is_over:
+        if number == most:
+            raise BadFrame(f"more than {most} retained messages at once")
+        number += 1
+        yield number
 
 
 def _read_item(reader: Reader, names: Sequence[str], origin_of: OriginOf, now: float) -> RetainedItem:
@@ -169,17 +184,14 @@ def _read_item(reader: Reader, names: Sequence[str], origin_of: OriginOf, now: f
 def read_versions(reader: Reader) -> list[tuple[bytes, int, str]]:
     """Topics with the clocks and brokers of their versions."""
     names = _read_names(reader)
-    found = []
-    while not reader.is_over:
-        found.append((reader.raw(), _clock(reader), _named(names, reader.integer())))
-    return found
+    return [(reader.raw(), _clock(reader), _named(names, reader.integer())) for _ in _few(reader, MOST_TOPICS)]
 
 
 def read_marks(reader: Reader) -> dict[int, tuple[int, str]]:
     """Clocks and brokers of versions, by the marks of their topics."""
     names = _read_names(reader)
     found = {}
-    while not reader.is_over:
+    for _ in _few(reader, MOST_MARKS):
         mark = int.from_bytes(reader.take(8), "big")
         found[mark] = _clock(reader), _named(names, reader.integer())
     return found

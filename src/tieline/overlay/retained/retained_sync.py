@@ -47,7 +47,7 @@ from tieline.overlay.may import Fence
 from tieline.overlay.retained.convergence import Convergence
 from tieline.overlay.retained.partner import Partner, put_terms, read_terms
 from tieline.overlay.retained.retained_compare import Comparing, Kind
-from tieline.overlay.retained.retained_item import ItemsWriter, RetainedItem, read_items, read_versions
+from tieline.overlay.retained.retained_item import MOST_TOPICS, ItemsWriter, RetainedItem, read_items, read_versions
 from tieline.overlay.retained.versions import BUCKETS, broker_in, version_of
 
 #: How often a topic is told, and how long the first change waits for others.
@@ -361,7 +361,10 @@ class RetainedSync:
 
     def _on_ask(self, partner: Partner, reader: Reader, now: float) -> None:
         self._answered(partner, now)
-        self._want(partner, (reader.raw() for _ in reader.repeat()))
+        count = reader.count()
+        if count > MOST_TOPICS:
+            raise BadFrame(f"{count} retained messages are asked for at once")
+        self._want(partner, (reader.raw() for _ in range(count)))
         self._pump(partner, now)
 
     def _want(self, partner: Partner, topics: Iterable[bytes]) -> None:

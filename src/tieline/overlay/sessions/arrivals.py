@@ -6,11 +6,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+from tieline.conf.schema import bound
 from tieline.core.account import Drop
 from tieline.core.broker import Broker
 from tieline.core.handover import Luggage, Sent, Subscribed
 from tieline.core.message import Message, Origin
 from tieline.overlay.counts import Counts
+from tieline.overlay.frames.fields import BadFrame
 from tieline.overlay.frames.parcel import Run, read_parcel
 from tieline.overlay.sessions.claims import Claims
 from tieline.overlay.sessions.errands import (
@@ -73,6 +75,10 @@ class Arrivals:
         old = self._core.sessions.get(client_id)
         if old is not None and (claim is None or self._registry.epoch(client_id) > epoch):
             return  # it was not waited for: what waits is merged
+        most = self._core.settings.limits.sessions
+        if old is None and claim is None and len(self._core.sessions) >= bound(most):
+            # nobody has come for it; whatever follows is named as lost
+            raise BadFrame(f"a session that nobody waits for, where {most} are kept already")
         if old is not None:
             self._core.end_session(old, now)
         inbound = tuple(errand.inbound)

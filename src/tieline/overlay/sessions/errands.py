@@ -16,6 +16,13 @@ import msgspec
 from tieline.overlay.frames.fields import BadFrame, Reader, put, put_bytes
 from tieline.overlay.frames.parcel import ERRAND
 
+#: What no errand has more of: bytes without its message, sessions or subscriptions, packet ids, lanes.  A broker says
+#: it in several of far fewer; one of any length would be read in one go.
+MOST_BYTES: Final = 4 << 20
+MOST_ENTRIES: Final = 500
+MOST_IDS: Final = 65_535
+MOST_LANES: Final = 256
+
 Terms = tuple[int, bytes, str]
 
 
@@ -236,8 +243,28 @@ def read_errand(parcel: bytes) -> tuple[Errand, bytes]:
     kind = reader.integer()
     if kind >= len(_KINDS):
         raise BadFrame(f"an errand of kind {kind}")
+    fields = reader.raw()
+    if len(fields) > MOST_BYTES:
+        raise BadFrame(f"{_KINDS[kind].__name__}: {len(fields)} bytes")
     try:
-        errand: Errand = _DECODERS[kind].decode(reader.raw())
+        errand: Errand = _DECODERS[kind].decode(fields)
     except msgspec.DecodeError as error:
         raise BadFrame(f"{_KINDS[kind].__name__}: {error}") from None
+    count, most = count_entries(errand), _MOST.get(_KINDS[kind], MOST_ENTRIES)
+    if count > most:
+        raise BadFrame(f"{_KINDS[kind].__name__}: {count} entries, where {most} is the most")
     return errand, reader.rest()
+
+
+_MOST: Final[dict[type[Any], int]] = {State: MOST_IDS, Mark: MOST_LANES}
+
+
+def count_entries(errand: Errand) -> int:
+    """Of how many things an errand speaks."""
+    if isinstance(errand, Homes | Subscriptions | Invite):
+        return len(errand.entries)
+    if isinstance(errand, State):
+        return len(errand.inbound)
+    if isinstance(errand, Mark):
+        return len(errand.lanes)
+    return len(errand.pending) if isinstance(errand, Complete) else 1

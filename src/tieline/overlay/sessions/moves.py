@@ -55,6 +55,7 @@ from tieline.overlay.sessions.errands import (
     Tail,
     TailEnd,
     Waiting,
+    count_entries,
     read_errand,
 )
 from tieline.overlay.sessions.passage import HERE
@@ -73,6 +74,10 @@ MOVES: Final = frozenset((EPOCH, PASSAGE, PART, HELD))
 _GATHER_S, _LOOK_S, _LOOK_EACH_S = 0.02, 0.25, 0.001
 #: Bytes that may be owed to a broker before it is told more news.
 _BUSY: Final = 1 << 20
+#: What an errand, and each thing that it speaks of, counts towards the work of a turn.
+_WORK_PER_ERRAND, _WORK_PER_ENTRY = 300, 40
+#: Sessions that are fetched at a time because somebody has offered them.
+_MOST_INVITED: Final = 1_000
 #: What a broker with rights may send without being asked.
 _FROM_LIMITED: Final = (Claim, Homes, AskMark, Mark, NotYet, Done, Declined, Tail, TailEnd, Merged)
 
@@ -248,21 +253,27 @@ class Moves:
 
     # -- errands
 
-    def take(self, source: int, parcels: Iterable[bytes], now: float) -> None:
-        """Run the errands that a broker has sent; the streams that bring them are never offered again."""
+    def take(self, source: int, parcels: Sequence[bytes], now: float) -> int:
+        """Run the errands that a broker has sent, as many as others can wait for: how many that were."""
         self.post.now = now
-        for parcel in parcels:
+        work = self._core.work
+        self._look_soon(now)
+        for place, parcel in enumerate(parcels):
+            if place and work.is_spent():
+                return place
+            work.did(_WORK_PER_ERRAND)
             if not parcel:
                 self._node.counts.missing += 1  # it was written off
                 continue
             try:
                 errand, message = read_errand(parcel)
+                work.did(count_entries(errand) * _WORK_PER_ENTRY)
                 self._run(errand, message, source, now)
             except BadFrame as error:
                 self._node.counts.bad_errands += 1
                 name = f"broker {self.post.name(source)}"
                 self._core.account.tell(Event("errand_refused", name, "", str(error), is_trouble=True))
-        self._look_soon(now)
+        return len(parcels)
 
     def _run(self, errand: Errand, message: bytes, source: int, now: float) -> None:
         if self._rights(source) is not None and not self._is_asked(errand, source):
@@ -315,7 +326,8 @@ class Moves:
         """A broker that is emptied offers its sessions: they are fetched as if their clients had come."""
         limit = bound(self._core.settings.limits.sessions)
         for client_id, user, _epoch in errand.entries:
-            has_room = len(self._core.sessions) + len(self.claims.pending) < limit
+            pending = len(self.claims.pending)
+            has_room = pending < _MOST_INVITED and len(self._core.sessions) + pending < limit
             is_here = client_id in self._core.sessions or client_id in self.claims.pending
             if has_room and not is_here and not self.draining.is_on:
                 self._claim(client_id, user, source, None, now)

@@ -27,6 +27,9 @@ STEP: Final = 400
 _REMEMBERED: Final = 20_000
 #: Sessions of one broker that others remember; more are not found when their clients come to another broker.
 MOST: Final = 200_000
+#: The same of all brokers together, and what each takes, about.
+MOST_OF_ALL: Final = 2_000_000
+ENTRY_BYTES: Final = 150
 #: How far an epoch may be ahead of the clock here: more is a lie, and would make a clock that nobody reaches.
 _AHEAD_MS: Final = 7 * 86_400_000
 
@@ -48,6 +51,8 @@ class Registry:
         self._departed: dict[bytes, tuple[int, int, int]] = {}
         #: By broker, the epochs of the sessions that it keeps, by digest.
         self._homes: dict[int, dict[bytes, int]] = {}
+        #: How many those are.
+        self._known = 0
         #: Brokers that have said all of theirs since this one began.
         self.whole: set[int] = set()
         #: News with their numbers, oldest first.
@@ -108,6 +113,7 @@ class Registry:
         if found is not None:
             # whatever the new home has said by now is later
             self._homes.setdefault(found[1], {}).setdefault(digest, found[2])
+            self._recount()
 
     def _tell(self, digest: bytes, epoch: int, flags: int) -> None:
         self._last += 1
@@ -137,6 +143,7 @@ class Registry:
         known = self._homes.setdefault(broker, {})
         if homes.is_whole:
             known.clear()
+            self._recount()
             self.whole.add(broker)
         outranked = []
         for digest, epoch, flags in homes.entries:
@@ -150,7 +157,8 @@ class Registry:
                 continue
             self._supersede(digest, broker, epoch)
             if flags & KEPT:
-                if len(known) < MOST or digest in known:
+                if (len(known) < MOST and self._known < MOST_OF_ALL) or digest in known:
+                    self._known += digest not in known
                     known[digest] = epoch
                 else:
                     self.beyond += 1
@@ -158,7 +166,16 @@ class Registry:
                 known.pop(digest, None)
             if mine is not None and epoch >= mine[1]:
                 outranked.append((mine[0], epoch, flags))
+        self._recount()
         return outranked
+
+    def _recount(self) -> None:
+        self._known = sum(map(len, self._homes.values()))
+
+    @property
+    def kept_bytes(self) -> int:
+        """What is kept of the sessions of others, about."""
+        return self._known * ENTRY_BYTES
 
     def _supersede(self, digest: bytes, broker: int, epoch: int) -> None:
         """Nobody else has a session any more that is at a broker since a later epoch."""
@@ -172,6 +189,7 @@ class Registry:
     def forget(self, broker: int) -> None:
         """A broker has begun anew and has no sessions."""
         self._homes.pop(broker, None)
+        self._recount()
         self._told.pop(broker, None)
         self.whole.discard(broker)
 

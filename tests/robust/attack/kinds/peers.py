@@ -14,11 +14,29 @@ import msgspec
 from tests.robust.attack.hostile import pour, pour_each, stranger
 from tests.robust.attack.peer import CLUSTER, GHOSTS, HostilePeer, Liar
 from tests.robust.attack.site import Doors
+from tieline.core.message import Message, Origin
 from tieline.overlay.frames.fields import put, put_bytes
 from tieline.overlay.frames.frame import Kind, Topic, frame
 from tieline.overlay.frames.packing import Packer
 from tieline.overlay.interests.entries import Entry
 from tieline.overlay.links.greeting import VERSION
+from tieline.overlay.retained.partner import put_terms
+from tieline.overlay.retained.retained_compare import Kind as Compared
+from tieline.overlay.retained.retained_item import MOST_TOPICS, ItemsWriter, RetainedItem
+from tieline.overlay.retained.versions import BUCKETS
+from tieline.overlay.sessions.errands import (
+    MOST_ENTRIES,
+    AskMark,
+    Claim,
+    Complete,
+    Errand,
+    Homes,
+    Invite,
+    State,
+    Subscriptions,
+    put_errand,
+)
+from tieline.overlay.sessions.registry import KEPT
 from tieline.wire.encode import encode
 from tieline.wire.packets import Publish
 
@@ -110,9 +128,96 @@ def notices(liar: Liar) -> Iterator[bytes]:
     return (liar.notice(Topic.ASK, put(1 << 60)) for _ in count())
 
 
+def _errands(liar: Liar, *errands: Errand) -> bytes:
+    """As many as fit into one frame."""
+    return liar.data(tuple(put_errand(errand) for errand in errands), is_errand=True)
+
+
+def homes(liar: Liar) -> Iterator[bytes]:
+    """It keeps very many sessions, and other ones each time."""
+    for serial in count():
+        places = range(serial * 40_000, (serial + 1) * 40_000)
+        steps = (places[at : at + MOST_ENTRIES] for at in range(0, len(places), MOST_ENTRIES))
+        yield _errands(liar, *(Homes(False, [(b"%016d" % place, 1, KEPT) for place in step]) for step in steps))
+
+
+def invitations(liar: Liar) -> Iterator[bytes]:
+    """It is emptied, and has very many sessions to give away."""
+    for serial in count():
+        names = range(MOST_ENTRIES)
+        invited = (Invite([(f"i-{serial}-{part}-{n}", None, 1) for n in names]) for part in range(40))
+        yield _errands(liar, *invited)
+
+
+def claims(liar: Liar) -> Iterator[bytes]:
+    """Its clients have come, whose sessions are nowhere."""
+    for serial in count():
+        yield _errands(liar, *(Claim(f"c-{serial}-{n}", None, 1, liar.name, 0) for n in range(2_000)))
+
+
+def handed_over(liar: Liar) -> Iterator[bytes]:
+    """Sessions that nobody has asked for, with as many subscriptions as a frame holds."""
+    for serial in count():
+        client = f"h-{serial}"
+        key = client, 1 + serial
+        state = State(*key, None, 3_600, None, tuple(range(1, 20_000)))
+        names = range(MOST_ENTRIES)
+        wanted = (Subscriptions(*key, [(f"h/{serial}/{part}/{n}/+", 1, 0, ()) for n in names]) for part in range(18))
+        yield _errands(liar, state, *wanted, Complete(*key, []))
+
+
+def marks(liar: Liar) -> Iterator[bytes]:
+    """It asks from where on it is sent something, for sessions that there never were."""
+    for serial in count():
+        yield _errands(liar, *(AskMark(f"m-{serial}-{n}", 1, "ghost-3", 0) for n in range(2_000)))
+
+
+def _retained(liar: Liar, kind: Compared, body: bytes) -> bytes:
+    """The same said in the first epochs of a link, one of which is the right one."""
+    return b"".join(liar.notice(Topic.RETAINED, put(kind, epoch) + body) for epoch in range(1, 9))
+
+
+def comparisons(liar: Liar) -> Iterator[bytes]:
+    """It begins anew, and compares all that is retained, again and again."""
+    while True:
+        yield liar.notice(Topic.RETAINED, put(Compared.BEGIN, 0, 1, 1) + put_terms(None))
+        for root in range(5):
+            yield _retained(liar, Compared.ROOT, put(root))
+        yield _retained(liar, Compared.BUCKETS, b"".join(put(number) + bytes(8) for number in range(BUCKETS)))
+
+
+def versions(liar: Liar) -> Iterator[bytes]:
+    """It knows newer writes of very many topics, and other ones each time."""
+    yield liar.notice(Topic.RETAINED, put(Compared.BEGIN, 0, 1, 1) + put_terms(None))
+    for serial in count():
+        said = ItemsWriter()
+        for n in range(MOST_TOPICS):
+            said.add_version(b"v/%d/%d" % (serial, n), 1 << 50, liar.name)
+        yield _retained(liar, Compared.VERSIONS, said.done())
+
+
+def writes(liar: Liar) -> Iterator[bytes]:
+    """It tells of writes of very many topics, and of other ones each time."""
+    yield liar.notice(Topic.RETAINED, put(Compared.BEGIN, 0, 1, 1) + put_terms(None))
+    for serial in count():
+        said = ItemsWriter()
+        for n in range(MOST_TOPICS):
+            message = Message(b"w/%d/%d" % (serial, n), b"x", 1, True, origin=Origin("nobody", 0, None, liar.name))
+            said.add(RetainedItem(message.topic, serial + 1, liar.name, (), message), 0.0)
+        yield _retained(liar, Compared.ITEMS, put(1, 1) + said.done())
+
+
+def questions(liar: Liar) -> Iterator[bytes]:
+    """It asks everything that brokers answer each other, without waiting for an answer."""
+    asked = [{"do": verb} for verb in ("top", "net", "brief", "drops", "plan")]
+    asked += [{"do": "trace", "topic": "t"}, {"do": "why", "client": "honest-0"}, {"do": "demand", "act": "begin"}]
+    for number in count(1):
+        yield b"".join(liar.notice(Topic.QUESTION, put(number) + msgspec.json.encode(each)) for each in asked)
+
+
 SPEECHES: Final[tuple[Speech, ...]] = (
     pings, packed_pings, link_states, names, requests, interests, conditions, runs, small_messages, nonsense, nothing,
-    late_first, notices,
+    late_first, notices, homes, invitations, claims, handed_over, marks, comparisons, versions, writes, questions,
 )  # fmt: skip
 
 
