@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal  # Any: values of JSON
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from tieline.core.account import NO_LEVEL, Drop
 from tieline.core.answers import why as causes

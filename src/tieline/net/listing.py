@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 from base64 import b64encode
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal  # Any: values of JSON
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from tieline.core.answers import listing
 from tieline.core.answers.listing import ListedRetained, ListedSession, ListedSubscription
@@ -134,7 +134,7 @@ class Listing:
 def _shown(found: Listed) -> dict[str, Any]:
     shown = asdict(found)
     if isinstance(found, ListedSession):
-        return {**shown.pop("standing"), **shown}
+        return {**asdict(shown.pop("standing")), **shown}
     if isinstance(found, ListedRetained):
         shown["payload"] = b64encode(found.payload).decode()
     return shown

@@ -26,7 +26,6 @@ from tieline.net.inquiry import KNOWN as INQUIRIES
 from tieline.net.log import log
 from tieline.net.reload import ReloadError, reload
 from tieline.net.running import Note, leave_note
-from tieline.overlay.questions import LONGEST_PATIENCE_S, PATIENCE_S
 
 if TYPE_CHECKING:
     from tieline.core.broker import Broker
@@ -188,11 +187,15 @@ class Management:
 
     async def _there(self, request: dict[str, Any]) -> dict[str, Any] | None:
         """What another broker answers that a request names; None if it names none, or this one."""
-        name, within_s = request.pop("at", None), request.pop("within_s", PATIENCE_S)
+        name, within_s = request.pop("at", None), request.pop("within_s", None)
         if name is None or name == self._server.settings.name:
             return None
         if self._server.across is None:
             return {"error": "this broker is not joined with others"}
+        # a broker without others starts without what is said between them
+        from tieline.overlay.questions import LONGEST_PATIENCE_S, PATIENCE_S
+
+        within_s = PATIENCE_S if within_s is None else within_s
         if not isinstance(within_s, int | float) or not 0 < within_s <= LONGEST_PATIENCE_S:
             return {"error": f'"within_s" is a number of seconds up to {LONGEST_PATIENCE_S:g}'}
         return await self._server.across.of_one(request, str(name), within_s=within_s)

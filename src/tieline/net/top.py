@@ -7,6 +7,8 @@ from heapq import nlargest
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final  # Any: values of JSON
 
+from msgspec import structs
+
 from tieline.core.answers.why import standing
 from tieline.core.figures.traffic import ClassReport, hottest, report
 from tieline.net import heat_upload
@@ -118,7 +120,7 @@ class TopReport:
             self._surveyed = {
                 "clients": {"connected": connected, "sessions": len(core.sessions)},
                 "hottest": hottest(core.routes),
-                "slowest": [asdict(standing(core, session, now)) for session in slowest],
+                "slowest": [structs.asdict(standing(core, session, now)) for session in slowest],
             }
             self._stands_until = now + (monotonic() - now) * _STANDS
         return self._surveyed

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
+
+from msgspec import Struct, field
 
 from tieline.core.account import Drop
 from tieline.core.answers.steps import may_not_read
@@ -29,8 +30,7 @@ from tieline.match.events import Reading
 LOOKED_AT: Final = 2_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fate:
+class Fate(Struct, frozen=True, kw_only=True):
     """A subscriber of the topic, and what the message comes to there."""
 
     client: str

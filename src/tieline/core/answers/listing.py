@@ -8,9 +8,10 @@ what stays is in it once.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from tieline.core.answers.why import Standing, standing
 from tieline.core.routing.route import ConditionalSubscription
@@ -30,8 +31,7 @@ SHOWN_BYTES: Final = 256
 _AT_EASE: Final = frozenset({"caught_up", "away"})
 
 
-@dataclass(frozen=True, slots=True)
-class ListedSession:
+class ListedSession(Struct, frozen=True):
     """A session, how its client is doing, and how much it has asked for."""
 
     standing: Standing
@@ -45,8 +45,7 @@ class ListedSession:
     subscriptions: int
 
 
-@dataclass(frozen=True, slots=True)
-class ListedSubscription:
+class ListedSubscription(Struct, frozen=True):
     """A subscription as its client wrote it, and what it means."""
 
     client: str
@@ -61,8 +60,7 @@ class ListedSubscription:
     is_connected: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ListedRetained:
+class ListedRetained(Struct, frozen=True):
     """A retained message, with the beginning of what it says."""
 
     topic: str

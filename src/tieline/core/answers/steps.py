@@ -5,9 +5,10 @@ Each of the shared steps asks whoever decides when a message really comes, and p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
+
+from msgspec import Struct
 
 from tieline.conf.schema import Claim
 from tieline.core.broker import Broker
@@ -27,8 +28,7 @@ class Outcome(StrEnum):
     NOTE = "note"  # it changes nothing, but explains something
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Struct, frozen=True, kw_only=True):
     """One step: where, with what outcome, and why."""
 
     stage: str

@@ -14,10 +14,11 @@ be as they are.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from heapq import nlargest
 from itertools import islice
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from tieline.core.answers.why import Standing, standing
 from tieline.core.client import CLOSING, Hold
@@ -38,8 +39,7 @@ SLOWEST: Final = 10
 HELD: Final = frozenset({Hold.QUEUE_FULL, Hold.RATE, Hold.NOT_READING, Hold.STORE, Hold.PEERS, Hold.HOME})
 
 
-@dataclass(slots=True)
-class Survey:
+class Survey(Struct):
     """What one look has found; complete when the generator that makes it has ended."""
 
     sessions: int = 0

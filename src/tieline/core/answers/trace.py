@@ -9,9 +9,10 @@ the same is asked as there: what speaks against the message (:mod:`tieline.core.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
+
+from msgspec import Struct, field
 
 from tieline.core.account import Drop
 from tieline.core.answers.audience import LOOKED_AT, Audience, Fate
@@ -49,8 +50,7 @@ LISTED: Final = 200
 _SHOWN: Final = 32
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
+class Probe(Struct, frozen=True, kw_only=True):
     """A message that is not published, only asked about."""
 
     topic: str
@@ -68,8 +68,7 @@ class Probe:
     level: int = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class Trace:
+class Trace(Struct, kw_only=True):
     """What a message would meet on its way, and what would become of it for each subscriber."""
 
     steps: list[Step] = field(default_factory=list)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
+
+from msgspec import Struct
 
 from tieline.conf.schema import bound
 from tieline.core.account import Drop, Dropped
@@ -54,8 +55,7 @@ MEANING: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Standing(Struct, frozen=True, kw_only=True):
     """One session at one moment."""
 
     client: str

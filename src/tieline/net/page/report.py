@@ -6,8 +6,9 @@ whole is shortened until it fits.
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final  # Any: values of JSON
+
+from msgspec.structs import asdict
 
 from tieline.net.page.attention import SILENT_S
 from tieline.net.page.drops import drops

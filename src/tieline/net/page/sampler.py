@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from math import nan
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from tieline.core.account import ON_ARRIVAL
 from tieline.core.answers.survey import Survey
@@ -34,8 +35,7 @@ _WORST: Final = ("p99/", "oldest/", "lag")
 Buckets = Sequence[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Counters:
+class Counters(Struct, frozen=True):
     """What only grows, at one moment."""
 
     now: float
@@ -54,8 +54,7 @@ class Counters:
     waits: tuple[tuple[int, ...], ...]
 
 
-@dataclass(slots=True)
-class Sample:
+class Sample(Struct):
     """One second in numbers."""
 
     time: float = 0.0

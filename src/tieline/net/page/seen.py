@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct
 
 State = Literal["ok", "warn", "bad"]
 View = Literal["overview", "messages", "clients", "network", "grid", "plan"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClassSeen:
+class ClassSeen(Struct, frozen=True, kw_only=True):
     """One level: how long its messages wait, how long they may, and what was lost."""
 
     level: int
@@ -22,8 +22,7 @@ class ClassSeen:
     congested: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClientSeen:
+class ClientSeen(Struct, frozen=True, kw_only=True):
     """A session that is behind, or whose client is not read for a while."""
 
     client: str
@@ -40,8 +39,7 @@ class ClientSeen:
     dropped: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerSeen:
+class BrokerSeen(Struct, frozen=True, kw_only=True):
     """A broker of the network, with what it has said of itself lately."""
 
     name: str
@@ -56,8 +54,7 @@ class BrokerSeen:
     state: State = "ok"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkSeen:
+class LinkSeen(Struct, frozen=True, kw_only=True):
     """A link between two brokers; numbers are None where nobody has told them."""
 
     ends: tuple[str, str]
@@ -81,8 +78,7 @@ class LinkSeen:
         return None if self.bits_per_s is None or not self.capacity else self.bits_per_s / self.capacity
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanSeen:
+class PlanSeen(Struct, frozen=True, kw_only=True):
     """By which plan messages travel: none at all is epoch 0."""
 
     epoch: int = 0
@@ -97,8 +93,7 @@ class PlanSeen:
     astray: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class Seen(Struct, frozen=True, kw_only=True):
     """One broker at one moment, and what it knows of the others."""
 
     name: str = ""
@@ -139,8 +134,7 @@ class Seen:
     grid: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Struct, frozen=True, kw_only=True):
     """One thing that needs attention, and the command that tells more."""
 
     state: State
@@ -153,4 +147,4 @@ class Finding:
     #: What the command's button says.
     verb: str = "Why"
     #: Of findings of one state, the heaviest comes first.
-    weight: float = field(default=0.0, compare=False)
+    weight: float = 0.0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from tieline.net.page.attention import attention
 from tieline.net.page.seen import Finding, Seen, State, View
@@ -15,8 +16,7 @@ from tieline.sched.levels import URGENT
 _ORDER: Final[tuple[State, ...]] = ("ok", "warn", "bad")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(Struct, frozen=True, kw_only=True):
     """How it is, in a sentence; ``detail`` is the evidence in a line, ``badge`` how much needs attention there."""
 
     state: State
