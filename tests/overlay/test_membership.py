@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tests.kits.calls import count_calls
 from tieline.overlay.counts import Counts
-from tieline.overlay.membership import LinkState, Membership
+from tieline.overlay.membership import MOST_ENDS, LinkState, Membership
 from tieline.overlay.strategies.flood import Flood
 from tieline.overlay.strategies.path import Path
 
@@ -60,3 +61,33 @@ def test_the_shortest_path_avoids_the_path_so_far_and_links_that_are_down() -> N
 
 def test_a_flood_goes_everywhere_but_back() -> None:
     assert Flood(_square(), Counts()).next_brokers(3, b"\x02") == [4]
+
+
+def test_links_are_looked_at_up_to_a_number_and_what_is_replaced_makes_room() -> None:
+    membership = Membership(1, 1, 0)
+    crowd = dict.fromkeys(range(1, 256), 1)
+    told = [LinkState(broker, 1, 1, 0, crowd) for broker in range(2, 256)]
+    for state in told:
+        if membership.has_room(state):
+            assert membership.heard(state)
+    assert MOST_ENDS - 255 < membership.ends <= MOST_ENDS
+    assert not membership.has_room(told[-1])
+    assert membership.has_room(told[0]._replace(sequence=2)), "as many as before"
+    assert membership.heard(told[0]._replace(sequence=2, neighbours={}))
+    assert membership.has_room(told[-1])
+
+
+def test_a_way_among_as_many_links_as_there_may_be_is_found_quickly() -> None:
+    membership = Membership(1, 1, 0)
+    brokers = range(2, 92)
+    membership.connect(2, 1)
+    for broker in brokers:
+        others = {other: 1 + (broker * other) % 7 for other in brokers if other != broker}
+        membership.heard(LinkState(broker, 1, 1, 0, others | ({1: 1} if broker == 2 else {})))
+    assert membership.ends > 8_000
+    path = Path(membership, Counts())
+    assert path.next_brokers(50, b"") == (2,)
+    membership.heard(LinkState(91, 1, 2, 0, {}))
+    # each link is seen from both ends once, and no broker is looked at for each link that leads to it
+    assert count_calls(lambda: path.next_brokers(50, b"")) < 40_000
+    assert count_calls(lambda: path.next_brokers(51, b"")) < 25_000

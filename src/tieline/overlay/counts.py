@@ -80,6 +80,8 @@ class Counts:
     refused_peers: int = 0
     #: Times at which somebody knew of a later life of this broker than its own.
     outlived: int = 0
+    #: Link states that were passed over, because brokers name more links than are looked at.
+    links_refused: int = 0
     #: Messages that came from, or were meant for, an earlier incarnation of a broker.
     foreign: int = 0
     #: End acknowledgements of such.

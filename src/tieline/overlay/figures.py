@@ -22,12 +22,17 @@ if TYPE_CHECKING:
 
 #: Links that are told one by one under their peers' names; what the others come to is told together.
 MOST_LINKS: Final = 64
+#: Links of the whole network in one answer; and ends of links that are looked at to say by which link brokers are
+#: reached: where there are very many, it is said of some brokers alone.
+MOST_SHOWN: Final = 1_024
+_LOOKED_AT: Final = 200_000
 #: The name of what those come to.
 OTHERS: Final = "(others)"
 
 
 def brokers(node: Node) -> list[dict[str, Any]]:
     """Every broker that is known here, this one first and then by name."""
+    ways = _LOOKED_AT // (node.membership.ends + 1)
     membership, names = node.membership, node.directory.names
     owed: dict[int, int] = {}
     for (destination, _lane), stream in node.carrier.sender.outgoing.items():
@@ -36,7 +41,9 @@ def brokers(node: Node) -> list[dict[str, Any]]:
     for number in sorted(names, key=lambda number: (number != node.broker, names[number])):
         is_here = number == node.broker
         is_reachable = is_here or number in membership.reachable
-        peers = node.carrier.strategy.next_brokers(number, b"") if is_reachable and not is_here else ()
+        is_asked = is_reachable and not is_here and ways > 0
+        ways -= is_asked
+        peers = node.carrier.strategy.next_brokers(number, b"") if is_asked else ()
         whole = node.interests.whole(number)
         found.append(
             {
@@ -53,7 +60,10 @@ def brokers(node: Node) -> list[dict[str, Any]]:
 
 
 def links(node: Node) -> list[dict[str, Any]]:
-    """Every link that some broker names, with its costs from both ends; it is up if both do."""
+    """Every link that some broker names, with its costs from both ends; it is up if both do.
+
+    Of very many the first ones, and all of this broker's.
+    """
     states, names = node.membership.states, node.directory.names
     pairs = {
         (min(broker, other, key=names.__getitem__), max(broker, other, key=names.__getitem__))
@@ -62,7 +72,11 @@ def links(node: Node) -> list[dict[str, Any]]:
         if other in names
     }
     found = []
-    for one, other in sorted(pairs, key=lambda pair: (names[pair[0]], names[pair[1]])):
+    ordered = sorted(pairs, key=lambda pair: (names[pair[0]], names[pair[1]]))
+    if len(ordered) > MOST_SHOWN:
+        shown = set(sorted(ordered, key=lambda pair: node.broker not in pair)[:MOST_SHOWN])
+        ordered = [pair for pair in ordered if pair in shown]
+    for one, other in ordered:
         costs = [
             states[end].neighbours.get(far) if end in states else None for end, far in ((one, other), (other, one))
         ]

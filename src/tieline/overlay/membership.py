@@ -12,10 +12,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from heapq import heappop, heappush
 from math import inf
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tieline.overlay.frames.fields import SAME, Reader, put
 from tieline.overlay.frames.frame import Kind, frame
+
+#: Ends of links that all brokers together may name, two for each link: ninety brokers each joined with each.  A way is
+#: looked for among all of them, in one go.
+MOST_ENDS: Final = 8_192
 
 
 class LinkState(NamedTuple):
@@ -61,6 +65,11 @@ class Membership:
         self._own = LinkState(broker, life, 0, incarnation, {})
         #: By broker; at most 255.
         self.states: dict[int, LinkState] = {broker: self._own}
+        #: Ends of links that they name.
+        self.ends = 0
+        #: What follows from the states, as far as somebody has asked: by broker, its links, and how far all others are
+        #: from it.
+        self._links: dict[int, dict[int, int]] = {}
         self._distances: dict[int, dict[int, float]] = {}
         self._reachable: frozenset[int] | None = None
 
@@ -94,9 +103,17 @@ class Membership:
         self._learn(state)
         return True
 
+    def has_room(self, state: LinkState) -> bool:
+        """Whether so many more links can be known."""
+        known = self.states.get(state.broker)
+        return self.ends + len(state.neighbours) - (0 if known is None else len(known.neighbours)) <= MOST_ENDS
+
     def _learn(self, state: LinkState) -> None:
+        known = self.states.get(state.broker)
+        self.ends += len(state.neighbours) - (0 if known is None else len(known.neighbours))
         self.states[state.broker] = state
         self.view += 1
+        self._links.clear()
         self._distances.clear()
         self._reachable = None
 
@@ -123,6 +140,7 @@ class Membership:
         known = self._distances.get(destination)
         if known is None:
             known = self._distances[destination] = {}
+            near: dict[int, float] = {}
             front: list[tuple[float, int]] = [(0, destination)]
             while front:
                 distance, broker = heappop(front)
@@ -130,7 +148,8 @@ class Membership:
                     continue
                 known[broker] = distance
                 for other, cost in self.links_of(broker).items():
-                    if other not in known:
+                    if other not in known and distance + cost < near.get(other, inf):
+                        near[other] = distance + cost
                         heappush(front, (distance + cost, other))
         return known
 
@@ -153,15 +172,18 @@ class Membership:
 
     def links_of(self, broker: int) -> dict[int, int]:
         """The links of a broker that both ends name, with their costs, by the other end."""
-        state = self.states.get(broker)
+        found = self._links.get(broker)
+        if found is not None:
+            return found
+        state, states = self.states.get(broker), self.states
         if state is None:
             return {}
-        states = self.states
-        return {
+        found = self._links[broker] = {
             other: cost
             for other, cost in state.neighbours.items()
             if other in states and broker in states[other].neighbours
         }
+        return found
 
     def cost(self, peer: int) -> float:
         """The cost of our own link to a peer."""

@@ -49,8 +49,9 @@ _WORK: Final = {
     Kind.SEGMENT: 100, Kind.LAST: 200,
 }  # fmt: skip
 _LEAST_WORK: Final = 25
-#: And each message of a frame, for its place in a stream.
+#: And each message of a frame, for its place in a stream; each link of a link state, for being read.
 _WORK_PER_PLACE: Final = 10
+_WORK_PER_NEIGHBOUR: Final = 20
 _BYTES_PER_WORK: Final = 32
 #: Bytes of a sentence that are read.
 MOST_WORDS: Final = 500
@@ -471,11 +472,16 @@ class Node:
             self.connections.dirty.add(connection.handle)
 
     def _learn_state(self, connection: Connection, said: LinkState, now: float) -> None:
+        self._spend(len(said.neighbours) * _WORK_PER_NEIGHBOUR)
         fence = self._fence(connection)
         state = said if fence is None else fence.states(said, self.broker)
         if state is None:
             return
-        if self.membership.heard(state):
+        if not self.membership.has_room(state):
+            self.counts.links_refused += 1
+        elif self.membership.heard(state):
+            # ways are looked for anew among all links
+            self._spend(self.membership.ends)
             self._renewed(state)
             self.connections.tell_peers(state.bytes, but=connection)
             self._view_changed(now)

@@ -12,7 +12,7 @@ from zlib import crc32
 import msgspec
 
 from tests.robust.attack.hostile import pour, pour_each, stranger
-from tests.robust.attack.peer import CLUSTER, GHOSTS, HostilePeer, Liar
+from tests.robust.attack.peer import CLUSTER, GHOSTS, ME, THEM, HostilePeer, Liar
 from tests.robust.attack.site import Doors
 from tieline.core.message import Message, Origin
 from tieline.overlay.frames.fields import put, put_bytes
@@ -61,6 +61,17 @@ def packed_pings(liar: Liar) -> Iterator[bytes]:
 def link_states(liar: Liar) -> Iterator[bytes]:
     """Links of brokers that do not exist come and go."""
     return (liar.link_state(broker, GHOSTS) for broker in cycle(GHOSTS))
+
+
+def a_crowd(liar: Liar) -> Iterator[bytes]:
+    """As many brokers as there may be, each joined with each, whose links come and go; and who is there?"""
+    crowd = range(3, 256)
+    yield liar.names({number: f"ghost-{number}" for number in crowd})
+    yield liar.link_state(ME, [THEM, *crowd])
+    yield b"".join(liar.link_state(broker, [ME, *crowd]) for broker in crowd)
+    for number in count(1):
+        question = liar.notice(Topic.QUESTION, put(number) + msgspec.json.encode({"do": "net"}))
+        yield liar.link_state(3, [ME, *crowd[number % 7 :]]) + question
 
 
 def names(liar: Liar) -> Iterator[bytes]:
@@ -216,8 +227,9 @@ def questions(liar: Liar) -> Iterator[bytes]:
 
 
 SPEECHES: Final[tuple[Speech, ...]] = (
-    pings, packed_pings, link_states, names, requests, interests, conditions, runs, small_messages, nonsense, nothing,
-    late_first, notices, homes, invitations, claims, handed_over, marks, comparisons, versions, writes, questions,
+    pings, packed_pings, link_states, a_crowd, names, requests, interests, conditions, runs, small_messages, nonsense,
+    nothing, late_first, notices, homes, invitations, claims, handed_over, marks, comparisons, versions, writes,
+    questions,
 )  # fmt: skip
 
 
