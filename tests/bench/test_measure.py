@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 from tests.kits.patience import until
 from tieline.bench.load.job import quantile
-from tieline.bench.measure import CostMeter, Costs, busy_s, cpu_ns, family, memory_bytes
+from tieline.bench.measure import (
+    CostMeter,
+    Costs,
+    busy_s,
+    cpu_ns,
+    family,
+    memory_bytes,
+    memory_peak_bytes,
+    new_memory_peak,
+)
 
 
 def test_own_cpu_time_agrees_with_the_interpreter() -> None:
@@ -33,6 +42,16 @@ def test_the_family_of_a_process_includes_its_children() -> None:
     assert child.pid not in family(os.getpid())
     assert memory_bytes([child.pid]) == 0
     assert cpu_ns([child.pid]) == 0
+
+
+def test_the_peak_of_memory_outlives_what_was_held_and_begins_anew() -> None:
+    new_memory_peak()
+    before, held = memory_peak_bytes(), bytearray(b"x") * 200_000_000
+    assert len(held) == 200_000_000
+    del held
+    assert memory_peak_bytes() - before > 150_000_000
+    new_memory_peak()
+    assert memory_peak_bytes() - before < 100_000_000
 
 
 def test_a_meter_sees_work() -> None:

@@ -68,6 +68,17 @@ def _memory_kb(pid: int) -> int:
     return 0
 
 
+def new_memory_peak() -> None:
+    """Let the kernel forget the most memory that this process ever had."""
+    (_PROC / "self" / "clear_refs").write_text("5")
+
+
+def memory_peak_bytes() -> int:
+    """The most memory that this process has had since then, pages shared with others included."""
+    lines = (_PROC / "self" / "status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) * 1024
+
+
 def raise_open_files() -> int:
     """Allow this process and those it starts as many open files as the system permits; returns how many."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from tests.bench.watching import Quiet
 from tieline.bench.load.job import Failure
-from tieline.bench.pipeline import ingest, jobs, kills, ranges, tables
+from tieline.bench.pipeline import formats, ingest, jobs, kills, ranges, tables
 from tieline.bench.pipeline.cases import Workplace, case_of
 from tieline.bench.pipeline.part import Site
 from tieline.bench.pipeline.suite import METRICS, SUITE
@@ -44,6 +44,28 @@ def test_ingest(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyP
     found = by_peer(rows)
     assert all(found[peer]["times_tuples"] > 0 for peer in (ingest.ARROW, ingest.MEMORY_ARROW))
     assert set(found) == set(ingest.PEERS)
+    into, tuples = found[ingest.TABLES], found[ingest.WIDE_TUPLES]
+    assert into["tables_of_tuples"] == pytest.approx(into["rate"] / tuples["rate"])
+    assert into["tables_cpu_of_tuples"] == pytest.approx(into["cpu_us_row"] / tuples["cpu_us_row"])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_formats(spark: SparkSession, tmp_path: Path) -> None:
+    part = formats.Formats(records=3_200, repetitions=1)
+    rows = part.rows()
+    # where no server of the S3 API is installed, its row says what would install it
+    part.measure(site(spark, tmp_path), rows)
+    assert {row.peer: row.note for row in rows if row.status != "measured"} in (
+        {}, {formats.S3: "no moto_server is installed: make object-store installs one"}
+    )  # fmt: skip
+    found = by_peer([row for row in rows if row.status == "measured"])
+    assert found[formats.PLAIN]["times_plain"] == found[formats.PLAIN]["cpu_times_plain"] == 1.0
+    assert found[formats.DELTA]["cpu_times_plain"] > 0
+    assert found[formats.ALL]["driver_mb"] > 10 and found[formats.ALL]["heap_mb"] > 10
+    assert found[formats.ALL]["times_quarter"] == pytest.approx(
+        found[formats.ALL]["driver_mb"] / found[formats.QUARTER]["driver_mb"]
+    )
 
 
 @pytest.mark.slow

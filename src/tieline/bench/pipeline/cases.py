@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Self
 from tieline.bench.load.job import Failure
 from tieline.bench.machine import versions
 from tieline.bench.pipeline import PARTS
+from tieline.bench.pipeline.formats import Formats
 from tieline.bench.pipeline.ingest import Ingest
 from tieline.bench.pipeline.jobs import Jobs
 from tieline.bench.pipeline.kills import Kills, Place
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 FULL: Final[tuple[Part, ...]] = (
     Ingest(records=3_000_000, from_memory=3_000_000, repetitions=3, seconds=200.0),
+    Formats(records=2_000_000, repetitions=3, seconds=180.0),
     Match(events=1_000_000, subscriptions=10_000, share=20, repetitions=6, seconds=150.0),
     Pruning(records=4_000_000, queries=30, seconds=60.0),
     Growth(sizes=(1_000_000, 4_000_000, 20_000_000), repetitions=2, seconds=450.0),
@@ -37,6 +39,7 @@ FULL: Final[tuple[Part, ...]] = (
 )
 QUICK: Final[tuple[Part, ...]] = (
     Ingest(records=200_000, from_memory=1_000_000, repetitions=2, seconds=60.0),
+    Formats(records=320_000, repetitions=2, seconds=60.0),
     Match(events=1_000_000, subscriptions=10_000, share=100, repetitions=4, seconds=70.0),
     Pruning(records=2_000_000, queries=20, seconds=40.0),
     Growth(sizes=(100_000, 300_000, 1_000_000), repetitions=2, seconds=50.0),

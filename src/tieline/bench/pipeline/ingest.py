@@ -25,6 +25,8 @@ from tieline.conf.load import load
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from tieline.pipeline.lake import Lake
+
 WORKLOAD: Final = "ingest"
 CLIENT, ARROW, TUPLES, TABLES = "client without Spark", "Arrow batches", "tuples", "tables"
 WIDE_ARROW, WIDE_TUPLES = "Arrow batches, all columns of ingest", "tuples, all columns of ingest"
@@ -84,6 +86,10 @@ class Ingest(Part):
             for arrow, tuples in _PAIRS:
                 if row.peer == arrow:
                     row.repetitions[0]["times_tuples"] = rates[arrow] / rates[tuples]
+        (into_tables,) = (row.repetitions[0] for row in rows if row.peer == TABLES)
+        (tuples_of,) = (row.repetitions[0] for row in rows if row.peer == WIDE_TUPLES)
+        into_tables["tables_of_tuples"] = into_tables["rate"] / tuples_of["rate"]
+        into_tables["tables_cpu_of_tuples"] = into_tables["cpu_us_row"] / tuples_of["cpu_us_row"]
 
     def _times(self, site: Site) -> tuple[dict[str, list[Spent]], dict[str, int]]:
         """What each way took, and how many records it read."""
@@ -165,15 +171,13 @@ def _check(frame: DataFrame, records: int) -> None:
         raise Failure(f"of {records} records {count} were read, {distinct} different ones")
 
 
-def _tables(spark: SparkSession, station: Station, place: Path, records: int) -> Spent:
+def fill(spark: SparkSession, station: Station, lake: Lake, records: int, *, max_rows: int | None = None) -> Spent:
+    """Bring the log of a station into an empty lake, and look whether so many records have landed as readings."""
     from tieline.pipeline.jobs.ingest import Filling
-    from tieline.pipeline.jobs.ingest_batch import Logs
-    from tieline.pipeline.lake import Lake
+    from tieline.pipeline.jobs.ingest_batch import MAX_ROWS, Logs
 
-    lake = Lake.create(place, load(station.config))
-
-    def fill() -> None:
-        query = Filling(spark, lake, Logs([station.url]))
+    def ingest() -> None:
+        query = Filling(spark, lake, Logs([station.url], max_rows or MAX_ROWS))
         query.start(once=True)
         try:
             while not query.wait(_WAIT_S):
@@ -181,8 +185,14 @@ def _tables(spark: SparkSession, station: Station, place: Path, records: int) ->
         finally:
             query.stop()
 
-    _, took = spent(fill)
+    _, took = spent(ingest)
     landed = {table.name: table.rows for table in lake.status().tables if table.rows}
     if landed != {"events/reading": records}:
         raise Failure(f"of {records} records these landed: {landed}")
     return took
+
+
+def _tables(spark: SparkSession, station: Station, place: Path, records: int) -> Spent:
+    from tieline.pipeline.lake import Lake
+
+    return fill(spark, station, Lake.create(place, load(station.config)), records)

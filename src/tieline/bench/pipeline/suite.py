@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tieline.bench.metrics import Metric
-from tieline.bench.pipeline import ingest, jobs, kills, ranges, tables
+from tieline.bench.pipeline import formats, ingest, jobs, kills, ranges, tables
 from tieline.bench.suite.declaration import GroupTable, Suite, value_goal
 from tieline.bench.suite.results import Results
 
@@ -16,6 +16,15 @@ METRICS: Final = {
     "cpu_s": Metric("processor time of everything below this process in that time", "s"),
     "cpu_us_row": Metric("the same for each row", "µs"),
     "times_tuples": Metric("time of tuples : time of Arrow batches", "x", more_is_better=True),
+    "tables_of_tuples": Metric(
+        "rows per second into tables : those of tuples with the same columns", "x", more_is_better=True
+    ),
+    "tables_cpu_of_tuples": Metric("the same for CPU", "x"),
+    "times_plain": Metric("time of these tables : time of plain ones", "x"),
+    "cpu_times_plain": Metric("the same for CPU", "x"),
+    "driver_mb": Metric("the most memory that this process had, which drives Spark", "MB"),
+    "heap_mb": Metric("what the JVM holds after a collection", "MB"),
+    "times_quarter": Metric("memory with the whole log : with a quarter of it", "x"),
     "events": Metric("events that were matched", ""),
     "pairs": Metric("pairs of event and subscription, the same in all ways (count and checksum)", ""),
     "extrapolated_s": Metric("time for all events, by a line through two smaller numbers of them", "s"),
@@ -29,6 +38,8 @@ METRICS: Final = {
     "fewer_read": Metric("the same for bytes read", "x", more_is_better=True),
     "start_s": Metric("a: what no rows at all take", "s"),
     "slope_us": Metric("b: what each row takes", "µs"),
+    "cpu_slope_us": Metric("the same of processor time", "µs"),
+    "cpu_bend": Metric("the same of processor time", "x"),
     "bend": Metric("b of the larger sizes : b of the smaller ones, the larger by the smaller", "x"),
     "kills": Metric("processes killed", ""),
     "struck": Metric("files of the tables that a loss of power removed, emptied or cut in half", ""),
@@ -47,7 +58,18 @@ METRICS: Final = {
 TABLES: Final = {
     "ingest": GroupTable(
         title="From a broker's log: every record read, and every record in tables",
-        columns={"rate": "rows", "cpu_us_row": "CPU per row", "wall_s": "time", "times_tuples": "times tuples"},
+        columns={
+            "rate": "rows", "cpu_us_row": "CPU per row", "wall_s": "time", "times_tuples": "times tuples",
+            "tables_of_tuples": "rows of tuples", "tables_cpu_of_tuples": "CPU of tuples",
+        },
+    ),
+    "formats": GroupTable(
+        title="The same log into tables of each kind, and the memory of the driver meanwhile",
+        columns={
+            "rate": "rows", "cpu_us_row": "CPU per row", "wall_s": "time", "times_plain": "time of plain",
+            "cpu_times_plain": "CPU of plain", "driver_mb": "driver", "heap_mb": "live heap",
+            "times_quarter": "of a quarter",
+        },
     ),
     "match": GroupTable(
         title="Range match: the same pairs, counted and summed, in all ways",
@@ -68,7 +90,7 @@ TABLES: Final = {
         title="History to tables: time = a + b · rows",
         columns={
             "wall_s": "time", "rate": "rows", "cpu_us_row": "CPU per row", "start_s": "a", "slope_us": "b",
-            "bend": "b large : small",
+            "bend": "b large : small", "cpu_slope_us": "b of CPU", "cpu_bend": "its b large : small",
         },
     ),
     "jobs": GroupTable(
@@ -90,6 +112,9 @@ NESTED_TIMES: Final = 20.0
 ALONE_TIMES: Final = 3.0
 FEWER_BYTES: Final = 5.0
 BEND: Final = 1.15
+#: Delta tables beside plain ones, and the driver's memory with four times the rows.
+TIMES_PLAIN: Final = 1.1
+TIMES_QUARTER: Final = 1.1
 #: Seconds from cold on two quiet cores: 0.6 of what they were.
 REPORT_S: Final = 22.0
 BRIEF_S: Final = 15.0
@@ -109,6 +134,17 @@ GOALS: Final = (
         f"log to Spark ({', '.join(ingest.COLUMNS)}): Arrow batches, times as fast as tuples",
         ARROW_TIMES, "x", _ARROW, "times_tuples", at_least=True,
     ),
+    *(
+        value_goal(
+            f"log to Delta tables: {what}, times that of plain ones", TIMES_PLAIN, "x",
+            (formats.WORKLOAD, formats.DELTA), metric,
+        )
+        for metric, what in (("times_plain", "time"), ("cpu_times_plain", "CPU"))
+    ),
+    value_goal(
+        "four times the rows in batches of one size: memory of the driver, times what it was",
+        TIMES_QUARTER, "x", (formats.DRIVER, formats.ALL), "times_quarter",
+    ),
     value_goal(
         "range match: our job, times as fast as a nested-loop join",
         NESTED_TIMES, "x", _JOB, "times_nested", at_least=True,
@@ -127,6 +163,10 @@ GOALS: Final = (
     value_goal(
         "time = a + b · rows: b of large and small sizes, the larger by the smaller",
         BEND, "x", (tables.GROWTH, tables.FIT), "bend",
+    ),
+    value_goal(
+        "CPU = a + b · rows: b of large and small sizes, the larger by the smaller",
+        BEND, "x", (tables.GROWTH, tables.FIT), "cpu_bend",
     ),
     value_goal(
         "the report of a week of a million readings, from cold", REPORT_S, "s", (jobs.WORKLOAD, jobs.REPORT), "wall_s"

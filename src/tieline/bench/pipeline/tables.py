@@ -103,12 +103,19 @@ class Growth(Part):
                 times[size].append(_take(site.spark, files[: -(-size // batch)], place, batch))
         best = [least(times[size]) for size in sizes]
         counts, walls = [float(size) for size in sizes], [each.wall_s for each in best]
+        # what others do on the machine disturbs the clock and the processors at different moments
+        cpus = [min(each.cpu_s for each in times[size]) for size in sizes]
         whole = line(counts, walls)
-        for row, size, took in zip(rows, sizes, best, strict=False):
-            cpu_us = took.cpu_s / size * 1e6
+        for row, size, took, cpu_s in zip(rows, sizes, best, cpus, strict=False):
+            cpu_us = cpu_s / size * 1e6
             row.repetitions.append({"wall_s": took.wall_s, "rate": size / took.wall_s, "cpu_us_row": cpu_us})
-        fit = {"start_s": whole.start, "slope_us": whole.slope * 1e6, "bend": bend(counts, walls)}
-        rows[-1].repetitions.append(fit)
+        rows[-1].repetitions.append({
+            "start_s": whole.start,
+            "slope_us": whole.slope * 1e6,
+            "bend": bend(counts, walls),
+            "cpu_slope_us": line(counts, cpus).slope * 1e6,
+            "cpu_bend": bend(counts, cpus),
+        })  # fmt: skip
 
 
 def _take(spark: SparkSession, files: Sequence[Path], place: Path, batch: int) -> Spent:
