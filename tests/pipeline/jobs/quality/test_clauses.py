@@ -7,6 +7,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
+from tests.pipeline.jobs.quality.frames import incidents_frame, readings_frame
 from tieline.pipeline.jobs.quality.assessment import assess
 from tieline.pipeline.jobs.quality.clauses import HARMONICS, signal_percent
 from tieline.pipeline.jobs.quality.limits import Limits
@@ -72,6 +73,44 @@ def test_ten_minutes_and_two_hours(spark: SparkSession, week: DataFrame) -> None
     assert left == {("", "frequency-95"): TOO_LITTLE, ("", "frequency-100"): TOO_LITTLE}
     flicker = next(row for row in found if row.clause == "flicker-95")
     assert (flicker.windows, flicker.measured, flicker.thin) == (84, 84, 0)
+
+
+#: Node: volts from the hundredth window on, in how many windows, and what the meter calls it: kind, volts, seconds.
+CALLED: dict[str, tuple[float, int, tuple[str, float, float]]] = {
+    "half a day too high": (260.0, 72, ("swell", 260.0, 43_200.0)),
+    "half a day too low": (200.0, 72, ("dip", 200.0, 43_200.0)),
+    "half a day dark": (0.0, 72, ("interruption", 0.0, 43_200.0)),
+    "a swell of a minute": (260.0, 1, ("swell", 260.0, 60.0)),
+    "a second more": (260.0, 1, ("swell", 260.0, 61.0)),
+    "a dip of a minute": (190.0, 1, ("dip", 190.0, 60.0)),
+    "no dip at all": (208.0, 1, ("dip", 208.0, 60.0)),
+}
+
+
+def test_what_lasts_is_judged_and_what_passes_is_left_out(spark: SparkSession) -> None:
+    begin = MONDAY + 600 * 100
+    readings = [
+        (node, float(MONDAY + 600 * number), volts if 100 <= number < 100 + bad else 230.0, None)
+        for node, (volts, bad, _) in CALLED.items()
+        for number in range(WEEK_S // 600)
+    ]
+    happened = [(node, float(begin), *called) for node, (_, _, called) in CALLED.items()]
+    found = assess(readings_frame(spark, readings), incidents_frame(spark, happened), Limits()).verdicts
+    rows = {
+        row.node: (row.flagged, row.outside, round(row.share, 4), row.verdict)
+        for row in found.where("clause = 'voltage-95'").collect()
+    }
+    assert rows == {
+        "half a day too high": (0, 72, 0.9286, FAIL),
+        "half a day too low": (0, 72, 0.9286, FAIL),
+        "half a day dark": (72, 0, 1.0, PASS),
+        "a swell of a minute": (1, 0, 1.0, PASS),
+        "a second more": (0, 1, 0.999, PASS),
+        "a dip of a minute": (1, 0, 1.0, PASS),
+        "no dip at all": (0, 0, 1.0, PASS),
+    }
+    always = {row.node: row.verdict for row in found.where("clause = 'voltage-100'").collect()}
+    assert {node for node, verdict in always.items() if verdict == FAIL} == {"half a day too high", "a second more"}
 
 
 def _steady(spark: SparkSession, quantity: str, seconds: int, values: dict[str, str]) -> tuple[DataFrame, DataFrame]:

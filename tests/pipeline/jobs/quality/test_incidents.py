@@ -34,6 +34,11 @@ CASES = (
     ("interruption", 4.9, 180.0, ("5 > u", "short, up to 3 min")),
     ("interruption", 1.0, 181.0, ("5 > u", "long, over 3 min")),
     ("interruption", 6.0, 181.0, (OUTSIDE, OUTSIDE)),
+    # of a rapid change the volts are how far it went
+    ("rapid", 4.9, 0.5, ("up to 5", "any duration")),
+    ("rapid", 5.0, None, ("5 – 10", "any duration")),
+    ("rapid", 10.0, 0.1, ("over 10", "any duration")),
+    ("rapid", None, 0.1, (OUTSIDE, OUTSIDE)),
 )
 
 
