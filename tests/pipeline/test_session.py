@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -13,6 +14,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.pipeline.test_java import fake
+from tieline.cli.pipeline.flags import Login, Span
+from tieline.cli.pipeline.sources import Messages
+from tieline.cli.trouble import Trouble
 from tieline.pipeline import session
 from tieline.pipeline.session import NoSpark, cores, heap_mebibytes, make_session, memory_bytes
 
@@ -119,3 +123,28 @@ def test_a_java_that_does_not_start_spark(tmp_path: Path) -> None:
         f"Java ({home}) ended before Spark had started; what it said itself is above. "
         "`tieline doctor` shows which Java was taken and why.\n"
     )
+
+
+def test_a_spark_without_sources_in_python_gets_our_modules_alone() -> None:
+    class Old:
+        """What Spark 3.5 has of it."""
+
+        version = "3.5.9"
+
+        def __init__(self) -> None:
+            self.sent: list[str] = []
+
+        @property
+        def sparkContext(self) -> Old:  # noqa: N802 - Spark's name
+            return self
+
+        def addPyFile(self, path: str) -> None:  # noqa: N802 - Spark's name
+            self.sent.append(path)
+
+    old = Old()
+    session._send_modules(old)  # type: ignore[arg-type]
+    (packed,) = map(Path, old.sent)
+    assert "tieline/__init__.py" in zipfile.ZipFile(packed).namelist()
+    shutil.rmtree(packed.parent)
+    with pytest.raises(Trouble, match=r"Spark 3\.5\.9 cannot read log servers by itself, as Spark 4\.0 can"):
+        Messages(span=Span(), login=Login()).read_log(old, ["topic"])  # type: ignore[arg-type]

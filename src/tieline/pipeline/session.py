@@ -128,6 +128,11 @@ def is_connected(session: SparkSession) -> bool:
     return type(session).__module__.startswith("pyspark.sql.connect.")
 
 
+def has_sources(session: SparkSession) -> bool:
+    """Whether this Spark can have sources in Python, which ``format("tieline")`` is one of: 4.0 and later can."""
+    return hasattr(type(session), "dataSource")
+
+
 def _launched(app_name: str, master: str, settings: Mapping[str, str], *, is_named: bool) -> SparkSession:
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
@@ -235,9 +240,6 @@ def _send_modules(session: SparkSession) -> None:
 
     Formats that Spark finds by name run without the files that were added to a session; registered ones have them.
     """
-    from tieline.pipeline.foreign.format import MqttSource
-    from tieline.pipeline.source.format import TielineSource
-
     packed = _packed()
     if is_connected(session):
         session.addArtifact(str(packed), pyfile=True)
@@ -245,8 +247,12 @@ def _send_modules(session: SparkSession) -> None:
         shutil.rmtree(packed.parent)
     else:
         session.sparkContext.addPyFile(str(packed))
-    for source in (TielineSource, MqttSource):
-        session.dataSource.register(source)
+    if has_sources(session):
+        from tieline.pipeline.foreign.format import MqttSource
+        from tieline.pipeline.source.format import TielineSource
+
+        for source in (TielineSource, MqttSource):
+            session.dataSource.register(source)
 
 
 def _packed() -> Path:

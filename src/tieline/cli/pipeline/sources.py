@@ -133,6 +133,13 @@ def _check(asked: Mapping[str, str], urls: list[str] | None, files: Path | None)
 
 
 def _records(spark: SparkSession, asked: Mapping[str, str], files: Path | None, span: Span, time: str) -> DataFrame:
+    from tieline.pipeline.session import has_sources
+
     if files is None:
+        if not has_sources(spark):
+            raise Trouble(
+                f"Spark {spark.version} cannot read log servers by itself, as Spark 4.0 can: give this job tables or "
+                "files. Ingest works with both."
+            )
         return span.of(spark.read.format("tieline").options(**asked).load(), time)
     return span.of(spark.read.parquet(str(files.absolute())), time)
