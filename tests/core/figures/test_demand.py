@@ -160,6 +160,22 @@ def test_topics_beyond_the_limit_are_counted_without_their_names(monkeypatch: py
     assert portion.unnamed == 2
 
 
+def test_long_names_take_no_more_memory_and_no_longer_answers_than_short_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demand, "MOST_NAMES", 10_000)
+    monkeypatch.setattr(demand, "PORTION_NAMES", 3_000)
+    world = World()
+    client = world.client("p")
+    client.subscribe("f/" + "x" * 60_000, *(f"{number}/" + "y" * 1_000 for number in range(4)))
+    number = world.broker.demand.begin(60, world.now)
+    client.publish("t/" + "x" * 60_000)
+    for topic in range(20):
+        client.publish(f"{topic}/" + "z" * 1_000)
+    flows, subscriptions, portions = counted(world, number)
+    assert len(flows) == 9 and portions[0].unnamed == 12
+    assert len(subscriptions) == 4
+    assert max(len(each.flows) + len(each.subscriptions) for each in portions) == 3
+
+
 def test_counts_do_not_disturb_each_other() -> None:
     world = World()
     client = world.client("p")
@@ -202,7 +218,7 @@ def test_a_count_ends_with_the_first_portion(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(demand, "PORTION", 1)
     world = World()
     client = world.client("p")
-    client.subscribe("x", "y")
+    client.subscribe("x", "y", "z")
     number = world.broker.demand.begin(60, world.now)
     world.advance(2)
     world.broker.demand.take(number, world.now)

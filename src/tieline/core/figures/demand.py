@@ -11,7 +11,7 @@ are listed.  A count that nobody takes is forgotten after a while, so an asker t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import chain
 from typing import Final, NamedTuple
 
 from tieline.core.account import Account, Event
@@ -27,8 +27,12 @@ from tieline.wire.topics import split_share
 #: Counts at a time, and pairs of publisher and topic in one of them; what has no room is counted without its name.
 MOST_COUNTS: Final = 4
 MOST_FLOWS = 50_000
-#: Flows and subscriptions in one portion of an answer.
+#: Characters of their names, all together and one: a topic may have 64 KiB, and a plan that names such a one is no use.
+MOST_NAMES = 8_388_608
+LONGEST_NAME: Final = 4_096
+#: Flows and subscriptions in one portion of an answer, and characters of their names.
 PORTION = 1_000
+PORTION_NAMES = 32_768
 #: For how long the last portion can be taken again.
 AGAIN_S: Final = 10.0
 
@@ -65,7 +69,7 @@ class Portion(NamedTuple):
 
     #: How long it was counted.
     seconds: float
-    #: Messages that there was no room to name.
+    #: Messages that there was no room to name, or whose names are too long.
     unnamed: int
     flows: list[DemandRow]
     subscriptions: list[Subscribed]
@@ -76,8 +80,7 @@ class _Count:
     """One count; when it has ended, what is left of it to be taken."""
 
     __slots__ = (
-        "began", "flows", "flows_left", "given", "patience_s", "portions", "seconds", "subscriptions_left", "timer",
-        "unnamed",
+        "began", "flows", "given", "left", "names", "patience_s", "portions", "seconds", "timer", "unnamed", "waits",
     )  # fmt: skip
 
     def __init__(self, began: float, patience_s: float) -> None:
@@ -88,9 +91,12 @@ class _Count:
         self.seconds = 0.0
         #: The highest level, messages and bytes; by publisher and topic.
         self.flows: dict[tuple[str, bytes], list[int]] = {}
+        #: Characters of their names.
+        self.names = 0
         self.unnamed = 0
-        self.flows_left: Iterator[DemandRow] = iter(())
-        self.subscriptions_left: Iterator[Subscribed] = iter(())
+        #: What is left to be taken, flows first; of that, what was looked at already.
+        self.left: Iterator[DemandRow | Subscribed] = iter(())
+        self.waits: DemandRow | Subscribed | None = None
         self.timer: Timer | None = None
         #: How many portions were given, and the last one.
         self.portions = 0
@@ -101,9 +107,11 @@ class _Count:
         key = (item.origin.client, item.topic)
         sums = self.flows.get(key)
         if sums is None:
-            if len(self.flows) >= MOST_FLOWS:
+            length = len(key[0]) + len(key[1])
+            if len(self.flows) >= MOST_FLOWS or length > LONGEST_NAME or self.names + length > MOST_NAMES:
                 self.unnamed += item.messages
                 return
+            self.names += length
             sums = self.flows[key] = [0, 0, 0]
         sums[0] = max(sums[0], item.level)
         sums[1] += item.messages
@@ -112,10 +120,25 @@ class _Count:
     def end(self, sessions: Iterable[Session], now: float) -> None:
         """Nothing more is added: what was found, and the subscriptions of this moment, can be taken."""
         self.seconds = now - self.began
-        self.flows_left = (
-            DemandRow(publisher, topic.decode(), *sums) for (publisher, topic), sums in self.flows.items()
-        )
-        self.subscriptions_left = _subscriptions(list(sessions))
+        flows = (DemandRow(publisher, topic.decode(), *sums) for (publisher, topic), sums in self.flows.items())
+        self.left = chain(flows, _subscriptions(list(sessions)))
+        self.waits = next(self.left, None)
+
+    def take(self, most: int) -> tuple[list[DemandRow], list[Subscribed]]:
+        """The next of what was found: so many, and fewer where their names are long."""
+        flows: list[DemandRow] = []
+        subscriptions: list[Subscribed] = []
+        names = 0
+        while self.waits is not None and len(flows) + len(subscriptions) < most and names < PORTION_NAMES:
+            row = self.waits
+            if isinstance(row, DemandRow):
+                flows.append(row)
+                names += len(row.publisher) + len(row.topic)
+            else:
+                subscriptions.append(row)
+                names += len(row.client) + len(row.filter) + len(row.share)
+            self.waits = next(self.left, None)
+        return flows, subscriptions
 
 
 class Demand:
@@ -165,10 +188,8 @@ class Demand:
             return count.given
         if portion not in (None, count.portions) or (count.given is not None and count.given.is_last):
             raise DemandError(f"portion {portion} of count {number} was not expected, but portion {count.portions}")
-        most = PORTION if most is None else min(most, PORTION)
-        flows = list(islice(count.flows_left, most))
-        subscriptions = list(islice(count.subscriptions_left, most - len(flows)))
-        is_last = len(flows) + len(subscriptions) < most
+        flows, subscriptions = count.take(PORTION if most is None else min(most, PORTION))
+        is_last = count.waits is None
         found = Portion(count.seconds, count.unnamed, flows, subscriptions, is_last)
         if is_last and portion is None:
             self._forget(number)
@@ -213,6 +234,8 @@ def _subscriptions(sessions: Iterable[Session]) -> Iterator[Subscribed]:
     for session in sessions:
         # copied when it is this session's turn: the next portion may be asked for after it has changed
         for written, subscription in list(session.subscriptions.items()):
+            if len(session.client_id) + len(written) > LONGEST_NAME:
+                continue  # nobody plans by it
             if isinstance(subscription, ConditionalSubscription):
                 yield Subscribed(session.client_id, subscription.filter, subscription.share or "", is_conditional=True)
             else:
