@@ -229,11 +229,14 @@ class Client:
 class MovesWorld(World):
     """A world of whole brokers."""
 
-    def __init__(self, random: Random, joined: type[Joined] = Joined) -> None:
+    def __init__(self, random: Random, joined: type[Joined] = Joined, strategy: str = "path") -> None:
         super().__init__(random, self._no_node)
         self._settings: Callable[[str], Settings] = plain_settings
         self._joined = joined
+        self._strategy = strategy
         self.clients: list[Client] = []
+        #: How often brokers that have crashed did not wait for order as long as it takes.
+        self._not_awaited = 0
 
     @staticmethod
     def _no_node(*_: Any) -> Any:
@@ -269,6 +272,7 @@ class MovesWorld(World):
             core,
             life=clock if home.is_volatile else 0,
             incarnation=self.random.getrandbits(64),
+            strategy=self._strategy,
             notes=state.tables["note"],
             limits=Limits(ack_s=0.002),
         )
@@ -289,12 +293,18 @@ class MovesWorld(World):
         home = self.home(number)
         if home.node is None:
             return
+        self._not_awaited += _not_awaited(home)
         for client in list(home.clients.values()):
             client.home = client.conn = None
             client.is_in = False
         home.core = home.joined = None
         home.clients = {}
         super().crash(number, back_after_s, why)
+
+    @property
+    def not_awaited(self) -> int:
+        """How often a client was let in, or a message, before everything that should precede it was there."""
+        return self._not_awaited + sum(_not_awaited(self.home(number)) for number in self.brokers)
 
     def serve_soon(self, home: Home) -> None:
         if not home.is_serving:
@@ -405,6 +415,11 @@ class MovesWorld(World):
             for fact in batch:
                 home.model.apply(fact)
         home.model.sweep()
+
+
+def _not_awaited(home: Home) -> int:
+    counts = None if home.node is None else home.node.counts
+    return 0 if counts is None else counts.order_not_awaited + counts.tails_not_awaited
 
 
 def plain_settings(name: str) -> Settings:

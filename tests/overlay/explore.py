@@ -1,6 +1,7 @@
 """``make histories``: ten thousand histories of joined brokers, on all cores, and the story of each that is wrong.
 
-Every way to choose links runs every kind of history, and so does changing between them under way.  Seeds begin where
+Every way to choose links runs every kind of history, and so does changing between them under way.  Beside them stand
+histories of whole brokers: sessions that move, groups of all brokers, and what is retained.  Seeds begin where
 ``--from`` says, so that another ten thousand are others.
 """
 
@@ -11,20 +12,32 @@ import multiprocessing
 import os
 import sys
 from collections.abc import Iterator
-from itertools import product
+from functools import partial
+from itertools import chain
 from time import perf_counter
 from typing import Final
 
+from tests.kits import check_groups, check_moves, check_retained
 from tests.kits.check_overlay import Kind, Verdict, run_history
 from tests.kits.overlay_world import Make
 from tests.overlay.test_histories import crowded, make
+from tieline.overlay.joined import Joined
 from tieline.overlay.strategies import STRATEGIES
 
 #: Changes from one strategy to another while messages are under way; and brokers that want more than they may say.
 SWITCHING, CROWDED = "switching", "crowded"
-WAYS: Final = (*STRATEGIES, SWITCHING, CROWDED)
+#: Whole brokers; the seed says by which of these they choose links, unless the kit has its own choice.
+MOVES, GROUPS, RETAINED = "moves", "groups", "retained"
+_STRATEGIES: Final = ("path", "tree", "ring")
+#: What goes wrong in each.
+KINDS: Final = {
+    **{way: [kind.value for kind in Kind] for way in (*STRATEGIES, SWITCHING, CROWDED)},
+    MOVES: [kind.value for kind in check_moves.Kind],
+    GROUPS: [kind.value for kind in check_groups.Kind],
+    RETAINED: [kind.value for kind in check_retained.Kind],
+}
 _TOLD_EVERY_S: Final = 10.0
-_Job = tuple[str, Kind, int]
+_Job = tuple[str, str, int]
 
 
 def _makers(way: str) -> Make:
@@ -34,19 +47,35 @@ def _makers(way: str) -> Make:
 
 
 def run(job: _Job) -> tuple[_Job, int, str]:
-    """One history: how much was delivered, and its story if it is wrong."""
+    """One history: how much was judged, and its story if it is wrong."""
     way, kind, seed = job
-    others = tuple(STRATEGIES.values()) if way == SWITCHING else ()
     try:
-        verdict = run_history(_makers(way), kind, seed, switching=others)
+        judged, story = _judged(way, kind, seed)
     except Exception as error:  # noqa: BLE001  # whatever it is, it belongs to this seed
-        verdict = Verdict(seed, kind, other=[f"{type(error).__name__}: {error}"])
-    return job, verdict.deliveries, str(verdict) if verdict.is_wrong else ""
+        judged, story = 0, f"{kind} history {seed}:\n{type(error).__name__}: {error}"
+    return job, judged, story
 
 
-def jobs(count: int, ways: list[str], kinds: list[Kind], begin: int) -> Iterator[_Job]:
+def _judged(way: str, kind: str, seed: int) -> tuple[int, str]:
+    strategy = _STRATEGIES[seed % len(_STRATEGIES)]
+    if way == MOVES:
+        moved = check_moves.run_history(check_moves.Kind(kind), seed, strategy=strategy)
+        return moved.deliveries, str(moved) if moved.is_wrong else ""
+    if way == GROUPS:
+        grouped = check_groups.run_history(check_groups.Kind(kind), seed)
+        return grouped.judged, str(grouped) if grouped.wrong else ""
+    if way == RETAINED:
+        join = partial(Joined, strategy=strategy)
+        retained = check_retained.run_history(check_retained.Kind(kind), seed, join)
+        return retained.judged, str(retained) if retained.wrong else ""
+    others = tuple(STRATEGIES.values()) if way == SWITCHING else ()
+    verdict: Verdict = run_history(_makers(way), Kind(kind), seed, switching=others)
+    return verdict.deliveries, str(verdict) if verdict.is_wrong else ""
+
+
+def jobs(count: int, ways: list[str], kinds: list[str], begin: int) -> Iterator[_Job]:
     """So many histories, evenly over ways and kinds."""
-    pairs = list(product(ways, kinds))
+    pairs = [(way, kind) for way in ways for kind in KINDS[way] if not kinds or kind in kinds]
     for number in range(count):
         way, kind = pairs[number % len(pairs)]
         yield way, kind, begin + number // len(pairs)
@@ -57,11 +86,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make histories", description=__doc__)
     parser.add_argument("--count", type=int, default=10_000, help="histories, all ways and kinds together")
     parser.add_argument("--from", type=int, default=0, dest="begin", help="the first seed of each way and kind")
-    parser.add_argument("--way", action="append", choices=WAYS, help="only this one; may be repeated")
-    parser.add_argument("--kind", action="append", choices=[kind.value for kind in Kind], help="only this one")
+    parser.add_argument("--way", action="append", choices=KINDS, help="only this one; may be repeated")
+    parser.add_argument("--kind", action="append", choices=sorted({*chain(*KINDS.values())}), help="only this one")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="all cores, unless it is said")
     asked = parser.parse_args()
-    ways, kinds = asked.way or list(WAYS), [Kind(kind) for kind in asked.kind or Kind]
+    ways, kinds = asked.way or list(KINDS), asked.kind or []
     began = told = perf_counter()
     done = deliveries = 0
     wrong: list[_Job] = []
@@ -76,11 +105,11 @@ def main() -> int:
                 told = perf_counter()
                 rate = done / (told - began)
                 print(
-                    f"{done:,} of {asked.count:,}, {deliveries:,} deliveries, {len(wrong)} wrong, {rate:.0f}/s",
+                    f"{done:,} of {asked.count:,}, {deliveries:,} judged, {len(wrong)} wrong, {rate:.0f}/s",
                     flush=True,
                 )
     for way, kind, seed in wrong:
-        print(f"again: python -m tests.overlay.explore --count 1 --way {way} --kind {kind.value} --from {seed}")
+        print(f"again: python -m tests.overlay.explore --count 1 --way {way} --kind {kind} --from {seed}")
     return 1 if wrong else 0
 
 

@@ -169,7 +169,7 @@ class Broker(Rooms):
 
     def restore(self, state: StoredState, now: float) -> None:
         """Begin with what the predecessor left, before the first client is let in."""
-        Restoring(
+        restoring = Restoring(
             self._sessions,
             self._subscribing,
             self.wills,
@@ -183,8 +183,10 @@ class Broker(Rooms):
             self.taken_over,
             self.journal,
             self.account,
-        ).restore(state, now)
+        )
+        restoring.restore(state, now)
         self._sessions.elsewhere.restored(now)
+        restoring.go_on(now)
 
     def end_session(self, session: Session, now: float) -> None:
         """End a session whose client is away, for a reason that the caller knows."""

@@ -25,7 +25,7 @@ OVERHEAD = 160
 class Origin:
     """Who a message came from; one object for all messages of a session."""
 
-    __slots__ = ("broker", "client", "epoch", "owner")
+    __slots__ = ("_later", "broker", "client", "epoch", "moves", "owner")
 
     def __init__(self, client: str, epoch: int = 0, owner: Owner | None = None, broker: str = "") -> None:
         #: The client id of who published it; empty for the broker itself.
@@ -36,6 +36,17 @@ class Origin:
         self.owner = owner
         #: The broker that accepted them; empty for this one.
         self.broker = broker
+        #: How often the session had come to another broker by then: of what two brokers have accepted, this tells which
+        #: was first.
+        self.moves = 0
+        self._later: Origin | None = None
+
+    def moved(self, moves: int) -> Origin:
+        """The same publisher when its session had moved so often."""
+        if self._later is None or self._later.moves != moves:
+            self._later = Origin(self.client, self.epoch, self.owner, self.broker)
+            self._later.moves = moves
+        return self._later
 
     def __repr__(self) -> str:
         return f"<Origin {self.client or 'the broker'}, session {self.epoch}>"

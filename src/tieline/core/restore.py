@@ -90,14 +90,18 @@ class Restoring:
         self._taken_over = taken_over
         self._journal = journal
         self._account = account
+        self._unrouted: list[Message] = []
+        self._restored: tuple[Session, ...] = ()
+        self._bequeathed: tuple[Session, ...] = ()
 
     def restore(self, state: StoredState, now: float) -> None:
-        """Bring back everything, in an order in which each thing finds what it refers to."""
+        """Bring back everything that was there, in an order in which each thing finds what it refers to."""
         journal = self._journal
         journal.messages = state.messages
         # numbers of sessions never come back, not even those of sessions that the store was not told about
         journal.sessions = state.starts << 32
         messages = {row[0]: message_of(row, journal.epoch_s, self._sessions) for row in state.tables["message"]}
+        self._unrouted = [messages[number] for (number,) in state.tables["unrouted"]]
         spilled: dict[int, list[Row]] = {}
         for number, *row in state.tables["spilled"]:
             spilled.setdefault(number, []).append(tuple(row))
@@ -124,12 +128,19 @@ class Restoring:
             self._replays.begin(session, subscription, filter_, is_noted=True)
         self._restore_waiting(state, sessions, messages)
         self._producers.restore(state.tables["producer"])
-        for (number,) in state.tables["unrouted"]:
+        self._restored, self._bequeathed = tuple(sessions.values()), tuple(estates.values())
+
+    def go_on(self, now: float) -> None:
+        """Act on what was under way, once other brokers' parts of it are back as well."""
+        for message in self._unrouted:
+            publisher = self._sessions.by_id.get(message.origin.client)
+            if publisher is not None:
+                message.origin.moves = publisher.origin.moves
             # everybody is away: it waits for those who are kept, and nobody gets it at QoS 0 who may have had it before
-            self._taken_over.route_one(messages[number], now)
-        for session in sessions.values():
+            self._taken_over.route_one(message, now)
+        for session in self._restored:
             self._await(session, now)
-        for session in estates.values():
+        for session in self._bequeathed:
             self._estates.add(session)
 
     def _restore_waiting(self, state: StoredState, sessions: dict[int, Session], messages: dict[int, Message]) -> None:

@@ -42,10 +42,10 @@ _MESSAGES = st.lists(
 )
 
 
-@given(_MESSAGES, st.text(max_size=10), st.integers(0, 3))
+@given(_MESSAGES, st.text(max_size=10), st.integers(0, 3), st.integers(0, 1_000))
 @examples(150)
-def test_messages_arrive_as_they_were_accepted(sent: list[Message], client: str, level: int) -> None:
-    origin = Origin(client)
+def test_messages_arrive_as_they_were_accepted(sent: list[Message], client: str, level: int, moves: int) -> None:
+    origin = Origin(client).moved(moves)
     for message in sent:
         message.origin, message.level = origin, level
     got = read_parcel(_write(*sent), _origin, 1_000.0)
@@ -54,7 +54,7 @@ def test_messages_arrive_as_they_were_accepted(sent: list[Message], client: str,
         (one.topic, one.payload, one.qos, one.retain, one.properties, level, one.taxon) for one in sent
     ]
     for one, before in zip(got, sent, strict=True):
-        assert (one.origin.client, one.origin.broker) == (client, "far")
+        assert (one.origin.client, one.origin.broker, one.origin.moves) == (client, "far", moves)
         assert (one.expires is None) == (before.expires is None)
         if one.expires is not None and before.expires is not None:
             assert one.expires == pytest.approx(before.expires + 950.0, abs=0.0011)

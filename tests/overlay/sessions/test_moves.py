@@ -18,10 +18,33 @@ def test_clients_find_their_sessions_at_any_broker(kind: Kind) -> None:
     assert deliveries > 150
 
 
+@pytest.mark.parametrize(
+    ("kind", "seed", "strategy"),
+    [
+        # the old home crashed before it said that the client may be let in
+        (Kind.CRASHES, 1_005, "tree"),
+        # publishers moved as well: what they sent before came straight, and what they sent later in a tail
+        (Kind.CRASHES, 1_058, "path"),
+        (Kind.LINKS, 1_049, "tree"),
+        # a publisher moved on while what it had published two brokers ago was on its way
+        (Kind.LINKS, 1_054, "ring"),
+    ],
+)
+def test_what_has_gone_wrong_once(kind: Kind, seed: int, strategy: str) -> None:
+    check_moves(kind, [seed], strategy=strategy)
+
+
+@pytest.mark.parametrize("strategy", ["tree", "ring"])
+def test_they_do_so_whatever_links_are_chosen(strategy: str) -> None:
+    moves, _ = check_moves(Kind.LINKS, range(3), strategy=strategy)
+    assert moves > 15
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("strategy", ["path", "tree", "ring"])
 @pytest.mark.parametrize("kind", list(Kind))
-def test_clients_find_their_sessions_in_hundreds_of_histories(kind: Kind) -> None:
-    check_moves(kind, range(3, 150))
+def test_clients_find_their_sessions_in_hundreds_of_histories(kind: Kind, strategy: str) -> None:
+    check_moves(kind, range(3, 150), strategy=strategy)
 
 
 @replaces_methods

@@ -10,7 +10,7 @@ from tieline.core.broker import Broker
 from tieline.core.client import Session
 from tieline.core.durable import facts
 from tieline.core.handover import Luggage, Subscribed
-from tieline.core.message import Message
+from tieline.core.message import Message, Origin
 from tieline.core.receiver import Grant
 from tieline.overlay.frames.frame import lane_of
 from tieline.overlay.joined import Joined
@@ -83,7 +83,7 @@ def test_a_session_of_which_a_part_has_come_is_given_away_when_it_is_whole() -> 
     moves, number_of = joined.moves, joined.node.number_of
     old_home, next_home = number_of("b2"), number_of("b3")
     moves.post.now = 1.0
-    moves._run(State("s", 1_000, None, 3_600, None, ()), b"", old_home, 1.0)
+    moves._run(State("s", 1_000, None, 3_600, None, (), 0), b"", old_home, 1.0)
     moves._run(Claim("s", None, 2_000, "b3", 0), b"", next_home, 1.0)
     assert "s" in core.sessions
     moves._run(Subscriptions("s", 1_000, [("t", 1, 0, ())]), b"", old_home, 1.0)
@@ -94,3 +94,44 @@ def test_a_session_of_which_a_part_has_come_is_given_away_when_it_is_whole() -> 
     assert "s" not in core.sessions
     passage = moves.passages.leaving["s", 2_000]
     assert [each.filter for each in passage.subscriptions] == ["t"]
+
+
+def test_what_a_publisher_sent_before_it_moved_goes_first_however_it_comes() -> None:
+    """What it had sent to a broker with a mark waited here, and what it sent to the next one came with the tail."""
+    store, model = LateStore(), Model()
+    core = Broker(configured(Settings(name="b1"), queue_messages=100), store=store, now=0.0)
+    joined = Joined(core, life=1, incarnation=1)
+    passages, number_of = joined.moves.passages, joined.node.number_of
+    old_home, first, second = number_of("b2"), number_of("b3"), number_of("b4")
+    session, grant = _session(core, "s"), (1, b"", "")
+    passage = passages.arrive(session, 5, old_home, 1.0)
+    passages.completed(passage, [old_home, first, second], [])
+    passages.floor(passage, first, {}, 1.0)
+
+    def sent(payload: bytes, moves: int, *, client: str = "p") -> Message:
+        return Message(b"t", payload, 1, origin=Origin(client).moved(moves))
+
+    def straight(origin: int, message: Message) -> None:
+        passages.source = origin, lane_of(1, True, 0), int(message.payload)
+        passages._offered(passage, message, Grant(session, 1), 1.0)
+
+    straight(first, sent(b"1", 0))
+    straight(first, sent(b"2", 0))
+    straight(second, sent(b"5", 1))
+    # before the mark of that one; and of somebody who has not moved
+    passages.let_in(passage, second, sent(b"3", 1), grant, 1.0)
+    passages.let_in(passage, second, sent(b"4", 1), grant, 1.0)
+    passages.let_in(passage, second, sent(b"0", 0, client="q"), grant, 1.0)
+    expected = [b"1", b"2", b"3", b"4", b"5"]
+    assert [held.message.payload for held in passage.held] == expected
+    _commit(core, store, model)
+    notes = [(key, value) for key, value in model.state.tables["note"] if key[0] in b"PRH"]
+    (again,) = passages._notes.read(notes, 1.0)
+    assert [held.message.payload for held in again.held] == expected
+    passages.floor(passage, old_home, {}, 2.0)
+    passages.floor(passage, second, {lane_of(1, True, 0): 4}, 2.0)
+    passages.advanced(second, lane_of(1, True, 0), 4, 2.0)
+    for origin in (old_home, first, second):
+        passages.tail_ended(passage, origin, 2.0)
+    assert not passage.held
+    assert [item.payload for item, _ in session.queue.entries] == [b"0", *expected]

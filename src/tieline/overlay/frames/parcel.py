@@ -2,14 +2,15 @@
 
 ::
 
-    0, level, publisher, messages: flags, taxon, [clock, user, marks], [topic], [milliseconds until it expires],
-                                   [properties], payload
+    0, level + 4 x moves, publisher, messages: flags, taxon, [clock, user, marks], [topic],
+                                   [milliseconds until it expires], [properties], payload
     1, version, level, publisher, QoS 0 packets as they came, back to back
 
 Flags are the QoS, 4 for retain, 8 for an expiry, 16 for properties, 32 for the topic of the message before and 64 for
 what is retained everywhere: the clock of the write, the user on whose account it is kept, and marks of all the brokers
 to which the message is sent; without any, they are those of the message before.  Levels are those that the accepting
-broker gave.  Messages of one publisher that leave together are one parcel: who they are from is said once, and the ends
+broker gave; moves say how often the publisher's session had come to another broker by then.
+Messages of one publisher that leave together are one parcel: who they are from is said once, and the ends
 keep one number for all of them.  In front of it may stand for which groups it is
 (:mod:`tieline.overlay.frames.naming`).  Without any byte, it is the place of something that was withheld on the way.
 """
@@ -83,7 +84,7 @@ class Writing:
         self._marks = b""
         self._origin = first.origin
         self._level = first.level
-        self._parts = [put(0, first.level), put_bytes(first.origin.client.encode())]
+        self._parts = [put(0, first.level + LEVELS * first.origin.moves), put_bytes(first.origin.client.encode())]
         self._size = self._messages = 0
         self._topic: bytes | None = None
 
@@ -148,7 +149,10 @@ def read_parcel(
         return Run(reader.rest(), version, origin, level)
     if kind:
         raise BadFrame(f"a parcel of kind {kind}")
-    level, origin = reader.integer(), origin_of(reader.text())
+    moves, level = divmod(reader.integer(), LEVELS)
+    origin = origin_of(reader.text())
+    if moves:
+        origin = origin.moved(moves)
     topic: bytes | None = None
     messages: list[Message] = []
     marks = b""
@@ -157,8 +161,8 @@ def read_parcel(
         if len(messages) == _MOST:
             raise BadFrame(f"a parcel of more than {_MOST} messages")
         flags, taxon = reader.integer(), reader.integer()
-        if flags > _FLAGS or flags & 3 == 3 or level >= LEVELS or taxon >= LEVELS:
-            raise BadFrame(f"a message with flags {flags}, level {level} and taxon {taxon}")
+        if flags > _FLAGS or flags & 3 == 3 or taxon >= LEVELS:
+            raise BadFrame(f"a message with flags {flags} and taxon {taxon}")
         clock, user = 0, ""
         if flags & _CLOCK:
             clock, user, own = reader.integer(), reader.text(), reader.raw()

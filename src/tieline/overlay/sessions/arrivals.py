@@ -37,6 +37,8 @@ from tieline.overlay.sessions.registry import Registry
 
 #: When an origin is asked again that did not know what the new home wants.
 _AGAIN_S: Final = 0.1
+#: Times that a session can have come to another broker; beyond that its messages are in order as they come.
+_MOST_MOVES: Final = 1 << 40
 
 
 class Arrivals:
@@ -84,6 +86,7 @@ class Arrivals:
         inbound = tuple(errand.inbound)
         luggage = Luggage(client_id, errand.user, errand.expiry_s, errand.patience, inbound, (), (), (), False)
         session = self._core.handovers.put_in(luggage, now)
+        session.origin.moves = min(max(errand.moves, 0), _MOST_MOVES) + 1
         self._keep(client_id, epoch if claim is None else max(epoch, claim.latest))
         self._passages.arrive(session, epoch, source, now)
         self._counts.sessions_in += 1
@@ -118,6 +121,7 @@ class Arrivals:
         origins = [self._post.node.broker, *self._post.origins]
         deferred = [number for name in errand.pending if (number := self._post.number(name)) in origins]
         self._passages.completed(passage, origins, deferred)
+        self._claims.whole(errand.client_id, errand.epoch, now)
         self.ask_all(passage, now)
 
     def ask_all(self, passage: Passage, now: float) -> None:
@@ -131,7 +135,7 @@ class Arrivals:
         passage = self._passages.of(errand.client_id, errand.epoch)
         origin = self._post.number(errand.origin)
         if passage is not None and origin:
-            passage.part(origin).is_deferred = False
+            self._passages.marked(passage, origin)
             self._ask(passage, origin, now)
 
     def _ask(self, passage: Passage, origin: int, now: float) -> None:
@@ -166,14 +170,15 @@ class Arrivals:
             self._merge(errand, messages, now)
             return
         for message in messages:
-            self._passages.let_in(passage, message, errand.terms, now)
+            self._passages.let_in(passage, source, message, errand.terms, now)
 
     def tail(self, errand: Tail, parcel: bytes, source: int, now: float) -> None:
         """Something comes that an origin had sent to the old home."""
         passage = self._passages.of(errand.client_id, errand.epoch)
         if passage is not None and passage.before == source:
+            origin = self._post.number(errand.origin) or source
             for message in self._messages(parcel, source, now):
-                self._passages.let_in(passage, message, errand.terms, now)
+                self._passages.let_in(passage, origin, message, errand.terms, now)
 
     def tail_end(self, errand: TailEnd, source: int, now: float) -> None:
         """That was all from one origin."""

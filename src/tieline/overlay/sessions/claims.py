@@ -1,7 +1,8 @@
 """Clients that have come here and whose sessions other brokers keep: claimed, waited for, and let in.
 
 CONNACK leaves when the session is here, or when it is known that there is none.  A home that does not answer in 5 s is
-not waited for any longer: the client gets a new session, and is told so.
+not waited for any longer: the client gets a new session, and is told so.  One that has given the session away and then
+says no more is not waited for either: what its client had published there may come later than it should.
 """
 
 from __future__ import annotations
@@ -89,6 +90,23 @@ class Claims:
             return None
         claim.is_coming = True
         return claim
+
+    def is_awaited(self, client_id: str, epoch: int) -> bool:
+        """Whether a session was claimed before an epoch, and what its client had published elsewhere is on its way."""
+        claim = self.pending.get(client_id)
+        return claim is not None and claim.is_coming and claim.epoch < epoch
+
+    def whole(self, client_id: str, epoch: int, now: float) -> None:
+        """A session is here; its home says soon that its client may be let in, unless it dies before that."""
+        claim = self.pending.get(client_id)
+        if claim is not None and claim.epoch == epoch:
+            self._core.timers.cancel(claim.timer)
+            claim.timer = self._core.timers.at(now + WAIT_S, partial(self._unsaid, client_id, claim))
+
+    def _unsaid(self, client_id: str, claim: PendingClaim, now: float) -> None:
+        if self.pending.get(client_id) is claim:
+            self._counts.order_not_awaited += 1
+            self._end(client_id, claim, None)
 
     def ready(self, client_id: str, epoch: int) -> None:
         """A session is here, and its client may be let in."""

@@ -36,6 +36,7 @@ from tieline.overlay.sessions.errands import (
     Subscriptions,
     Waiting,
 )
+from tieline.overlay.sessions.passage import Passage
 from tieline.overlay.sessions.passage_notes import message_parcel
 from tieline.overlay.sessions.passages import Passages
 from tieline.overlay.sessions.post import Post
@@ -81,6 +82,7 @@ class Departures:
         rights: Callable[[int], May | None],
         forget: Callable[[str], None],
         is_gone: Callable[[int], bool],
+        is_claimed: Callable[[str, int], bool],
     ) -> None:
         self._core = core
         self._post = post
@@ -91,6 +93,8 @@ class Departures:
         self._forget = forget
         #: Whether a broker has been out of reach for so long that nobody waits for it.
         self._is_gone = is_gone
+        #: Whether a session was claimed here before an epoch, and its client is not to be let in yet.
+        self._is_claimed = is_claimed
         self._unsettled: list[_Unsettled] = []
 
     # -- claims
@@ -176,12 +180,13 @@ class Departures:
         self._registry.moved(session.client_id, claimant, claim.epoch)
         self._forget(session.client_id)
         passage = self._passages.leave(session, claim.epoch, claimant, now)
+        moves = session.origin.moves
         luggage = self._core.handovers.take_out(session, now)
         self._passages.left(passage, luggage.subscriptions)
         if luggage.has_more:
             self._passages.await_estate(passage, number)
         tell = self._post.tell
-        state = State(*key, luggage.user, luggage.expiry_s, luggage.patience, luggage.inbound)
+        state = State(*key, luggage.user, luggage.expiry_s, luggage.patience, luggage.inbound, moves)
         tell(claimant, state)
         subscriptions = [tuple(each) for each in luggage.subscriptions]
         for at in range(0, len(subscriptions), _FEW):
@@ -197,13 +202,21 @@ class Departures:
             if self._may_have(claimant, message, now):
                 tell(claimant, Waiting(*key, terms), message_parcel(message, now))
         self._counts.sessions_out += 1
-        waits = _Unsettled(claimant, *key, now + _ORDER_S)
-        self._unsettled.append(waits)
+        waits = self._await_order(claimant, *key, now)
         if self._core.journal.is_volatile:
             self._mark_safe(waits)
         else:
             self._core.journal.then(lambda: self._routed(waits))
         self.look(now)
+
+    def resume(self, passage: Passage, now: float) -> None:
+        """A session had left when the predecessor ended: its client may be waiting still."""
+        self._routed(self._await_order(passage.after, passage.client_id, passage.after_epoch, now))
+
+    def _await_order(self, broker: int, client_id: str, epoch: int, now: float) -> _Unsettled:
+        waits = _Unsettled(broker, client_id, epoch, now + _ORDER_S)
+        self._unsettled.append(waits)
+        return waits
 
     def _may_have(self, broker: int, message: Message, now: float) -> bool:
         rights = self._rights(broker)
@@ -236,7 +249,7 @@ class Departures:
             return
         still = []
         for waits in self._unsettled:
-            if waits.is_safe and self._is_settled(waits):
+            if waits.is_safe and self._is_settled(waits) and not self._is_claimed(waits.client_id, waits.epoch):
                 self._post.tell(waits.broker, Ready(waits.client_id, waits.epoch))
             elif now >= waits.deadline:
                 self._counts.order_not_awaited += 1

@@ -53,6 +53,8 @@ class State(NamedTuple):
     expiry_s: int
     patience: tuple[float, int, float | None] | None
     inbound: tuple[int, ...]
+    #: How often it had come to another broker before.
+    moves: int
 
 
 class Subscriptions(NamedTuple):

@@ -124,6 +124,7 @@ class Moves:
             rights=rights,
             forget=self._forget,
             is_gone=self._is_gone,
+            is_claimed=self.claims.is_awaited,
         )
         self._arrivals = Arrivals(
             core,
@@ -214,7 +215,9 @@ class Moves:
     def _keep(self, client_id: str, epoch: int, *, is_kept: bool = True, is_clean: bool = False) -> None:
         self.registry.put(client_id, epoch, is_kept=is_kept, is_clean=is_clean)
         if is_kept and not self._core.journal.is_volatile:
-            self._core.journal.note(bytes((EPOCH,)) + client_id.encode(), put(epoch))
+            session = self._core.sessions.get(client_id)
+            moves = 0 if session is None else session.origin.moves
+            self._core.journal.note(bytes((EPOCH,)) + client_id.encode(), put(epoch, moves))
         self._tell_soon()
 
     def ended(self, session: Session) -> None:
@@ -233,7 +236,13 @@ class Moves:
         """The sessions of the predecessor are back: what was under way goes on."""
         self.post.now = now
         notes, self._notes = self._notes, []
-        epochs = {key[1:].decode(): Reader(value).integer() for key, value in notes if key[0] == EPOCH}
+        epochs: dict[str, int] = {}
+        for key, value in notes:
+            if key[0] == EPOCH:
+                client_id, reader = key[1:].decode(), Reader(value)
+                epochs[client_id] = reader.integer()
+                if client_id in self._core.sessions and not reader.is_over:
+                    self._core.sessions[client_id].origin.moves = reader.integer()
         for client_id, session in self._core.sessions.items():
             self.registry.put(client_id, epochs.get(client_id, 1), is_kept=session.expiry_s > 0)
         for epoch in epochs.values():
@@ -241,8 +250,7 @@ class Moves:
         self.passages.restore([note for note in notes if note[0][0] != EPOCH], now)
         for passage in self.passages.leaving.values():
             self.registry.moved(passage.client_id, passage.after, passage.after_epoch)
-            # what its client had published here is permanent, so others have it or are owed it
-            self.post.tell(passage.after, Ready(passage.client_id, passage.after_epoch))
+            self._departures.resume(passage, now)
         self._core.timers.soon(self._resume)
 
     def _resume(self, now: float) -> None:

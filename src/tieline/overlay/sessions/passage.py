@@ -31,8 +31,10 @@ HERE: Final = 0
 Mark = Mapping[int, int]
 
 
-#: The place of the first message that is held and has come straight; what the old home passes on goes before those.
-_STRAIGHT: Final = 1 << 32
+#: The place of the first message that is held and has come straight; what the old home passes on goes before those, or
+#: into the room that is left behind each.
+_STRAIGHT: Final = 1 << 40
+_ROOM: Final = 20
 
 
 class HeldMessage(NamedTuple):
@@ -149,7 +151,7 @@ class Passage:
 
     def hold(self, origin: int, lane: int, number: int, message: Message, terms: Terms) -> HeldMessage:
         """Let a message wait behind those that do."""
-        self._place += 1
+        self._place += 1 << _ROOM
         held = HeldMessage(self._place, origin, lane, number, message, terms)
         self.held.append(held)
         self._count(held, 1)
@@ -160,6 +162,30 @@ class Passage:
         self._early += 1
         held = HeldMessage(self._early, self.before, HERE, 0, message, terms)
         self.held.insert(sum(each.place < _STRAIGHT for each in self.held), held)
+        self._count(held, 1)
+        return held
+
+    def held_before(self, message: Message) -> HeldMessage | None:
+        """The last that waits of what a publisher had sent before its session moved to where it sent a message."""
+        origin = message.origin
+        if not origin.moves or origin.client not in self.waiting:
+            return None
+        for held in reversed(self.held):
+            if held.place < _STRAIGHT:
+                break
+            if held.message.origin.client == origin.client and held.message.origin.moves < origin.moves:
+                return held
+        return None
+
+    def hold_behind(self, before: HeldMessage, origin: int, message: Message, terms: Terms) -> HeldMessage:
+        """Let a message wait that the old home has passed on, behind one of its publisher that is held."""
+        at = next(at for at, held in enumerate(self.held, 1) if held is before)
+        place = before.place
+        while at < len(self.held) and self.held[at].place >> _ROOM == place >> _ROOM:
+            place = self.held[at].place
+            at += 1
+        held = HeldMessage(place + 1, origin, HERE, 0, message, terms)
+        self.held.insert(at, held)
         self._count(held, 1)
         return held
 

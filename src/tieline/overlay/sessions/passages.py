@@ -156,6 +156,8 @@ class Passages:
     def send(self, passage: Passage, errand: Errand, message: Message, now: float) -> None:
         """Give the next home a message, if it may have it."""
         if self._may_read(passage.after, message.topic):
+            if not self._core.journal.is_volatile:
+                self._core.journal.expected += 1  # its acknowledgement waits for what is owed
             self._tell(passage.after, errand, message_parcel(message, now))
         else:
             self._counts.withheld += 1
@@ -177,8 +179,11 @@ class Passages:
             # others here get it at once, and when they have, the store forgets what it called it
             held = passage.hold(origin, lane, number, message.afresh(), terms_of(grant))
             self._notes.held(passage, held, now)
-            if passage.held_bytes > _MOST_HELD and not passage.is_open:
-                self._open(passage, now)
+            self._bound(passage, now)
+
+    def _bound(self, passage: Passage, now: float) -> None:
+        if passage.held_bytes > _MOST_HELD and not passage.is_open:
+            self._open(passage, now)
 
     def _open(self, passage: Passage, now: float) -> None:
         """Wait for the old home no longer: what it still passes on comes later than it should."""
@@ -196,12 +201,19 @@ class Passages:
         if session is not None:
             self._core.handovers.put_waiting(session, message, terms, now)
 
-    def let_in(self, passage: Passage, message: Message, terms: Terms, now: float) -> None:
-        """The old home passes something on: it is before everything that has come here straight."""
-        if passage.estate:
+    def let_in(self, passage: Passage, origin: int, message: Message, terms: Terms, now: float) -> None:
+        """The old home passes something on: it is before what has come here straight, but for its publisher's moves.
+
+        What the publisher had sent before, to a broker that had made its mark already, is here and waits.
+        """
+        behind = passage.held_before(message)
+        if behind is not None:
+            self._notes.held(passage, passage.hold_behind(behind, origin, message, terms), now)
+            self._bound(passage, now)
+        elif passage.estate:
             self._notes.held(passage, passage.hold_early(message, terms), now)
         else:
-            self._take(passage, passage.before, message, terms, now)
+            self._take(passage, origin, message, terms, now)
 
     def tail_ended(self, passage: Passage, origin: int, now: float) -> None:
         """The old home has passed on everything of an origin."""
@@ -222,6 +234,11 @@ class Passages:
                 self._tell(passage.after, errand, b"")
             self._notes.part(passage, origin)
             self._settle(passage, now)
+
+    def marked(self, passage: Passage, origin: int) -> None:
+        """The mark of an origin for the move before has come: it may be asked for ours."""
+        passage.part(origin).is_deferred = False
+        self._notes.part(passage, origin)
 
     def ceiling(self, passage: Passage, origin: int, mark: Mark, now: float) -> None:
         """An origin says from where on it sends to the next home what the session wants."""
