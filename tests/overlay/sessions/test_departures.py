@@ -12,11 +12,23 @@ from tieline.core.handover import Luggage, Subscribed
 from tieline.overlay.frames.frame import ERRANDS
 from tieline.overlay.joined import Joined
 from tieline.overlay.sessions.claims import WAIT_S
-from tieline.overlay.sessions.errands import Claim, Complete, Homes, Marked, Ready, State, Tail, put_errand, read_errand
+from tieline.overlay.sessions.errands import (
+    Claim,
+    Complete,
+    Errand,
+    Homes,
+    Marked,
+    Ready,
+    State,
+    Tail,
+    put_errand,
+    read_errand,
+)
 from tieline.overlay.sessions.registry import KEPT, digest_of
 from tieline.wire.encode import encode
 from tieline.wire.frames import Framer
 from tieline.wire.packets import Connack, Connect, Packet, Puback, Publish
+from tieline.wire.properties import Properties
 
 
 class _Place:
@@ -42,7 +54,7 @@ class _Place:
     def connect(self, client_id: str, now: float = 1.0) -> Connection:
         conn = self.core.open(now, listener="tcp", peer=client_id)
         self._framers[conn] = Framer(1_000_000, 5)
-        properties = {"session_expiry_interval": 3_600}
+        properties = Properties({"session_expiry_interval": 3_600})
         self.send(conn, Connect(version=5, client_id=client_id, clean_start=False, keep_alive=0, properties=properties))
         return conn
 
@@ -61,6 +73,12 @@ class _Place:
         self.core.committed(self.store.committed)
         self.core.timers.fire(now)
         self.seal(now)
+
+    def take(self, source: int, now: float, *errands: Errand) -> None:
+        """Take errands of another broker, each in a turn of its own."""
+        for errand in errands:
+            self.core.work.enough()
+            assert self.moves.take(source, [put_errand(errand)], now) == 1
 
     def write(self) -> None:
         """Have everything that was submitted permanent, as seen by whoever comes after this broker."""
@@ -88,7 +106,7 @@ def test_what_is_published_for_a_session_that_has_left_is_permanent_before_it_is
     publisher = place.connect("p")
     place.commit()
     assert place.heard(publisher) == [Connack]
-    place.moves.take(place.number_of("b2"), [put_errand(Claim("s", None, 2_000, "b2", 0))], 1.0)
+    place.take(place.number_of("b2"), 1.0, Claim("s", None, 2_000, "b2", 0))
     place.seal()
     place.commit()
     assert "s" not in place.core.sessions
@@ -105,7 +123,7 @@ def test_what_was_accepted_and_not_routed_finds_sessions_that_have_left() -> Non
     place.keep("s", "t")
     publisher = place.connect("p")
     place.commit()
-    place.moves.take(place.number_of("b2"), [put_errand(Claim("s", None, 2_000, "b2", 0))], 1.0)
+    place.take(place.number_of("b2"), 1.0, Claim("s", None, 2_000, "b2", 0))
     place.commit()
     place.send(publisher, Publish(topic="t", payload=b"x", qos=2, packet_id=1))
     place.write()  # and it dies
@@ -121,12 +139,12 @@ def test_a_client_is_let_in_when_its_old_home_dies_before_it_says_so() -> None:
     """It was held for ever, at this broker."""
     place = _Place()
     home = place.number_of("b2")
-    place.moves.take(home, [put_errand(Homes(True, [(digest_of("c"), 1_000, KEPT)]))], 1.0)
+    place.take(home, 1.0, Homes(True, [(digest_of("c"), 1_000, KEPT)]))
     conn = place.connect("c")
     assert conn.hold is Hold.HOME
     epoch = place.moves.claims.pending["c"].epoch
     state, complete = State("c", epoch, None, 3_600, None, (), 0), Complete("c", epoch, [])
-    place.moves.take(home, [put_errand(state), put_errand(complete)], 1.5)
+    place.take(home, 1.5, state, complete)
     place.commit(1.5)
     assert place.heard(conn) == []
     place.commit(1.5 + WAIT_S)
@@ -140,17 +158,17 @@ def test_a_client_is_let_in_when_its_old_home_dies_before_it_says_so() -> None:
 def test_a_client_that_goes_on_waits_for_what_it_published_two_brokers_ago() -> None:
     place = _Place()
     home, next_home = place.number_of("b2"), place.number_of("b3")
-    place.moves.take(home, [put_errand(Homes(True, [(digest_of("c"), 1_000, KEPT)]))], 1.0)
+    place.take(home, 1.0, Homes(True, [(digest_of("c"), 1_000, KEPT)]))
     place.connect("c")
     epoch = place.moves.claims.pending["c"].epoch
     state, complete = State("c", epoch, None, 3_600, None, (), 0), Complete("c", epoch, [])
-    place.moves.take(home, [put_errand(state), put_errand(complete)], 1.1)
+    place.take(home, 1.1, state, complete)
     place.commit(1.1)
-    place.moves.take(next_home, [put_errand(Claim("c", None, epoch + 1, "b3", 0))], 1.2)
+    place.take(next_home, 1.2, Claim("c", None, epoch + 1, "b3", 0))
     for _ in range(3):
         place.commit(1.2)
     assert place.moves._departures.is_waiting
-    place.moves.take(home, [put_errand(Ready("c", epoch))], 1.3)
+    place.take(home, 1.3, Ready("c", epoch))
     place.seal(1.3)
     assert not place.moves._departures.is_waiting
 
@@ -161,8 +179,8 @@ def test_that_an_earlier_mark_has_come_is_known_to_the_next_life() -> None:
     home = place.number_of("b2")
     place.number_of("b3")
     state, complete = State("c", 2_000, None, 3_600, None, (), 0), Complete("c", 2_000, ["b3"])
-    place.moves.take(home, [put_errand(state), put_errand(complete)], 1.0)
-    place.moves.take(home, [put_errand(Marked("c", 2_000, "b3"))], 1.0)
+    place.take(home, 1.0, state, complete)
+    place.take(home, 1.0, Marked("c", 2_000, "b3"))
     place.commit()
     after = _Place(place.model)
     (passage,) = after.moves.passages.arriving.values()

@@ -35,7 +35,7 @@ def _subscriptions(count: int) -> Subscriptions:
 
 
 def _state(count: int) -> State:
-    return State("c", 1, None, 60, None, tuple(range(count)))
+    return State("c", 1, None, 60, None, tuple(range(count)), 0)
 
 
 def _mark(count: int) -> Mark:

@@ -171,7 +171,7 @@ def handed_over(liar: Liar) -> Iterator[bytes]:
     for serial in count():
         client = f"h-{serial}"
         key = client, 1 + serial
-        state = State(*key, None, 3_600, None, tuple(range(1, 20_000)))
+        state = State(*key, None, 3_600, None, tuple(range(1, 20_000)), 0)
         names = range(MOST_ENTRIES)
         wanted = (Subscriptions(*key, [(f"h/{serial}/{part}/{n}/+", 1, 0, ()) for n in names]) for part in range(18))
         yield _errands(liar, state, *wanted, Complete(*key, []))
