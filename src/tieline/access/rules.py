@@ -29,9 +29,10 @@ topic is asked about for each of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final
+
+from msgspec import Struct
 
 from tieline.access.patterns import Pattern, is_pattern, narrow, wide
 from tieline.conf.access_rules import WrittenRule
@@ -49,8 +50,7 @@ WORK_PER_RULE: Final = 12
 _TOPIC_ACTIONS: Final[tuple[Action, ...]] = ("read", "write")
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """An answer, and the rule that gave it; None when no rule spoke."""
 
     is_allowed: bool
@@ -69,8 +69,7 @@ class Decision:
         return Allowed(self.text) if self.is_allowed else Refused(self.text)
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(Struct, frozen=True):
     """One rule: its place in the order, and what both answers of it say."""
 
     order: int

@@ -6,12 +6,11 @@ The loader's error messages and every generated page read these rows, so they ca
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Any  # Any: settings have values of every type
 
 import msgspec
-from msgspec import inspect
+from msgspec import Struct, inspect
 
 from tieline.conf.schema import Settings
 
@@ -21,8 +20,7 @@ KeyPath = tuple[str | int, ...]
 Finding = tuple[KeyPath, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class Key(Struct, frozen=True, kw_only=True):
     """A setting as the reference page and the JSON Schema describe it."""
 
     name: str
@@ -37,8 +35,7 @@ class Key:
         return self.default is msgspec.NODEFAULT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class Section(Struct, frozen=True, kw_only=True):
     """One table of settings: the top level has an empty name."""
 
     name: str

@@ -8,7 +8,8 @@ and the nesting of values.  It interprets no value.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 Path = tuple[str | int, ...]
 
@@ -36,8 +37,7 @@ def line_of(text: str, path: Path) -> int | None:
     return None
 
 
-@dataclass(slots=True)
-class _Scanner:
+class _Scanner(Struct):
     text: str
     pos: int = 0
     lines: dict[Path, int] = field(default_factory=dict)

@@ -7,10 +7,10 @@ be changed while the broker runs, leaves it as it is, unless the rest was asked 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final  # Any: settings of every kind
 
 import msgspec
+from msgspec import Struct
 
 from tieline.conf.error import ConfError
 from tieline.conf.peers import is_joined, with_identity
@@ -72,8 +72,7 @@ class ReloadError(Exception):
     """A reload that changed nothing; the text is a whole sentence."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One setting that differs."""
 
     key: str

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from tieline.core.figures.traffic import ClassReport, report
 from tieline.version import __version__
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
     from tieline.overlay.figures import LinkNumbers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Net:
+class Net(Struct, frozen=True, kw_only=True):
     """What is known of the network of brokers, and what passed this one's own links."""
 
     totals: dict[str, int]
@@ -27,8 +27,7 @@ class Net:
     classes: list[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
+class Figures(Struct, frozen=True, kw_only=True):
     """Numbers by name; counters only grow."""
 
     name: str
