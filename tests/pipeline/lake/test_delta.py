@@ -238,6 +238,23 @@ def test_what_a_loss_of_power_leaves_of_a_commit_is_removed(lake: Lake, left: by
     assert Lake.open(lake.where).state().batch == 1
 
 
+def test_the_log_of_the_book_stays_short_and_who_has_slept_goes_on(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", lambda _handle: None)
+    log = Path(lake.where) / book.NAME / "_delta_log"
+    store = delta(lake).store
+    asleep = book.read(store)
+    # a log is summed up after each hundred commits
+    for number in range(205):
+        if number == 110:
+            old = time.time() - 8 * 86_400
+            for path in log.iterdir():
+                os.utime(path, (old, old))
+        kit.land(lake, {})
+    assert len(list(log.glob("*.json"))) < 150
+    assert book.read(store, asleep).page.state.batch == 204
+    assert Lake.open(lake.where).state().batch == 204
+
+
 def test_a_lake_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
     root = kit.make_delta_of_before(tmp_path / "lake")
     lake = Lake.open(root)

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 #: The directory of the table.
 NAME: Final = "_lake"
 _APP: Final = "tieline"
+#: Commits older than that are no longer looked at by anybody, and leave the log when it is summed up; there may be
+#: thousands a day, and all of them would be listed with each commit.
+_KEPT: Final = {"delta.logRetentionDuration": "interval 7 days"}
 _SCHEMA: Final = pa.schema([("name", pa.string()), ("content", pa.binary())])
 _DOCUMENT, _STATE, _MANIFEST, _MEMORY = "lake.json", "state.json", "manifest.json", "memory/"
 
@@ -93,7 +96,9 @@ def create(store: Store, page: Page) -> None:
     """Begin a book; raises :class:`LakeError` if two writers of this store could both believe to be first."""
     from deltalake import DeltaTable
 
-    table = DeltaTable.create(store.address(NAME), _SCHEMA, mode="error", storage_options=store.options)
+    table = DeltaTable.create(
+        store.address(NAME), _SCHEMA, mode="error", configuration=_KEPT, storage_options=store.options
+    )
     settle(store, NAME)
     name = _put(store, page)
     rival = DeltaTable(store.address(NAME), storage_options=store.options)
