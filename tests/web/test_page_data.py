@@ -150,6 +150,19 @@ def test_many_questions_at_once_take_turns_or_are_refused(open_: Serving) -> Non
     assert set(found) <= {200, 503} and 200 in found and open_.is_well()
 
 
+def test_questions_that_do_not_arrive_keep_nobody_from_asking(open_: Serving) -> None:
+    head = b"POST /v1/ask HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n{"
+    slow = [socket.create_connection(("127.0.0.1", open_.port), PATIENCE_S) for _ in range(2 * page_data.MOST_ASKING)]
+    try:
+        for sock in slow:
+            sock.sendall(head)
+        assert history(open_)[0] == 200, "what came before it was looked at"
+        assert ask(open_, {"do": "top"})[0] == 200
+    finally:
+        for sock in slow:
+            sock.close()
+
+
 def test_who_reads_slowly_holds_no_more_than_a_piece(open_: Serving) -> None:
     slow = [socket.create_connection(("127.0.0.1", open_.port), PATIENCE_S) for _ in range(20)]
     try:

@@ -115,13 +115,17 @@ class PageData:
 
     async def ask(self, request: Request) -> Response:
         """One question, one answer; questions take turns."""
+        try:
+            body = await read_body(request, MOST_QUESTION)
+        except ClientDisconnect:
+            return error(400, "the question did not arrive whole")
+        if body is None:
+            return error(413, f"a question has at most {MOST_QUESTION:,} bytes")
+        # not before: a question that comes byte by byte would keep others from asking
         if self._waiting >= MOST_ASKING:
             return error(503, "too many questions at once: later")
         self._waiting += 1
         try:
-            body = await read_body(request, MOST_QUESTION)
-            if body is None:
-                return error(413, f"a question has at most {MOST_QUESTION:,} bytes")
             question = msgspec.json.decode(body, type=dict[str, Any])
             async with self._asking:
                 await asyncio.sleep(max(0.0, self._rests_until - monotonic()))
@@ -136,8 +140,6 @@ class PageData:
             return error(400, 'a question is a JSON object such as {"do": "top"}')
         except InquiryError as problem:
             return error(400, str(problem))
-        except ClientDisconnect:
-            return error(400, "the question did not arrive whole")
         except TimeoutError:
             return error(503, "the broker does not answer")
         finally:
