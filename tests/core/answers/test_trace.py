@@ -7,13 +7,16 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.kits.calls import count_calls
 from tests.kits.picture import picture
 from tests.kits.world import World, configured
 from tieline.conf.schema import Attribute, Claim, Class, Event, Listener, Priority, Settings
+from tieline.core.answers import audience
 from tieline.core.answers.audience import Fate
 from tieline.core.answers.steps import Outcome
 from tieline.core.answers.trace import LISTED, Probe, Trace, trace
 from tieline.core.ports import Allowed, Login, Refused, Verdict
+from tieline.native import is_compiled
 
 EVENT = {"pcc": Event(topic="grid/+/pcc", attributes=(Attribute("voltage", bounds=(0.0, 500.0)),))}
 
@@ -236,6 +239,22 @@ def test_a_crowd_is_counted_not_listed() -> None:
         world.client(f"c{number}").subscribe("a")
     answer = ask(world, "a")
     assert len(answer.receivers) == LISTED and answer.unlisted == 5
+
+
+@pytest.mark.skipif(is_compiled(), reason="compiled functions cannot be counted")
+def test_of_a_crowd_only_so_many_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    for number in range(LISTED + 100):
+        world.client(f"c{number}").subscribe("a")
+
+    def asked() -> Trace:
+        return trace(world.broker, Probe(topic="a"), world.now)
+
+    of_all = count_calls(asked)
+    monkeypatch.setattr(audience, "LOOKED_AT", LISTED)
+    assert count_calls(asked) < of_all - 5 * 99
+    answer = asked()
+    assert len(answer.receivers) == LISTED and answer.unlisted == 100
 
 
 def test_a_number_that_was_published_before() -> None:

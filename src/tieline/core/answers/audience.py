@@ -26,7 +26,7 @@ from tieline.core.routing.groups import Group
 from tieline.core.routing.route import ConditionalSubscription, Route
 from tieline.match.events import Reading
 
-#: Conditions of one filter that are looked at one by one: a question must not stop the broker.
+#: Receivers, and conditions of one filter, that are looked at one by one: a question must not stop the broker.
 LOOKED_AT: Final = 2_000
 
 
@@ -102,7 +102,12 @@ class Audience:
     # -- who is on the route
 
     def _tell_receivers(self) -> None:
-        for grant in self.route.grants:
+        grants = self.route.grants
+        for place, grant in enumerate(grants):
+            if place >= LOOKED_AT and len(self.fates) >= self._limit:
+                # there may be a hundred thousand
+                self.unlisted += len(grants) - place
+                break
             if grant.receiver.is_broker and self._message.origin.broker:
                 continue  # whoever has accepted it sends it there
             own = grant.for_item(self._message)
