@@ -88,11 +88,12 @@ class _Member:
 class _History:
     """One history as it is made and judged."""
 
-    def __init__(self, kind: Kind, seed: int) -> None:
+    def __init__(self, kind: Kind, seed: int, strategy: str | None) -> None:
         self.kind = kind
         random = self.random = Random(f"{kind.value} {seed}")
         overlay = Overlay(groups=random.choice(("local", "balanced")), dead_s=1.0 if kind is Kind.DEAD else 30.0)
-        self.world = GroupWorld(random, overlay=overlay, strategy=random.choice(("path", "path", "tree", "flood")))
+        drawn = random.choice(("path", "path", "tree", "flood"))
+        self.world = GroupWorld(random, overlay=overlay, strategy=strategy or drawn)
         self.verdict = Verdict(seed, kind)
         self.members: list[_Member] = []
         self.plain: list[Person] = []
@@ -294,9 +295,9 @@ class _History:
                     self.verdict.wrong.append(f"{number} still knows {group!r}, brokers {group.brokers}")
 
 
-def run_history(kind: Kind, seed: int) -> Verdict:
-    """One history from its beginning to its verdict."""
-    history = _History(kind, seed)
+def run_history(kind: Kind, seed: int, strategy: str | None = None) -> Verdict:
+    """One history from its beginning to its verdict; without a strategy, its seed chooses one."""
+    history = _History(kind, seed, strategy)
     history.build()
     history.people()
     history.faults()

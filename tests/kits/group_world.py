@@ -241,9 +241,11 @@ class GroupWorld(overlay_world.World):
         person.client = None
 
     def unsubscribe(self, person: Person) -> None:
-        """Unsubscribe."""
+        """Unsubscribe; whoever has not subscribed yet does not any more."""
         person.is_leaving = True
-        if person.client is not None and person.client.is_open and not person.has_left:
+        if person.granted_at is None:
+            person.has_left = True
+        elif person.client is not None and person.client.is_open and not person.has_left:
             self.send(person, Unsubscribe(packet_id=self._id(person), filters=(person.filter,)))
 
     def put(self, person: Person, topic: str, payload: bytes, qos: int, *, retain: bool = False) -> None:
@@ -279,7 +281,8 @@ class GroupWorld(overlay_world.World):
         client.note_connack()
         packets = client.take()
         answers: list[Packet] = []
-        if client.connection.session is not None and person.filter and person.granted_at is None:
+        asks = person.filter and person.granted_at is None and not person.is_leaving
+        if client.connection.session is not None and asks:
             person.granted_at = -1.0
             answers.append(
                 Subscribe(
@@ -296,9 +299,10 @@ class GroupWorld(overlay_world.World):
         assert site.world is not None
         make: Callable[..., Client] = site.world.durable if person.is_kept else site.world.client
         person.client = make(person.name)
+        has_asked = person.granted_at is not None
         if not person.is_kept or (person.granted_at is not None and person.granted_at < 0):
             person.granted_at = None
-        if person.is_leaving and person.granted_at is not None:
+        if person.is_leaving and has_asked:
             person.client.note_connack()
             person.client.send(Unsubscribe(packet_id=self._id(person), filters=(person.filter,)))
 

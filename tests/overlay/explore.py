@@ -62,7 +62,7 @@ def _judged(way: str, kind: str, seed: int) -> tuple[int, str]:
         moved = check_moves.run_history(check_moves.Kind(kind), seed, strategy=strategy)
         return moved.deliveries, str(moved) if moved.is_wrong else ""
     if way == GROUPS:
-        grouped = check_groups.run_history(check_groups.Kind(kind), seed)
+        grouped = check_groups.run_history(check_groups.Kind(kind), seed, strategy if strategy == "ring" else None)
         return grouped.judged, str(grouped) if grouped.wrong else ""
     if way == RETAINED:
         join = partial(Joined, strategy=strategy)
