@@ -234,7 +234,8 @@ class Joined:
         self._core.work.did(self.node.interests.substitutes.effort(entry) if is_new else _ENDING)
 
     def _entry(self, filter_: str, condition: str | None, share: str | None) -> Entry:
-        return entry_of(filter_, share=share or "", condition=condition, fingerprint=self._remote.fingerprint)
+        fingerprint = 0 if condition is None else self._remote.meanings.fingerprint(filter_)
+        return entry_of(filter_, share=share or "", condition=condition, fingerprint=fingerprint)
 
     def refusal(self, filter_: str, condition: str | None, share: str, of_session: int) -> str | None:
         """Why a client with so many groups cannot be a member of one more; None if it can."""

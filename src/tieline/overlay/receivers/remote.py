@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
-from zlib import crc32
-
-import msgspec
 
 from tieline.core.account import Event
 from tieline.core.broker import Broker
@@ -18,6 +15,7 @@ from tieline.match.where import Asked, ExpressionError, Predicate, parse, spell
 from tieline.overlay.counts import Counts
 from tieline.overlay.interests.digests import is_digest, read_digest
 from tieline.overlay.interests.entries import Entries, Entry
+from tieline.overlay.interests.meanings import Meanings
 from tieline.overlay.may import May
 from tieline.overlay.receivers.destination import Collector, Destination
 from tieline.overlay.receivers.shared_groups import RemoteGroups
@@ -40,8 +38,8 @@ class RemoteInterests:
         self._groups = RemoteGroups(core.routes, counts, is_balanced=core.settings.overlay.groups == "balanced")
         self._names = names
         self._collector = collector
-        #: Of the event types by which conditions are meant here.
-        self.fingerprint: Final = crc32(msgspec.json.encode(core.settings.event))
+        #: By which event types conditions are meant here.
+        self.meanings: Final = Meanings(core.settings)
         #: By number, every broker that ever wanted something; made here.
         self._destinations = destinations
         #: By broker, what it wants and what of that it may have.
@@ -134,7 +132,7 @@ class RemoteInterests:
 
     def _predicate(self, entry: Entry) -> Predicate | None:
         """The condition of an entry; None without one, or where only the broker that asks can tell what it means."""
-        if not entry.condition or entry.fingerprint != self.fingerprint:
+        if not entry.condition or entry.fingerprint != self.meanings.fingerprint(entry.filter):
             return None
         self._core.work.did(len(entry.condition) * WORK_PER_CHARACTER)
         try:
