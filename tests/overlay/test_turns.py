@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from tests.kits.calls import count_calls
-from tests.robust.attack.kinds.peers import SPEECHES, Speech, late_first, packed_pings
+from tests.robust.attack.kinds.peers import SPEECHES, Speech, comparisons, late_first, packed_pings
 from tests.robust.attack.peer import Liar
 from tieline.conf.schema import Settings
 from tieline.core.broker import Broker
@@ -18,6 +18,7 @@ from tieline.overlay.frames.frame import Kind
 from tieline.overlay.frames.hello import read_hello
 from tieline.overlay.frames.inbox import Inbox
 from tieline.overlay.joined import Joined
+from tieline.overlay.retained import versions as versions_module
 
 #: Calls in one share; about 20 ms of an interpreter that is not measured.
 MOST: Final = 100_000
@@ -59,6 +60,20 @@ def _taken_in_shares(joined: Joined, core: Broker, data: bytes) -> list[int]:
         shares.append(count_calls(next_one))
     assert joined.node.connections.find(_HANDLE) is not None, "it is still there: nothing it said was illegal"
     return shares
+
+
+@pytest.mark.skipif(is_compiled(), reason="compiled functions cannot be counted")
+def test_topics_that_were_chosen_to_lie_in_one_bucket_are_not_looked_through_in_one_go(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(versions_module, "crc32", lambda _topic: 7)
+    monkeypatch.setattr(f"{__name__}._RETAINED", 40_000)
+    core, joined, liar = _joined()
+    assert len(joined.retaining.convergence.versions.buckets[7]) == 40_000
+    shares = _taken_in_shares(joined, core, b"".join(islice(comparisons(liar), 3)))
+    ours = [count_calls(lambda: core.tick(0.0)) for _ in range(60)]
+    assert joined.retaining.convergence.versions.is_digested(7), "everything was looked at"
+    assert max(shares + ours) <= MOST
 
 
 @pytest.mark.skipif(is_compiled(), reason="compiled functions cannot be counted")

@@ -17,9 +17,9 @@ from tieline.overlay.counts import Counts
 from tieline.overlay.frames.fields import BadFrame, Reader, put
 from tieline.overlay.retained.partner import Partner
 from tieline.overlay.retained.retained_item import MOST_MARKS, ItemsWriter, read_marks
-from tieline.overlay.retained.versions import BUCKETS, Versions, broker_in, clock_in, mark_of
+from tieline.overlay.retained.versions import BUCKETS, MODULUS, Versions, broker_in, clock_in, mark_of
 
-#: Lists that may be under way, and topics in a bucket beyond which it is sent whole.
+#: Lists that may be under way, and topics in a bucket beyond which it is sent whole: it is looked through in one go.
 _LISTS, _LONG_BUCKET = 4, 4_096
 #: Topics of which digests are made in one go, and how long one of them counts before the next comparison: a tenth of a
 #: processor for whoever has many.
@@ -96,12 +96,22 @@ class Comparing:
         made = total = 0
         for number in range(BUCKETS):
             bucket = versions.buckets[number]
-            if partner.is_plain:
+            if partner.is_plain and (versions.is_digested(number) or len(bucket) <= _PORTION):
                 made += 0 if versions.is_digested(number) else len(bucket)
                 digests.append(versions.digest(number))
             else:
-                made += len(bucket)
-                digests.append(versions.digest_of(partner.select(bucket.items())))
+                # piece by piece: what changes meanwhile makes a difference, and is compared once more
+                entries, changes, digest = list(bucket.items()), versions.changes[number], 0
+                for at in range(0, len(entries), _PORTION):
+                    piece = entries[at : at + _PORTION]
+                    digest = (digest + versions.digest_of(partner.select(piece))) % MODULUS
+                    made += len(piece)
+                    if made >= _PORTION:
+                        total, made = total + made, 0
+                        yield
+                digests.append(digest)
+                if partner.is_plain:
+                    versions.remember(number, digest, changes)
             if made >= _PORTION:
                 total, made = total + made, 0
                 yield
@@ -154,11 +164,11 @@ class Comparing:
         versions, names = self._versions, self._versions.names
         while partner.differing and partner.listing < _LISTS:
             number = partner.differing.popleft()
-            entries = partner.select(versions.buckets[number].items())
+            bucket = versions.buckets[number]
             marks = ItemsWriter()
-            is_listed = len(entries) <= _LONG_BUCKET
+            is_listed = len(bucket) <= _LONG_BUCKET
             if is_listed:
-                for topic, version in entries:
+                for topic, version in partner.select(bucket.items()):
                     marks.add_mark(mark_of(topic), clock_in(version), names[broker_in(version)])
             else:
                 partner.buckets.append(number)
@@ -173,11 +183,13 @@ class Comparing:
         partner.lists_left -= 1
         listed = read_marks(reader)
         missing: list[bytes] = []
-        if not is_listed:
+        bucket = self._versions.buckets[number]
+        if not is_listed or len(bucket) > _LONG_BUCKET:
             partner.buckets.append(number)
+            missing += (mark.to_bytes(8, "big") for mark in listed)
         else:
-            versions, names = self._versions, self._versions.names
-            for topic, version in partner.select(versions.buckets[number].items()):
+            names = self._versions.names
+            for topic, version in partner.select(bucket.items()):
                 clock, name = listed.pop(mark_of(topic), (0, ""))
                 ours = clock_in(version), names[broker_in(version)]
                 if (clock, name) < ours:
@@ -199,8 +211,11 @@ class Comparing:
             marks.add(int.from_bytes(reader.take(8), "big"))
             if len(marks) > MOST_MARKS:
                 raise BadFrame(f"more than {MOST_MARKS} retained messages are asked for at once")
-        if marks:
-            for topic in self._versions.buckets[number]:
+        bucket = self._versions.buckets[number]
+        if marks and len(bucket) > _LONG_BUCKET:
+            partner.buckets.append(number)  # it has grown
+        elif marks:
+            for topic in bucket:
                 if mark_of(topic) in marks:
                     partner.wanted[topic] = None
         self._list_more(partner, now)

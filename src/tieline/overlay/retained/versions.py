@@ -4,8 +4,9 @@ A version is one integer: the clock of the write, and in its lowest eight bits t
 number for it.  Of two versions the one with the later clock is newer, and of equal clocks the one whose broker has the
 greater name, which is the same everywhere.
 
-Topics lie in buckets by their checksum.  The digest of a bucket is the sum of the digests of its topics with their
-versions, so it does not depend on an order.  It is made when somebody asks, and remembered until the bucket changes.
+Topics lie in buckets by their checksum, as a rule in equal numbers, though whoever chooses topics can have all of them
+lie in one.  The digest of a bucket is the sum of the digests of its topics with their versions, so it does not depend
+on an order.  It is made when somebody asks, and remembered until the bucket changes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from zlib import crc32
 
 BUCKETS: Final = 1_024
 _DIGEST_BYTES: Final = 8
-_MODULUS: Final = 1 << 8 * _DIGEST_BYTES
+MODULUS: Final = 1 << 8 * _DIGEST_BYTES
 _BROKER_BITS: Final = 8
 _BROKER: Final = (1 << _BROKER_BITS) - 1
 #: What a version takes in memory beside the topic, about.
@@ -47,7 +48,7 @@ def mark_of(topic: bytes) -> int:
 class Versions:
     """The newest version of each topic."""
 
-    __slots__ = ("_digests", "buckets", "count", "names")
+    __slots__ = ("_digests", "buckets", "changes", "count", "names")
 
     def __init__(self, names: Mapping[int, str]) -> None:
         #: Of brokers, by our numbers.
@@ -55,6 +56,8 @@ class Versions:
         self.buckets: list[dict[bytes, int]] = [{} for _ in range(BUCKETS)]
         #: None where a bucket has changed since.
         self._digests: list[int | None] = [0] * BUCKETS
+        #: How often each bucket has changed.
+        self.changes = [0] * BUCKETS
         self.count = 0
 
     def get(self, topic: bytes) -> int:
@@ -69,6 +72,7 @@ class Versions:
             self.count += 1
         bucket[topic] = version
         self._digests[number] = None
+        self.changes[number] += 1
 
     def remove(self, topic: bytes) -> None:
         """Nothing is known of a topic any more."""
@@ -76,6 +80,7 @@ class Versions:
         if self.buckets[number].pop(topic, None) is not None:
             self.count -= 1
             self._digests[number] = None
+            self.changes[number] += 1
 
     def is_newer(self, version: int, than: int) -> bool:
         """Whether a version is newer than another one; one is not newer than itself."""
@@ -91,6 +96,11 @@ class Versions:
             known = self._digests[number] = self.digest_of(self.buckets[number].items())
         return known
 
+    def remember(self, number: int, digest: int, changes: int) -> None:
+        """Somebody has made the digest of a bucket since it had changed so often."""
+        if self.changes[number] == changes:
+            self._digests[number] = digest
+
     def is_digested(self, number: int) -> bool:
         """Whether the digest of a bucket costs nothing."""
         return self._digests[number] is not None
@@ -104,4 +114,4 @@ class Versions:
             tail = (version >> _BROKER_BITS).to_bytes(8, "big") + len(topic).to_bytes(2, "big")
             digest = blake2b(topic + name + tail, digest_size=_DIGEST_BYTES).digest()
             total += int.from_bytes(digest, "big")
-        return total % _MODULUS
+        return total % MODULUS
