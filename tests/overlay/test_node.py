@@ -17,7 +17,7 @@ from tieline.overlay.frames.frame import Data, Kind, Notice, Topic, frame, lane_
 from tieline.overlay.frames.hello import Hello
 from tieline.overlay.frames.inbox import Inbox
 from tieline.overlay.interests.entries import Form, Said, entry_of, read_said
-from tieline.overlay.links.links import LEGAL, STAGES, Stage
+from tieline.overlay.links.links import LEGAL, PHASES, Phase
 from tieline.overlay.links.patience import Patience
 from tieline.overlay.membership import LinkState
 from tieline.overlay.node import Node
@@ -344,7 +344,7 @@ def test_a_subscription_is_granted_late_and_counted_if_nobody_echoes() -> None:
 
 
 def test_every_stage_is_in_both_tables() -> None:
-    assert set(STAGES) == set(LEGAL) == set(Stage)
+    assert set(PHASES) == set(LEGAL) == set(Phase)
     assert set().union(*LEGAL.values()) == set(Kind)
 
 

@@ -18,7 +18,7 @@ from tieline.overlay.node import Node
 from tieline.overlay.strategies import STRATEGIES
 from tieline.overlay.strategies.path import Path
 from tieline.overlay.strategies.plan import Plan
-from tieline.overlay.strategies.plan_tables import Entry, Own, PlanTable, PlanTables
+from tieline.overlay.strategies.plan_tables import Own, PlanEntry, PlanTable, PlanTables
 
 _TOPICS = (b"grid/a/v", b"grid/a/i", b"grid/b/v", b"site/1", b"alarm/fire")  # and one that no plan has
 _REPLANS = 6
@@ -86,7 +86,7 @@ def tree(node: Node, epoch: int) -> PlanTable:
                     way.append(before[way[-1]])
                 if node.name in way[1:]:
                     neighbour = way[way.index(node.name) - 1]
-                    entries.append(Entry(origin, topic, node.number_of(destination), node.number_of(neighbour)))
+                    entries.append(PlanEntry(origin, topic, node.number_of(destination), node.number_of(neighbour)))
     return PlanTable(epoch, entries, _OWN)
 
 
@@ -96,7 +96,7 @@ def lot(node: Node, epoch: int) -> PlanTable:
     peers, brokers = [*node.links], [*node.directory.names]
     topics = range(1, len(_TOPICS) + 1)
     entries = [
-        Entry(origin, topic, destination, random.choice(peers))
+        PlanEntry(origin, topic, destination, random.choice(peers))
         for origin in brokers
         for topic in topics
         for destination in brokers

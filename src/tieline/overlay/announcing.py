@@ -12,7 +12,7 @@ from tieline.overlay.frames.fields import put
 from tieline.overlay.frames.frame import Kind, Notice, Topic, frame
 from tieline.overlay.interests.entries import Entry, Form, Said, put_said
 from tieline.overlay.interests.interests import Granted, Interests
-from tieline.overlay.interests.lesson import Lesson, Stage
+from tieline.overlay.interests.lesson import Lesson, Phase
 from tieline.overlay.links.connections import Connections
 from tieline.overlay.links.links import Connection
 from tieline.overlay.membership import Membership
@@ -160,7 +160,7 @@ class Announcing:
         if added or removed:
             version = self._interests.known[broker].version
             self._journal.note(Wanted(broker, version, added, removed))
-        if lesson.stage is Stage.OVER:
+        if lesson.phase is Phase.OVER:
             source.lesson = None
             if lesson.was_news:
                 version = lesson.head.version

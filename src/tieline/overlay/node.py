@@ -31,7 +31,7 @@ from tieline.overlay.interests.entries import Entry
 from tieline.overlay.interests.interests import Granted, Interests, life_of
 from tieline.overlay.links.connections import Connections
 from tieline.overlay.links.directory import Directory
-from tieline.overlay.links.links import Connection, Link, Stage
+from tieline.overlay.links.links import Connection, Link, Phase
 from tieline.overlay.links.patience import Patience
 from tieline.overlay.may import Fence
 from tieline.overlay.membership import LinkState, Membership, read_link_state
@@ -342,7 +342,7 @@ class Node:
         link = connection.link
         if cost != connection.cost:
             connection.cost = cost
-            if link is not None and connection.stage is Stage.UP:
+            if link is not None and connection.phase is Phase.UP:
                 self.connections.tell_peers(self.membership.connect(link.peer, cost).bytes)
                 self._view_changed(now)
 
@@ -501,7 +501,7 @@ class Node:
         link = self.links.get(peer)
         if link is None:
             link = self.links[peer] = Link(peer, self._patience, self.counts)
-        connection.go(Stage.RESUMING)
+        connection.go(Phase.RESUMING)
         if link.connection is not None:
             self.counts.replaced += 1
             self.connections.end(link.connection, now, "replaced")
@@ -534,7 +534,7 @@ class Node:
         old = None if link is None else link.connection
         # a broker that was killed is heard no more; two of one name both are
         if link is not None and old is not None and link.incarnation != hello.incarnation:
-            if old.stage is Stage.UP and now - old.heard_at < self._patience.suspect_s:
+            if old.phase is Phase.UP and now - old.heard_at < self._patience.suspect_s:
                 raise Refused(f"another broker is called {name} and is connected: give one of them another name")
         elif state is not None and state.incarnation != hello.incarnation and self._is_elsewhere(peer):
             raise Refused(f"another broker is called {name} and is joined elsewhere: give one of them another name")
@@ -547,7 +547,7 @@ class Node:
     def _resumed(self, connection: Connection, link: Link, body: bytes, now: float) -> None:
         reader = Reader(body)
         start, received = reader.integer(), reader.integer()
-        connection.go(Stage.UP)
+        connection.go(Phase.UP)
         link.meter.changed_at = now
         link.resumed(received if start == self._start else 0)
         self.connections.tell_peers(self.membership.connect(link.peer, connection.cost).bytes)

@@ -17,7 +17,7 @@ from msgspec import Meta
 from tieline.overlay.carrier.sender import PlanOf
 from tieline.overlay.frames.fields import Reader, put
 from tieline.overlay.frames.hello import LONGEST_NAME, Refused
-from tieline.overlay.strategies.plan_tables import Entry, Own, PlanTable, PlanTables
+from tieline.overlay.strategies.plan_tables import Own, PlanEntry, PlanTable, PlanTables
 
 #: Pieces of one plan.
 MOST_PIECES: Final = 256
@@ -127,7 +127,7 @@ class Plans:
         number_of = self._number_of
         try:
             entries = [
-                Entry(number_of(origin), topic, number_of(destination), number_of(neighbour))
+                PlanEntry(number_of(origin), topic, number_of(destination), number_of(neighbour))
                 for piece in pieces
                 for origin, topic, destination, neighbour in piece.ways
             ]

@@ -23,7 +23,7 @@ _LARGEST_PACKET = 268_435_460
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class StoryEntry:
     """Something that happened, and to whom."""
 
     #: Seconds since the world began.
@@ -46,7 +46,7 @@ class Story:
 
     def __init__(self, clock: Clock, *, most: int = _MOST) -> None:
         self._clock = clock
-        self._entries: deque[Entry] = deque(maxlen=most)
+        self._entries: deque[StoryEntry] = deque(maxlen=most)
         #: Entries that had to make room.
         self.forgotten = 0
 
@@ -56,19 +56,19 @@ class Story:
     def tell(self, node: str, what: str, other: str = "", *, topic: str = "", payload: bytes = b"") -> None:
         """Add an entry with the time that it is now."""
         self.forgotten += len(self._entries) == self._entries.maxlen
-        self._entries.append(Entry(self._clock.now - GENESIS, node, other, what, topic, payload))
+        self._entries.append(StoryEntry(self._clock.now - GENESIS, node, other, what, topic, payload))
 
-    def of(self, node: str) -> Iterator[Entry]:
+    def of(self, node: str) -> Iterator[StoryEntry]:
         """What happened to one node."""
         return (entry for entry in self._entries if node in (entry.node, entry.other))
 
-    def about(self, topic: str, payload: bytes | None = None) -> Iterator[Entry]:
+    def about(self, topic: str, payload: bytes | None = None) -> Iterator[StoryEntry]:
         """The way of one message: of one topic and, if that is not enough, of one payload."""
         return (
             entry for entry in self._entries if entry.topic == topic and (payload is None or entry.payload == payload)
         )
 
-    def all(self) -> Iterator[Entry]:
+    def all(self) -> Iterator[StoryEntry]:
         """Everything that is still known."""
         return iter(self._entries)
 

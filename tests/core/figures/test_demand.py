@@ -262,7 +262,7 @@ def test_the_log_misses_nothing_meanwhile() -> None:
     client.publish("a/b", b"one", qos=1)
     client.publish("b", b"other")
     counted(scene.world, number)
-    assert len(scene.world.broker.arrivals.watchers) == 1
+    assert len(scene.world.broker.arrivals.observers) == 1
     client.publish("a/b", b"later")
     assert [record.payload for record in scene.records] == [b"run", b"run", b"run", b"one", b"later"]
 

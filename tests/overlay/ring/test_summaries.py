@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tieline.match.box import Box
 from tieline.overlay.frames.fields import BadFrame, Reader
-from tieline.overlay.ring.account import ANYBODY, NOBODY, Account, Accounting, of_one
+from tieline.overlay.ring.account import ANYBODY, NOBODY, Accounting, ArcAccount, of_one
 from tieline.overlay.ring.events import Event, Wish
 from tieline.overlay.ring.merging import Digests, Merging, Rectangles, admitted, fewer_filters
 from tieline.overlay.ring.messages import Peer
@@ -84,7 +84,7 @@ def test_an_account_wants_what_its_brokers_want(brokers: list[list[Wish]], budge
             assert whole.wants(event) or not part.wants(event)
     few = whole.among(lambda identifier: identifier < 2)
     if whole.members is not None:
-        assert few == Account({peer: summary for peer, summary in whole.members.items() if peer.identifier < 2})
+        assert few == ArcAccount({peer: summary for peer, summary in whole.members.items() if peer.identifier < 2})
     assert NOBODY.is_empty
     assert ANYBODY.covers(whole)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tieline.overlay.frames.fields import BadFrame
-from tieline.overlay.ring.account import Account, Accounting
+from tieline.overlay.ring.account import Accounting, ArcAccount
 from tieline.overlay.ring.events import Event, Sent
 from tieline.overlay.ring.identifiers import AROUND, way
 from tieline.overlay.ring.merging import Digests
@@ -74,7 +74,11 @@ def test_a_place_is_handed_to_one_finger_or_lies_before_the_successor(
 def test_what_a_lost_finger_told_is_kept_with_the_one_in_front(here: int, fingers: set[int], random: Random) -> None:
     table = _table(here, fingers)
     for finger in table:
-        finger.told, finger.until, finger.version = Account(None, Summary((finger.peer.link,))), table.end_of(finger), 1
+        finger.told, finger.until, finger.version = (
+            ArcAccount(None, Summary((finger.peer.link,))),
+            table.end_of(finger),
+            1,
+        )
         assert table.is_certain(finger)
     gone = random.choice(list(table))
     first = table.successor == gone.peer

@@ -124,7 +124,7 @@ class Lakes:
         self._options = dict(stored)
 
     def made(self, form: str) -> Lake:
-        """An empty lake."""
+        """An empty lake of this kind, at a place that no other one has."""
         from tieline.pipeline.lake import Lake
 
         name = f"lake-{secrets.token_hex(4)}"

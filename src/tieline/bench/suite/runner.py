@@ -23,7 +23,7 @@ VERSION = 2
 _NOW_AND_THEN_S = 10.0
 
 
-class Watcher(Protocol):
+class RunObserver(Protocol):
     """Whoever wants to know how far the run has come."""
 
     def say(self, text: str) -> None:
@@ -39,17 +39,17 @@ class Watcher(Protocol):
         """Hear that these rows are complete."""
 
 
-def run(suite: Suite, plan: Schedule, watcher: Watcher) -> Results:
+def run(suite: Suite, plan: Schedule, observer: RunObserver) -> Results:
     """Measure everything planned; on Ctrl-C what was started is ended and the interruption passes on."""
     began = time.monotonic()
     results = Results.begun(f"{suite.name}-{VERSION}", plan.versions, quick=plan.quick, absent=dict(plan.absent))
     results.machine |= plan.machine
     for why, goals in suite.forecast(plan).items():
-        watcher.say(f"will not be measured, because {why}:")
+        observer.say(f"will not be measured, because {why}:")
         for text in goals:
-            watcher.say(f"  {text}")
-    watcher.planned(plan.steps)
-    running = CaseRunner(suite, results, watcher)
+            observer.say(f"  {text}")
+    observer.planned(plan.steps)
+    running = CaseRunner(suite, results, observer)
     with contextlib.ExitStack() as stack:
         if any(not case.obstacle for case in plan.cases):
             for resource in plan.resources:
@@ -66,9 +66,9 @@ def run(suite: Suite, plan: Schedule, watcher: Watcher) -> Results:
 class CaseRunner:
     """A run under way, as its cases see it."""
 
-    def __init__(self, suite: Suite, results: Results, watcher: Watcher) -> None:
+    def __init__(self, suite: Suite, results: Results, observer: RunObserver) -> None:
         self.results = results
-        self._watcher = watcher
+        self._observer = observer
         self._failures: tuple[type[Exception], ...] = (Failure, OSError, MemoryError, *suite.failures)
 
     def measure(self, case: Case, objection: str = "") -> None:
@@ -80,11 +80,11 @@ class CaseRunner:
             with self.failing(case.rows):
                 case.measure(self, case.rows)
         self.results.rows += case.rows
-        self._watcher.found(case.rows)
+        self._observer.found(case.rows)
 
     def step(self, text: str) -> None:
         """Say what is being done now."""
-        self._watcher.step(text)
+        self._observer.step(text)
 
     @contextlib.contextmanager
     def failing(self, rows: Sequence[Row]) -> Iterator[None]:

@@ -7,7 +7,7 @@ from typing import Protocol
 from tieline.core.message import Burst, Message
 
 
-class Watcher(Protocol):
+class ArrivalObserver(Protocol):
     """Somebody who wants to see accepted messages, in the order of arrival."""
 
     def message(self, message: Message, packet_id: int = 0, *, dup: bool = False) -> None:
@@ -20,28 +20,28 @@ class Watcher(Protocol):
 class Arrivals:
     """Accepted messages, for those who watch; nobody does on most brokers, and the hot path asks only that."""
 
-    __slots__ = ("is_watched", "watchers")
+    __slots__ = ("is_watched", "observers")
 
     def __init__(self) -> None:
-        self.watchers: tuple[Watcher, ...] = ()
+        self.observers: tuple[ArrivalObserver, ...] = ()
         self.is_watched = False
 
-    def watch(self, watcher: Watcher) -> None:
+    def watch(self, observer: ArrivalObserver) -> None:
         """Show everything to one more, after those who watch already."""
-        self.watchers = (*self.watchers, watcher)
+        self.observers = (*self.observers, observer)
         self.is_watched = True
 
-    def unwatch(self, watcher: Watcher) -> None:
+    def unwatch(self, observer: ArrivalObserver) -> None:
         """Show nothing more to one of them; one that does not watch is fine."""
-        self.watchers = tuple(one for one in self.watchers if one is not watcher)
-        self.is_watched = bool(self.watchers)
+        self.observers = tuple(one for one in self.observers if one is not observer)
+        self.is_watched = bool(self.observers)
 
     def message(self, message: Message, packet_id: int = 0, *, dup: bool = False) -> None:
         """Show a message to everybody who watches; callers ask ``is_watched`` first."""
-        for watcher in self.watchers:
-            watcher.message(message, packet_id, dup=dup)
+        for observer in self.observers:
+            observer.message(message, packet_id, dup=dup)
 
     def burst(self, burst: Burst) -> None:
         """Show QoS 0 messages as they came, in the same way."""
-        for watcher in self.watchers:
-            watcher.burst(burst)
+        for observer in self.observers:
+            observer.burst(burst)

@@ -16,7 +16,7 @@ from tieline.match.trees import NameTree, tree_bytes
 PORTION = 1_000
 
 
-class Watcher(Protocol):
+class RetentionObserver(Protocol):
     """Who wants to know what is retained; nobody, as long as no other broker is joined."""
 
     def kept(self, message: Message, now: float, *, is_held: bool) -> None:
@@ -54,7 +54,7 @@ class Retained:
         self.bytes = 0
         #: When messages expire, by topic; entries of messages that were replaced stay until they are due.
         self._expiries: list[tuple[float, str]] = []
-        self.watcher: Watcher | None = None
+        self.watcher: RetentionObserver | None = None
 
     def __len__(self) -> int:
         return len(self._tree)

@@ -34,7 +34,7 @@ class Pace:
         self._is_called = False
 
     def __len__(self) -> int:
-        """How many wait."""
+        """How many requests wait for their turn."""
         return len(self._line)
 
     async def turn(self, scope: Scope) -> bool:

@@ -14,9 +14,9 @@ from tieline.net.page.attention import SILENT_S
 from tieline.net.page.drops import drops
 from tieline.net.page.happenings import Happenings
 from tieline.net.page.neighbours import Neighbours
+from tieline.net.page.observer import Observer
 from tieline.net.page.people import TEXTS
 from tieline.net.page.seen import BrokerSeen, ClientSeen, Finding, Seen, State
-from tieline.net.page.sight import Sight
 from tieline.net.page.verdicts import verdicts
 from tieline.net.page.words import shortened
 from tieline.version import __version__
@@ -40,7 +40,7 @@ class Report:
     def __init__(self, server: Running, neighbours: Neighbours) -> None:
         self._server = server
         self._neighbours = neighbours
-        self._sight = Sight(server, neighbours)
+        self._observer = Observer(server, neighbours)
         self._happenings = Happenings()
 
     def notice(self, time: float) -> None:
@@ -54,8 +54,8 @@ class Report:
 
     def make(self, sample: Sample, survey: Survey, now: float) -> dict[str, Any]:
         """Everything that the page shows, at this moment."""
-        net = self._sight.net("page", now)
-        seen, shown_links = self._sight.seen(sample, survey, net, now)
+        net = self._observer.net("page", now)
+        seen, shown_links = self._observer.seen(sample, survey, net, now)
         views, findings = verdicts(seen)
         core, settings = self._server.core, self._server.settings
         own_state = self._own_state(sample, survey, now)
@@ -99,15 +99,15 @@ class Report:
             "links": shown_links,
             "network": self._network(net),
             "plan": self._plan(seen),
-            "grid": self._sight.grid,
+            "grid": self._observer.grid,
             "events": self._happenings.last(sample.time),
             "point": sample.point,
         }
 
     def brief(self, sample: Sample, survey: Survey, now: float) -> dict[str, Any]:
         """The same in few words, for another broker whose page shows this one."""
-        net = self._sight.net("brief", now)
-        seen, _ = self._sight.seen(sample, survey, None, now)
+        net = self._observer.net("brief", now)
+        seen, _ = self._observer.seen(sample, survey, None, now)
         return {
             "name": seen.name,
             "state": self._own_state(sample, survey, now),
@@ -120,13 +120,13 @@ class Report:
 
     def verdict(self, sample: Sample, survey: Survey, now: float) -> dict[str, Any]:
         """How the broker is, and what needs attention."""
-        seen, _ = self._sight.seen(sample, survey, self._sight.net("verdict", now), now)
+        seen, _ = self._observer.seen(sample, survey, self._observer.net("verdict", now), now)
         views, findings = verdicts(seen)
         return {"verdict": asdict(views["overview"]), "attention": [shown(each) for each in findings[:MOST_FINDINGS]]}
 
     def _own_state(self, sample: Sample, survey: Survey, now: float) -> State:
         """How this broker is, whatever there is to say of others."""
-        seen, _ = self._sight.seen(sample, survey, None, now)
+        seen, _ = self._observer.seen(sample, survey, None, now)
         views, _ = verdicts(seen)
         states = {view.state for view in views.values()}
         return "bad" if "bad" in states else "warn" if "warn" in states else "ok"

@@ -24,7 +24,7 @@ _WORK_PER_TAKEN: Final = 250
 _ALL: Final = 1 << 20
 
 
-class Stage(Enum):
+class Phase(Enum):
     """What is to be done next."""
 
     WAITING = 0  # for another lesson about the same broker
@@ -37,7 +37,7 @@ class Stage(Enum):
 class Lesson:
     """One frame about one broker's interest."""
 
-    __slots__ = ("_gone", "_interests", "_new", "_reader", "_running", "body", "broker", "stage", "was_news")
+    __slots__ = ("_gone", "_interests", "_new", "_reader", "_running", "body", "broker", "phase", "was_news")
 
     def __init__(self, body: bytes, interests: Interests, running: dict[int, Lesson]) -> None:
         """``running`` has the lessons that go on, by broker; reads the head of the body, and may raise BadFrame."""
@@ -46,7 +46,7 @@ class Lesson:
         self._running = running
         self._reader = SaidReader(body)
         self.broker = self._reader.broker
-        self.stage = Stage.WAITING
+        self.phase = Phase.WAITING
         #: Something was taken in, which is to be passed on.
         self.was_news = False
         self._new: dict[Entry, Terms] = {}
@@ -62,33 +62,33 @@ class Lesson:
         added: dict[Entry, Terms] = {}
         removed: frozenset[Entry] = frozenset()
         work = _ALL
-        if self.stage is Stage.WAITING:
+        if self.phase is Phase.WAITING:
             if self.broker in self._running:
                 return work, added, removed
             self._running[self.broker] = self
-            self.stage = Stage.READING if self._interests.is_news(self.head) else Stage.OVER
+            self.phase = Phase.READING if self._interests.is_news(self.head) else Phase.OVER
             work = 0
-        elif self.stage is Stage.READING:
+        elif self.phase is Phase.READING:
             work = _WORK_PER_READ * _READ
             if self._reader.read(_READ):
                 said = self._reader.said()
                 self._new, gone = self._interests.changes(said)
                 self._gone = {*gone}
                 work += 5 * (len(said.added) + len(said.removed) + len(gone))
-                self.stage = Stage.GROWING
-        elif self.stage is Stage.GROWING and self._new:
+                self.phase = Phase.GROWING
+        elif self.phase is Phase.GROWING and self._new:
             added = {entry: self._new.pop(entry) for entry in list(islice(self._new, _TAKEN))}
             work = self._take(added, removed)
         elif self._gone:
-            self.stage = Stage.SHRINKING
+            self.phase = Phase.SHRINKING
             removed = frozenset([self._gone.pop() for _ in range(min(_TAKEN, len(self._gone)))])
             work = self._take(added, removed)
         else:
             self._interests.conclude(self.broker, self.head.version)
             self.was_news = True
-            self.stage = Stage.OVER
+            self.phase = Phase.OVER
             work = 0
-        if self.stage is Stage.OVER:
+        if self.phase is Phase.OVER:
             self.end()
         return work, added, removed
 

@@ -8,7 +8,7 @@ from functools import partial
 from tieline.core.timers import Timers
 from tieline.overlay.counts import Counts
 from tieline.overlay.frames.frame import Kind, frame
-from tieline.overlay.links.links import Connection, Link, Stage
+from tieline.overlay.links.links import Connection, Link, Phase
 from tieline.overlay.links.patience import Patience
 
 
@@ -42,7 +42,7 @@ class Connections:
     def find(self, handle: int) -> Connection | None:
         """A connection that is still read; None if it is not, or not any more."""
         connection = self._connections.get(handle)
-        if connection is None or connection.stage in {Stage.REFUSED, Stage.OVER}:
+        if connection is None or connection.phase in {Phase.REFUSED, Phase.OVER}:
             return None
         return connection
 
@@ -54,7 +54,7 @@ class Connections:
     def is_up(self, handle: int) -> bool:
         """Whether both ends have said who they are and what they have."""
         connection = self._connections.get(handle)
-        return connection is not None and connection.stage is Stage.UP
+        return connection is not None and connection.phase is Phase.UP
 
     def proven(self, connection: Connection) -> str | None:
         """The name that the other end has proven to have."""
@@ -63,7 +63,7 @@ class Connections:
     def fill(self, handle: int, room: int, now: float) -> bytes:
         """What is to be written next on a connection, about as much as there is room for."""
         connection = self._connections.get(handle)
-        if connection is None or connection.stage is Stage.OVER:
+        if connection is None or connection.phase is Phase.OVER:
             self.dirty.discard(handle)
             return b""
         data = connection.fill(room, now)
@@ -71,7 +71,7 @@ class Connections:
             connection.link.meter.bytes_out += len(data)
         if not connection.has_more:
             self.dirty.discard(handle)
-            if connection.stage is Stage.REFUSED:
+            if connection.phase is Phase.REFUSED:
                 self.end(connection, now, "refused")
         return data
 
@@ -98,13 +98,13 @@ class Connections:
     def tell_peers(self, data: bytes, but: Connection | None = None) -> None:
         """Have a frame written to all who have said who they are, but not to the one that it came from."""
         for connection in self._connections.values():
-            if connection is not but and connection.stage in {Stage.RESUMING, Stage.UP}:
+            if connection is not but and connection.phase in {Phase.RESUMING, Phase.UP}:
                 self.tell(connection, data)
 
     def tell_all(self, data: bytes) -> None:
         """Have a frame written to everybody, also behind a HELLO that was not answered yet."""
         for connection in self._connections.values():
-            if connection.stage not in {Stage.REFUSED, Stage.OVER}:
+            if connection.phase not in {Phase.REFUSED, Phase.OVER}:
                 self.tell(connection, data)
 
     # -- ending
@@ -115,7 +115,7 @@ class Connections:
         self._proven.pop(handle, None)
         self.doomed.discard(handle)
         self.dirty.discard(handle)
-        if connection is not None and connection.stage is not Stage.OVER:
+        if connection is not None and connection.phase is not Phase.OVER:
             self._lose(connection, now)
 
     def refuse(self, connection: Connection, text: str, now: float) -> None:
@@ -123,7 +123,7 @@ class Connections:
         self._counts.refused_peers += 1
         self.refusals.append((connection.handle, False, text))
         connection.why = "refused"
-        self._lose(connection, now, Stage.REFUSED)
+        self._lose(connection, now, Phase.REFUSED)
         connection.controls.clear()
         connection.pings.forget()
         self.tell(connection, frame(Kind.REFUSED, text.encode()))
@@ -134,9 +134,9 @@ class Connections:
         self.doomed.add(connection.handle)
         self._lose(connection, now)
 
-    def _lose(self, connection: Connection, now: float, stage: Stage = Stage.OVER) -> None:
-        was_up = connection.stage is Stage.UP
-        connection.go(stage)
+    def _lose(self, connection: Connection, now: float, phase: Phase = Phase.OVER) -> None:
+        was_up = connection.phase is Phase.UP
+        connection.go(phase)
         link = connection.link
         if link is None or link.connection is not connection:
             return
@@ -147,7 +147,7 @@ class Connections:
 
     def _look_after(self, connection: Connection, now: float) -> None:
         """Ping a peer that has not heard of us for a while, and give up one that is silent for too long."""
-        if connection.stage is Stage.OVER or connection.handle not in self._connections:
+        if connection.phase is Phase.OVER or connection.handle not in self._connections:
             return
         ping_s, down_s = self._pace(connection)
         # whoever was stopped himself has heard nobody meanwhile, and looks again before he says so
@@ -160,7 +160,7 @@ class Connections:
             self._counts.stuck += 1
             self.end(connection, now, "stuck")
             return
-        if connection.stage is Stage.UP and not connection.pings.is_under_way:
+        if connection.phase is Phase.UP and not connection.pings.is_under_way:
             self.tell(connection, connection.pings.ask(now))
         elif now - connection.sent_at >= ping_s * 0.99:
             self.tell(connection, frame(Kind.PING))

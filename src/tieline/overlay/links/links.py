@@ -35,7 +35,7 @@ from tieline.overlay.links.meter import Meter, Pings
 from tieline.overlay.links.patience import Patience
 
 
-class Stage(StrEnum):
+class Phase(StrEnum):
     """How far a connection has come."""
 
     GREETING = "greeting"  # only HELLO is legal
@@ -46,23 +46,23 @@ class Stage(StrEnum):
 
 
 #: What may follow what.
-STAGES: Final[Mapping[Stage, frozenset[Stage]]] = {
-    Stage.GREETING: frozenset({Stage.RESUMING, Stage.REFUSED, Stage.OVER}),
-    Stage.RESUMING: frozenset({Stage.UP, Stage.REFUSED, Stage.OVER}),
-    Stage.UP: frozenset({Stage.REFUSED, Stage.OVER}),
-    Stage.REFUSED: frozenset({Stage.OVER}),
-    Stage.OVER: frozenset({Stage.OVER}),
+PHASES: Final[Mapping[Phase, frozenset[Phase]]] = {
+    Phase.GREETING: frozenset({Phase.RESUMING, Phase.REFUSED, Phase.OVER}),
+    Phase.RESUMING: frozenset({Phase.UP, Phase.REFUSED, Phase.OVER}),
+    Phase.UP: frozenset({Phase.REFUSED, Phase.OVER}),
+    Phase.REFUSED: frozenset({Phase.OVER}),
+    Phase.OVER: frozenset({Phase.OVER}),
 }
 _ALWAYS: Final = frozenset(
     {Kind.SEGMENT, Kind.REST, Kind.PACKED, Kind.PING, Kind.NAMES, Kind.LINK_STATE, Kind.INTEREST, Kind.REFUSED}
 )
-#: Which frames each stage takes.
-LEGAL: Final[Mapping[Stage, frozenset[Kind]]] = {
-    Stage.GREETING: frozenset({Kind.HELLO, Kind.REFUSED}),
-    Stage.RESUMING: _ALWAYS | {Kind.RESUME},
-    Stage.UP: _ALWAYS | {Kind.CLOCK, Kind.HOP_ACK, Kind.DATA, Kind.VOID, Kind.NOTICE, Kind.LAST},
-    Stage.REFUSED: frozenset(),
-    Stage.OVER: frozenset(),
+#: Which frames each phase takes.
+LEGAL: Final[Mapping[Phase, frozenset[Kind]]] = {
+    Phase.GREETING: frozenset({Kind.HELLO, Kind.REFUSED}),
+    Phase.RESUMING: _ALWAYS | {Kind.RESUME},
+    Phase.UP: _ALWAYS | {Kind.CLOCK, Kind.HOP_ACK, Kind.DATA, Kind.VOID, Kind.NOTICE, Kind.LAST},
+    Phase.REFUSED: frozenset(),
+    Phase.OVER: frozenset(),
 }
 
 
@@ -70,8 +70,27 @@ class Connection:
     """What lasts as long as one socket."""
 
     __slots__ = (
-        "coming", "controls", "cost", "gathering", "handle", "heard_at", "inbox", "inner", "lesson", "link", "long",
-        "looked_at", "packer", "pings", "said", "sent_at", "stage", "theirs", "unpacked", "unpacker", "why",
+        "coming",
+        "controls",
+        "cost",
+        "gathering",
+        "handle",
+        "heard_at",
+        "inbox",
+        "inner",
+        "lesson",
+        "link",
+        "long",
+        "looked_at",
+        "packer",
+        "phase",
+        "pings",
+        "said",
+        "sent_at",
+        "theirs",
+        "unpacked",
+        "unpacker",
+        "why",
     )  # fmt: skip
 
     def __init__(self, handle: int, now: float, cost: int = 1, longest: int = LARGEST) -> None:
@@ -80,7 +99,7 @@ class Connection:
         self.cost = cost
         #: What the peer means by its numbers.
         self.theirs = Translation()
-        self.stage = Stage.GREETING
+        self.phase = Phase.GREETING
         self.inbox = Inbox()
         self.gathering = Gathering(longest)
         #: Frames that have come and wait until others have had their turn.
@@ -111,18 +130,18 @@ class Connection:
         self.link: Link | None = None
 
     def __repr__(self) -> str:
-        return f"<Connection {self.handle} {self.stage.value} to {self.link and self.link.peer}>"
+        return f"<Connection {self.handle} {self.phase.value} to {self.link and self.link.peer}>"
 
     @property
     def is_over(self) -> bool:
         """Whether nothing more is read or written."""
-        return self.stage is Stage.OVER
+        return self.phase is Phase.OVER
 
-    def go(self, stage: Stage) -> None:
-        if stage not in STAGES[self.stage]:
-            raise BadFrame(f"a connection cannot go from {self.stage.value} to {stage.value}")
-        self.stage = stage
-        if stage in {Stage.REFUSED, Stage.OVER} and self.lesson is not None:
+    def go(self, phase: Phase) -> None:
+        if phase not in PHASES[self.phase]:
+            raise BadFrame(f"a connection cannot go from {self.phase.value} to {phase.value}")
+        self.phase = phase
+        if phase in {Phase.REFUSED, Phase.OVER} and self.lesson is not None:
             self.lesson.end()
             self.lesson = None
 
@@ -141,9 +160,9 @@ class Connection:
         return found
 
     def admit(self, kind: Kind) -> None:
-        """Refuse a frame that this stage does not take."""
-        if kind not in LEGAL[self.stage]:
-            raise BadFrame(f"{kind.name} on a connection that is {self.stage.value}")
+        """Refuse a frame that this phase does not take."""
+        if kind not in LEGAL[self.phase]:
+            raise BadFrame(f"{kind.name} on a connection that is {self.phase.value}")
 
     def fill(self, room: int, now: float) -> bytes:
         """About as many bytes as there is room for: whole frames, of which the last may be longer than the room."""
@@ -162,13 +181,13 @@ class Connection:
             # half of the room is for data, if there are any
             parts.append(self.long.next(max(SEGMENT, min(PLENTY, (room - size) // 2))))
             size += len(parts[-1])
-        if self.stage is Stage.UP and self.link is not None and not self.controls:
+        if self.phase is Phase.UP and self.link is not None and not self.controls:
             self.link.fill(parts, room - size, now)
         if not parts:
             return b""
         self.sent_at = now
         data = b"".join(parts)
-        is_packed = self.packer is not None and room < PLENTY and self.stage is Stage.UP
+        is_packed = self.packer is not None and room < PLENTY and self.phase is Phase.UP
         return self.packer.pack(data) if is_packed and self.packer is not None else data
 
     def unpack(self, body: bytes) -> Iterator[tuple[Kind, bytes]]:
@@ -183,7 +202,7 @@ class Connection:
             bool(self.controls)
             or len(self.long) > 0
             or self.pings.is_owed
-            or (self.stage is Stage.UP and self.link is not None and self.link.has_more)
+            or (self.phase is Phase.UP and self.link is not None and self.link.has_more)
         )
 
 
@@ -216,7 +235,7 @@ class Link:
 
     @property
     def is_up(self) -> bool:
-        return self.connection is not None and self.connection.stage is Stage.UP
+        return self.connection is not None and self.connection.phase is Phase.UP
 
     @property
     def has_more(self) -> bool:

@@ -20,7 +20,7 @@ from tieline.overlay.ring.summary import EVERYTHING, NOTHING, Summary
 _PEER_BYTES: Final = 12
 
 
-class Account:
+class ArcAccount:
     """Who wants what in an arc; it never changes."""
 
     __slots__ = ("members", "summary")
@@ -32,10 +32,10 @@ class Account:
         self.summary: Final = summary
 
     def __repr__(self) -> str:
-        return f"<Account {self.summary if self.members is None else dict(self.members)}>"
+        return f"<ArcAccount {self.summary if self.members is None else dict(self.members)}>"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Account) and self.members == other.members and self.summary == other.summary
+        return isinstance(other, ArcAccount) and self.members == other.members and self.summary == other.summary
 
     def __hash__(self) -> int:
         return hash((None if self.members is None else frozenset(self.members.items()), self.summary))
@@ -46,7 +46,7 @@ class Account:
             return self.summary.wants(event)
         return any(summary.wants(event) for summary in self.members.values())
 
-    def covers(self, other: Account) -> bool:
+    def covers(self, other: ArcAccount) -> bool:
         """Whether whoever knows this knows of the other one, too."""
         if self.members is None:
             theirs = (other.summary,) if other.members is None else other.members.values()
@@ -66,21 +66,21 @@ class Account:
             return self.summary.size
         return sum(_PEER_BYTES + summary.size for summary in self.members.values())
 
-    def among(self, is_inside: Callable[[int], bool]) -> Account:
+    def among(self, is_inside: Callable[[int], bool]) -> ArcAccount:
         """The same for a part of the arc; a sum cannot be taken apart."""
         if self.members is None or all(is_inside(peer.identifier) for peer in self.members):
             return self
-        return Account({peer: summary for peer, summary in self.members.items() if is_inside(peer.identifier)})
+        return ArcAccount({peer: summary for peer, summary in self.members.items() if is_inside(peer.identifier)})
 
 
 #: Nobody wants anything; and nothing is known, so that everything may be wanted.
-NOBODY: Final = Account({})
-ANYBODY: Final = Account(None, EVERYTHING)
+NOBODY: Final = ArcAccount({})
+ANYBODY: Final = ArcAccount(None, EVERYTHING)
 
 
-def of_one(peer: Peer, summary: Summary) -> Account:
+def of_one(peer: Peer, summary: Summary) -> ArcAccount:
     """What one broker wants."""
-    return NOBODY if summary.is_empty else Account({peer: summary})
+    return NOBODY if summary.is_empty else ArcAccount({peer: summary})
 
 
 class Accounting:
@@ -90,23 +90,23 @@ class Accounting:
         self._merging = merging
         self._budget = budget
 
-    def joined(self, one: Account, other: Account) -> Account:
+    def joined(self, one: ArcAccount, other: ArcAccount) -> ArcAccount:
         """What is wanted in either of two arcs."""
         if one.is_empty or one is other:
             return other
         if other.is_empty:
             return one
         if one.members is None or other.members is None:
-            return Account(None, self._merging.joined(self._sum(one), self._sum(other)))
+            return ArcAccount(None, self._merging.joined(self._sum(one), self._sum(other)))
         members = {**one.members, **other.members}
         for peer in one.members.keys() & other.members.keys():
             members[peer] = self._merging.joined(one.members[peer], other.members[peer])
-        found = Account(members)
+        found = ArcAccount(members)
         if len(members) > 1 and found.size > self._budget:
-            return Account(None, self._sum(found))
+            return ArcAccount(None, self._sum(found))
         return found
 
-    def _sum(self, account: Account) -> Summary:
+    def _sum(self, account: ArcAccount) -> Summary:
         if account.members is None:
             return account.summary
         return reduce(self._merging.joined, account.members.values(), NOTHING)

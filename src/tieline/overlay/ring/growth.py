@@ -24,7 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from tieline.overlay.ring.account import NOBODY, Account
+from tieline.overlay.ring.account import NOBODY, ArcAccount
 from tieline.overlay.ring.messages import Echo, Member, Message, Peer, Told
 from tieline.overlay.ring.summary import NOTHING
 from tieline.overlay.ring.surroundings import Surroundings
@@ -42,11 +42,11 @@ class Watcher:
     end: int
     heard: float
     #: What it was told, all together, and under which version.
-    told: Account = NOBODY
+    told: ArcAccount = NOBODY
     version: int = 0
     #: What it has echoed of that; and by version what it has not.
-    known: Account = NOBODY
-    pending: dict[int, Account] = field(default_factory=dict)
+    known: ArcAccount = NOBODY
+    pending: dict[int, ArcAccount] = field(default_factory=dict)
     #: When it was told the whole last: what it was told before does not count any more.
     whole_version: int = 0
 
@@ -62,7 +62,7 @@ class _Growth:
 class Growth:
     """Watchers, and who waits for their echoes."""
 
-    def __init__(self, around: Surroundings, own: Callable[[], Account]) -> None:
+    def __init__(self, around: Surroundings, own: Callable[[], ArcAccount]) -> None:
         self._around = around
         self._own = own
         self.watchers: dict[int, Watcher] = {}
@@ -102,7 +102,7 @@ class Growth:
 
     # -- growing
 
-    def spread(self, place: int, more: Account, then: Then, now: float) -> None:
+    def spread(self, place: int, more: ArcAccount, then: Then, now: float) -> None:
         """More is wanted by the broker at a place, this one or somebody behind it; call once everybody knows."""
         waits: set[tuple[int, int]] = set()
         table = self._around.table
@@ -166,7 +166,7 @@ class Growth:
         watcher.whole_version = watcher.version + 1
         self._tell(watcher, watcher.told, self._around.table.me.identifier)
 
-    def _tell(self, watcher: Watcher, account: Account, place: int) -> None:
+    def _tell(self, watcher: Watcher, account: ArcAccount, place: int) -> None:
         watcher.version += 1
         watcher.pending[watcher.version] = account
         is_whole = watcher.version == watcher.whole_version

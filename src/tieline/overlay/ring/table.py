@@ -17,7 +17,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from tieline.overlay.ring.account import ANYBODY, Account, Accounting
+from tieline.overlay.ring.account import ANYBODY, Accounting, ArcAccount
 from tieline.overlay.ring.events import Event
 from tieline.overlay.ring.identifiers import AROUND, way
 from tieline.overlay.ring.messages import Peer
@@ -33,7 +33,7 @@ class Finger:
         #: Where it was looked for.
         self.start = start
         #: What is wanted from it up to ``until``; before it has told anything, nothing is certain.
-        self.told: Account = ANYBODY
+        self.told: ArcAccount = ANYBODY
         self.until = peer.identifier
         #: Of what it told last; 0 before that.
         self.version = 0
@@ -196,7 +196,7 @@ class Table:
     def _place(self, distance: int) -> int:
         return (self.me.identifier + distance) % AROUND
 
-    def wanted_from(self, own: Account, end: int) -> Account:
+    def wanted_from(self, own: ArcAccount, end: int) -> ArcAccount:
         """What is wanted from here up to a place: by this broker, and in the arcs of its fingers in front of it."""
         last = self.way_to(end) or AROUND
         found = own
@@ -206,7 +206,7 @@ class Table:
             found = self.accounting.joined(found, self.up_to(end, finger.told))
         return found
 
-    def up_to(self, end: int, told: Account) -> Account:
+    def up_to(self, end: int, told: ArcAccount) -> ArcAccount:
         """What is told of an arc, without those who stand behind a place."""
         last = self.way_to(end) or AROUND
         return told.among(lambda identifier: self.way_to(identifier) < last)

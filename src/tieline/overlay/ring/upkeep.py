@@ -22,7 +22,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from tieline.overlay.ring.account import Account
+from tieline.overlay.ring.account import ArcAccount
 from tieline.overlay.ring.dispatch.protocol import Dispatch
 from tieline.overlay.ring.growth import Growth, Then, echo
 from tieline.overlay.ring.identifiers import AROUND, starts, way
@@ -418,12 +418,12 @@ class Upkeep:
             finger.version = message.version
             self._growth.spread(message.place, told, known, now)
 
-    def _account(self, message: Told) -> Account:
+    def _account(self, message: Told) -> ArcAccount:
         """What somebody has told, as far as it can be joined with what others tell."""
         spaces = self._around.spaces
         if not message.is_apart:
-            return Account(None, admitted(message.summary, spaces))
-        return Account({peer: admitted(summary, spaces) for peer, summary in message.members})
+            return ArcAccount(None, admitted(message.summary, spaces))
+        return ArcAccount({peer: admitted(summary, spaces) for peer, summary in message.members})
 
     def _install(self, finger: Finger, now: float) -> None:
         table = self._around.table

@@ -23,7 +23,7 @@ from tieline.wire.frames import publish_head
 MOST_EPOCHS: Final = 4
 
 
-class Entry(NamedTuple):
+class PlanEntry(NamedTuple):
     """By which neighbour a topic of an origin goes to a destination; brokers are numbers of whoever has the table."""
 
     origin: int
@@ -45,7 +45,7 @@ class PlanTable:
 
     __slots__ = ("_neighbours", "_of_publishers", "_topics", "entries", "epoch")
 
-    def __init__(self, epoch: int, entries: Iterable[Entry], own: Iterable[Own]) -> None:
+    def __init__(self, epoch: int, entries: Iterable[PlanEntry], own: Iterable[Own]) -> None:
         self.epoch = epoch
         #: By origin and topic, and then by destination.
         self._neighbours: dict[tuple[int, int], dict[int, int]] = {}

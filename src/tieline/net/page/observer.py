@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PLANNER_S: Final = 120.0
 
 
-class Sight:
+class Observer:
     """Looks at one broker and at what it knows of the others."""
 
     def __init__(self, server: Running, neighbours: Neighbours) -> None:
