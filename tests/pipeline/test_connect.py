@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pyspark
 import pytest
 from pyspark.sql import SparkSession
@@ -142,6 +143,29 @@ def test_the_same_tables_and_answers(server: str, run: Run, spark: SparkSession,
     read = run("program.py", server, "lake")
     assert read.returncode == 0, read.stderr
     means = here.read(spark, "reading").groupBy("_topic").avg("voltage").collect()
+    assert json.loads(read.stdout) == sorted(map(list, means))
+
+
+def test_delta_tables_that_go_on_here(server: str, run: Run, spark: SparkSession, serve: Serve, tmp_path: Path) -> None:
+    """Begun behind the server, continued in this process, and read by both."""
+    served = serve(records=20)
+    (tmp_path / "grid.toml").write_text(TOML)
+    first = run(
+        "-m", "tieline", "pipeline", "ingest", "--once", "--delta", "--lake", "lake", "--url", served.url,
+        "--config", "grid.toml", "--max-rows", 8, "--master", server,
+    )  # fmt: skip
+    assert first.returncode == 0, first.stderr
+    served.writer.append([logged(20, payload=b'{"number": 20, "voltage": 100.0}')])
+    lake = Lake.open(tmp_path / "lake")
+    assert (lake.document.format, lake.state().batch) == ("delta", 2)
+    running = Filling(spark, lake, Logs([served.url]))
+    running.start(once=True)
+    assert running.wait(200)
+    assert sorted(pq.read_table(lake.files("events/reading"))["_offset"].to_pylist()) == list(range(21))
+    (tmp_path / "program.py").write_text(PROGRAM)
+    read = run("program.py", server, "lake")
+    assert read.returncode == 0, read.stderr
+    means = lake.read(spark, "reading").groupBy("_topic").avg("voltage").collect()
     assert json.loads(read.stdout) == sorted(map(list, means))
 
 
