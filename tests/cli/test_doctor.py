@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import sys
+import tomllib
 from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 from typer.testing import CliRunner
 
 from tests.pipeline.test_java import fake
 from tieline.cli import doctor
 from tieline.cli.doctor import app
 from tieline.cli.trouble import Trouble
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -67,3 +71,20 @@ def test_spark_really_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     told = CliRunner().invoke(app, ["--spark"])
     assert told.exit_code == 0, told.exception
     assert "a Python worker answered" in told.stdout
+
+
+@pytest.mark.parametrize("needed", doctor.NEEDED, ids=lambda needed: needed.name)
+def test_the_doctor_wants_what_the_package_asks_for(needed: doctor.Needed, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (asked,) = (
+        each for each in map(Requirement, project["optional-dependencies"]["pipeline"]) if each.name == needed.name
+    )
+    monkeypatch.setattr(doctor, "_PYTHON", (3, 11))
+    for text in ("2.1.9", "2.2.0", "3.0.0", "3.4.4", "3.5.0", "4.0.5", "4.2.1", "4.3.0", "4.4.0", "17.0.0", "18.0.0"):
+        assert needed.is_right(doctor._numbers(text)) == asked.specifier.contains(text), text
+
+
+def test_spark_3_is_not_for_a_newer_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_PYTHON", (3, 12))
+    (spark,) = (each for each in doctor.NEEDED if each.name == "pyspark")
+    assert [spark.is_right(version) for version in ((3, 5, 9), (4, 0, 5))] == [False, True]

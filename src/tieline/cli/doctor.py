@@ -50,8 +50,18 @@ class Needed(NamedTuple):
     wanted: str
 
 
+#: The first Python for which Spark 3 was not made: it imports a module that is gone.
+_BEYOND_SPARK_3: Final = (3, 12)
+_PYTHON: Final = sys.version_info[:2]
+
+
+def _is_right_spark(version: Version) -> bool:
+    first = (3, 5) if _PYTHON < _BEYOND_SPARK_3 else (4, 0)
+    return first <= version < (4, 4)
+
+
 NEEDED: Final = (
-    Needed("pyspark", lambda version: (4, 3) <= version < (4, 4), "4.3"),
+    Needed("pyspark", _is_right_spark, "4.0 to 4.3, or 3.5 with Python 3.11"),
     Needed("pandas", lambda version: (2, 2) <= version < (3,), "from 2.2, before 3"),
     Needed("pyarrow", lambda version: version >= (18,), "from 18"),
 )
@@ -132,7 +142,7 @@ def _extras() -> Iterator[Line]:
 
 def _try_spark() -> str:
     from tieline.pipeline.java import NoJava
-    from tieline.pipeline.session import BRIEF, NoSpark, make_session
+    from tieline.pipeline.session import BRIEF, NoSpark, has_sources, make_session
 
     begun = time.monotonic()
     try:
@@ -144,7 +154,8 @@ def _try_spark() -> str:
         rows = session.range(3).mapInArrow(_through, "id long").count()
         if rows != 3:
             raise Trouble(f"a Python worker of Spark gave {rows} rows for 3")
-        _look_up(session)
+        if has_sources(session):
+            _look_up(session)
     finally:
         session.stop()
     return f"started in {started - begun:.1f} s, a Python worker answered in {time.monotonic() - started:.1f} s"
