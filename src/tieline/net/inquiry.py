@@ -54,8 +54,8 @@ class Drops(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     most: Annotated[int, Meta(ge=1, le=MOST_DROPS)] = 100
 
 
-class Trace(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``{"do": "trace", "topic": …}``: who would get a message and why."""
+class _Traced(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A message that is asked about."""
 
     do: Literal["trace"]
     topic: str
@@ -64,20 +64,30 @@ class Trace(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     qos: Annotated[int, Meta(ge=0, le=2)] = 0
     retain: bool = False
     properties: tuple[tuple[str, str], ...] = ()
-    header_level: Annotated[int, Meta(ge=0, le=3)] | None = None
     client: str = ""
 
+    def probe(self, **more: Any) -> Probe:
+        """The message, and what only one of both kinds of questions knows of it; raises InquiryError."""
+        return Probe(
+            topic=self.topic,
+            payload=_payload(self.payload),
+            qos=self.qos,
+            retain=self.retain,
+            properties=self.properties,
+            client=self.client,
+            **more,
+        )
 
-class Arrived(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+
+class Trace(_Traced, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``{"do": "trace", "topic": …}``: who would get a message and why."""
+
+    header_level: Annotated[int, Meta(ge=0, le=3)] | None = None
+
+
+class Arrived(_Traced, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The same ``trace`` of another broker, which would have accepted the message: who would get it here."""
 
-    do: Literal["trace"]
-    topic: str
-    payload: str = ""
-    qos: Annotated[int, Meta(ge=0, le=2)] = 0
-    retain: bool = False
-    properties: tuple[tuple[str, str], ...] = ()
-    client: str = ""
     level: Annotated[int, Meta(ge=0, le=3)] = 0
 
 
@@ -92,17 +102,7 @@ def answer_arrived(core: Broker, request: dict[str, Any], broker: str, now: floa
         asked = msgspec.convert(request, Arrived)
     except msgspec.ValidationError as problem:
         raise InquiryError(str(problem).lower()) from None
-    probe = Probe(
-        topic=asked.topic,
-        payload=_payload(asked.payload),
-        qos=asked.qos,
-        retain=asked.retain,
-        properties=asked.properties,
-        client=asked.client,
-        broker=broker,
-        level=asked.level,
-    )
-    return _traced(core, probe, now)
+    return _answer_trace(core, asked.probe(broker=broker, level=asked.level), now)
 
 
 def _payload(text: str) -> bytes:
@@ -122,7 +122,7 @@ def answer(core: Broker, request: dict[str, Any], now: float) -> dict[str, Any]:
         return _why(core, asked, now)
     if isinstance(asked, Drops):
         return _drops(core, asked, now)
-    return _trace(core, asked, now)
+    return _answer_trace(core, asked.probe(header_level=asked.header_level), now)
 
 
 _SHAPES: dict[str, type[Why | Drops | Trace]] = {"why": Why, "drops": Drops, "trace": Trace}
@@ -198,20 +198,7 @@ def class_name(core: Broker, level: int) -> str:
     return "" if level == NO_LEVEL else core.priorities.classes.names[level]
 
 
-def _trace(core: Broker, asked: Trace, now: float) -> dict[str, Any]:
-    probe = Probe(
-        topic=asked.topic,
-        payload=_payload(asked.payload),
-        qos=asked.qos,
-        retain=asked.retain,
-        properties=asked.properties,
-        header_level=asked.header_level,
-        client=asked.client,
-    )
-    return _traced(core, probe, now)
-
-
-def _traced(core: Broker, probe: Probe, now: float) -> dict[str, Any]:
+def _answer_trace(core: Broker, probe: Probe, now: float) -> dict[str, Any]:
     found = trace(core, probe, now)
     return {
         "topic": probe.topic,

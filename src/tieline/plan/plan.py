@@ -20,8 +20,8 @@ Status = Literal["optimal", "feasible", "interrupted"]
 SAME: Final = 1e-6
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """Which topic travels over which link."""
+class _Told(msgspec.Struct, frozen=True, kw_only=True):
+    """What a plan and its document have in common, in the order of the document."""
 
     instance: str
     method: str
@@ -39,6 +39,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     routes: tuple[Route, ...]
     #: Figures of the method, such as iterations or the value of its own model.
     notes: Mapping[str, float | str] = {}
+
+
+class Plan(_Told, frozen=True, kw_only=True):
+    """Which topic travels over which link."""
 
     @property
     def gap(self) -> float:
@@ -58,39 +62,18 @@ def gap(objective: float, bound: float) -> float:
     return min(1.0, distance / abs(objective)) if math.isfinite(bound) else 1.0
 
 
-class _Document(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class _Document(_Told, frozen=True, kw_only=True, forbid_unknown_fields=True):
     format: Literal["tieline-plan-1"]
-    instance: str
-    method: str
-    status: Status
-    objective: float
-    cost: float
-    unmet: int
-    unmet_price: float
-    bound: float
     gap: float
-    seconds: float
-    routes: tuple[Route, ...]
-    notes: dict[str, float | str] = {}
 
 
 def render(plan: Plan) -> bytes:
     """A plan as a JSON document."""
-    document = _Document(
-        format=FORMAT,
-        instance=plan.instance,
-        method=plan.method,
-        status=plan.status,
-        objective=plan.objective,
-        cost=plan.cost,
-        unmet=plan.unmet,
-        unmet_price=plan.unmet_price,
-        bound=plan.bound,
-        gap=plan.gap,
-        seconds=plan.seconds,
-        routes=plan.routes,
-        notes=dict(plan.notes),
-    )
+    document: dict[str, object] = {"format": FORMAT}
+    for name in Plan.__struct_fields__:
+        document[name] = getattr(plan, name)
+        if name == "bound":
+            document["gap"] = plan.gap
     return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
 
 
