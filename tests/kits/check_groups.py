@@ -14,13 +14,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import combinations
 from random import Random
-from typing import Final, ParamSpec
+from typing import Final
 
 from tests.kits.group_world import GroupWorld, Person
 from tieline.conf.schema import Attribute, Event, Overlay
 from tieline.wire.topics import matches
 
-P = ParamSpec("P")
 #: When clients have subscribed and everybody knows, when faults are over, and how long it may take to run empty.
 BEGIN_S: Final = 2.0
 FAULTS_S: Final = 8.0
@@ -136,7 +135,7 @@ class _History:
             self.publishers.append(world.person(f"publisher {number}", random.choice(numbers), is_kept=False))
         times = sorted(random.uniform(BEGIN_S, FAULTS_S) for _ in range(70))
         for counter, at in enumerate(times, 1):
-            self.later(at, self.publish, random.choice(self.publishers), random.choice(_TOPICS), counter)
+            self.world.later(at, self.publish, random.choice(self.publishers), random.choice(_TOPICS), counter)
 
     def _joiner(
         self, share: str, filter_: str, condition: str | None, home: int, *, stays: bool
@@ -149,11 +148,11 @@ class _History:
             if member.person.is_kept:
                 # it is away for a while, or unsubscribes
                 if self.random.random() < 0.5:
-                    self.later(at, self.world.go, member.person)
+                    self.world.later(at, self.world.go, member.person)
                 else:
-                    self.later(at, self.world.unsubscribe, member.person)
+                    self.world.later(at, self.world.unsubscribe, member.person)
             else:
-                self.later(at, self.world.go, member.person)
+                self.world.later(at, self.world.go, member.person)
 
         return join
 
@@ -179,24 +178,25 @@ class _History:
         self.values[text] = value
         self.world.put(publisher, topic, text, qos, retain=self.random.random() < 0.2)
 
-    def later(self, after_s: float, do: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
-        self.world.clock.after(after_s, lambda _now: do(*args, **kwargs))
-
     def faults(self) -> None:
         random, world, kind = self.random, self.world, self.kind
         if kind in {Kind.LINKS, Kind.CRASHES}:
             for _ in range(random.randint(3, 7)):
                 for_s = random.choice((random.uniform(0.01, 0.1), random.uniform(0.1, 2)))
-                self.later(random.uniform(BEGIN_S, FAULTS_S - for_s), world.cut, random.choice(world.cables), for_s)
+                self.world.later(
+                    random.uniform(BEGIN_S, FAULTS_S - for_s), world.cut, random.choice(world.cables), for_s
+                )
         if kind is Kind.CRASHES:
             for _ in range(random.randint(2, 4)):
-                self.later(random.uniform(BEGIN_S, FAULTS_S - 1), self.crash, random.choice(sorted(world.brokers)))
+                self.world.later(
+                    random.uniform(BEGIN_S, FAULTS_S - 1), self.crash, random.choice(sorted(world.brokers))
+                )
         if kind is Kind.DEAD:
             number = random.choice(sorted(world.brokers))
             at = random.uniform(BEGIN_S, FAULTS_S / 2)
             for cable in world.cables:
                 if number in cable.ends:
-                    self.later(at, world.cut, cable, random.uniform(2.5, 4))
+                    self.world.later(at, world.cut, cable, random.uniform(2.5, 4))
 
     def crash(self, number: int) -> None:
         how = self.random.choice(("", "before", "after"))

@@ -7,19 +7,18 @@ and what each has got is compared with what was accepted: nothing lost, nothing 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import combinations
 from random import Random
-from typing import Final, ParamSpec
+from typing import Final
 
 from tests.kits.invariants import check
 from tests.kits.moves_world import Client, MovesWorld
 from tieline.overlay.joined import Joined
 from tieline.wire.topics import matches
 
-P = ParamSpec("P")
 FAULTS_S: Final = 6.0
 EMPTY_S: Final = 60.0
 _TOPICS: Final = ("grid/a", "grid/b", "site/1")
@@ -117,36 +116,33 @@ class History:
             for _ in range(25):
                 at = random.uniform(0, FAULTS_S)
                 topic, qos = random.choice(topics), random.choice((1, 2))
-                self._later(at, self.publish, client, topic, qos)
+                self.world.later(at, self.publish, client, topic, qos)
         for client in self.subscribers:
             for _ in range(random.randint(2, 4)):
-                self._later(random.uniform(0, FAULTS_S), self.move, client)
+                self.world.later(random.uniform(0, FAULTS_S), self.move, client)
         for client in self.publishers:
             for _ in range(random.randint(0, 2)):
-                self._later(random.uniform(0, FAULTS_S), self.move, client)
+                self.world.later(random.uniform(0, FAULTS_S), self.move, client)
         if self.kind is not Kind.CALM:
             self._plan_link_faults()
         if self.kind is Kind.CRASHES:
             for _ in range(random.randint(2, 4)):
                 how = random.choice(("", "before", "after", "before", "after"))
-                self._later(random.uniform(0.2, FAULTS_S - 1.5), self._crash, how)
+                self.world.later(random.uniform(0.2, FAULTS_S - 1.5), self._crash, how)
         for client in world.clients:
-            self._later(0.2, self._look_after, client)
+            self.world.later(0.2, self._look_after, client)
 
     def _plan_link_faults(self) -> None:
         random, world = self.random, self.world
         for _ in range(random.randint(3, 6)):
             for_s = random.choice((random.uniform(0.01, 0.1), random.uniform(0.1, 1.2)))
             cable = random.choice(world.cables)
-            self._later(random.uniform(0.2, FAULTS_S - for_s), world.cut, cable, for_s)
+            self.world.later(random.uniform(0.2, FAULTS_S - for_s), world.cut, cable, for_s)
         for _ in range(random.randint(1, 3)):
             cable, for_s = random.choice(world.cables), random.choice((random.uniform(0.05, 0.5), 2.0))
             end = random.choice(cable.ends)
             at = random.uniform(0.2, 3.5)
-            self._later(at, world.silence, cable, end, for_s)
-
-    def _later(self, after_s: float, do: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
-        self.world.clock.after(after_s, lambda _now: do(*args, **kwargs))
+            self.world.later(at, world.silence, cable, end, for_s)
 
     def _crash(self, how: str) -> None:
         number = self.random.choice(sorted(self.world.brokers))

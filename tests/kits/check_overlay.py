@@ -8,16 +8,15 @@ nothing left behind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import combinations
 from random import Random
-from typing import Final, ParamSpec
+from typing import Final
 
 from tests.kits.overlay_world import Broker, Cable, Choice, Make, Message, World, wants, wish_of
 
-P = ParamSpec("P")
 FAULTS_S: Final = 6.0
 #: When everything must have run empty, after the last fault.
 EMPTY_S: Final = 40.0
@@ -91,7 +90,7 @@ def run_history(make: Make, kind: Kind, seed: int, *, switching: Sequence[Choice
     _plan_faults(world, kind)
     for _ in range(3 * len(world.brokers) if switching else 0):
         number = random.choice(sorted(world.brokers))
-        _later(world, random.uniform(0.3, FAULTS_S), world.use, number, random.choice(switching))
+        world.later(random.uniform(0.3, FAULTS_S), world.use, number, random.choice(switching))
     world.clock.run_for(FAULTS_S)
     verdict = Verdict(seed, kind)
     _run_empty(world, verdict)
@@ -127,14 +126,14 @@ def _plan_clients(world: World) -> None:
         for filter in random.sample(_FILTERS, random.randint(0, 2)):
             world.subscribe(number, filter)
     for _ in range(4):
-        _later(world, random.uniform(0.5, FAULTS_S), world.subscribe, random.choice(brokers), random.choice(_FILTERS))
+        world.later(random.uniform(0.5, FAULTS_S), world.subscribe, random.choice(brokers), random.choice(_FILTERS))
     for publisher in range(random.randint(3, 5)):
         home, topics = random.choice(brokers), random.sample(_TOPICS, 2)
         for _ in range(30):
             topic, qos, count = random.choice(topics), random.choice((0, 1, 1, 2)), random.randint(1, 3)
             level = 3 if topic.startswith("alarm") else 1
             at = random.uniform(0.3, FAULTS_S)
-            _later(world, at, world.publish, home, publisher, topic, qos, level, count)
+            world.later(at, world.publish, home, publisher, topic, qos, level, count)
 
 
 def _plan_faults(world: World, kind: Kind) -> None:
@@ -144,27 +143,27 @@ def _plan_faults(world: World, kind: Kind) -> None:
     for _ in range(random.randint(4, 8)):
         for_s = random.choice((random.uniform(0.01, 0.1), random.uniform(0.1, 1.5)))
         at = random.uniform(0.5, FAULTS_S - for_s)
-        _later(world, at, _cut, world, random.choice(world.cables), for_s, kind is Kind.LINKS)
+        world.later(at, _cut, world, random.choice(world.cables), for_s, kind is Kind.LINKS)
     for _ in range(random.randint(2, 5)):
         cable, for_s = random.choice(world.cables), random.choice((random.uniform(0.05, 0.5), 2.5))
-        _later(world, random.uniform(0.5, 3.5), world.silence, cable, random.choice(cable.ends), for_s)
+        world.later(random.uniform(0.5, 3.5), world.silence, cable, random.choice(cable.ends), for_s)
     if kind is Kind.PARTITIONS:
         for _ in range(random.randint(1, 3)):
             for_s = random.uniform(0.3, 3)
-            _later(world, random.uniform(0.5, FAULTS_S - for_s), _partition, world, for_s)
+            world.later(random.uniform(0.5, FAULTS_S - for_s), world.part, for_s)
     if kind is Kind.VOLATILE:
         for _ in range(random.randint(1, 4)):
             number, off_s = random.choice(sorted(world.brokers)), random.choice((-3_600.0, -2.0, 60.0))
-            _later(world, random.uniform(0, FAULTS_S - 1.5), _set_clock, world, number, off_s)
+            world.later(random.uniform(0, FAULTS_S - 1.5), world.set_clock, number, off_s)
     if kind is Kind.GUESTS:
         for number in range(len(world.brokers) + 1, len(world.brokers) + random.randint(2, 3)):
-            _later(world, random.uniform(0.5, 4.0), _join, world, number)
+            world.later(random.uniform(0.5, 4.0), _join, world, number)
         for number in random.sample(sorted(world.brokers), random.randint(1, 2)):
-            _later(world, random.uniform(0.5, 4.0), world.leave, number)
+            world.later(random.uniform(0.5, 4.0), world.leave, number)
     if kind in {Kind.CRASHES, Kind.VOLATILE, Kind.GUESTS}:
         for _ in range(random.randint(2, 5)):
             number, how = random.choice(sorted(world.brokers)), random.choice(("", "before", "after"))
-            _later(world, random.uniform(0.5, FAULTS_S - 1.5), _crash, world, number, how)
+            world.later(random.uniform(0.5, FAULTS_S - 1.5), _crash, world, number, how)
 
 
 def _join(world: World, number: int) -> None:
@@ -178,11 +177,7 @@ def _join(world: World, number: int) -> None:
     world.subscribe(number, random.choice(_FILTERS))
     for topic in random.choices(_TOPICS, k=10):
         at, qos = random.uniform(0.1, 1.5), random.choice((0, 1, 2))
-        _later(world, at, world.publish, number, 100 + number, topic, qos, 1, random.randint(1, 3))
-
-
-def _later(world: World, after_s: float, do: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
-    world.clock.after(after_s, lambda _now: do(*args, **kwargs))
+        world.later(at, world.publish, number, 100 + number, topic, qos, 1, random.randint(1, 3))
 
 
 def _cut(world: World, cable: Cable, for_s: float, whole: bool) -> None:
@@ -195,20 +190,6 @@ def _crash(world: World, number: int, how: str) -> None:
         world.brokers[number].crashes_at = how
     else:
         world.crash(number, world.random.uniform(0.1, 1.5))
-
-
-def _set_clock(world: World, number: int, off_s: float) -> None:
-    world.tell(f"the clock of {number} is set by {off_s}")
-    world.brokers[number].clock_s += off_s
-
-
-def _partition(world: World, for_s: float) -> None:
-    numbers = sorted(world.brokers)
-    island = set(world.random.sample(numbers, world.random.randint(1, len(numbers) - 1)))
-    world.tell(f"{sorted(island)} become an island")
-    for cable in world.cables:
-        if len(island.intersection(cable.ends)) == 1:
-            world.cut(cable, for_s)
 
 
 # -- how it is judged

@@ -8,19 +8,18 @@ one; and whoever was subscribed has it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import combinations
 from random import Random
-from typing import Final, ParamSpec
+from typing import Final
 
 from tests.kits.overlay_world import Broker
 from tests.kits.retained_world import Join, Reader, RetainedWorld, Write
 from tieline.overlay.joined import Joined
 from tieline.wire.topics import matches
 
-P = ParamSpec("P")
 FAULTS_S: Final = 6.0
 #: When all must agree, after the last fault.
 AGREED_S: Final = 60.0
@@ -100,7 +99,7 @@ def _build(world: RetainedWorld, kind: Kind) -> None:
     for one, other in sorted(pairs):
         world.join(one, other, random.uniform(0.002, 0.08), random.choice((16_000.0, 125_000.0)))
     if late:
-        _later(world, random.uniform(1.0, FAULTS_S - 1.0), world.start, late)
+        world.later(random.uniform(1.0, FAULTS_S - 1.0), world.start, late)
     off = {number: broker.clock_s for number, broker in world.brokers.items()}
     volatile = [number for number, broker in world.brokers.items() if broker.is_volatile]
     world.tell(f"links {sorted(pairs)}, late {late}, clocks {off}, volatile {volatile}")
@@ -114,13 +113,13 @@ def _plan_clients(world: RetainedWorld, kind: Kind) -> None:
         expires = kind in {Kind.CALM, Kind.LINKS} and random.random() < 0.1
         at = random.uniform(0.3, FAULTS_S)
         number = random.choice(brokers)
-        _later(world, at, _write, world, number, topic, payload, qos, random.randint(1, 4) if expires else None)
+        world.later(at, _write, world, number, topic, payload, qos, random.randint(1, 4) if expires else None)
         if random.random() < 0.2:
             # somebody else writes the same topic at about the same time, somewhere else
             other = random.choice(brokers)
-            _later(world, at + random.uniform(0, 0.01), _write, world, other, topic, b"%d too" % count, qos, None)
+            world.later(at + random.uniform(0, 0.01), _write, world, other, topic, b"%d too" % count, qos, None)
     for _ in range(random.randint(2, 6)):
-        _later(world, random.uniform(0.1, FAULTS_S), _read, world, random.choice(brokers), random.choice(_FILTERS))
+        world.later(random.uniform(0.1, FAULTS_S), _read, world, random.choice(brokers), random.choice(_FILTERS))
 
 
 def _write(world: RetainedWorld, number: int, topic: str, payload: bytes, qos: int, expiry_s: int | None) -> None:
@@ -140,26 +139,22 @@ def _plan_faults(world: RetainedWorld, kind: Kind) -> None:
     for _ in range(random.randint(3, 7)):
         for_s = random.choice((random.uniform(0.01, 0.1), random.uniform(0.1, 2.0)))
         cable = random.choice(world.cables)
-        _later(world, random.uniform(0.5, FAULTS_S - for_s), world.cut, cable, for_s)
+        world.later(random.uniform(0.5, FAULTS_S - for_s), world.cut, cable, for_s)
     for _ in range(random.randint(0, 3)):
         cable = random.choice(world.cables)
         for_s = random.choice((random.uniform(0.05, 0.5), 5.0))
-        _later(world, random.uniform(0.5, 3.5), world.silence, cable, random.choice(cable.ends), for_s)
+        world.later(random.uniform(0.5, 3.5), world.silence, cable, random.choice(cable.ends), for_s)
     for _ in range(random.randint(0, 2)):
         for_s = random.uniform(0.3, 3)
-        _later(world, random.uniform(0.5, FAULTS_S - for_s), _island, world, for_s)
+        world.later(random.uniform(0.5, FAULTS_S - for_s), world.part, for_s)
     if kind is Kind.LINKS:
         return
     for _ in range(random.randint(1, 5)):
         number, how = random.choice(sorted(world.brokers)), random.choice(("", "before", "after"))
-        _later(world, random.uniform(0.5, FAULTS_S - 1.5), _crash, world, number, how)
+        world.later(random.uniform(0.5, FAULTS_S - 1.5), _crash, world, number, how)
     for _ in range(random.randint(0, 3)):
         number, off_s = random.choice(sorted(world.brokers)), random.choice((-3_600.0, -2.0, 60.0, 5_000.0))
-        _later(world, random.uniform(0, FAULTS_S - 1.5), _set_clock, world, number, off_s)
-
-
-def _later(world: RetainedWorld, after_s: float, do: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
-    world.clock.after(after_s, lambda _now: do(*args, **kwargs))
+        world.later(random.uniform(0, FAULTS_S - 1.5), world.set_clock, number, off_s)
 
 
 def _crash(world: RetainedWorld, number: int, how: str) -> None:
@@ -169,20 +164,6 @@ def _crash(world: RetainedWorld, number: int, how: str) -> None:
         world.brokers[number].crashes_at = how
     else:
         world.crash(number, world.random.uniform(0.1, 1.5))
-
-
-def _set_clock(world: RetainedWorld, number: int, off_s: float) -> None:
-    world.tell(f"the clock of {number} is set by {off_s}")
-    world.brokers[number].clock_s += off_s
-
-
-def _island(world: RetainedWorld, for_s: float) -> None:
-    numbers = sorted(world.brokers)
-    island = set(world.random.sample(numbers, world.random.randint(1, len(numbers) - 1)))
-    world.tell(f"{sorted(island)} become an island")
-    for cable in world.cables:
-        if len(island.intersection(cable.ends)) == 1:
-            world.cut(cable, for_s)
 
 
 # -- how it is judged

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from random import Random
-from typing import Final
+from typing import Final, ParamSpec
 
 from tieline.core.timers import Timer, Timers
 from tieline.overlay.carrier.durable import Ends, Fact
@@ -30,6 +30,7 @@ from tieline.overlay.strategies.strategy import Strategy
 from tieline.sim.clock import Clock
 from tieline.wire.topics import matches
 
+P = ParamSpec("P")
 #: How a broker is made: its name, its store, whom to give messages to, its timers, a new incarnation and the clock.
 Make = Callable[[str, Ends, Deliver, Timers, int, int], Node]
 #: How a strategy is made.
@@ -208,6 +209,24 @@ class World:
 
     def tell(self, text: str) -> None:
         self.story.append(f"{self.elapsed:7.3f}  {text}")
+
+    def later(self, after_s: float, do: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
+        """Let something happen so many seconds from now."""
+        self.clock.after(after_s, lambda _now: do(*args, **kwargs))
+
+    def set_clock(self, number: int, off_s: float) -> None:
+        """Move what a broker takes for the time."""
+        self.tell(f"the clock of {number} is set by {off_s}")
+        self.brokers[number].clock_s += off_s
+
+    def part(self, for_s: float) -> None:
+        """Cut every cable between some of the brokers and the others."""
+        numbers = sorted(self.brokers)
+        island = set(self.random.sample(numbers, self.random.randint(1, len(numbers) - 1)))
+        self.tell(f"{sorted(island)} become an island")
+        for cable in self.cables:
+            if len(island.intersection(cable.ends)) == 1:
+                self.cut(cable, for_s)
 
     # -- brokers
 

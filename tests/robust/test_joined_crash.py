@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
 from time import sleep
+from typing import TypeVar
 
 import pytest
 
@@ -17,6 +18,7 @@ from tests.kits.dial import Dial, dial
 from tests.kits.patience import PATIENCE_S
 from tieline.wire.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
 
+L = TypeVar("L", bound="Line")
 NAMES = ("here", "middle", "far")
 BURST = 20
 
@@ -128,8 +130,8 @@ def _free_port() -> int:
 
 
 @contextmanager
-def line(folder: Path, seed: int) -> Iterator[Line]:
-    brokers = Line(folder, seed)
+def running(brokers: L) -> Iterator[L]:
+    """A line of brokers, started, subscribed to, and ended in the end."""
     try:
         for name in ("middle", "here", "far"):
             brokers.start(name)
@@ -140,7 +142,7 @@ def line(folder: Path, seed: int) -> Iterator[Line]:
 
 
 def test_what_is_owed_survives_its_broker(tmp_path: Path) -> None:
-    with line(tmp_path, 1) as brokers:
+    with running(Line(tmp_path, 1)) as brokers:
         brokers.publish(BURST)
         brokers.kill("far")
         brokers.publish(BURST)
@@ -153,7 +155,7 @@ def test_what_is_owed_survives_its_broker(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("victim", NAMES)
 def test_whoever_dies_in_the_middle_of_a_burst(tmp_path: Path, victim: str) -> None:
-    with line(tmp_path, 2) as brokers:
+    with running(Line(tmp_path, 2)) as brokers:
         for _ in range(2):
             brokers.publish(BURST, (victim,))
             brokers.start(victim)
@@ -165,7 +167,7 @@ def test_whoever_dies_in_the_middle_of_a_burst(tmp_path: Path, victim: str) -> N
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", range(3))
 def test_many_deaths(tmp_path: Path, seed: int) -> None:
-    with line(tmp_path, 100 + seed) as brokers:
+    with running(Line(tmp_path, 100 + seed)) as brokers:
         for _ in range(30):
             victims = tuple(brokers.random.sample(NAMES, brokers.random.randint(1, 3)))
             brokers.publish(BURST, victims)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.kits.dial import Dial, dial
-from tests.robust.test_joined_crash import BURST, Line
+from tests.robust.test_joined_crash import BURST, Line, running
 from tieline.wire.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
 
 #: Where the members are; messages are accepted at "here".
@@ -82,20 +81,8 @@ class Shared(Line):
             assert max(self.got[qos].values(), default=0) <= 1
 
 
-@contextmanager
-def shared(folder: Path, seed: int) -> Iterator[Shared]:
-    brokers = Shared(folder, seed)
-    try:
-        for name in ("middle", "here", "far"):
-            brokers.start(name)
-        brokers.subscribe()
-        yield brokers
-    finally:
-        brokers.end()
-
-
 def test_what_was_picked_survives_both_ends(tmp_path: Path) -> None:
-    with shared(tmp_path, 1) as brokers:
+    with running(Shared(tmp_path, 1)) as brokers:
         brokers.publish(BURST)
         brokers.kill("far")
         brokers.publish(BURST)
@@ -107,7 +94,7 @@ def test_what_was_picked_survives_both_ends(tmp_path: Path) -> None:
 
 
 def test_a_member_s_broker_dies_in_the_middle_of_a_burst(tmp_path: Path) -> None:
-    with shared(tmp_path, 2) as brokers:
+    with running(Shared(tmp_path, 2)) as brokers:
         brokers.publish(BURST, ("middle",))
         brokers.start("middle")
         brokers.publish(BURST)
@@ -118,7 +105,7 @@ def test_a_member_s_broker_dies_in_the_middle_of_a_burst(tmp_path: Path) -> None
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", range(3))
 def test_many_deaths(tmp_path: Path, seed: int) -> None:
-    with shared(tmp_path, 100 + seed) as brokers:
+    with running(Shared(tmp_path, 100 + seed)) as brokers:
         for _ in range(20):
             victims = tuple(brokers.random.sample(("here", "middle", "far"), brokers.random.randint(1, 3)))
             brokers.publish(BURST, victims)
