@@ -102,11 +102,8 @@ class GroupWorld(overlay_world.World):
             self.brokers[number] = Site(number)
         site = self.site(number)
         site.starts += 1
-        settings = Settings(
-            name=site.name, mqtt=Mqtt(sys_interval_s=0), overlay=self.overlay, event=self.events.get(number, {})
-        )
         site.late = LateStore()
-        world = site.world = World(settings, store=site.late)
+        world = site.world = World(self.settings(site), store=site.late)
         world.now = self.clock.now
         state = site.model.state
         state.starts = site.starts
@@ -116,8 +113,9 @@ class GroupWorld(overlay_world.World):
             incarnation=self.random.getrandbits(64),
             strategy=self.strategy,
             limits=Limits(),
-            notes=state.tables["note"],
+            notes=self.begin(site),
         )
+        self.began(site)
         if site.starts > 1:
             world.broker.restore(state, world.now)
         site.node, site.timers = site.joined.node, world.broker.timers
@@ -125,6 +123,24 @@ class GroupWorld(overlay_world.World):
         site.timer = None
         self.tell(f"{number} begins life {site.node.life}")
         self.serve(site)
+
+    def settings(self, site: Site) -> Settings:
+        """What is configured at a place."""
+        event = self.events.get(site.number, {})
+        return Settings(name=site.name, mqtt=Mqtt(sys_interval_s=0), overlay=self.overlay, event=event)
+
+    def begin(self, site: Site) -> list[tuple[bytes, bytes]]:
+        """What a broker that starts knows of the network."""
+        notes: list[tuple[bytes, bytes]] = site.model.state.tables["note"]
+        return notes
+
+    def began(self, site: Site) -> None:
+        """A broker has started: what else belongs to it does, too."""
+
+    def end_turn(self, site: Site, now: float) -> None:
+        """Everything that was ready has been handled."""
+        assert site.joined is not None
+        site.joined.end_turn(now)
 
     def crash(self, number: int, back_after_s: float, why: str = "") -> None:
         site = self.site(number)
@@ -146,7 +162,7 @@ class GroupWorld(overlay_world.World):
         now = world.now = self.clock.now
         for _ in range(1_000):
             world.settle()
-            joined.end_turn(now)
+            self.end_turn(site, now)
             is_quiet = sum(self._answer(site, person) for person in site.people) == 0
             due = world.broker.timer()
             if is_quiet and not world.broker.dirty and (due is None or due > now):

@@ -45,6 +45,43 @@ def broken(settings: Settings) -> Iterator[Finding]:
             continue
         yield from _broken_address(url, path, settings.overlay)
     yield from _broken_identity(settings)
+    yield from _broken_gateway(settings)
+
+
+def _broken_gateway(settings: Settings) -> Iterator[Finding]:
+    """A broker is a gateway with everything that this takes, or with nothing of it."""
+    region = settings.overlay.region
+    outside: list[KeyPath] = [
+        (("listener", number, "gateway")) for number, each in enumerate(settings.listener) if each.gateway
+    ]
+    outside += [("peer", number, "gateway") for number, each in enumerate(settings.peer) if each.gateway]
+    if region is None:
+        for path in outside:
+            yield path, "only a gateway is joined with other regions: name this one with overlay.region."
+        return
+    here = ("overlay", "region")
+    for number, each in enumerate(settings.listener):
+        if not each.url.startswith("peer"):
+            yield (
+                ("listener", number, "url"),
+                f"{each.url} is for clients, and a gateway has none: let them connect to another broker of {region}.",
+            )
+        elif each.gateway and each.url.startswith("peer+unix"):
+            yield ("listener", number, "gateway"), "a socket in the file system is for the brokers of one region."
+    if not outside:
+        yield here, f"a gateway of region {region} needs a listener or a peer with gateway = true."
+    if len(outside) == len(settings.peer) + len(settings.listener):
+        yield here, f"a gateway needs a listener or a peer for the brokers of region {region}, without gateway = true."
+    if settings.data is None:
+        yield here, "a gateway keeps what crosses, and there is no data directory to keep it in: set data in this file."
+    for number, peer in enumerate(settings.peer):
+        if peer.gateway and peer.may is not None:
+            yield (
+                ("peer", number, "may"),
+                "what may cross to another region cannot be said by topic: leave the key out.",
+            )
+        if peer.gateway and peer.name is not None and "@" not in peer.name:
+            yield ("peer", number, "name"), f"a gateway of another region is known as {peer.name}@ and its region."
 
 
 def _broken_peer(peer: Peer, path: KeyPath, settings: Settings) -> Iterator[Finding]:

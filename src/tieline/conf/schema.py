@@ -67,6 +67,13 @@ class Listener(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "first of its alternative names (DNS, e-mail or URI). Needs client_ca."
         ),
     ] = None
+    gateway: Annotated[
+        bool,
+        Meta(
+            description="Whether gateways of other regions connect here (peer, peer+tls), and not brokers of this "
+            "one. Needs overlay.region."
+        ),
+    ] = False
     origins: Annotated[
         tuple[str, ...],
         Meta(
@@ -546,6 +553,13 @@ class Peer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "through it. Everything, if the key is left out."
         ),
     ] = None
+    gateway: Annotated[
+        bool,
+        Meta(
+            description="Whether it is a gateway of another region, and not a broker of this one. Needs "
+            "overlay.region; its name is then NAME@REGION."
+        ),
+    ] = False
     cost: Annotated[
         Annotated[int, Meta(ge=1, le=65_535)],
         Meta(description="What the link counts for in the length of a way; the shortest way is taken."),
@@ -578,6 +592,14 @@ class Overlay(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")],
         Meta(description="Brokers of other clusters are refused."),
     ] = "tieline"
+    region: Annotated[
+        Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")] | None,
+        Meta(
+            description="Makes this broker a gateway: it is joined with the brokers of its region, which is called so, "
+            "and by listeners and peers with gateway = true with the gateways of other regions. It has no clients, and "
+            "keeps what crosses in its data directory."
+        ),
+    ] = None
     key_file: Annotated[
         str | None,
         Meta(

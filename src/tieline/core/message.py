@@ -25,17 +25,30 @@ OVERHEAD = 160
 class Origin:
     """Who a message came from; one object for all messages of a session."""
 
-    __slots__ = ("_later", "broker", "client", "epoch", "moves", "owner")
+    __slots__ = ("_later", "broker", "client", "epoch", "is_entering", "moves", "owner", "region")
 
-    def __init__(self, client: str, epoch: int = 0, owner: Owner | None = None, broker: str = "") -> None:
+    def __init__(  # who it is, and by whom it came
+        self,
+        client: str,
+        epoch: int = 0,
+        owner: Owner | None = None,
+        broker: str = "",
+        region: str = "",
+        *,
+        is_entering: bool = False,
+    ) -> None:
         #: The client id of who published it; empty for the broker itself.
         self.client = client
         #: A number that changes with every new session of that client id, also across restarts; 0 if it is not known.
         self.epoch = epoch
         #: On whose account the broker keeps what it retains of them; None for the broker itself.
         self.owner = owner
-        #: The broker that accepted them; empty for this one.
+        #: The broker that accepted them, or the gateway that brought them; empty for this one.
         self.broker = broker
+        #: The region of brokers where they were published; empty for that of this broker.
+        self.region = region
+        #: This broker is the gateway by which they come into its region: they go on to others from here.
+        self.is_entering = is_entering
         #: How often the session had come to another broker by then: of what two brokers have accepted, this tells which
         #: was first.
         self.moves = 0
@@ -44,9 +57,15 @@ class Origin:
     def moved(self, moves: int) -> Origin:
         """The same publisher when its session had moved so often."""
         if self._later is None or self._later.moves != moves:
-            self._later = Origin(self.client, self.epoch, self.owner, self.broker)
+            own = self.client, self.epoch, self.owner, self.broker, self.region
+            self._later = Origin(*own, is_entering=self.is_entering)
             self._later.moves = moves
         return self._later
+
+    @property
+    def publisher(self) -> str:
+        """The client id, for other brokers: behind another region and U+0000, which no client id has."""
+        return f"{self.region}\0{self.client}" if self.region else self.client
 
     def __repr__(self) -> str:
         return f"<Origin {self.client or 'the broker'}, session {self.epoch}>"

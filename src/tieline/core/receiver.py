@@ -132,7 +132,7 @@ class Grant:
     def for_item(self, item: Item) -> Grant | None:
         """How this item is really got: a client's own messages go by its subscriptions without No Local, if any."""
         # [MQTT-3.8.3-3] not back to its publisher, unless another of its subscriptions asks for it
-        return self.others if self.no_local and self.receiver.client_id == item.origin.client else self
+        return self.others if self.no_local and self.receiver.client_id == item.origin.publisher else self
 
     def unmark(self) -> None:
         """The message was dropped before it was sent."""

@@ -284,6 +284,7 @@ class Rooms:
         #: What other brokers accepted comes in here.
         named = NamedDelivery(routes, self.content, account, self.work)
         self.from_brokers = FromBrokers(routes, self.content, self.priorities, self.replays, delivery, named, self.work)
+        self.from_brokers.is_gateway = self.settings.overlay.region is not None
         #: Sessions that come from other brokers, or go there.
         self.handovers = Handovers(
             self._sessions,

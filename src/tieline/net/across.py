@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tieline.net.net_report import NetReport
     from tieline.net.peers import Peers
     from tieline.net.services import Running
+    from tieline.overlay.joined import Joined
     from tieline.overlay.may import May
 
 #: What a peer may hear that may read it: how this broker is doing.  No message of this topic crosses a link.
@@ -38,7 +39,7 @@ _LISTS: Final = ("receivers", "drops", "slowest", "hottest", "owners", "brokers"
 class Across:
     """Asks other brokers, and answers them."""
 
-    def __init__(self, server: Running, peers: Peers, net: NetReport) -> None:
+    def __init__(self, server: Running, peers: Peers[Joined], net: NetReport) -> None:
         self._server = server
         self._joined = joined = peers.joined
         #: Plans that are installed here.

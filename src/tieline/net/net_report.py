@@ -12,6 +12,7 @@ from tieline.overlay import figures
 if TYPE_CHECKING:
     from tieline.core.routing.classes import Classes
     from tieline.net.peers import Peers
+    from tieline.overlay.joined import Joined
 
 #: Whoever asks has rates since it asked last; so many of them are told apart.
 _ASKERS: Final = 16
@@ -22,7 +23,7 @@ _SPECIAL: Final = str.maketrans({"%": "%25", "/": "%2F", "+": "%2B", "#": "%23"}
 class NetReport:
     """The network as one broker knows it."""
 
-    def __init__(self, peers: Peers) -> None:
+    def __init__(self, peers: Peers[Joined]) -> None:
         self._peers = peers
         self._node = peers.joined.node
         #: By who asked: when, and what had passed each link by then, by peer and class.

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from tieline.net.dialler import Dialler
     from tieline.net.tls import Tls
     from tieline.net.turns import Turns
-    from tieline.overlay.joined import Joined
     from tieline.overlay.links.greeting import Self
+    from tieline.overlay.node import Node
 
 #: Bytes read from a peer before others get their turn; bytes of one write, and writes in one turn.
 _READ: Final = 262_144
@@ -31,12 +31,26 @@ _WRITES: Final = 4
 _IN, _OUT = select.EPOLLIN, select.EPOLLOUT
 
 
+class Behind(Protocol):
+    """What lies behind a link."""
+
+    node: Node
+
+    def receive(self, handle: int, data: bytes, now: float) -> bool:
+        """Bytes have come; True if some wait for :meth:`go_on`."""
+
+    def go_on(self, handle: int, now: float) -> bool:
+        """Others have had their turn; whether something still waits."""
+
+
 class Household(Protocol):
     """To whom a link belongs."""
 
     core: Broker
-    joined: Joined
     me: Self
+
+    @property
+    def joined(self) -> Behind: ...
 
     @property
     def loop(self) -> Turns: ...

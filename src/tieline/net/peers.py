@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import secrets
 import socket
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
-from time import monotonic, time
-from typing import TYPE_CHECKING, Final
+from time import monotonic
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
-from tieline.conf.schema import Peer, bound, seconds
+from tieline.conf.schema import Peer
 from tieline.core.account import Event
 from tieline.net.dialler import Dialler
 from tieline.net.peer_link import PeerLink
 from tieline.net.peer_settings import Secrets, read_secrets
 from tieline.net.tls import Tls
-from tieline.overlay.joined import Joined
 from tieline.overlay.links.greeting import Refusal, Self
 from tieline.overlay.may import May
 
@@ -25,6 +23,8 @@ if TYPE_CHECKING:
     from tieline.core.broker import Broker
     from tieline.core.timers import Action, Timers
     from tieline.net.loop import Loop
+    from tieline.overlay.node import Node
+    from tieline.overlay.plans import Plans
 
 #: What is said of a peer of which nothing is said.
 ANYBODY: Final = Peer(name="")
@@ -52,36 +52,56 @@ _BY_WORDS: Final = {
 }
 
 
-class Peers:
-    """Everything of one broker that touches other brokers."""
+class Side(Protocol):
+    """What sockets need of what lies behind them."""
+
+    node: Node
+    plans: Plans
+
+    @property
+    def name(self) -> str: ...
+
+    def receive(self, handle: int, data: bytes, now: float) -> bool: ...
+
+    def go_on(self, handle: int, now: float) -> bool: ...
+
+    def limit(self, rights: Mapping[str, May]) -> None: ...
+
+    def use(self, strategy: str, now: float, *, covering: str = "optimal") -> None: ...
+
+    def lost(self, name: str, why: str, text: str) -> None: ...
+
+
+S = TypeVar("S", bound=Side)
+
+
+def _of_cluster(name: str, settings: Settings, known: Secrets) -> Self:
+    """What a broker says of itself to those of its group."""
+    return Self(name, settings.overlay.cluster, known.key, known.keys)
+
+
+class Peers(Generic[S]):
+    """Everything of one broker that touches other brokers, on one side."""
 
     def __init__(
         self,
+        joined: S,
+        *,
         settings: Settings,
         core: Broker,
         loop: Loop,
         deliver: Callable[[Action], None],
-        notes: Sequence[tuple[bytes, bytes]] = (),
+        identify: Callable[[str, Settings, Secrets], Self] = _of_cluster,
     ) -> None:
-        """``notes`` are what the predecessor has left in the store."""
+        """``identify`` is what is said to whoever is there."""
         self.core = core
         self.loop = loop
         #: Has something done in the broker's next turn; for other threads.
         self.deliver = deliver
-        overlay = settings.overlay
         known = read_secrets(settings)
-        self.me = Self(settings.name, overlay.cluster, known.key, known.keys)
-        # a life is larger than those before it, also where nothing is kept
-        self.joined = Joined(
-            core,
-            life=int(time() * 100),
-            incarnation=secrets.randbits(64),
-            strategy=overlay.strategy,
-            notes=notes,
-            clock_s=time() - monotonic(),
-            wall=lambda now: time() - monotonic() + now,
-            tombstones=(seconds(overlay.tombstones), bound(overlay.tombstone_bytes)),
-        )
+        self._identify = identify
+        self.me = identify(joined.name, settings, known)
+        self.joined = joined
         self._by_name = {peer.name: peer for peer in settings.peer if peer.name}
         self.joined.limit({name: May(peer.may) for name, peer in self._by_name.items() if peer.may is not None})
         #: Connections whose greeting is over, by the name of the peer.
@@ -94,7 +114,6 @@ class Peers:
         self.is_stopped = False
         self.diallers = [Dialler(self, peer) for peer in settings.peer if peer.url is not None]
         self._context = known.context
-        loop.on_flush = self.flush
 
     @property
     def timers(self) -> Timers:
@@ -237,10 +256,9 @@ class Peers:
         """Add to the broker's story."""
         self.core.account.tell(Event(kind, f"broker {name}" if name else "", address, text, is_trouble=is_trouble))
 
-    def flush(self, now: float) -> None:
+    def write_all(self, now: float) -> None:
         """A turn is over: what it caused for other brokers leaves."""
         node = self.joined.node
-        self.joined.end_turn(now)
         for handle, _is_theirs, text in node.connections.refusals:
             link = self._links.get(handle)
             if link is not None:
@@ -270,7 +288,7 @@ class Peers:
         secret of all brokers changes: they could not be had again before every broker has the new one.
         """
         before, keys = self._by_name, self.me.keys
-        self.me = Self(settings.name, settings.overlay.cluster, known.key, known.keys)
+        self.me = self._identify(self.joined.name, settings, known)
         self._context = known.context
         self._by_name = {peer.name: peer for peer in settings.peer if peer.name}
         addresses = {peer.url: peer for peer in settings.peer if peer.url is not None}
@@ -303,15 +321,16 @@ class Peers:
         for link in [link for link in self._links.values() if link.dialler is dialler]:
             link.close(now, "it is not among the peers any more")
 
-    def stop(self, now: float) -> None:
-        """Close everything; what was gathered leaves first."""
+    def stop_dialling(self) -> None:
+        """Nothing is dialled any more."""
         self.is_stopped = True
         for dialler in self.diallers:
             dialler.stop()
-        self.flush(now)
+
+    def close_all(self, now: float) -> None:
+        """Close every socket."""
         for link in list(self._links.values()):
             link.close(now, "this broker stops")
-        self.loop.on_flush = None
 
 
 def _name_of(sentence: str) -> str:

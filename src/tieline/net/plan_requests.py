@@ -16,6 +16,7 @@ from tieline.overlay.plans import Piece, PlanError
 
 if TYPE_CHECKING:
     from tieline.net.peers import Peers
+    from tieline.overlay.joined import Joined
 
 #: What is counted of messages that go by a plan, or do not although one is in force.
 COUNTED: Final = ("planned", "plan_uncovered", "plan_unknown", "plan_links_down", "plan_loops")
@@ -79,7 +80,7 @@ class PlanRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 class PlanDoor:
     """The plans of one broker, for those who ask by JSON."""
 
-    def __init__(self, peers: Peers) -> None:
+    def __init__(self, peers: Peers[Joined]) -> None:
         self._peers = peers
         #: The last that a planner has said, and when.
         self._report: tuple[PlannerReport, float] | None = None

@@ -65,7 +65,7 @@ LIVE: Final[dict[str, frozenset[str] | None]] = {
     "mqtt": frozenset({"absent", "pause_max_s", "session_expiry_max_s", "keep_alive_max_s", "server_reference"}),
 }
 #: Of a listener everything but where it is.
-_FIXED_OF_LISTENER: Final = frozenset({"url"})
+_FIXED_OF_LISTENER: Final = frozenset({"url", "gateway"})
 
 
 class ReloadError(Exception):
@@ -94,7 +94,7 @@ def compare(old: Settings, new: Settings) -> list[Change]:
         live = LIVE.get(name, frozenset())
         if isinstance(before, msgspec.Struct):
             changes += _keys(name, before, after, live)
-        elif name == "listener" and [each.url for each in before] == [each.url for each in after]:
+        elif name == "listener" and [_fixed(each) for each in before] == [_fixed(each) for each in after]:
             for number, (one, other) in enumerate(zip(before, after, strict=True), 1):
                 changes += _keys(f"listener[{number}]", one, other, _LISTENER_KEYS)
         elif name == "peer" and is_joined(old):
@@ -116,13 +116,18 @@ def _bare(rule: Rule) -> tuple[Any, ...]:
 _LISTENER_KEYS: Final = frozenset(Listener.__struct_fields__) - _FIXED_OF_LISTENER
 
 
+def _fixed(listener: Listener) -> tuple[Any, ...]:
+    """What a listener is known by while it runs."""
+    return listener.url, listener.gateway
+
+
 def merge(old: Settings, new: Settings) -> Settings:
     """The old settings with those of the new that take effect at once."""
     merged: dict[str, Any] = {}
     for field in msgspec.structs.fields(Settings):
         live = LIVE.get(field.encode_name, frozenset())
         before, after = getattr(old, field.name), getattr(new, field.name)
-        is_same = field.name == "listener" and [each.url for each in before] == [each.url for each in after]
+        is_same = field.name == "listener" and [_fixed(each) for each in before] == [_fixed(each) for each in after]
         # a broker that is alone does not become one of several while it runs
         if live is None or is_same or (field.name == "peer" and is_joined(old)):
             merged[field.name] = after

@@ -54,9 +54,9 @@ if TYPE_CHECKING:
     from tieline.core.ports import Access, Allowed, Refused, Store
     from tieline.core.timers import Action
     from tieline.net.across import Across
+    from tieline.net.neighbours import Neighbours
     from tieline.net.net_report import NetReport
     from tieline.net.peer_listener import PeerListener
-    from tieline.net.peers import Peers
 
 _DROP_REPORT_S = 1.0
 #: How long the ready line waits for brokers that are to be joined, and how often it looks.
@@ -128,7 +128,7 @@ class Server:
         self._listeners: list[ListeningSocket | PeerListener] = []
         self._loop: Loop | None = None
         #: Other brokers; None while it is alone.
-        self._peers: Peers | None = None
+        self._peers: Neighbours | None = None
         #: What is known of the network of brokers; None while it is alone.
         self.net: NetReport | None = None
         #: Asks other brokers, and answers them; None while it is alone.
@@ -231,13 +231,13 @@ class Server:
             if is_joined(self.settings):
                 # twenty modules that a broker alone has no use for
                 from tieline.net.across import Across
+                from tieline.net.neighbours import Neighbours
                 from tieline.net.net_report import NetReport
-                from tieline.net.peers import Peers
 
                 notes = [] if self._keeper is None else self._keeper.notes
-                self._peers = Peers(self.settings, self._core, self._loop, self._deliver, notes)
-                self.net = NetReport(self._peers)
-                self.across = Across(self, self._peers, self.net)
+                self._peers = Neighbours(self.settings, self._core, self._loop, self._deliver, notes)
+                self.net = NetReport(self._peers.inside)
+                self.across = Across(self, self._peers.inside, self.net)
             if self._keeper is not None:
                 self._keeper.begin(self._core, self._loop)
             self._page = Page(self)
@@ -263,7 +263,7 @@ class Server:
             elif self._peers is not None:
                 from tieline.net.peer_listener import PeerListener
 
-                self._listeners.append(PeerListener(self._peers, with_identity(conf, self.settings.overlay)))
+                self._listeners.append(PeerListener(self._peers.of(conf), with_identity(conf, self.settings.overlay)))
         if self._peers is not None:
             self._peers.begin_all()
 
@@ -280,7 +280,7 @@ class Server:
     @property
     def joined(self) -> list[str]:
         """The other brokers that are connected, by their names."""
-        return [] if self._peers is None else sorted(self._peers.up)
+        return [] if self._peers is None else self._peers.up
 
     @property
     def is_settled(self) -> bool:

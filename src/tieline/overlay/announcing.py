@@ -46,6 +46,8 @@ class Announcing:
         self._pass_notice = pass_notice
         #: Subscriptions that may be acknowledged since the owner last looked.
         self.granted: list[Granted] = []
+        #: Told of an echo that is due, with what sends it: whether it has to wait for others who are to know first.
+        self.holds_echo: Callable[[int, int, Callable[[float], None]], bool] | None = None
         #: By broker, what goes on to be learned of it.
         self._lessons: dict[int, Lesson] = {}
         self._say_timer: Timer | None = None
@@ -183,4 +185,8 @@ class Announcing:
             self._connections.tell_peers(self._request(owner))
 
     def _echo(self, owner: int, version: int, now: float) -> None:
+        if self.holds_echo is None or not self.holds_echo(owner, version, partial(self._send_echo, owner, version)):
+            self._send_echo(owner, version, now)
+
+    def _send_echo(self, owner: int, version: int, now: float) -> None:
         self._pass_notice(Notice(Topic.ECHO, self._broker, owner, put(version)), now)

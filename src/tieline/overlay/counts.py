@@ -142,5 +142,9 @@ class Counts:
     missing: int = 0
     #: Entries of groups of another broker that were not looked at, because it has too many.
     groups_refused: int = 0
+    #: Messages that are retained in another region and not in this one.
+    retained_elsewhere: int = 0
+    #: Messages of other regions that came to a gateway from its own, and went no further: they are there already.
+    returned: int = 0
     #: Messages for groups whose broker is dead, and that were given to others.
     reassigned: int = 0

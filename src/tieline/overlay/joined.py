@@ -21,6 +21,7 @@ from tieline.overlay.carrier.ends import Limits
 from tieline.overlay.carrier.notes import Notes
 from tieline.overlay.figures import prospect
 from tieline.overlay.frames.frame import ERRANDS
+from tieline.overlay.grants import Grants
 from tieline.overlay.interests.entries import Entry, entry_of
 from tieline.overlay.links.patience import Patience
 from tieline.overlay.links.shortage import Shortage
@@ -33,6 +34,7 @@ from tieline.overlay.receivers.orphans import Orphans
 from tieline.overlay.receivers.outgoing import Outgoing
 from tieline.overlay.receivers.remote import RemoteInterests
 from tieline.overlay.receivers.shared_groups import OwnGroups
+from tieline.overlay.receivers.turns import Turns
 from tieline.overlay.receivers.writing_off import WritingOff
 from tieline.overlay.retained.retaining import Retaining, part
 from tieline.overlay.sessions.moves import MOVES, Moves
@@ -40,12 +42,10 @@ from tieline.overlay.strategies import STRATEGIES
 from tieline.overlay.strategies.path import Path
 from tieline.overlay.strategies.plan import Plan
 
-#: What is wanted of others until the core says which QoS its clients have asked for.
-_QOS: Final = 2
 #: Topics of the broker itself, which do not cross.
 _OWN: Final = "$SYS"
 #: What few messages wait for; a stream that comes far is acknowledged at once.
-_ACK_S: Final = 0.002
+ACK_S: Final = 0.002
 #: Units of work that the end of a subscription takes, until others hear of it.
 _ENDING: Final = 80
 #: A round trip of a LAN takes less.
@@ -57,7 +57,7 @@ _QUEUE_BYTES, _CUSTODY_BYTES = 8 << 20, 4 << 20
 _RUN, _BESIDE = 1 << 20, 1 << 17
 
 
-def _patience(core: Broker, shortage: Shortage) -> Patience:
+def patience_of(core: Broker, shortage: Shortage) -> Patience:
     """What may wait for one link, and who decides what goes where there is no room."""
     return Patience(
         near_round_trip_s=_NEAR_S,
@@ -99,7 +99,7 @@ class Joined:
         for note in notes:
             (others if note[0][0] in MOVES else ends).append(note)
         self.name = core.settings.name
-        self._limits = limits or Limits(ack_s=_ACK_S)
+        self._limits = limits or Limits(ack_s=ACK_S)
         self.shortage = shortage = Shortage(core, lambda: self.names)
         self.node = Node(
             self.name,
@@ -109,12 +109,13 @@ class Joined:
             incarnation=incarnation,
             life=life,
             limits=self._limits,
-            patience=_patience(core, shortage),
+            patience=patience_of(core, shortage),
             strategy=STRATEGIES[strategy],
             spend=self._spend,
         )
         self.node.carrier.sender.expired = shortage.expired
-        self._now = 0.0
+        #: The time of what is being handled.
+        self.now = 0.0
         #: By number, as far as they are known.
         self.names = self.node.directory.names
         #: The other brokers as receivers, by number.
@@ -126,14 +127,18 @@ class Joined:
         self.node.interests.cover(optimally=core.settings.overlay.covering == "optimal", now=0.0)
         sender, membership = self.node.carrier.sender, self.node.membership
         tables = self.plans.tables
-        self.outgoing = Outgoing(core, sender, membership, self.destinations, self._limits, tables)
-        self._remote = RemoteInterests(core, self.names, self.destinations, self.outgoing, self.node.counts)
+        #: The gateways of this region.
+        self.turns = turns = Turns(self.names)
+        self.outgoing = Outgoing(core, sender, membership, self.destinations, self._limits, tables, turns)
+        #: What others want, on the routes of the core.
+        self.remote = RemoteInterests(core, self.names, self.destinations, self.outgoing, self.node.counts, turns)
         wall = wall or (lambda now: now + core.journal.epoch_s)
         life_s, most_bytes = tombstones
         self.retaining = Retaining(core, self.node, retained, wall=wall, life_s=life_s, most_bytes=most_bytes)
         self.outgoing.convergence = self.retaining.convergence
         addressing = self.outgoing.addressing
-        self._incoming = Incoming(core, self.names, self.node, self.destinations, addressing, self.retaining)
+        #: What others bring, on its way to those who want it here.
+        self.incoming = Incoming(core, self.names, self.node, self.destinations, addressing, self.retaining)
         self._orphans = Orphans(core, self.node, self.destinations, self.outgoing.flush)
         #: Brokers that are gone for good, when somebody says so.
         self.writing_off = WritingOff(core, self.node, self._orphans, self.destinations)
@@ -142,15 +147,15 @@ class Joined:
         self._groups = OwnGroups()
         #: Interests that have begun (True) or ended since others were last told.
         self._changes: list[tuple[Entry, bool]] = []
-        #: What waits until others know of some subscriptions, by the numbers of those.
-        self._waiting: list[tuple[set[int], Callable[[], None]]] = []
+        #: What waits until others know of some subscriptions.
+        self.grants = Grants(self.node)
         if not core.journal.is_volatile:
-            core.journal.before_seal = self._seal
+            core.journal.before_seal = self.seal
         core.routes.neighbours = self
         core.meet(self.moves)
         if core.chronicle is not None:
             core.chronicle.beside = self._carried
-        self.node.interests.watch(self._remote.learned)
+        self.node.interests.watch(self.remote.learned)
 
     def _make_moves(self, notes: list[tuple[bytes, bytes]], clock_s: float) -> None:
         #: Sessions that come and go.
@@ -159,7 +164,7 @@ class Joined:
             self.node,
             flush=self.outgoing.flush,
             tell_interest=self._tell_soon,
-            origin_of=self._incoming.origin,
+            origin_of=self.incoming.origin,
             rights=self._right,
             is_full=lambda broker: broker in self.destinations and self.destinations[broker].is_full,
             notes=notes,
@@ -234,7 +239,7 @@ class Joined:
         self._core.work.did(self.node.interests.substitutes.effort(entry) if is_new else _ENDING)
 
     def _entry(self, filter_: str, condition: str | None, share: str | None) -> Entry:
-        fingerprint = 0 if condition is None else self._remote.meanings.fingerprint(filter_)
+        fingerprint = 0 if condition is None else self.remote.meanings.fingerprint(filter_)
         return entry_of(filter_, share=share or "", condition=condition, fingerprint=fingerprint)
 
     def refusal(self, filter_: str, condition: str | None, share: str, of_session: int) -> str | None:
@@ -246,7 +251,7 @@ class Joined:
         numbers = self._tell(now)
         if not numbers or not self.node.membership.reachable:
             return False
-        self._waiting.append((numbers, then))
+        self.grants.when_known(numbers, then)
         return True
 
     def prospect(self, name: str, *, is_assured: bool) -> Prospect:
@@ -262,22 +267,7 @@ class Joined:
         changes, self._changes = self._changes, []
         if not changes:
             return set()
-        numbers = self.node.change([(entry, _QOS, is_new) for entry, is_new in changes], now)
-        return set(numbers) - self._take_grants()
-
-    def _take_grants(self) -> set[int]:
-        granted = {grant.number for grant in self.node.granted}
-        self.node.granted.clear()
-        if granted and self._waiting:
-            still = []
-            for numbers, then in self._waiting:
-                numbers -= granted
-                if numbers:
-                    still.append((numbers, then))
-                else:
-                    then()
-            self._waiting = still
-        return granted
+        return self.grants.want(changes, now)
 
     # -- what other brokers may
 
@@ -289,7 +279,7 @@ class Joined:
             for number, may in by_number.items()
         }
         self.node.questions.rights = by_number
-        self._remote.limit(by_number)
+        self.remote.limit(by_number)
         self._rights = by_number
 
     def _right(self, broker: int) -> May | None:
@@ -298,7 +288,7 @@ class Joined:
     def _denied(self, name: str, topic: bytes, messages: int, level: int) -> None:
         """A broker has sent messages that it may not publish."""
         shown = topic.decode(errors="replace").encode()
-        self._core.account.drop(self._now, Drop.DENIED, f"broker {name}", shown, messages, level=level)
+        self._core.account.drop(self.now, Drop.DENIED, f"broker {name}", shown, messages, level=level)
 
     def _carried(self) -> list[tuple[str, dict[str, Any]]]:
         """What came from other brokers in a period, for those who read the events."""
@@ -310,7 +300,7 @@ class Joined:
 
     def end_turn(self, now: float) -> None:
         """Everything that was ready has been handled: what was gathered leaves, and what is safe goes on."""
-        self._now = now
+        self.now = now
         self._orphans.look(now)
         self.outgoing.flush(now)
         self.moves.end_turn(now)
@@ -323,14 +313,14 @@ class Joined:
         if self._core.journal.is_volatile:
             while (sealed := self.node.seal()) is not None:
                 self.node.committed(sealed[0], now)
-        self._take_grants()
+        self.grants.take()
 
-    def _seal(self) -> None:
+    def seal(self) -> None:
         """A batch is handed to the store: what is owed, and how far streams have come, are part of it."""
-        self.outgoing.flush(self._now)
-        for note in self.retaining.notes(self._now):
+        self.outgoing.flush(self.now)
+        for note in self.retaining.notes(self.now):
             self._core.journal.note(*note)
-        self.moves.post.flush(self._now)
+        self.moves.post.flush(self.now)
         sealed = self.node.seal()
         if sealed is None:
             return
@@ -341,7 +331,7 @@ class Joined:
         journal.then(partial(self._committed, token))
 
     def _committed(self, token: int) -> None:
-        self.node.committed(token, self._now)
+        self.node.committed(token, self.now)
 
     # -- from brokers to clients
 
@@ -351,7 +341,7 @@ class Joined:
         True if some wait for :meth:`go_on`; nothing more should be read before that.
         """
         self._core.work.enough()
-        self._now = self.moves.post.now = now
+        self.now = self.moves.post.now = now
         is_behind = self.node.receive(handle, data, now)
         self._settle(now)
         return is_behind
@@ -359,7 +349,7 @@ class Joined:
     def go_on(self, handle: int, now: float) -> bool:
         """Others have had their turn: look at more of what has come; whether something still waits."""
         self._core.work.enough()
-        self._now = now
+        self.now = now
         is_behind = self.node.go_on(handle, now)
         self._settle(now)
         return is_behind
@@ -367,14 +357,14 @@ class Joined:
     def _spend(self, units: int) -> bool:
         work = self._core.work
         work.did(units)
-        return self._incoming.is_behind or work.is_spent()
+        return self.incoming.is_behind or work.is_spent()
 
     def _deliver(self, origin: int, lane: int, parcels: Sequence[bytes]) -> int:
         if lane == ERRANDS:
-            taken = self.moves.take(origin, parcels, self._now)
+            taken = self.moves.take(origin, parcels, self.now)
             if taken < len(parcels):
-                self._incoming.offer_again_soon()
+                self.incoming.offer_again_soon()
             return taken
         if not len(self.moves.passages):
-            return self._incoming.deliver(origin, lane, parcels, self._now)
-        return self.moves.deliver(origin, lane, parcels, self._incoming, self._now)
+            return self.incoming.deliver(origin, lane, parcels, self.now)
+        return self.moves.deliver(origin, lane, parcels, self.incoming, self.now)

@@ -73,7 +73,7 @@ def test_a_broker_that_says_a_digest_gets_what_lies_in_its_cells() -> None:
     far = joined.node.number_of("far")
     assert joined.node.carrier.heard(far, 22, 1)
     text, _ = digest_of(["10 <= v <= 20", "90 <= v <= 95"])
-    fingerprint = joined._remote.meanings.fingerprint("p/+")
+    fingerprint = joined.remote.meanings.fingerprint("p/+")
     sender = joined.node.carrier.sender
     publisher = world.client("publisher")
     numbers = iter(range(1, 100))

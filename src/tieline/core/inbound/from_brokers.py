@@ -52,19 +52,29 @@ class FromBrokers:
         self._work = work
         #: Messages that came although nobody here wanted them.
         self.useless = 0
+        #: This broker is a gateway: what comes from brokers of its region goes to those of others, and the other way.
+        self.is_gateway = False
 
     def message(self, message: Message, now: float, naming: Naming = PLAIN) -> bool:
         """Queue a message for its receivers; False if its topic can be none.  Who brings it knows what is retained."""
         route = self._find(message, now)
         if route is None:
             return False
-        is_wanted = route.serves_clients or message.retain
-        if route.groups or naming is not PLAIN:
+        is_wanted = route.has_receivers if self.is_gateway else route.serves_clients or message.retain
+        if message.origin.is_entering:
+            # members of groups are picked where a message enters their region, as if it were accepted there
+            self._delivery.deliver(message, route, now)
+        elif route.groups or naming is not PLAIN:
             is_wanted = self.named.deliver(message, route, naming, now) > 0 or message.retain
         elif route.has_receivers:
             self._delivery.deliver(message, route, now)
         self.useless += not is_wanted
         return True
+
+    def lacks_room(self, message: Message, now: float) -> bool:
+        """Whether a message would have to wait for one of its receivers; what cannot be understood need not."""
+        route = self._find(message, now)
+        return route is not None and self._delivery.find_full(message, route) is not None
 
     def late(self, message: Message, now: float) -> None:
         """Queue a retained message that comes by another way than live.
@@ -177,9 +187,12 @@ class FromBrokers:
         now: float,
     ) -> None:
         assert burst is not None
-        if naming is not PLAIN or not route.is_simple:
-            self.useless += messages - self.named.deliver(burst, route, naming, now)
-        elif not route.serves_clients:
+        if burst.origin.is_entering and not route.is_simple:
+            self._delivery.deliver(burst, route, now)
+        elif naming is not PLAIN or not route.is_simple:
+            wanted = self.named.deliver(burst, route, naming, now)
+            self.useless += 0 if self.is_gateway else messages - wanted
+        elif not (route.has_receivers if self.is_gateway else route.serves_clients):
             # whoever else wants it is sent it by the broker that has accepted it
             self.useless += messages
         elif kinds == 1:

@@ -9,10 +9,10 @@
 Flags are the QoS, 4 for retain, 8 for an expiry, 16 for properties, 32 for the topic of the message before and 64 for
 what is retained everywhere: the clock of the write, the user on whose account it is kept, and marks of all the brokers
 to which the message is sent; without any, they are those of the message before.  Levels are those that the accepting
-broker gave; moves say how often the publisher's session had come to another broker by then.
-Messages of one publisher that leave together are one parcel: who they are from is said once, and the ends
-keep one number for all of them.  In front of it may stand for which groups it is
-(:mod:`tieline.overlay.frames.naming`).  Without any byte, it is the place of something that was withheld on the way.
+broker gave; moves say how often the publisher's session had come to another broker by then.  A publisher of another
+region stands behind the name of that and U+0000.  Messages of one publisher that leave together are one parcel: who
+they are from is said once, and the ends keep one number for all of them.  In front of it may stand for which groups it
+is (:mod:`tieline.overlay.frames.naming`).  Without any byte, it is the place of something that was withheld on the way.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Writing:
         self._marks = b""
         self._origin = first.origin
         self._level = first.level
-        self._parts = [put(0, first.level + LEVELS * first.origin.moves), put_bytes(first.origin.client.encode())]
+        self._parts = [put(0, first.level + LEVELS * first.origin.moves), put_bytes(first.origin.publisher.encode())]
         self._size = self._messages = 0
         self._topic: bytes | None = None
 
@@ -129,7 +129,7 @@ class Writing:
 
 def write_run(item: Burst | Bundle) -> bytes:
     """QoS 0 packets as bytes."""
-    publisher = put_bytes(item.origin.client.encode())
+    publisher = put_bytes(item.origin.publisher.encode())
     return b"".join((put(1, item.version, item.level), publisher, item.packets))
 
 

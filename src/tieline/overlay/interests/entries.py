@@ -33,6 +33,8 @@ _LEVELS: Final = 256
 _MEMBERS: Final = 1 << 32
 #: Filters that match the same names as a shorter one.
 _SHORTER: Final = {"+/#": "#", "/+/#": "/#"}
+#: Filters that no client of a joined broker makes it ask for.
+_OF_ITSELF: Final = "$SYS/"
 #: The lowest two bits are the QoS.
 _SHARED, _CONDITIONAL, _KNOWN = 4, 8, 15
 
@@ -166,7 +168,12 @@ def put_said(said: Said) -> bytes:
 
 
 def _put_all(entries: Entries) -> Iterable[bytes]:
-    return (put(len(entries)), *(put_entry(entry, terms) for entry, terms in sorted(entries.items())))
+    return (put(len(entries)), *(put_entry(entry, terms) for entry, terms in sorted(entries.items(), key=_rank)))
+
+
+def _rank(item: tuple[Entry, Terms]) -> tuple[bool, Entry]:
+    """What a broker says of itself comes before what its clients want: whoever reads that knows the former."""
+    return not item[0].filter.startswith(_OF_ITSELF), item[0]
 
 
 def read_said(body: bytes) -> Said:

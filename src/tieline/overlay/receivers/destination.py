@@ -47,10 +47,12 @@ class Destination(Unqueued):
 
     is_broker = True
 
-    def __init__(self, number: int, name: str, collector: Collector) -> None:
+    def __init__(self, number: int, name: str, collector: Collector, *, is_outside: bool = False) -> None:
         self.number = number
         self.name = name
         self._collector = collector
+        #: It is the gateway of another region, and this is one: it gets what comes from this region.
+        self._is_outside = is_outside
         self.is_awaited = False
         #: So much is owed to it that nothing more should be accepted for it; who collects says so.
         self.is_full = False
@@ -81,8 +83,15 @@ class Destination(Unqueued):
 
         For a group, it comes from whoever was picked before and has nobody to give it to.
         """
-        if not item.origin.broker or grant.share is not None:
+        if grant.share is not None or self._is_owed(item):
             self._collector.collect(item, self.number, now, grant.share)
+
+    def _is_owed(self, item: Queued) -> bool:
+        """Whether it is for this broker to carry an item there, and not for the one that has accepted it."""
+        origin = item.origin
+        if self._is_outside:
+            return not origin.is_entering and not origin.region
+        return not origin.broker or origin.is_entering
 
     def has_room(self, item: Item, copies: int = 0) -> bool:
         """Whether more may be owed to it, and it may be sent this."""
@@ -92,7 +101,7 @@ class Destination(Unqueued):
 
     def lacks_room(self, item: Item) -> bool:
         """Whether too much is owed to it already."""
-        return self.is_full and not item.origin.broker
+        return self.is_full and self._is_owed(item)
 
     def turn_away(self, item: Item, why: Drop, now: float) -> None:
         """Name a message that it does not get."""

@@ -23,6 +23,7 @@ from tieline.overlay.frames.parcel import Run, Stamp, count_packets, read_parcel
 from tieline.overlay.node import Node
 from tieline.overlay.receivers.addressing import Addressing, Handing
 from tieline.overlay.receivers.destination import Destination
+from tieline.overlay.receivers.turns import region_of
 from tieline.overlay.retained.retaining import Retaining
 
 #: Publishers of other brokers that are remembered, and characters of their client ids.
@@ -58,8 +59,9 @@ class Incoming:
         node: Node,
         destinations: Mapping[int, Destination],
         addressing: Addressing,
-        retaining: Retaining,
+        retaining: Retaining | None,
     ) -> None:
+        """``retaining`` is None where other regions are: what is retained there is not retained here."""
         self._core = core
         self._retaining = retaining
         self._own_name = core.settings.name
@@ -74,6 +76,8 @@ class Incoming:
         self._is_room_due = False
         #: Told of the place of each assured parcel before it is routed, where somebody has to know it.
         self.watch: Callable[[int], None] | None = None
+        #: Whether an assured message would have to wait for room; set at gateways, which may not drop one.
+        self.lacks_room: Callable[[Message], bool] | None = None
         self._origins: dict[tuple[int, str], Origin] = {}
         self._characters = 0
 
@@ -102,6 +106,8 @@ class Incoming:
             if place and work.is_spent():
                 self.offer_again_soon()
                 return place
+            if self.lacks_room is not None and self._must_wait(broker, parcel, now):
+                return place  # and it is offered again
             begun = _Begun(broker, parcel, self._own_name)
             while not self._take(begun, now):
                 pass
@@ -112,6 +118,18 @@ class Incoming:
         if not self._is_room_due:
             self._is_room_due = True
             self._core.work.later(self._offer_again)
+
+    def _must_wait(self, broker: int, parcel: bytes, now: float) -> bool:
+        """Whether somebody has no room for a message of a parcel: its stream stands still until there is some."""
+        assert self.lacks_room is not None
+        try:
+            for _address, inner in opened(parcel, self._own_name) if parcel else ():
+                item = read_parcel(inner, partial(self.origin, broker), now)
+                if not isinstance(item, Run) and any(self.lacks_room(message) for message in item):
+                    return True
+        except BadFrame:
+            pass  # whoever takes it refuses it
+        return False
 
     def _offer_again(self, now: float) -> None:
         self._is_room_due = False
@@ -150,14 +168,19 @@ class Incoming:
                     is_over = self._run(begun, now)
                     continue
                 naming = PLAIN if address is None else self._naming(address, item)
-                if stamps and naming.is_plain and not isinstance(item, Run):
+                if self._has_left(item):
+                    continue
+                if self._retaining is None:
+                    self._forget_retain(item)
+                elif stamps and naming.is_plain and not isinstance(item, Run):
                     # what came for a group alone is retained when neighbours tell of it
                     fresh = self._retaining.take_in(item, stamps, broker, now)
                     if naming.shares and len(fresh) < len(item):
                         # those outside groups have had it by another way; groups get nothing by that
                         had = [message for message in item if message not in fresh]
                         self._pass_on(had, naming._replace(is_plain=False), now)
-                    item = fresh
+                    if not self._core.from_brokers.is_gateway:
+                        item = fresh  # for other regions everything is news
                 if not self._pass_on(item, naming, now):
                     self._refuse(broker, "a message that no client could have sent")
         except BadFrame as error:
@@ -166,6 +189,21 @@ class Incoming:
             is_over = True
         self._addressing.handing = Handing()
         return is_over
+
+    def _has_left(self, item: list[Message] | Run) -> bool:
+        """Whether another gateway has brought this into the region: by this one it does not leave it again."""
+        origin = item.origin if isinstance(item, Run) else item[0].origin if item else None
+        if origin is None or not origin.region or origin.is_entering or not self._core.from_brokers.is_gateway:
+            return False
+        self._node.counts.returned += count_packets(item.packets) if isinstance(item, Run) else len(item)
+        return True
+
+    def _forget_retain(self, item: list[Message] | Run) -> None:
+        """What other regions retain is theirs: here it is a message like any other."""
+        if not isinstance(item, Run):
+            for message in item:
+                self._node.counts.retained_elsewhere += message.retain
+                message.retain = False
 
     def _run(self, begun: _Begun, now: float) -> bool:
         """Route packets of a run; False if others should have their turn before the rest."""
@@ -217,5 +255,10 @@ class Incoming:
                 self._characters = len(client)
             owner = self._core.holdings.owner(None)
             name = self._names[broker]
-            origin = self._origins[broker, client] = Origin(client, 0, owner, name)
+            region, _, own = client.rpartition("\0")
+            if self._retaining is None:
+                region = region_of(name)
+            is_entering = self._retaining is None
+            origin = Origin(own, 0, owner, name, region, is_entering=is_entering)
+            self._origins[broker, client] = origin
         return origin

@@ -19,6 +19,7 @@ from tieline.overlay.frames.parcel import Writing, marks_of, write_run
 from tieline.overlay.membership import Membership
 from tieline.overlay.receivers.addressing import Addressing
 from tieline.overlay.receivers.destination import Destination
+from tieline.overlay.receivers.turns import Turns
 from tieline.overlay.retained.convergence import Convergence
 from tieline.overlay.strategies.plan_tables import PlanTables
 
@@ -37,8 +38,10 @@ class Outgoing:
         destinations: Mapping[int, Destination],
         limits: Limits,
         plans: PlanTables,
+        turns: Turns,
     ) -> None:
         self._core = core
+        self._turns = turns
         self._plans = plans
         #: By which plan the parcel that still grows travels.
         self._planned: Planned | None = None
@@ -83,7 +86,7 @@ class Outgoing:
                 self._clock = self.convergence.stamp(item)
         if share is None:
             self._wanted.append(number)
-        elif item.origin.broker:
+        elif item.origin.broker and not item.origin.is_entering:
             is_asked = self._core.from_brokers.named.is_asked(share)
             self.addressing.add(number, share, is_handed_on=True, is_asked=is_asked)
         else:
@@ -102,6 +105,7 @@ class Outgoing:
         if item is None:
             return
         self._item = None
+        self._wanted = self._turns.choose(self._wanted, item.origin.publisher)
         if self._clock and self.convergence is not None:
             assert not isinstance(item, Bundle)
             self.convergence.sent(item.topic, self._clock, self._wanted)

@@ -19,6 +19,7 @@ from tieline.overlay.interests.meanings import Meanings
 from tieline.overlay.may import May
 from tieline.overlay.receivers.destination import Collector, Destination
 from tieline.overlay.receivers.shared_groups import RemoteGroups
+from tieline.overlay.receivers.turns import Turns, is_mark, region_of
 from tieline.wire.packets import Subscription
 from tieline.wire.topics import SHARE
 
@@ -33,11 +34,17 @@ class RemoteInterests:
         destinations: dict[int, Destination],
         collector: Collector,
         counts: Counts,
+        turns: Turns,
+        *,
+        are_outside: bool = False,
     ) -> None:
+        """``are_outside`` are gateways of other regions; ``turns`` hears who in this one is a gateway."""
         self._core = core
         self._groups = RemoteGroups(core.routes, counts, is_balanced=core.settings.overlay.groups == "balanced")
         self._names = names
         self._collector = collector
+        self._turns = turns
+        self._are_outside = are_outside
         #: By which event types conditions are meant here.
         self.meanings: Final = Meanings(core.settings)
         #: By number, every broker that ever wanted something; made here.
@@ -53,11 +60,20 @@ class RemoteInterests:
         """A broker wants something else than before: it is on the routes before it is echoed."""
         destination = self._destinations.get(number)
         if destination is None:
-            destination = self._destinations[number] = Destination(number, self._names[number], self._collector)
+            destination = self._destinations[number] = Destination(
+                number, self._names[number], self._collector, is_outside=self._are_outside
+            )
+            if self._are_outside:
+                self._turns.regions[number] = region_of(self._names[number])
+        for mark in filter(is_mark, added):
+            self._turns.regions[number] = mark.share
         wants = self._wants.setdefault(number, {})
+        is_fellow = self._core.from_brokers.is_gateway and not self._are_outside and number in self._turns.regions
         rights = self._rights.get(number)
         destination.may_read = None if rights is None else rights.read.has
         for entry, terms in added.items():
+            if is_mark(entry) or is_fellow:
+                continue  # what one gateway brings into a region does not leave it by another one
             if entry not in wants:
                 if entry.share and not self._groups.admits(destination, entry):
                     continue
@@ -65,6 +81,8 @@ class RemoteInterests:
                 self._hold(destination, wants[entry])
             if entry.share:
                 self._groups.learned(destination, entry, terms.members)
+        if any(is_mark(entry) for entry in removed):
+            self._turns.regions.pop(number, None)
         # a set of both would be no frozenset, which compiled code takes it for
         for entry in [entry for entry in removed if entry in wants]:
             self._release(destination, wants.pop(entry))

@@ -168,12 +168,12 @@ class Passage:
     def held_before(self, message: Message) -> HeldMessage | None:
         """The last that waits of what a publisher had sent before its session moved to where it sent a message."""
         origin = message.origin
-        if not origin.moves or origin.client not in self.waiting:
+        if not origin.moves or origin.publisher not in self.waiting:
             return None
         for held in reversed(self.held):
             if held.place < _STRAIGHT:
                 break
-            if held.message.origin.client == origin.client and held.message.origin.moves < origin.moves:
+            if held.message.origin.publisher == origin.publisher and held.message.origin.moves < origin.moves:
                 return held
         return None
 
@@ -199,7 +199,7 @@ class Passage:
             self._place = max(self._place, held.place)
 
     def _count(self, held: HeldMessage, by: int) -> None:
-        publisher = held.message.origin.client
+        publisher = held.message.origin.publisher
         self.waiting[publisher] = self.waiting.get(publisher, 0) + by
         if not self.waiting[publisher]:
             del self.waiting[publisher]
@@ -225,7 +225,7 @@ class Passage:
         still: list[HeldMessage] = []
         behind: set[str] = set()
         for each in self.held:
-            publisher = each.message.origin.client
+            publisher = each.message.origin.publisher
             # what was accepted here came before our own mark
             verdict = self._judge_here() if each.lane == HERE else self.judge(each.origin, each.lane, each.number)
             if verdict == HOLD or (verdict == TAKE and publisher in behind):

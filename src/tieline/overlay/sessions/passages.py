@@ -173,7 +173,7 @@ class Passages:
         if grant.share is not None:
             # it was given to this member alone, and no mark says otherwise
             self._take(passage, origin, message, terms_of(grant), now)
-        elif verdict == TAKE and message.origin.client not in passage.waiting:
+        elif verdict == TAKE and message.origin.publisher not in passage.waiting:
             self._take(passage, origin, message, terms_of(grant), now)
         elif verdict != IGNORE:
             # others here get it at once, and when they have, the store forgets what it called it

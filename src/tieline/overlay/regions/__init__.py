@@ -1,0 +1,1 @@
+"""Regions of brokers behind gateways, which are brokers of their region and of the group of all gateways."""
