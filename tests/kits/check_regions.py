@@ -2,10 +2,11 @@
 
 A history has two or three regions of one to three brokers and a gateway, or two gateways; clients with and without
 conditions, shared subscriptions with members in several regions, publications of all QoS, and faults.  Then everything
-heals, everybody returns, and it is judged against all subscriptions by brute force: each accepted QoS 1 and 2 message came
-exactly once to each client that wanted it, in whichever region, and to exactly one member of a group in each region that
-has some; in order by (publisher, topic, QoS); a subscription that was acknowledged while everybody was in reach has missed
-nothing since; and in the end nothing is owed on either side of a gateway, and nobody remembers what nobody wants.
+heals, everybody returns, and it is judged against all subscriptions by brute force: each accepted QoS 1 and 2 message
+came exactly once to each client that wanted it, in whichever region, and to exactly one member of a group in each
+region that has some; in order by (publisher, topic, QoS); a subscription that was acknowledged while everybody was in
+reach has missed nothing since; and in the end nothing is owed on either side of a gateway, and nobody remembers what
+nobody wants.
 """
 
 from __future__ import annotations

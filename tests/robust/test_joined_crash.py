@@ -30,7 +30,16 @@ class Line:
         self.random = Random(seed)
         self._folder = folder
         self._processes: dict[str, subprocess.Popen[str]] = {}
-        ports = {name: (_free_port(), _free_port()) for name in NAMES}
+        #: Where clients find the brokers that have some.
+        self.urls: dict[str, str] = {}
+        self.configure(folder)
+        self._published = 0
+        #: By QoS, the numbers that the broker has taken responsibility for.
+        self.accepted: dict[int, list[int]] = {1: [], 2: []}
+
+    def configure(self, folder: Path) -> None:
+        """Write the brokers' settings."""
+        ports = {name: (free_port(), free_port()) for name in NAMES}
         self.urls = {name: f"tcp://127.0.0.1:{ports[name][0]}" for name in NAMES}
         for name, joins in zip(NAMES, ("middle", "", "middle"), strict=True):
             peer = f'[[peer]]\nurl = "peer://127.0.0.1:{ports[joins][1]}"\n' if joins else ""
@@ -39,16 +48,16 @@ class Line:
                 f'[[listener]]\nurl = "{self.urls[name]}"\n'
                 f'[[listener]]\nurl = "peer://127.0.0.1:{ports[name][1]}"\n{peer}'
             )
-        self._published = 0
-        #: By QoS, the numbers that the broker has taken responsibility for.
-        self.accepted: dict[int, list[int]] = {1: [], 2: []}
 
-    def start(self, name: str) -> None:
+    def start(self, name: str) -> str:
+        """Start a broker; what it says when it is ready."""
         with (self._folder / f"{name}.log").open("a") as log:
             command = [sys.executable, "-m", "tieline", "serve", "--config", str(self._folder / f"{name}.toml")]
             process = self._processes[name] = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
         assert process.stdout is not None
-        assert " ready: " in process.stdout.readline(), (self._folder / f"{name}.log").read_text()[-2000:]
+        ready = process.stdout.readline()
+        assert " ready: " in ready, (self._folder / f"{name}.log").read_text()[-2000:]
+        return ready
 
     def kill(self, name: str) -> None:
         process = self._processes.pop(name)
@@ -122,7 +131,7 @@ def _until_it_ends(client: Dial) -> Iterator[object]:
             yield packet
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         port: int = sock.getsockname()[1]

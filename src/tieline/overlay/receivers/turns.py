@@ -1,9 +1,9 @@
 """Which gateway of a region carries what a publisher sends: one of them, and the same for all that it sends.
 
-A region may have several gateways, and each of them is told, and tells, the same.  Whoever is about to send something to
-several gateways of one region sends it to one.  Which one follows from the names of those that are known to want it and
-from the publisher, whether they are in reach or not: what is owed to one that is away waits for it, since nobody else
-can know what it had passed on before.
+A region may have several gateways, and each of them is told, and tells, the same.  Whoever is about to send something
+to several gateways of one region sends it to one.  Which one follows from the names of those that are known to want it
+and from the publisher, whether they are in reach or not: what is owed to one that is away waits for it, since nobody
+else can know what it had passed on before.
 """
 
 from __future__ import annotations

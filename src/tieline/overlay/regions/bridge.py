@@ -2,12 +2,12 @@
 
 Theory of operation
 -------------------
-A gateway wants of each side what the other side wants: towards its region the sum of what other regions say, and
-towards those the sum of what its brokers say.  A broker's subscription is acknowledged once everybody in reach has
-echoed it, and a gateway echoes what it has heard only when what it then said itself is echoed on its other side.  So the
-acknowledgement waits for all regions in reach, and as long as each wait is bounded, it is bounded.  Echoes wait for
-other echoes in one direction alone: of a region for those of other regions, and of these for the brokers behind them,
-who wait for nobody.
+A gateway wants of each side what the other side wants: towards its region the
+sum of what other regions say, and towards those the sum of what its brokers say.  A broker's subscription is
+acknowledged once everybody in reach has echoed it, and a gateway echoes what it has heard only when what it then said
+itself is echoed on its other side.  So the acknowledgement waits for all regions in reach, and as long as each wait is
+bounded, it is bounded.  Echoes wait for other echoes in one direction alone: of a region for those of other regions,
+and of these for the brokers behind them, who wait for nobody.
 
 A gateway that has never heard of anybody says nothing before everybody in reach has said something.  Where a region
 has several gateways, whoever is one has to want all that the others want.

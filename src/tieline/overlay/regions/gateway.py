@@ -1,9 +1,9 @@
 """A broker that is in two groups: that of its region, and that of the gateways of all regions.
 
-It serves no clients.  A message of its region that others want is one of a stream that ends here, and is owed from here on
-to their gateways; what those send is owed to the brokers of this region.  How far the one stream has come and what is
-owed in the other is one batch of the store, so a gateway commits before it acknowledges, and a crash leaves each message
-on exactly one side.
+It serves no clients.  A message of its region that others want is one of a stream that ends here, and is owed from here
+on to their gateways; what those send is owed to the brokers of this region.  How far the one stream has come and what
+is owed in the other is one batch of the store, so a gateway commits before it acknowledges, and a crash leaves each
+message on exactly one side.
 
 A message that has entered a region never leaves it: it carries the region where it was published, and only what was
 published in this one goes outside.

@@ -1,8 +1,8 @@
 """The other side of a gateway: a node among the gateways of other regions, on the same core and in the same store.
 
-To the core a gateway of another region is one more receiver, as a broker of its own region is.  What comes from there is
-routed like what comes from brokers, and what this side owes and has taken is noted in the batch that holds what became
-of it on the other side: so the core passes on what crosses, and no message is between two stores.
+To the core a gateway of another region is one more receiver, as a broker of its own region is.  What comes from there
+is routed like what comes from brokers, and what this side owes and has taken is noted in the batch that holds what
+became of it on the other side: so the core passes on what crosses, and no message is between two stores.
 """
 
 from __future__ import annotations
@@ -166,5 +166,5 @@ class Outside:
         return self.incoming.deliver(origin, lane, parcels, self.now)
 
 
-def _keep_nothing(key: bytes, value: bytes | None) -> None:
+def _keep_nothing(_key: bytes, _value: bytes | None) -> None:
     raise AssertionError("no plan is installed towards other regions")
