@@ -15,6 +15,7 @@ from tieline.bench.suite.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 GREEN, RUST, SKY, OCHRE, BLUE, MAUVE, GREY = (
     "#0b6e4f", "#b5532c", "#7a9cc6", "#c9a227", "#2f6fb3", "#b07aa1", "#888888",
@@ -77,11 +78,12 @@ def draw_panels(
     heights: Sequence[float] = (),
     title: str = "",
     also: Sequence[str] = (),
+    explain: Callable[[Figure, Sequence[Axes]], None] | None = None,
 ) -> bool:
     """Write a picture of some drawings by their titles; false without any, or without matplotlib.
 
     ``also`` are the endings of further forms, ``.svg`` for one; they hold no date, so that equal drawings are equal
-    files.
+    files.  ``explain`` says what the series are once all panels are drawn; without it each panel has its own legend.
     """
     try:
         import matplotlib as mpl
@@ -111,8 +113,10 @@ def draw_panels(
         axis.set_title(heading, loc="left", fontsize=10, fontweight="bold")
         axis.spines[["top", "right"]].set_visible(False)
         axis.set_axisbelow(True)
-        if axis.get_legend_handles_labels()[0] and axis.get_legend() is None:
+        if explain is None and axis.get_legend_handles_labels()[0] and axis.get_legend() is None:
             axis.legend(fontsize=7, loc="best")
+    if explain is not None:
+        explain(figure, [*axes.flat[: len(drawings)]])
     if title:
         figure.suptitle(title, fontsize=9, x=0.01, ha="left")
     figure.savefig(path, dpi=_DPI)

@@ -18,6 +18,9 @@ from tieline.bench.suite.report import drawn
 from tieline.bench.suite.report import page_table as bare_table
 
 _COLOURS = {"reproduced": "green", "in part": "yellow", "not reproduced": "red", "not measured": "dim"}
+_FITTED = (
+    "*Fitted* are those that were chosen so that something of the paper comes out: agreement in that is no evidence."
+)
 _HEADINGS = ("where", "the paper says", "we measure", "verdict", "why")
 
 
@@ -44,9 +47,7 @@ def _lines(record: PaperRecord, prose: str) -> Iterator[str]:
         yield from _figure(record, figure)
     if record.parameters:
         yield from ("## Parameters", "")
-        yield "*Fitted* are those that were chosen so that something of the paper comes out: agreement in that is no "
-        "evidence."
-        yield ""
+        yield from (_FITTED, "")
         given = [[one.name, f"{one.value} {one.unit}".strip(), one.origin, one.note] for one in record.parameters]
         yield from page_table(("parameter", "value", "from", ""), given, words=4)
         yield ""

@@ -41,7 +41,7 @@ def _panels(tables: Tables, *, cases: tuple[str, ...]) -> dict[str, Panel]:
         drawing.bars(axis, table, x="case", y="delay_us", series="group", colours=_GROUP_COLOURS, names=_GROUP_NAMES)
         drawing.labels(axis, y="mean delay, µs")
 
-    return {traffic: partial(panel, traffic=traffic) for traffic in TRAFFIC}
+    return {traffic.capitalize(): partial(panel, traffic=traffic) for traffic in TRAFFIC}
 
 
 def _means(table: Table, case: str, traffic: str) -> list[float]:

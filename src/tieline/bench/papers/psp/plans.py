@@ -17,6 +17,7 @@ from tieline.bench.papers.frame import verdicts
 from tieline.bench.papers.frame.declaration import Claim, Panel, Request, Sheet, Tables
 from tieline.bench.papers.frame.table import Cell, Table
 from tieline.plan.arrays import Arrays, arrays
+from tieline.plan.draw.legend import Signs, draw_legend
 from tieline.plan.draw.network import Drawing, scene_of
 from tieline.plan.generate.testset import paper
 from tieline.plan.instance import Instance
@@ -163,7 +164,18 @@ def panels(_tables: Tables) -> dict[str, Panel]:
 
         return drawn
 
-    return {f"{FIGURES[size]}: {size}": panel(size) for size in FIGURES}
+    return {f"{FIGURES[size]}: {size}": panel(size) for size in FIGURES} | {"What is drawn": _signs}
+
+
+def _signs(axis: Axes) -> None:
+    """What nodes, widths and colours mean; loads are drawn in proportion to the greatest of each plan."""
+    signs = Signs(loads=(), widest=0.0, has_plan=True, is_topic=False, has_limits=True, has_limitless=True,
+                  has_unmet=False, has_dashes=False)  # fmt: skip
+    width, height = _ROOM_IN
+    draw_legend(axis, height, signs)
+    axis.set_xlim(0, width)
+    for spine in axis.spines.values():
+        spine.set_visible(False)
 
 
 def claims(tables: Tables) -> Iterator[Claim]:

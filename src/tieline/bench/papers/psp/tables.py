@@ -158,8 +158,8 @@ def times_panels(tables: Tables) -> dict[str, Panel]:
             axis.plot(range(len(sizes)), [printed[size] for size in sizes], marker, color="#9aa5b1", markersize=4,
                       label=f"{name}, as the paper prints it")  # fmt: skip
         axis.set_yscale("log")
+        drawing.plain_ticks(axis)
         drawing.labels(axis, y="seconds")
-        axis.legend(fontsize=7.5, loc="upper left", framealpha=0.85, edgecolor="none")
 
     def bounds(axis: Axes) -> None:
         rows: list[tuple[Cell, ...]] = []

@@ -1,7 +1,7 @@
 """The ring paper: its workload by its own circulation, by arcs of ours and by multicast, in virtual time.
 
-``measures.py`` runs rings of the shipped code, ``claims.py`` holds the paper's sentences against what came of it; what
-is drawn stands here.
+``measures.py`` runs rings of the shipped code, ``node.py`` a broker alone; ``claims.py`` holds the paper's sentences
+against what came of it; what is drawn stands here.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from tieline.bench.papers.frame import drawing
 from tieline.bench.papers.frame.declaration import Experiment, Figure, Panel, Paper, Parameter, Tables
 from tieline.bench.papers.frame.table import Table
-from tieline.bench.papers.ring import claims, measures
+from tieline.bench.papers.ring import claims, measures, node
 from tieline.bench.papers.ring.measures import ARCS, CIRCULATION, DUPLICATING, LITERAL, PARTITIONED
 from tieline.overlay.ring.settings import RingSettings
 from tieline.sim.ring.network import OVERHEAD
@@ -28,19 +28,23 @@ _NAMES: Final = {
     PARTITIONED: "multicast, each node once",
     "content": "content, one key",
     "index": "index (ours)",
+    node.CONDITIONS: "conditions (ours)",
+    node.ONE_TOPIC: "one topic, all to everybody",
 }
 _ROLES: Final = {
     CIRCULATION: "paper", LITERAL: "second", ARCS: "ours", DUPLICATING: "baseline", PARTITIONED: "third",
     "content": "ours", "topics, 0 constraints": "third", "topics, 1 constraint": "second",
     "topics, 2 constraints": "baseline", "index": "ours", "one by one": "baseline",
+    node.CONDITIONS: "ours", node.ONE_TOPIC: "baseline",
 }  # fmt: skip
 
 
-def _over(table: Table, y: str, *, x: str = "nodes", series: str = "dispatch", words: str, log: str = "") -> Panel:
+def _over(table: Table, y: str, *, x: str = "nodes", series: str = "dispatch", words: str, log: str = "",
+          scale: float = 1.0) -> Panel:  # fmt: skip
     """Lines over a column of a table; ``words`` are those of the vertical axis, ``log`` names logarithmic ones."""
 
     def panel(axis: Axes) -> None:
-        drawing.lines(axis, table, x=x, y=y, series=series, colours=_ROLES, names=_NAMES)
+        drawing.lines(axis, table, x=x, y=y, series=series, colours=_ROLES, names=_NAMES, scale=scale)
         if "x" in log:
             axis.set_xscale("log")
             axis.minorticks_off()
@@ -48,8 +52,12 @@ def _over(table: Table, y: str, *, x: str = "nodes", series: str = "dispatch", w
             axis.set_xticks(places, [f"{place:,.0f}" for place in places])
         if "y" in log:
             axis.set_yscale("log")
+            drawing.plain_ticks(axis)
         else:
             axis.set_ylim(bottom=0)
+            axis.yaxis.set_major_formatter("{x:,g}")
+        if x == "nodes" and "x" not in log:
+            axis.set_xticks(table.numbers(x))
         drawing.labels(axis, x=table.columns[x], y=words)
 
     return panel
@@ -79,12 +87,30 @@ def _figure16(tables: Tables) -> dict[str, Panel]:
 
 
 def _figure18(tables: Tables) -> dict[str, Panel]:
-    def panel(name: str, words: str) -> Panel:
-        return _over(tables["node"], name, x="subscriptions", series="way", words=words)
+    return {
+        "Fig. 18: matching an event": _over(
+            tables["node"], "us", x="subscriptions", series="way", words="CPU for an event, µs"
+        )
+    }
+
+
+def _figure20(tables: Tables) -> dict[str, Panel]:
+    table = tables["broker"]
+
+    def panel(name: str, words: str, papers: float, multicast: float) -> Panel:
+        over = _over(table, name, x="subscriptions", series="way", words=words)
+
+        def drawn(axis: Axes) -> None:
+            over(axis)
+            drawing.limit(axis, papers, f"the paper's ring: {papers:g}")
+            drawing.limit(axis, multicast, f"its multicast: {multicast:g}")
+            axis.set_ylim(0, 1.1 * max(multicast, *table.column(name)))
+
+        return drawn
 
     return {
-        "Fig. 18: matching an event": panel("us", "CPU for an event, µs"),
-        "Fig. 20: memory": panel("megabytes", "subscriptions in memory, MB"),
+        "Fig. 20: memory of a node": panel("megabytes", "memory of the broker's process, MB", *node.PAPER_MB),
+        "Fig. 21: CPU at an event every 10 s": panel("mhz", "CPU of the broker's process, MHz", *node.PAPER_MHZ),
     }
 
 
@@ -92,17 +118,17 @@ def _figure19(tables: Tables) -> dict[str, Panel]:
     table = tables["delivery"].where(times=measures.TIMES[0], payload=100)
     return {
         "Fig. 19: copies that a node gets": _over(table, "visits", words="copies for each node and event"),
-        "Fig. 19: false positives": _over(table, "false", words="share of visited nodes that wanted nothing"),
+        "Fig. 19: false positives": _over(table, "false", words="visited nodes that wanted nothing, %", scale=100),
     }
 
 
 def _scale(tables: Tables) -> dict[str, Panel]:
     table = tables["scale"]
     return {
-        "messages": _over(table, "messages", words="messages for an event", log="xy"),
-        "bytes": _over(table, "bytes", words="bytes for an event", log="xy"),
-        "delay": _over(table, "last_ms", words="until the last receiver has it, ms", log="xy"),
-        "what a broker knows": _over(table, "table_bytes", words="what a broker knows of others, B", log="x"),
+        "Messages": _over(table, "messages", words="messages for an event", log="xy"),
+        "Bytes": _over(table, "bytes", words="bytes for an event", log="xy"),
+        "Delay": _over(table, "last_ms", words="until the last receiver has it, ms", log="xy"),
+        "What a broker knows": _over(table, "table_bytes", words="what a broker knows of others, B", log="x"),
     }
 
 
@@ -110,16 +136,24 @@ def _deaths(tables: Tables) -> dict[str, Panel]:
     def panel(axis: Axes) -> None:
         table = tables["deaths"]
         drawing.lines(axis, table, x="dead", y="stale", colours={"": "ours"}, scale=100)
-        axis.set_ylim(bottom=-0.05)
-        drawing.labels(axis, x="share of all brokers that died", y="deliveries missed before repair, %")
+        shares = table.numbers("dead")
+        axis.set_xticks(shares, [f"{100 * share:g}" for share in shares])
+        axis.set_ylim(0, max(1.0, 110 * max(table.column("stale"))))
+        drawing.limit(axis, 0.2, "0.2 %")
+        drawing.labels(axis, x="brokers that died, % of all", y="deliveries missed before repair, %")
 
     def cost(axis: Axes) -> None:
         drawing.lines(axis, tables["upkeep"], x="period_s", y="kbit_s", colours={"": "ours"})
         axis.set_xscale("log")
         axis.set_yscale("log")
+        drawing.plain_ticks(axis)
+        axis.minorticks_off()
+        periods = tables["upkeep"].numbers("period_s")
+        axis.set_xticks(periods, [f"{period:g}" for period in periods])
+        drawing.limit(axis, 9.6, "the slowest links of Table I")
         drawing.labels(axis, x="stabilising every, s", y="upkeep of a broker, kbit/s")
 
-    return {"many die at once": panel, "what stabilising costs": cost}
+    return {"Many die at once": panel, "What stabilising costs": cost}
 
 
 def _ours(name: str, value: str | float, unit: str = "", note: str = "") -> Parameter:
@@ -202,15 +236,27 @@ _CONSTRAINTS: Final = Experiment(
 _NODE: Final = Experiment(
     name="node",
     title="one node with up to 3,000 subscriptions",
-    measure=measures.one_node,
+    measure=lambda request: [*measures.matching(request), *node.measure(request)],
     repeatable=False,
     figures=(
         Figure(
             name="fig-18",
-            title="Figures 18 and 20: matching time and memory",
+            title="Figure 18: matching time",
             tables=("node",),
             caption="An event against all subscriptions of one node, by the broker's index and one by one.",
             panels=_figure18,
+            claims=claims.matching,
+            width=7.0,
+            columns=1,
+        ),
+        Figure(
+            name="fig-20",
+            title="Figures 20 and 21: memory and CPU of a node",
+            tables=("broker",),
+            caption="A broker of this machine with clients of 50 subscriptions each. With conditions it sends an event "
+            "to those who want it; with one topic, as multicast does, to everybody. Megahertz are the share of a core "
+            "that it takes at an event every 10 s, idling included, times the clock of the processor.",
+            panels=_figure20,
             claims=claims.node,
         ),
     ),

@@ -37,7 +37,7 @@ def measure(request: Request) -> list[Table]:
         # three witnesses report the same happening, which makes three events of it
         Job(name, loaded(_LOAD / more.get("witnesses", 1), **more), seed, label=setting)
         for setting, more in _SETTINGS.items()
-        for seed in request.seeds(quick=1, full=5)
+        for seed in request.seeds(quick=3, full=5)
         for name in _READINGS[setting]
     ]
     rows = []

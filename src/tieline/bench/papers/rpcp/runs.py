@@ -36,7 +36,8 @@ NAMES: Final = {
 }
 ROLES: Final = {
     "rpcp-literal-direct": "paper", "rpcp-literal": "third", "rpcp-filter": "ours", "rpcp-peer": "fourth",
-    "psm": "baseline", "cetp": "second", "cetp-rotating": "#8a6d0b", "flooding": "bound", "central": "#222222",
+    "psm": "baseline", "cetp": "second", "cetp-rotating": "#8a6d0b", "cetp-carry": "#dfcf8f",
+    "flooding": "bound", "central": "#222222",
 }  # fmt: skip
 #: What the paper compares: itself as its text says it, and the two others.
 PRINTED: Final = "rpcp-literal-direct"

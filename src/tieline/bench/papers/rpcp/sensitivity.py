@@ -23,8 +23,8 @@ _LOAD: Final = 800.0
 
 def measure_fitted(request: Request) -> list[Table]:
     """Lifetimes over idle power, delays over airtime, and energy over the number of topics."""
-    seeds = request.seeds(quick=1, full=3)
-    powers = request.choose(quick=(0.25, 1.0), full=(0.25, 0.5, 1.0))
+    seeds = request.seeds(quick=2, full=3)
+    powers = (0.25, 0.5, 1.0)
     battery_j = request.choose(quick=BATTERY_J / 2, full=BATTERY_J)
     idle = [
         # a sensor that only idles lives equally long
@@ -36,7 +36,7 @@ def measure_fitted(request: Request) -> list[Table]:
          *(getattr(found.lifetime, definition) for definition in DEFINITIONS))
         for job, found in carry_out(idle, request)
     ]  # fmt: skip
-    loads = request.choose(quick=(400, 1200), full=(200, 400, 600, 800, 1000, 1200))
+    loads = request.choose(quick=(400, 800, 1200), full=(200, 400, 600, 800, 1000, 1200))
     airtimes = [
         Job(name, loaded(events, frame_ms=airtime), seed)
         for airtime in (4.0, 8.0, 12.0) for events in loads for seed in seeds for name in (PRINTED, OURS, "psm")
