@@ -153,8 +153,11 @@ class Upkeep:
         A broker does something once a period.  Its last word to others may be a period old when it stops, so they may
         forget it as early as that much before their patience is over.
         """
+        if not self._awake:
+            # one that has not begun to look around does nothing once a period: that it was still says nothing
+            return
         before, self._awake = self._awake, now
-        if before and now - before > (self._around.settings.patience - 1.0) * self._around.settings.stabilise_s:
+        if now - before > (self._around.settings.patience - 1.0) * self._around.settings.stabilise_s:
             self._hear_all(now)
 
     def _hear_all(self, now: float) -> None:
