@@ -62,8 +62,8 @@ def test_without_loss_and_change_brokers_deliver_everything_once(name: str) -> N
 
 @pytest.mark.parametrize("name", ["rpcp-filter", "rpcp-peer"])
 def test_lost_subscriptions_are_said_again(name: str) -> None:
-    hard = replace(SMALL, loss=0.2, retries=0, events_per_100s=20.0, range_m=70.0, settle_s=60.0, duration_s=40.0, slowest_mps=0.01,
-                   fastest_mps=0.02, change_s=1000.0)  # fmt: skip
+    hard = replace(SMALL, loss=0.2, retries=0, events_per_100s=20.0, range_m=70.0, settle_s=60.0, duration_s=40.0,
+                   slowest_mps=0.01, fastest_mps=0.02, change_s=1000.0)  # fmt: skip
 
     def known(periods_s: float) -> float:
         """The share of what sinks hold that their heads know in the end."""
