@@ -55,7 +55,7 @@ def test_features_of_a_plan_are_those_that_can_be_seen_in_it() -> None:
     assert features == plans.Features(unused=1, duplicating=0, longer=0, displaced=0)
 
 
-def test_printed_formulations_are_counted_by_their_faults() -> None:
+def test_printed_formulations_are_counted_by_their_faults(tmp_path: Path) -> None:
     columns = ("model", "seed", "value", "corrected", "infeasible", "overloaded", "unmet", "corrected_unmet")
     rows = [
         ("f1-paper", 0, 5.0, 9.0, False, 0, 2, 0),
@@ -64,11 +64,13 @@ def test_printed_formulations_are_counted_by_their_faults() -> None:
         ("tb-paper", 0, 1.0, 9.0, False, 0, 2, 0),
     ]
     table = Table("printed", dict.fromkeys(columns, ""), rows)
-    assert printed.sheet({"printed": table}).lines == [
-        ["F1 (1) to (7)", "1", "0", "0", "1", "1"],
-        ["F2 (22) to (31)", "2", "1", "1", "0", "1"],
-        ["T and B (8) to (19)", "1", "0", "0", "1", "1"],
-    ]
+    table.write(tmp_path / "printed.csv")
+    for one in (table, Table.read(tmp_path / "printed.csv", table.columns)):
+        assert printed.sheet({"printed": one}).lines == [
+            ["F1 (1) to (7)", "1", "0", "0", "1", "1"],
+            ["F2 (22) to (31)", "2", "1", "1", "0", "1"],
+            ["T and B (8) to (19)", "1", "0", "0", "1", "1"],
+        ]
     assert {claim.judgement.verdict for claim in printed.claims({"printed": table})} == {"not reproduced"}
 
 

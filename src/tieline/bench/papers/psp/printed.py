@@ -49,8 +49,11 @@ def _counts(table: Table) -> tuple[int, int, int, int, int]:
     rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
 
     def is_low(row: dict[str, Cell]) -> bool:
+        # a number without a part behind the point is a whole one once it has been in a file
         value, best = row["value"], row["corrected"]
-        return isinstance(value, float) and isinstance(best, float) and value < best - SAME * max(1.0, abs(best))
+        if value is None or best is None:
+            return False
+        return float(value) < float(best) - SAME * max(1.0, abs(float(best)))
 
     return (
         len(rows),
