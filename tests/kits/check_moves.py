@@ -31,6 +31,7 @@ class Kind(StrEnum):
     CALM = "calm"  # nothing: clients move
     LINKS = "links"  # links are cut and fall silent
     CRASHES = "crashes"  # brokers crash, most of them around a commit
+    ISLANDS = "islands"  # some brokers are cut off for less or more than clients wait for their sessions
 
 
 @dataclass
@@ -125,6 +126,9 @@ class History:
                 self.world.later(random.uniform(0, FAULTS_S), self.move, client)
         if self.kind is not Kind.CALM:
             self._plan_link_faults()
+        if self.kind is Kind.ISLANDS:
+            for _ in range(random.randint(1, 2)):
+                self._later(random.uniform(0.2, 4.0), self._island, random.uniform(1.0, 9.0))
         if self.kind is Kind.CRASHES:
             for _ in range(random.randint(2, 4)):
                 how = random.choice(("", "before", "after", "before", "after"))
@@ -143,6 +147,14 @@ class History:
             end = random.choice(cable.ends)
             at = random.uniform(0.2, 3.5)
             self.world.later(at, world.silence, cable, end, for_s)
+
+    def _island(self, for_s: float) -> None:
+        numbers = sorted(self.world.brokers)
+        island = set(self.random.sample(numbers, self.random.randint(1, len(numbers) - 1)))
+        self.world.tell(f"{sorted(island)} become an island for {for_s:.2f}")
+        for cable in self.world.cables:
+            if len(island.intersection(cable.ends)) == 1:
+                self.world.cut(cable, for_s)
 
     def _crash(self, how: str) -> None:
         number = self.random.choice(sorted(self.world.brokers))
@@ -222,7 +234,7 @@ class History:
             if home.core is not None:
                 check(home.core)
         for client in world.clients:
-            if not all(client.sessions[1:]):
+            if not all(client.sessions[1:]) and self.kind is not Kind.ISLANDS:
                 verdict.other.append(f"{client.client_id} was told of sessions {client.sessions}")
             held = [n for n in world.brokers if world.home(n).core and client.client_id in world.home(n).core.sessions]  # type: ignore[union-attr]  # asked for just before
             if len(held) != 1:
@@ -231,17 +243,20 @@ class History:
     def _judge_client(self, client: Client) -> None:
         verdict = self.verdict
         accepted = {payload for publisher in self.publishers for _, payload, _ in publisher.accepted}
+        # a session that could not be fetched began anew: what was on its way then may come twice, and late
+        renewed = {each.client_id for each in self.world.clients if not all(each.sessions[1:])}
         first: dict[bytes, int] = {}
         for at, (payload, _qos, _dup) in enumerate(client.got):
-            _, _, topic, qos, _ = self.published[payload]
-            if payload in first and qos == 2 and self._granted_qos(client, topic) == 2:
+            who, _, topic, qos, _ = self.published[payload]
+            is_anew = not all(client.sessions[1:]) or who in renewed
+            if payload in first and qos == 2 and self._granted_qos(client, topic) == 2 and not is_anew:
                 verdict.doubled.append(f"{payload!r} at {client.client_id}")
             first.setdefault(payload, at)
         last: dict[tuple[str, str, int], int] = {}
         for payload in first:
             who, _, topic, qos, number = self.published[payload]
             flow = who, topic, qos
-            if number < last.get(flow, 0):
+            if number < last.get(flow, 0) and not renewed.intersection((who, client.client_id)):
                 verdict.misordered.append(f"{payload!r} behind {last[flow]} at {client.client_id}")
             last[flow] = max(number, last.get(flow, 0))
         verdict.deliveries += len(first)

@@ -15,12 +15,16 @@ from tieline.overlay.sessions.claims import WAIT_S
 from tieline.overlay.sessions.errands import (
     Claim,
     Complete,
+    Declined,
+    Done,
     Errand,
     Homes,
+    Mark,
     Marked,
     Ready,
     State,
     Tail,
+    TailEnd,
     put_errand,
     read_errand,
 )
@@ -93,10 +97,14 @@ class _Place:
         data = b"".join(self.core.fill(conn, 65_536, now))
         return [type(packet) for packet in self._framers[conn].feed(data)]
 
+    def errands(self, name: str) -> list[type]:
+        """What is owed to another broker about sessions."""
+        owing = self.joined.node.carrier.sender.outgoing[self.number_of(name), ERRANDS].owing
+        return [type(read_errand(parcel)[0]) for parcel in owing.unsettled.values()]
+
     def tails(self, name: str) -> int:
         """Messages that are owed to another broker because a session went there."""
-        owing = self.joined.node.carrier.sender.outgoing[self.number_of(name), ERRANDS].owing
-        return [type(read_errand(parcel)[0]) for parcel in owing.unsettled.values()].count(Tail)
+        return self.errands(name).count(Tail)
 
 
 def test_what_is_published_for_a_session_that_has_left_is_permanent_before_it_is_acknowledged() -> None:
@@ -185,3 +193,59 @@ def test_that_an_earlier_mark_has_come_is_known_to_the_next_life() -> None:
     after = _Place(place.model)
     (passage,) = after.moves.passages.arriving.values()
     assert not passage.part(after.number_of("b3")).is_deferred
+
+
+def test_a_session_that_is_on_its_way_answers_a_later_claim() -> None:
+    """Its new home had been killed meanwhile, was told that there is none, and began another one."""
+    place = _Place()
+    home = place.number_of("b2")
+    place.take(home, 1.0, Homes(True, [(digest_of("c"), 1_000, KEPT)]))
+    conn = place.connect("c")
+    # claimed by an earlier life
+    epoch = place.moves.claims.pending["c"].epoch - 1
+    place.take(home, 1.1, State("c", epoch, None, 3_600, None, (), 0), Complete("c", epoch, []), Ready("c", epoch))
+    for _ in range(3):
+        place.commit(1.1)
+    assert place.heard(conn) == [Connack]
+    assert not place.moves.claims.pending
+
+
+def test_who_has_sent_a_session_declines_no_later_claim_of_its_new_home() -> None:
+    place = _Place()
+    place.keep("s", "t")
+    place.take(place.number_of("b2"), 1.0, Claim("s", None, 2_000, "b2", 0))
+    place.seal()
+    place.take(place.number_of("b2"), 1.0, Claim("s", None, 3_000, "b2", 0), Claim("t", None, 3_000, "b2", 0))
+    place.seal()
+    assert place.errands("b2").count(Declined) == 1, "of the other one"
+
+
+def test_a_session_that_lost_before_it_came_is_handed_on_when_it_is_whole() -> None:
+    """Two brokers had a session of one client, and each collected what it was subscribed to."""
+    place = _Place()
+    home, winner = place.number_of("b2"), place.number_of("b3")
+    place.take(home, 1.0, State("c", 2_000, None, 3_600, None, (), 0))
+    place.take(winner, 1.0, Homes(True, [(digest_of("c"), 3_000, KEPT)]))
+    assert "c" in place.core.sessions, "not everything is here"
+    place.take(home, 1.0, Complete("c", 2_000, []))
+    for origin in ("b1", "b2", "b3"):
+        place.take(home, 1.1, TailEnd("c", 2_000, origin))
+    for number in (home, winner):
+        place.take(number, 1.1, Mark("c", 2_000, {}))
+    place.commit(1.1)
+    place.commit(1.2)
+    assert "c" not in place.core.sessions
+    assert place.moves.registry.epoch("c") == 0
+
+
+def test_whoever_ends_in_the_middle_of_a_chain_lets_the_home_before_go() -> None:
+    """It stood in for the session for a day."""
+    place = _Place()
+    home, next_home = place.number_of("b2"), place.number_of("b3")
+    place.take(home, 1.0, State("c", 2_000, None, 3_600, None, (), 0), Complete("c", 2_000, []))
+    place.take(next_home, 1.0, Claim("c", None, 3_000, "b3", 0))
+    place.seal()
+    place.take(next_home, 1.0, Done("c", 3_000))
+    place.seal()
+    assert Done in place.errands("b2")
+    assert not len(place.moves.passages)

@@ -28,6 +28,10 @@ def test_clients_find_their_sessions_at_any_broker(kind: Kind) -> None:
         (Kind.LINKS, 1_049, "tree"),
         # a publisher moved on while what it had published two brokers ago was on its way
         (Kind.LINKS, 1_054, "ring"),
+        # news of a later session came before the one that it outranks, and both were kept
+        (Kind.ISLANDS, 70_040, "ring"),
+        # the home in the middle of a chain went, and the one before it waited for a day
+        (Kind.ISLANDS, 70_005, "path"),
     ],
 )
 def test_what_has_gone_wrong_once(kind: Kind, seed: int, strategy: str) -> None:

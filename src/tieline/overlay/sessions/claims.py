@@ -84,10 +84,14 @@ class Claims:
         raise Again
 
     def came(self, client_id: str, epoch: int) -> PendingClaim | None:
-        """Some of a session has come; the claim that it answers, if any does."""
+        """Some of a session has come; the claim that it answers, if any does.
+
+        It may have been claimed before this broker was killed, and again since: what was on its way answers that.
+        """
         claim = self.pending.get(client_id)
-        if claim is None or claim.epoch != epoch:
+        if claim is None or (claim.epoch != epoch and (claim.is_coming or claim.epoch < epoch)):
             return None
+        claim.epoch = epoch
         claim.is_coming = True
         return claim
 

@@ -145,6 +145,8 @@ class Departures:
 
     def _forward(self, claim: Claim, claimant: int) -> None:
         """The session is not here; somebody else may have it."""
+        if self._registry.is_on_its_way(claim.client_id, claimant):
+            return  # by an earlier claim, and there soon
         found = self._registry.find(claim.client_id)
         if found is None or found[0] == claimant or claim.hops >= _HOPS:
             self._decline(claimant, claim, NOT_HERE)

@@ -159,6 +159,7 @@ class Moves:
             Claim: self._departures.claimed,
         }
         node.on_renewed = self._renewed
+        self.passages.on_arrived = self._arrived
 
     def _may_read(self, broker: int, topic: bytes) -> bool:
         rights = self._rights(broker)
@@ -349,9 +350,22 @@ class Moves:
             mine = self.registry.epoch(client_id)
             if session is None or not (epoch, self.post.name(source)) > (mine, self._node.name):
                 continue
-            self._departures.outranked(session, source, epoch, now, is_clean=bool(flags & CLEAN))
+            if self.passages.is_arriving(client_id):
+                # what is on its way goes on when it is here
+                self._core.handovers.part(session, now, is_claimed=False)
+            else:
+                self._departures.outranked(session, source, epoch, now, is_clean=bool(flags & CLEAN))
         if self.claims.pending and self._is_informed(now):
             self.claims.give_up(lambda claim: not claim.broker)
+
+    def _arrived(self, client_id: str, now: float) -> None:
+        """A session is here that may have lost meanwhile: its client has a later one, of which was heard before."""
+        session = self._core.sessions.get(client_id)
+        later = self.registry.later(client_id, self._node.name, self._node.directory.names)
+        if session is not None and later is not None and not self.passages.is_arriving(client_id):
+            self.post.now = now
+            broker, epoch, is_clean = later
+            self._departures.outranked(session, broker, epoch, now, is_clean=is_clean)
 
     def settings_changed(self) -> None:
         """The settings were read again: others hear of what is new."""

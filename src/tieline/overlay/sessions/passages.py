@@ -65,6 +65,8 @@ class Passages:
         self._serial = 0
         #: Called when a passage needs the mark of an origin.
         self.on_origin: Callable[[Passage, int, float], None] = _ignore
+        #: Called with the client id when a session is here with everything that was on its way.
+        self.on_arrived: Callable[[str, float], None] = _ignore_arrival
 
     def __len__(self) -> int:
         return len(self.arriving) + len(self.leaving)
@@ -87,6 +89,10 @@ class Passages:
     def of(self, client_id: str, epoch: int) -> Passage | None:
         """The passage by which a session came here, if it is under way."""
         return self.arriving.get((client_id, epoch))
+
+    def is_arriving(self, client_id: str) -> bool:
+        """Whether something of a session that came here is on its way still."""
+        return self._still_arriving(client_id) is not None
 
     def lacks_parts(self, client_id: str) -> bool:
         """Whether a session has begun to come, and subscriptions or packet ids of it may be on their way still."""
@@ -330,6 +336,7 @@ class Passages:
         if session is not None:
             session.divert(self._core.delivery)
         self._end(passage)
+        self._core.timers.soon(partial(self.on_arrived, passage.client_id))
 
     def _end(self, passage: Passage) -> None:
         if self._here.get(passage.client_id) is passage:
@@ -345,6 +352,8 @@ class Passages:
             self._remove(passage)
 
     def _remove(self, passage: Passage) -> None:
+        if passage.before:
+            self._tell(passage.before, Done(passage.client_id, passage.epoch), b"")
         self.leaving.pop((passage.client_id, passage.after_epoch), None)
         self.arriving.pop((passage.client_id, passage.epoch), None)
         stand_in = self._stand_ins.pop(passage.number, None)
@@ -358,7 +367,6 @@ class Passages:
         """A session that had arrived is over: the old home need not pass anything on."""
         passage = self._still_arriving(client_id)
         if passage is not None:
-            self._tell(passage.before, Done(client_id, passage.epoch), b"")
             self._remove(passage)
 
     def look_after(self, reachable: frozenset[int], away_since: dict[int, float], now: float) -> None:
@@ -413,4 +421,8 @@ class Passages:
 
 
 def _ignore(passage: Passage, origin: int, now: float) -> None:
+    pass
+
+
+def _ignore_arrival(client_id: str, now: float) -> None:
     pass

@@ -53,6 +53,8 @@ class Registry:
         self._homes: dict[int, dict[bytes, int]] = {}
         #: How many those are.
         self._known = 0
+        #: By digest, the epoch of a session elsewhere whose client wanted nothing of an older one.
+        self._clean: dict[bytes, int] = {}
         #: Brokers that have said all of theirs since this one began.
         self.whole: set[int] = set()
         #: News with their numbers, oldest first.
@@ -115,6 +117,11 @@ class Registry:
             self._homes.setdefault(found[1], {}).setdefault(digest, found[2])
             self._recount()
 
+    def is_on_its_way(self, client_id: str, broker: int) -> bool:
+        """Whether a session has gone from here to a broker that has not got everything of it yet."""
+        departed = self._departed.get(digest_of(client_id))
+        return departed is not None and departed[1] == broker
+
     def _tell(self, digest: bytes, epoch: int, flags: int) -> None:
         self._last += 1
         self._news.append((digest, epoch, flags))
@@ -156,6 +163,10 @@ class Registry:
             if is_limited and (mine is not None or self._is_elsewhere(digest, broker)):
                 continue
             self._supersede(digest, broker, epoch)
+            if flags & CLEAN:
+                if len(self._clean) >= MOST:
+                    self._clean.clear()
+                self._clean[digest] = epoch
             if flags & KEPT:
                 if (len(known) < MOST and self._known < MOST_OF_ALL) or digest in known:
                     self._known += digest not in known
@@ -176,6 +187,13 @@ class Registry:
     def kept_bytes(self) -> int:
         """What is kept of the sessions of others, about."""
         return self._known * ENTRY_BYTES
+
+    def later(self, client_id: str, here: str, names: Mapping[int, str]) -> tuple[int, int, bool] | None:
+        """Where the client of a session here has a later one, since which epoch, and whether that began clean."""
+        digest, found = digest_of(client_id), self.find(client_id)
+        if found is None or (found[1], names[found[0]]) <= (self.epoch(client_id), here):
+            return None
+        return *found, self._clean.get(digest) == found[1]
 
     def _supersede(self, digest: bytes, broker: int, epoch: int) -> None:
         """Nobody else has a session any more that is at a broker since a later epoch."""
