@@ -128,7 +128,7 @@ class History:
             self._plan_link_faults()
         if self.kind is Kind.ISLANDS:
             for _ in range(random.randint(1, 2)):
-                self._later(random.uniform(0.2, 4.0), self._island, random.uniform(1.0, 9.0))
+                self.world.later(random.uniform(0.2, 4.0), self._island, random.uniform(1.0, 9.0))
         if self.kind is Kind.CRASHES:
             for _ in range(random.randint(2, 4)):
                 how = random.choice(("", "before", "after", "before", "after"))
