@@ -16,7 +16,8 @@ from tests.kits.patience import PATIENCE_S
 from tieline.bench.measure import cpu_ns
 from tieline.cli.serve import combine
 from tieline.cli.trouble import Trouble
-from tieline.conf.schema import Listener, Settings, StrategyName
+from tieline.conf.overlay import StrategyName
+from tieline.conf.schema import Listener, Settings
 from tieline.overlay.strategies import STRATEGIES
 
 

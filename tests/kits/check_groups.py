@@ -17,7 +17,8 @@ from random import Random
 from typing import Final
 
 from tests.kits.group_world import GroupWorld, Person
-from tieline.conf.schema import Attribute, Event, Overlay
+from tieline.conf.overlay import Overlay
+from tieline.conf.schema import Attribute, Event
 from tieline.wire.topics import matches
 
 #: When clients have subscribed and everybody knows, when faults are over, and how long it may take to run empty.

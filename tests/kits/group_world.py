@@ -18,7 +18,8 @@ from tests.kits.check_store import LateStore
 from tests.kits.ledger import Model
 from tests.kits.overlay_world import Broker, Connection
 from tests.kits.world import Client, World
-from tieline.conf.schema import Event, Mqtt, Overlay, Settings
+from tieline.conf.overlay import Overlay
+from tieline.conf.schema import Event, Mqtt, Settings
 from tieline.overlay.carrier.ends import Limits
 from tieline.overlay.joined import Joined
 from tieline.overlay.node import Node

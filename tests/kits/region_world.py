@@ -15,7 +15,8 @@ import msgspec
 
 from tests.kits.group_world import GroupWorld, Site
 from tests.kits.overlay_world import Broker, Cable, Connection
-from tieline.conf.schema import Overlay, Settings
+from tieline.conf.overlay import Overlay
+from tieline.conf.schema import Settings
 from tieline.overlay.carrier.ends import Limits
 from tieline.overlay.node import Node
 from tieline.overlay.regions.gateway import Gateway

@@ -14,7 +14,8 @@ import msgspec
 from tests.kits.dial import dial
 from tests.kits.patience import PATIENCE_S, until
 from tests.net.test_peers import line, node_of, reaches, settings, subscribe
-from tieline.conf.schema import Peer, Rule
+from tieline.conf.overlay import Peer
+from tieline.conf.schema import Rule
 from tieline.net.across import _fitting
 from tieline.overlay.questions import LONGEST
 from tieline.pytest_plugin import BrokerThread

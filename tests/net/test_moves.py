@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from tests.kits.dial import Dial, dial
 from tests.kits.patience import until
 from tests.net.test_peers import line, node_of, publish, settings, subscribe
-from tieline.conf.schema import Limits, Mqtt, Overlay
+from tieline.conf.overlay import Overlay
+from tieline.conf.schema import Limits, Mqtt
 from tieline.core.broker import Broker
 from tieline.core.holdings import Kind
 from tieline.core.ports import Everyone

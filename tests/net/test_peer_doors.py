@@ -19,7 +19,8 @@ from tests.kits.dial import dial, open_socket, read_to_end
 from tests.kits.patience import until
 from tests.net.test_peers import publish, reaches, refusals, settings, subscribe
 from tieline.conf import peers as peer_rules
-from tieline.conf.schema import Listener, Overlay, Peer, Settings
+from tieline.conf.overlay import Overlay, Peer
+from tieline.conf.schema import Listener, Settings
 from tieline.conf.urls import parse
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.packets import Publish

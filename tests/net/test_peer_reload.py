@@ -13,7 +13,8 @@ import pytest
 from tests.kits.patience import until
 from tests.net.test_peers import node_of, settings
 from tests.net.test_reload import Served
-from tieline.conf.schema import Overlay, Peer, Settings
+from tieline.conf.overlay import Overlay, Peer
+from tieline.conf.schema import Settings
 from tieline.net.listener import ListenError
 from tieline.net.peer_settings import differences, read_secrets
 from tieline.net.reload import compare, merge

@@ -11,7 +11,7 @@ import msgspec
 from tests.kits.dial import dial
 from tests.kits.patience import until
 from tests.net.test_peers import node_of, publish, reaches, refusals, settings, subscribe
-from tieline.conf.schema import Overlay, Peer
+from tieline.conf.overlay import Overlay, Peer
 from tieline.core.account import Drop
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.packets import Publish

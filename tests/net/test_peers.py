@@ -12,7 +12,8 @@ import pytest
 
 from tests.kits.dial import Dial, dial, open_socket, read_to_end
 from tests.kits.patience import until
-from tieline.conf.schema import Listener, Overlay, Peer, Settings
+from tieline.conf.overlay import Overlay, Peer
+from tieline.conf.schema import Listener, Settings
 from tieline.core.broker import Broker
 from tieline.overlay.joined import Joined
 from tieline.overlay.node import Node

@@ -18,7 +18,8 @@ from tests.kits.dial import Dial, dial
 from tests.kits.patience import PATIENCE_S, until
 from tests.net.auth.users import write_users
 from tieline.conf.load import loads
-from tieline.conf.schema import Class, Limits, Listener, Mqtt, Overlay, Rule, Settings
+from tieline.conf.overlay import Overlay
+from tieline.conf.schema import Class, Limits, Listener, Mqtt, Rule, Settings
 from tieline.net.reload import LIVE, compare, merge
 from tieline.wire.packets import Disconnect, Pingreq, Pingresp, Puback, Publish
 from tieline.wire.reason import Reason

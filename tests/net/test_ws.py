@@ -17,7 +17,7 @@ from tests.kits.dial import open_socket, read_to_end
 from tests.kits.patience import until
 from tests.kits.websocket import WebSocketDial
 from tieline import Limits, Settings
-from tieline.conf.schema import bound
+from tieline.conf.quantities import bound
 from tieline.core.broker import Broker as Core
 from tieline.net.link import SocketLink
 from tieline.net.ws import FRAMES, WORK_PER_FRAME, WebSocket

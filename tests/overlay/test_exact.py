@@ -13,7 +13,8 @@ from typing import Final
 import pytest
 
 from tests.kits.group_world import GroupWorld, Person
-from tieline.conf.schema import Attribute, Event, Overlay
+from tieline.conf.overlay import Overlay
+from tieline.conf.schema import Attribute, Event
 from tieline.wire.topics import matches
 
 _TOPICS: Final = ("grid/a", "grid/b", "site/1")

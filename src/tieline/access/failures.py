@@ -20,7 +20,7 @@ from hashlib import sha256
 from math import ceil
 from typing import Final, TypeVar
 
-from tieline.conf.schema import NoLimit
+from tieline.conf.quantities import NoLimit
 
 #: The time in which the allowed number of failures is forgiven.
 PERIOD_S: Final = 60.0

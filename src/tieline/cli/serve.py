@@ -14,7 +14,8 @@ from tieline.cli.verbs import new_app
 from tieline.conf import rules, urls
 from tieline.conf.error import ConfError
 from tieline.conf.load import load
-from tieline.conf.schema import Listener, Peer, Settings, StrategyName
+from tieline.conf.overlay import Peer, StrategyName
+from tieline.conf.schema import Listener, Settings
 from tieline.extras import is_installed, remedy
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ import msgspec
 from tieline.conf import urls
 from tieline.conf.describe import Finding, KeyPath
 from tieline.conf.filters import flaw
-from tieline.conf.schema import Listener, Overlay, Peer, Settings
+from tieline.conf.overlay import Overlay, Peer
+from tieline.conf.schema import Listener, Settings
 
 
 def with_identity(listener: Listener, overlay: Overlay) -> Listener:

@@ -12,7 +12,8 @@ from typing import Final
 from tieline.conf import access_rules, events, peers, urls
 from tieline.conf.describe import Finding, KeyPath
 from tieline.conf.filters import flaw
-from tieline.conf.schema import Class, Http, Listener, Settings, bound, seconds
+from tieline.conf.quantities import bound, seconds
+from tieline.conf.schema import Class, Http, Listener, Settings
 
 _REORDERED = (
     "two messages of one publisher on one topic could get different levels and change their order, which "

@@ -1,8 +1,8 @@
 """The one schema: every setting, its default and its meaning.
 
-The loader, the reference page, the JSON Schema and ``tieline check`` all read this file, so a setting
-exists exactly when it is written here.  Units are part of the name.  A limit is a number or ``"none"``;
-zero always means zero.
+The loader, the reference page, the JSON Schema and ``tieline check`` all read :class:`Settings`, so a setting exists
+exactly when it is written here, or in :mod:`tieline.conf.overlay` if it is about other brokers.  Units are part of the
+name.
 """
 
 from __future__ import annotations
@@ -11,38 +11,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
-NoLimit = Literal["none"]
-Count = Annotated[int, Meta(ge=0)]
-Limit = Count | NoLimit
-Seconds = Annotated[float, Meta(ge=0)]
-Rate = Annotated[float, Meta(gt=0)]
-PacketBytes = Annotated[int, Meta(ge=16, le=268_435_460)]
-
-#: What "none" becomes inside the broker: larger than any count or size it will ever compare with.
-UNLIMITED = 1 << 62
-
-
-def bound(limit: Limit) -> int:
-    """The number that a limit compares with."""
-    return UNLIMITED if limit == "none" else limit
-
-
-Level = Annotated[int, Meta(ge=0, le=3)]
-#: Seconds as a number, or a number with its unit.
-Duration = Annotated[float, Meta(ge=0)] | Annotated[str, Meta(pattern=r"^[0-9]+(\.[0-9]+)?(us|ms|s|m|h)$")]
-
-#: The same, or "none".
-Age = Annotated[float, Meta(ge=0)] | Annotated[str, Meta(pattern=r"^([0-9]+(\.[0-9]+)?(us|ms|s|m|h)|none)$")]
-
-_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-
-
-def seconds(duration: Duration) -> float:
-    """A duration in seconds."""
-    if isinstance(duration, str):
-        number = duration.rstrip("usmh")
-        return float(number) * _UNITS[duration[len(number) :]]
-    return duration
+from tieline.conf.overlay import Overlay, Peer
+from tieline.conf.quantities import Age, Count, Duration, Level, Limit, NoLimit, PacketBytes, Rate, Seconds
 
 
 class Listener(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -526,146 +496,6 @@ class Log(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Count,
         Meta(description="Pairs of publisher, topic, subscriber and class told apart in one period; more are summed."),
     ] = 10_000
-
-
-class Peer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Another broker that this one is joined with: where it is dialled, until it is there and when it is gone."""
-
-    url: Annotated[
-        str | None,
-        Meta(
-            description="peer:// or peer+tls:// followed by host:port, or peer+unix:// and the path of a socket. "
-            "Without one it is not dialled, and what is said here holds when it comes itself."
-        ),
-    ] = None
-    name: Annotated[
-        str | None, Meta(description="The broker that is meant; where another one answers, it is refused.")
-    ] = None
-    key_file: Annotated[
-        str | None,
-        Meta(description="File with a secret that only this peer and this broker have, instead of overlay.key_file."),
-    ] = None
-    may: Annotated[
-        tuple[Annotated[str, Meta(pattern=r"^(read|write|all) ")], ...] | None,
-        Meta(
-            description="What may cross the link to it, in words such as read grid/# (what it may get), write cmd/+ "
-            "(what it may publish) and all site/7/# (both). A peer of which this is said is an end: nothing is carried "
-            "through it. Everything, if the key is left out."
-        ),
-    ] = None
-    gateway: Annotated[
-        bool,
-        Meta(
-            description="Whether it is a gateway of another region, and not a broker of this one. Needs "
-            "overlay.region; its name is then NAME@REGION."
-        ),
-    ] = False
-    cost: Annotated[
-        Annotated[int, Meta(ge=1, le=65_535)],
-        Meta(description="What the link counts for in the length of a way; the shortest way is taken."),
-    ] = 1
-    capacity: Annotated[
-        Annotated[float, Meta(ge=1_000)] | NoLimit,
-        Meta(
-            description="Bits that the link carries in a second. No more is given to it, so that nothing waits in a "
-            "modem or router on the way, where urgent messages could not overtake. Measured, if it is not said."
-        ),
-    ] = "none"
-    compress: Annotated[
-        bool,
-        Meta(
-            description="Whether what is sent to it is compressed while the link is short of room. Each end says it "
-            "for its own direction; both can always read it. With peer+tls:// the length of what is encrypted then "
-            "depends on what it says."
-        ),
-    ] = False
-
-
-#: The names of `tieline.overlay.strategies.STRATEGIES`, for files and command lines; a test holds them equal.
-StrategyName = Literal["path", "tree", "ring", "flood"]
-
-
-class Overlay(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How joined brokers know each other, and by which links messages travel."""
-
-    cluster: Annotated[
-        Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")],
-        Meta(description="Brokers of other clusters are refused."),
-    ] = "tieline"
-    region: Annotated[
-        Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")] | None,
-        Meta(
-            description="Makes this broker a gateway: it is joined with the brokers of its region, which is called so, "
-            "and by listeners and peers with gateway = true with the gateways of other regions. It has no clients, and "
-            "keeps what crosses in its data directory."
-        ),
-    ] = None
-    key_file: Annotated[
-        str | None,
-        Meta(
-            description="File with a secret of at least 16 bytes, which every broker proves to have. Without one, "
-            "peer:// is on this machine only."
-        ),
-    ] = None
-    certificate: Annotated[
-        str | None,
-        Meta(
-            description="PEM file with the certificate chain that this broker shows other brokers (peer+tls), whether "
-            "it dials or listens. It has the broker's name, and that of the host where it listens."
-        ),
-    ] = None
-    key: Annotated[str | None, Meta(description="PEM file with the private key of that.")] = None
-    ca: Annotated[
-        str | None, Meta(description="PEM file with the authorities that certificates of other brokers come from.")
-    ] = None
-    strategy: Annotated[
-        StrategyName,
-        Meta(
-            description="path takes the shortest way to each broker; tree the one on a tree that all brokers elect; "
-            "ring goes from finger to finger around a ring of them; flood sends a copy over every link."
-        ),
-    ] = "path"
-    reference: Annotated[
-        str,
-        Meta(
-            max_length=255,
-            description="Where MQTT 5 clients reach this broker, such as `b.example.org:1883`: other brokers send "
-            "theirs here (0x9C with this Server Reference) when they are drained, or keep as many sessions as they "
-            "may. Empty: they do not.",
-        ),
-    ] = ""
-    covering: Annotated[
-        Literal["optimal", "suboptimal"],
-        Meta(
-            description="What this broker tells others of the filters of its clients: with optimal the fewest that "
-            "cover all; with suboptimal none is taken back while a client has it, so that a wide subscription which "
-            "comes and goes is told alone."
-        ),
-    ] = "optimal"
-    groups: Annotated[
-        Literal["local", "balanced"],
-        Meta(
-            description="Which member of a shared subscription gets a message: local prefers clients of the broker "
-            "that accepts it; with balanced, brokers are picked by the number of their members."
-        ),
-    ] = "local"
-    dead_s: Annotated[
-        Seconds,
-        Meta(
-            description="When a broker out of reach is given up for dead: QoS 1 messages for shared subscriptions that "
-            "wait for it are given to members elsewhere."
-        ),
-    ] = 10.0
-    tombstones: Annotated[
-        Duration,
-        Meta(
-            description="How long brokers remember that a retained message was cleared or has expired. One that was "
-            "away for longer may bring it back."
-        ),
-    ] = "24h"
-    tombstone_bytes: Annotated[
-        Limit, Meta(description="Bytes of what is remembered of those; the oldest is forgotten.")
-    ] = 16_777_216
 
 
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tieline.conf.schema import UNLIMITED, Absent, Limit, Listener, NoLimit, Settings, UserLimit, bound
+from tieline.conf.quantities import UNLIMITED, Limit, NoLimit, bound
+from tieline.conf.schema import Absent, Listener, Settings, UserLimit
 from tieline.core.timers import Timers
 
 #: Limits of users that everybody has, and that those have who are nobody in particular.

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, KeysView
 
-from tieline.conf.schema import Settings, bound
+from tieline.conf.quantities import bound
+from tieline.conf.schema import Settings
 from tieline.core.account import Event
 from tieline.core.client import CLOSING, CONNECTED, Connection, Hold, Session
 from tieline.core.elsewhere import Elsewhere

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterable
 from enum import StrEnum
 from typing import Final, Protocol
 
-from tieline.conf.schema import UNLIMITED
+from tieline.conf.quantities import UNLIMITED
 from tieline.core.account import Drop
 from tieline.core.allowance import Allowance, Meter
 from tieline.core.backlog import Backlog

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tieline.conf.schema import Settings, bound
+from tieline.conf.quantities import bound
+from tieline.conf.schema import Settings
 from tieline.core.account import Account, Event
 from tieline.core.allowance import Allowances
 from tieline.core.durable.arrivals import Arrivals

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol  # Any: an address of a s
 from tieline.conf import urls
 
 if TYPE_CHECKING:
-    from tieline.conf.schema import Peer
+    from tieline.conf.overlay import Peer
     from tieline.core.timers import Action, Timer, Timers
 
 #: How long to wait before an address is dialled again, the first time and at most.

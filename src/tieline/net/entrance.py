@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tieline.conf.schema import bound
+from tieline.conf.quantities import bound
 from tieline.core.account import Event
 from tieline.net.layer import Layer, Stack
 from tieline.net.link import SocketLink

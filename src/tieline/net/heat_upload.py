@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal  # Any: values 
 import msgspec
 from msgspec import Meta, Struct
 
-from tieline.conf.schema import Duration, seconds
+from tieline.conf.quantities import Duration, seconds
 from tieline.core.routing.heat_table import MOST_SHOWN, PERIOD_S, HeatError, HeatTable, check_period
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tieline.conf.schema import bound, seconds
+from tieline.conf.quantities import bound, seconds
 from tieline.net.peers import Peers
 from tieline.overlay.joined import Joined
 from tieline.overlay.links.greeting import Self

@@ -12,7 +12,8 @@ from tieline.net.listener import ListenError
 if TYPE_CHECKING:
     import ssl
 
-    from tieline.conf.schema import Peer, Settings
+    from tieline.conf.overlay import Peer
+    from tieline.conf.schema import Settings
 
 
 class Secrets(NamedTuple):

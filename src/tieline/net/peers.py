@@ -9,7 +9,7 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
-from tieline.conf.schema import Peer
+from tieline.conf.overlay import Peer
 from tieline.core.account import Event
 from tieline.net.dialler import Dialler
 from tieline.net.peer_link import PeerLink

@@ -13,7 +13,7 @@ import pytest
 
 from tests.kits.patience import until
 from tests.net.test_peers import reaches, settings
-from tieline.conf.schema import Peer
+from tieline.conf.overlay import Peer
 from tieline.pytest_plugin import BrokerThread
 
 

@@ -8,7 +8,8 @@ from random import Random
 import pytest
 
 from tests.kits.group_world import GroupWorld
-from tieline.conf.schema import Attribute, Content, Event, Overlay, Settings
+from tieline.conf.overlay import Overlay
+from tieline.conf.schema import Attribute, Content, Event, Settings
 from tieline.overlay.interests.meanings import Meanings
 
 PCC = Event(topic="grid/+/pcc", attributes=(Attribute("v", bounds=(0, 100)),))

@@ -21,7 +21,8 @@ from tests.kits.dial import Dial, dial
 from tests.kits.patience import PATIENCE_S, until
 from tests.net.test_peers import reaches
 from tieline import Settings
-from tieline.conf.schema import Attribute, Class, Event, Http, Listener, Peer
+from tieline.conf.overlay import Peer
+from tieline.conf.schema import Attribute, Class, Event, Http, Listener
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.packets import Publish
 

@@ -19,7 +19,8 @@ from tieline.cli.pipeline.running import is_server, session
 from tieline.cli.trouble import MISUSED, Trouble
 from tieline.conf.error import ConfError
 from tieline.conf.load import load
-from tieline.conf.schema import Duration, Settings, seconds
+from tieline.conf.quantities import Duration, seconds
+from tieline.conf.schema import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from tieline.conf.schema import bound
+from tieline.conf.quantities import bound
 from tieline.core.account import Drop, Dropped
 from tieline.core.answers.steps import (
     Outcome,

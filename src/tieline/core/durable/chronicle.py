@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final  # Any: whatever an event has to tell
 
-from tieline.conf.schema import Log, seconds
+from tieline.conf.quantities import seconds
+from tieline.conf.schema import Log
 from tieline.core.account import WAIT_BUCKETS, Dropped
 from tieline.core.durable.journal import Journal
 from tieline.core.message import Item

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from msgspec import structs
 
-from tieline.conf.schema import UNLIMITED, Settings, bound
+from tieline.conf.quantities import UNLIMITED, bound
+from tieline.conf.schema import Settings
 from tieline.core.account import Account, Event
 from tieline.core.allowance import Allowances
 from tieline.core.client import NEVER, Changed, Connection, Hold, Session

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tieline.conf.schema import Settings, bound
+from tieline.conf.quantities import bound
+from tieline.conf.schema import Settings
 from tieline.core.account import Account, Event
 from tieline.core.client import NEVER, Connection, Session
 from tieline.core.durable.journal import Journal

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Final, NamedTuple
 
-from tieline.conf.schema import Limit, Mqtt, Priority, bound, seconds
+from tieline.conf.quantities import Limit, bound, seconds
+from tieline.conf.schema import Mqtt, Priority
 from tieline.core.client import Session
 from tieline.core.ports import Refused
 from tieline.core.routing.route import CONDITION_BYTES_EACH, weight_of

@@ -23,7 +23,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 from zlib import crc32
 
-from tieline.conf.schema import Limits, bound
+from tieline.conf.quantities import bound
+from tieline.conf.schema import Limits
 from tieline.core.client import Session
 from tieline.core.durable.journal import Journal
 from tieline.core.message import Item, Message

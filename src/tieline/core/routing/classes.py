@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from tieline.conf.schema import UNLIMITED, Absent, Claim, Class, Settings, seconds
+from tieline.conf.quantities import UNLIMITED, seconds
+from tieline.conf.schema import Absent, Claim, Class, Settings
 from tieline.core.client import Connection
 from tieline.match.trees import FilterTree
 from tieline.sched.levels import DEFAULTS, LEVELS, Patience, Rules, Traffic

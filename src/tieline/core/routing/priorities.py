@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tieline.conf.schema import Settings, seconds
+from tieline.conf.quantities import seconds
+from tieline.conf.schema import Settings
 from tieline.core.client import Connection
 from tieline.core.routing.classes import UNKNOWN, Claims, Classes, claimed_level
 from tieline.core.routing.route import Route

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Literal, cast
 
-from tieline.conf.schema import UNLIMITED, Attribute, Content, Event, Settings, bound
+from tieline.conf.quantities import UNLIMITED, bound
+from tieline.conf.schema import Attribute, Content, Event, Settings
 from tieline.match.box import MISSING
 from tieline.match.events.kinds import NUMERIC, OF_TEXT, Codes, Value, timestamp
 from tieline.match.events.reading import Codec, Reading, nothing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final  # Any: values of JSON
 
-from tieline.conf.schema import bound
+from tieline.conf.quantities import bound
 from tieline.net.page.grid import grid
 from tieline.net.page.neighbours import Neighbours, links
 from tieline.net.page.seen import BrokerSeen, ClassSeen, ClientSeen, PlanSeen, Seen

@@ -21,7 +21,8 @@ from typing import Final
 
 import msgspec
 
-from tieline.conf.schema import Content, Event, Limit, Settings
+from tieline.conf.quantities import Limit
+from tieline.conf.schema import Content, Event, Settings
 from tieline.log.record import Record, Value
 from tieline.match.events import Events, EventType, ExtraNeeded
 from tieline.net.store.declarations import Declaration

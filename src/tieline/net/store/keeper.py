@@ -8,7 +8,8 @@ from contextlib import suppress
 from time import monotonic, time
 from typing import TYPE_CHECKING, Final
 
-from tieline.conf.schema import Log, Settings, seconds
+from tieline.conf.quantities import seconds
+from tieline.conf.schema import Log, Settings
 from tieline.core.account import Event
 from tieline.net.store.declared_types import declared_in
 from tieline.net.store.durable import Durable

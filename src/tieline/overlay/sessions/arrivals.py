@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from tieline.conf.schema import bound
+from tieline.conf.quantities import bound
 from tieline.core.account import Drop
 from tieline.core.broker import Broker
 from tieline.core.handover import Luggage, Sent, Subscribed

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from tieline.conf.schema import bound
+from tieline.conf.quantities import bound
 from tieline.core.account import Event
 from tieline.core.broker import Broker
 from tieline.core.client import Connection, Session

@@ -15,7 +15,7 @@ from tieline.overlay.strategies.strategy import Strategy
 from tieline.overlay.strategies.tree import Tree
 
 Make = Callable[[Membership, Counts], Strategy]
-#: Those that keep every promise, and can be configured; settings know their names (`tieline.conf.schema.StrategyName`).
+#: Those that keep every promise, and can be configured; `tieline.conf.overlay.StrategyName` has their names.
 STRATEGIES: Final[Mapping[str, Make]] = {each.name: each for each in (Path, Tree, Ring, Flood)}
 #: Those that only serve to compare with.
 BASELINES: Final[Mapping[str, Make]] = {Broadcast.name: Broadcast}

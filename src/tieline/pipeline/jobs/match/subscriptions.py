@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from tieline.conf.schema import Limits, bound
+from tieline.conf.quantities import bound
+from tieline.conf.schema import Limits
 from tieline.core.inbound.subscription_request import read_request
 from tieline.match.where import Predicate
 from tieline.wire.errors import ProtocolError
