@@ -10,6 +10,7 @@ from tieline.core.broker import Broker
 from tieline.core.client import Connection, Hold
 from tieline.core.handover import Luggage, Subscribed
 from tieline.overlay.frames.frame import ERRANDS
+from tieline.overlay.interests.entries import Entry, Form, Said, Terms
 from tieline.overlay.joined import Joined
 from tieline.overlay.sessions.claims import WAIT_S
 from tieline.overlay.sessions.errands import (
@@ -249,3 +250,23 @@ def test_whoever_ends_in_the_middle_of_a_chain_lets_the_home_before_go() -> None
     place.seal()
     assert Done in place.errands("b2")
     assert not len(place.moves.passages)
+
+
+def test_a_broker_that_is_gone_is_not_waited_for_and_that_is_counted() -> None:
+    place = _Place()
+    gone = place.number_of("b3")
+    place.keep("p", "x")
+    entry = Said(gone, Form.WHOLE, 1, 0, {Entry("t"): Terms(2)})
+    place.joined.node.interests.learn(entry)
+    publisher = place.connect("p")
+    place.commit()
+    place.send(publisher, Publish(topic="t", payload=b"x", qos=1, packet_id=1))
+    place.commit()
+    place.seal(1.0)
+    now = 1.0 + WAIT_S
+    place.seal(now)
+    place.moves.take(place.number_of("b2"), [put_errand(Claim("p", None, 90_000, "b2", 0))], now)
+    for _ in range(4):
+        place.commit(now)
+    assert Ready in place.errands("b2")
+    assert place.joined.node.counts.order_not_awaited == 1

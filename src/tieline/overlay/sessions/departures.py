@@ -251,21 +251,21 @@ class Departures:
             return
         still = []
         for waits in self._unsettled:
-            if waits.is_safe and self._is_settled(waits) and not self._is_claimed(waits.client_id, waits.epoch):
-                self._post.tell(waits.broker, Ready(waits.client_id, waits.epoch))
-            elif now >= waits.deadline:
-                self._counts.order_not_awaited += 1
-                self._post.tell(waits.broker, Ready(waits.client_id, waits.epoch))
-            else:
+            missing = self._missing(waits)
+            is_claimed = self._is_claimed(waits.client_id, waits.epoch)
+            is_all = waits.is_safe and not is_claimed and all(map(self._is_gone, missing))
+            if not is_all and now < waits.deadline:
                 still.append(waits)
+                continue
+            self._counts.order_not_awaited += not is_all or bool(missing)
+            self._post.tell(waits.broker, Ready(waits.client_id, waits.epoch))
         self._unsettled = still
 
-    def _is_settled(self, waits: _Unsettled) -> bool:
+    def _missing(self, waits: _Unsettled) -> set[int]:
+        """The brokers that have not taken everything yet that a client had published here."""
         sender = self._post.node.carrier.sender
-        return all(
-            sender.is_settled(broker, lane, number) or self._is_gone(broker)
-            for (broker, lane), number in waits.last.items()
-        )
+        last = waits.last.items()
+        return {broker for (broker, lane), number in last if not sender.is_settled(broker, lane, number)}
 
     @property
     def is_waiting(self) -> bool:
