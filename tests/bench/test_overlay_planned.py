@@ -13,11 +13,11 @@ from tieline.bench.overlay.planned import Span, before_and_after, longest_gap_s
 from tieline.bench.overlay.relay import Relay
 from tieline.bench.priority.link import obstacle
 from tieline.bench.priority.packets import Tally
+from tieline.overlay.plans import FRAMED
 from tieline.plan.adapt.deviation import shortfall
 from tieline.plan.adapt.next_plan import next_plan
 from tieline.plan.in_force import InForce, homes
 from tieline.plan.instance import UNLIMITED, Instance, Link, Node, Topic
-from tieline.plan.reading.running import FRAMED
 
 
 def _instance() -> Instance:

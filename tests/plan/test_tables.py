@@ -9,12 +9,13 @@ import msgspec
 import pytest
 
 from tests.plan.worlds import small
+from tieline.overlay.plans import LEAST_SHARE
 from tieline.plan.flaws import Flawed
 from tieline.plan.instance import Instance, Link, Node, Topic
 from tieline.plan.plan import Plan
 from tieline.plan.proof import examine
 from tieline.plan.routes import Hop, Route
-from tieline.plan.tables import LEAST_SHARE, parts
+from tieline.plan.tables import parts
 
 
 def _followed(instance: Instance, plan: Plan) -> int:

@@ -104,6 +104,7 @@ class Peers(Generic[S]):
         self.joined = joined
         self._by_name = {peer.name: peer for peer in settings.peer if peer.name}
         self.joined.limit({name: May(peer.may) for name, peer in self._by_name.items() if peer.may is not None})
+        self.joined.agreeing.capacity = self._capacity_of
         #: Connections whose greeting is over, by the name of the peer.
         self.up: dict[str, PeerLink] = {}
         #: Of the same names, those that came later: the node lets the old one go, or refuses the new one.
@@ -199,6 +200,12 @@ class Peers(Generic[S]):
         """The bits in a second that a link carries, as is said of it; None if nothing is said."""
         capacity = self._conf_of(link).capacity
         return None if capacity == "none" else capacity
+
+    def _capacity_of(self, name: str) -> float | None:
+        """The bytes in a second that the link to a peer carries, as is said of it; None if nothing is said."""
+        link = self.up.get(name)
+        bits = None if link is None else self.capacity(link)
+        return None if bits is None else bits / 8
 
     def _tune(self, link: PeerLink, conf: Peer, now: float) -> None:
         """Have a link treated as is said, and given no more than the plan in force has for it."""

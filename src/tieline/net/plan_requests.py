@@ -6,6 +6,7 @@ asks the broker for its plan is given that too, with its age: a planner that has
 
 from __future__ import annotations
 
+from time import time
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal  # Any: values of JSON
 
 import msgspec
@@ -63,10 +64,10 @@ class PlannerReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class PlanRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``{"do": "plan", …}``: look, take in a piece of a plan, give one out again, go by a plan, or keep a report."""
+    """``{"do": "plan", …}``: look, take in a piece of a plan, say one again, go by a plan, keep a report, or agree."""
 
     do: Literal["plan"]
-    act: Literal["show", "put", "get", "use", "report"] = "show"
+    act: Literal["show", "put", "get", "use", "report", "agree"] = "show"
     #: Put: the piece.
     piece: Piece | None = None
     #: Use: the plan to go by; 0 for none.  Get: the plan that the piece is of.
@@ -75,6 +76,10 @@ class PlanRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     number: Annotated[int, Meta(ge=0)] = 0
     #: Report: what a planner has to say.
     report: PlannerReport | None = None
+    #: Agree: how long all brokers count traffic, how long they agree then, and the share of links that is left free.
+    count_s: Annotated[float, Meta(ge=0.1, le=3_000)] = 10.0
+    agree_s: Annotated[float, Meta(ge=1, le=3_000)] = 30.0
+    headroom: Annotated[float, Meta(ge=0, le=0.9)] = 0.1
 
 
 class PlanDoor:
@@ -84,6 +89,7 @@ class PlanDoor:
         self._peers = peers
         #: The last that a planner has said, and when.
         self._report: tuple[PlannerReport, float] | None = None
+        peers.joined.on_agreed = self._agreed
 
     @property
     def epoch(self) -> int:
@@ -108,6 +114,10 @@ class PlanDoor:
                 if asked.report is None:
                     raise PlanError('"report" needs a report')
                 self._report = asked.report, now
+            elif asked.act == "agree":
+                # later than every plan that was made with the clock or by counting
+                epoch = max(int(time()), 1 + max(joined.plans.tables.tables, default=0))
+                joined.agreeing.begin(epoch, asked.count_s, asked.agree_s, asked.headroom, now)
             elif asked.act == "use":
                 before = joined.plans.tables.epoch
                 joined.go_by_plan(asked.epoch, now)
@@ -117,6 +127,10 @@ class PlanDoor:
         except PlanError as problem:
             raise InquiryError(str(problem)) from None
         return self._shown(now)
+
+    def _agreed(self, epoch: int, now: float) -> None:
+        self._peers.tune_all(now)
+        self._tell(epoch)
 
     def _tell(self, epoch: int) -> None:
         plans = self._peers.joined.plans
@@ -139,6 +153,7 @@ class PlanDoor:
             "topics": 0 if table is None else table.topics,
             "paces": plans.paces,
             "counts": {name: getattr(counts, name) for name in COUNTED},
+            "agreeing": joined.agreeing.shown(),
             "planner": self._reported(now),
         }
 

@@ -17,6 +17,9 @@ from typing import Any, Final  # Any: values of JSON
 from tieline.core.account import Drop
 from tieline.core.broker import Broker
 from tieline.core.ports import Prospect
+from tieline.overlay.agreeing.agreeing import Agreeing
+from tieline.overlay.agreeing.chance import chances
+from tieline.overlay.agreeing.counting import Counting
 from tieline.overlay.carrier.ends import Limits
 from tieline.overlay.carrier.notes import Notes
 from tieline.overlay.figures import prospect
@@ -123,6 +126,9 @@ class Joined:
         self._strategy = strategy
         #: Those that were installed here; followed where the shortest path is gone by otherwise.
         self.plans = Plans(self.node.number_of, self.node.carrier.sender.go_by, self._keep, planned)
+        #: Told when this broker goes by a plan that brokers have agreed on.
+        self.on_agreed: Callable[[int, float], None] = lambda _epoch, _now: None
+        self.agreeing = self._make_agreeing(incarnation)
         self._choose(0.0)
         self.node.interests.cover(optimally=core.settings.overlay.covering == "optimal", now=0.0)
         sender, membership = self.node.carrier.sender, self.node.membership
@@ -156,6 +162,21 @@ class Joined:
         if core.chronicle is not None:
             core.chronicle.beside = self._carried
         self.node.interests.watch(self.remote.learned)
+
+    def _make_agreeing(self, seed: int) -> Agreeing:
+        node = self.node
+        node.rounds = made = Agreeing(
+            self.name,
+            node.membership,
+            Counting(self._core, self._check_strategy),
+            timers=self._core.timers,
+            send=node.send,
+            is_end=node.is_end,
+            install=self._install_agreed,
+            use=self._go_by_agreed,
+            chance=chances(seed),
+        )
+        return made
 
     def _make_moves(self, notes: list[tuple[bytes, bytes]], clock_s: float) -> None:
         #: Sessions that come and go.
@@ -197,13 +218,23 @@ class Joined:
 
     def take_plan(self, piece: Piece, now: float) -> bool:
         """Take in a piece of a plan; whether the plan is complete here.  Raises PlanError."""
+        self._check_strategy()
+        is_complete = self.plans.put(piece)
+        self._choose(now)
+        return is_complete
+
+    def _check_strategy(self) -> None:
         if self._strategy != Path.name:
             raise PlanError(
                 f"this broker goes by {self._strategy}; plans are followed by brokers that go by {Path.name}"
             )
-        is_complete = self.plans.put(piece)
-        self._choose(now)
-        return is_complete
+
+    def _install_agreed(self, piece: Piece, now: float) -> None:
+        self.take_plan(piece, now)
+
+    def _go_by_agreed(self, epoch: int, now: float) -> None:
+        self.go_by_plan(epoch, now)
+        self.on_agreed(epoch, now)
 
     def go_by_plan(self, epoch: int, now: float) -> None:
         """Let what is published here travel by a plan, or by none (0); raises PlanError."""

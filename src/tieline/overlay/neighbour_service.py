@@ -23,6 +23,26 @@ class NeighbourService(Protocol):
         """A peer says what its clock shows."""
 
 
+class Rounds(Protocol):
+    """Who agrees with neighbours on a plan."""
+
+    def heard(self, notice: Notice, now: float) -> None:
+        """A peer says something about it; raises :class:`tieline.overlay.frames.fields.BadFrame`."""
+
+    def down(self, peer: int, now: float) -> None:
+        """The link to a peer is down."""
+
+
+class NoRounds:
+    """Stands where nobody agrees on anything."""
+
+    def heard(self, notice: Notice, now: float) -> None:
+        """Nobody listens to it."""
+
+    def down(self, peer: int, now: float) -> None:
+        """Nothing was agreed."""
+
+
 class NoNeighbourService:
     """Stands where nothing is told to neighbours."""
 

@@ -35,7 +35,7 @@ from tieline.overlay.links.links import Connection, Link, Phase
 from tieline.overlay.links.patience import Patience
 from tieline.overlay.may import Fence
 from tieline.overlay.membership import LinkState, Membership, read_link_state
-from tieline.overlay.neighbour_service import NeighbourService, NoNeighbourService
+from tieline.overlay.neighbour_service import NeighbourService, NoNeighbourService, NoRounds, Rounds
 from tieline.overlay.questions import Questions
 from tieline.overlay.strategies.path import Path
 from tieline.overlay.strategies.strategy import Strategy
@@ -113,6 +113,8 @@ class Node:
         self.fences: dict[int, Fence] = {}
         #: What neighbours tell each other beside what is carried.
         self.neighbour_service: NeighbourService = NoNeighbourService()
+        #: Plans that neighbours agree on.
+        self.rounds: Rounds = NoRounds()
         self._outlived_at = -inf
         #: A life that is to be claimed when that may be done again; 0 if there is none.
         self._claim = 0
@@ -380,6 +382,7 @@ class Node:
         self.crediting.lost(link.peer)
         self.neighbour_service.down(link.peer)
         self.connections.tell_peers(self.membership.disconnect(link.peer).bytes)
+        self.rounds.down(link.peer, now)
         self._view_changed(now)
 
     # -- commits
@@ -561,6 +564,8 @@ class Node:
                 self.carrier.arrived(item, now)
         elif item.topic is Topic.RETAINED:
             self.neighbour_service.heard(item, now)
+        elif item.topic is Topic.AGREEING:
+            self.rounds.heard(item, now)
         elif item.topic is Topic.END_ACK:
             self.carrier.sender.settled(item, now)
         elif item.topic is Topic.CREDIT:

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from tieline.overlay.plans import MOST_PIECES, Piece
+from tieline.overlay.plans import MOST_PIECES, Piece, pace
 from tieline.plan.flaws import Flawed
 from tieline.plan.instance import UNLIMITED, Instance, Topic
 from tieline.plan.plan import Plan
@@ -21,13 +21,6 @@ from tieline.plan.routes import Route
 
 #: Bytes of a piece, as JSON, and so about as many as one question between brokers may have.
 _PIECE: Final = 24_000
-#: A direction of a link gets at least this share of its capacity: acknowledgements, questions and what no plan has
-#: cross as well.  Where a tenth was left against a full direction, questions took seconds.
-LEAST_SHARE: Final = 0.25
-
-#: What a link is given for each planned byte: acknowledgements and notices cross beside it, and traffic is uneven.
-SLACK: Final = 1.1
-
 #: Of a topic, the broker that leads to each broker of its tree.
 _Tree = dict[str, str]
 _Way = tuple[str, int, str, str]
@@ -145,17 +138,13 @@ def _ways(origin: str, tree: _Tree) -> Iterator[tuple[str, str, str]]:
 
 
 def _paces(instance: Instance, loads: dict[tuple[str, str], float]) -> dict[str, dict[str, float]]:
-    """What each broker may give to its links: each direction whatever is not planned for the other one.
-
-    Both together may be more than the link carries: most links carry both directions in full, and what no plan has must
-    not wait for room that nobody takes.
-    """
+    """What each broker may give to its links."""
     brokers = {node.id for node in instance.nodes if node.is_broker}
     paces: defaultdict[str, dict[str, float]] = defaultdict(dict)
     for link in instance.links:
         if link.capacity == UNLIMITED or link.capacity <= 0 or not {link.a, link.b} <= brokers:
             continue
-        there, back = (SLACK * loads.get(ends, 0.0) for ends in ((link.a, link.b), (link.b, link.a)))
-        for tail, head, own, other in ((link.a, link.b, there, back), (link.b, link.a, back, there)):
-            paces[tail][head] = max(own, link.capacity - other, LEAST_SHARE * link.capacity)
+        there, back = loads.get((link.a, link.b), 0.0), loads.get((link.b, link.a), 0.0)
+        paces[link.a][link.b] = pace(there, back, link.capacity)
+        paces[link.b][link.a] = pace(back, there, link.capacity)
     return paces

@@ -6,12 +6,9 @@ import random
 import pytest
 
 from tests.plan.worlds import optimum, small
-from tieline.plan.arrays import arrays
-from tieline.plan.distributed import planning_node
-from tieline.plan.distributed.exchange import Exchange
-from tieline.plan.distributed.planning import distributed
-from tieline.plan.distributed.planning_node import PlanningNode
-from tieline.plan.distributed.protocol import (
+from tieline.overlay.agreeing import planning_node
+from tieline.overlay.agreeing.planning_node import PlanningNode
+from tieline.overlay.agreeing.protocol import (
     Accepted,
     Agreement,
     Evicted,
@@ -25,7 +22,10 @@ from tieline.plan.distributed.protocol import (
     TopicFacts,
     size,
 )
-from tieline.plan.generate.testset import paper
+from tieline.plan.arrays import arrays
+from tieline.plan.distributed.exchange import Exchange
+from tieline.plan.distributed.planning import distributed
+from tieline.plan.generate.testset import mesh, paper
 from tieline.plan.run import Run
 
 FACTS = TopicFacts(rate=2.0, urgency=1.0, max_latency=None)
@@ -52,6 +52,15 @@ def test_it_comes_within_five_percent_of_the_central_plan(name: str, tightness: 
     assert plan.unmet == 0
     assert plan.objective <= 1.05 * central
     assert 0 < float(plan.notes["messages"]) < float(plan.notes["bytes"])
+
+
+@pytest.mark.slow
+def test_it_serves_everybody_among_more_brokers_than_can_be_joined() -> None:
+    plan = distributed(arrays(mesh(800, topics=100, requests=300)), Run(seed=1))
+    assert plan.status == "feasible"
+    assert plan.unmet == 0
+    # the bound is that of shortest paths, which is below the best plan
+    assert plan.gap < 0.1
 
 
 def test_the_same_seed_says_the_same() -> None:

@@ -130,7 +130,7 @@ def loads_of(ways: InForce, *, in_messages: bool = False) -> dict[Ends, float]:
 
 
 def _in_messages(topic: Topic) -> Topic:
-    from tieline.plan.reading.running import FRAMED
+    from tieline.overlay.plans import FRAMED
 
     return msgspec.structs.replace(topic, rate=topic.rate / (size_of(topic.id) + FRAMED))
 

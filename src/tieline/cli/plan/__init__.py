@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from tieline.cli.plan import applying, explain, generate, importing, pictures, solve, watching, what_if
+from tieline.cli.plan import agreeing, applying, explain, generate, importing, pictures, solve, watching, what_if
 
 app = typer.Typer(
     help="Decide which topic travels over which link, with a proof.",
@@ -24,5 +24,6 @@ app.command("what-if")(what_if.what_if)
 app.command()(applying.apply)
 app.command()(applying.status)
 app.command()(watching.watch)
+app.command()(agreeing.agree)
 
 __all__ = ["app"]

@@ -142,7 +142,8 @@ def watched(
     party: Literal["client", "broker"],
 ) -> Instance:
     """The instance of brokers that run; what it cannot show is told on standard error."""
-    from tieline.plan.reading.running import FRAMED, observed
+    from tieline.overlay.plans import FRAMED
+    from tieline.plan.reading.running import observed
 
     surveys = survey(brokers, seconds, visitor)
     if not any(one.flows for one in surveys):

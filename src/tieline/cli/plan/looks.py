@@ -157,7 +157,8 @@ class Looks:
         return _Seen(instance, said, parts, at, InForce(instance, at, parts), counted_at)
 
     def _counted(self, brokers: list[Asked], running: Backbone) -> Instance:
-        from tieline.plan.reading.running import FRAMED, observed
+        from tieline.overlay.plans import FRAMED
+        from tieline.plan.reading.running import observed
         from tieline.plan.reading.steady import Steadied
 
         if self._steadied is None:

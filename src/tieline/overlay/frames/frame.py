@@ -77,6 +77,7 @@ class Topic(IntEnum):
     ASK = 3  # the source wants an echo of a version of its interest
     CREDIT = 4  # how much the source takes of some streams of the target, for a link that is full or has room again
     RETAINED = 16  # what a neighbour knows of retained messages (overlay/retained/retained_sync)
+    AGREEING = 32  # what neighbours tell each other to agree on a plan (overlay/agreeing)
     QUESTION = 40  # the source asks the target about itself
     ANSWER = 41  # what the source says of that
 

@@ -10,8 +10,8 @@ import heapq
 import random
 from collections.abc import Mapping
 
-from tieline.plan.distributed.planning_node import PlanningNode, Sent
-from tieline.plan.distributed.protocol import Message, size
+from tieline.overlay.agreeing.planning_node import PlanningNode, Sent
+from tieline.overlay.agreeing.protocol import Message, size
 from tieline.plan.run import Stop
 
 #: Virtual seconds between two wakings of a node, before chance.

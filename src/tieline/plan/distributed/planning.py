@@ -6,11 +6,11 @@ import random
 
 import numpy as np
 
+from tieline.overlay.agreeing.planning_node import PlanningNode
+from tieline.overlay.agreeing.protocol import Agreement, Port, TopicFacts
 from tieline.plan.arrays import Arrays
 from tieline.plan.certify import certified, shortest_paths_bound
 from tieline.plan.distributed.exchange import Exchange
-from tieline.plan.distributed.planning_node import PlanningNode
-from tieline.plan.distributed.protocol import Agreement, Port, TopicFacts
 from tieline.plan.greedy import repaired
 from tieline.plan.plan import Plan
 from tieline.plan.routes import Trees, no_trees

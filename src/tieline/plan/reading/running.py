@@ -27,9 +27,6 @@ from tieline.plan.reading.document import expanded
 Unit = Literal["bytes", "messages"]
 Party = Literal["client", "broker"]
 
-#: Bytes that a message takes on a thin link beside its packet: the head of its frame, and that of a TCP segment.
-FRAMED: Final = 90
-
 #: Before the name and the filter of a group, where a client is expected: as its members write it.
 _GROUP: Final = "$share/"
 

@@ -6,11 +6,12 @@ Nodes and topics are numbers that everybody knows as one knows names.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
-from tieline.plan.arrays import TOLERANCE
+#: Relative: sums of rates are not exact, and the checker of plans allows as much.
+TOLERANCE: Final = 1e-9
 
 
 class TopicFacts(msgspec.Struct, frozen=True, array_like=True):

@@ -19,10 +19,10 @@ Time and chance come from outside: every handler takes ``now``, and ``chance`` g
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
-from tieline.plan.arrays import TOLERANCE
-from tieline.plan.distributed.protocol import (
+from tieline.overlay.agreeing.protocol import (
+    TOLERANCE,
     Accepted,
     Agreement,
     Evicted,
@@ -75,10 +75,10 @@ class PlanningNode:
         self.chance = chance
         self.relays: dict[int, Relay] = {}
         self._offered: dict[int, Offer] = {}
+        #: Topics whose own offers have to be worked out again before neighbours are told.
+        self._stale: set[int] = set(publishes)
         #: How often the node asked a topic's subscribers to look for a better way.
         self._moves: dict[int, int] = {}
-        for topic in sorted(publishes):
-            self._renew(topic)
 
     # What happens
 
@@ -89,12 +89,11 @@ class PlanningNode:
                 for offer in offers:
                     self.facts[offer.topic] = offer.facts
                     self.ports[sender].offers[offer.topic] = offer
-                    self._renew(offer.topic)
+                    self._stale.add(offer.topic)
                 return []
             case Price(price):
                 self.ports[sender].price = price
-                for topic in self._known():
-                    self._renew(topic)
+                self._stale |= self._known()
                 return []
             case Join():
                 return self._join(sender, message, now)
@@ -107,8 +106,16 @@ class PlanningNode:
             case Evicted(topic, subscriber):
                 return self._evicted(topic, subscriber, now)
 
-    def wake(self, now: float) -> list[Sent]:
-        """Time has passed: owners look at their links, subscribers try again, news is told."""
+    def want(self, topic: int, now: float) -> None:
+        """One topic more is wanted here; once is enough."""
+        if topic not in self.requests and topic not in self.publishes:
+            self.requests[topic] = OwnRequest(at=now)
+
+    def wake(self, now: float, busy: Collection[int] = ()) -> list[Sent]:
+        """Time has passed: owners look at their links, subscribers try again, news is told.
+
+        Who is busy has not taken in the news before, and is told later what is new by then.
+        """
         sent: list[Sent] = []
         for neighbour, port in self.ports.items():
             if port.is_owner and port.room < 0:
@@ -128,8 +135,12 @@ class PlanningNode:
                 request.is_joining = True
                 request.at = now + 10.0 * self.agreement.patience
                 sent += self._join(self.number, Join(topic, self.number, ()), now)
+        for topic in sorted(self._stale):
+            # once for all that has happened since the last time: neighbours hear of it now and not earlier
+            self._renew(topic)
+        self._stale.clear()
         for neighbour, port in self.ports.items():
-            if port.news:
+            if port.news and neighbour not in busy:
                 offers = tuple(self._offered[topic] for topic in sorted(port.news))
                 sent.append((neighbour, Offers(offers)))
                 port.news.clear()
@@ -137,8 +148,8 @@ class PlanningNode:
 
     # Offers
 
-    def _known(self) -> list[int]:
-        return sorted({topic for port in self.ports.values() for topic in port.offers})
+    def _known(self) -> set[int]:
+        return {topic for port in self.ports.values() for topic in port.offers}
 
     def _renew(self, topic: int) -> None:
         """Work out the node's own offer again; neighbours hear of it when it has changed."""
@@ -237,7 +248,7 @@ class PlanningNode:
         relay.served[subscriber] = sender
         if before is not None and before not in relay.served.values():
             self.ports[before].users.pop(topic, None)
-        self._renew(topic)
+        self._stale.add(topic)
         if topic in self.publishes:
             return [(sender, Accepted(topic, subscriber, self.ports[sender].latency))]
         assert relay.parent is not None
@@ -274,7 +285,7 @@ class PlanningNode:
         # the subscriber has come back another way before the news of its leaving: only the old link is free
         if relay is None or sender not in relay.served.values():
             self.ports[sender].users.pop(topic, None)
-            self._renew(topic)
+            self._stale.add(topic)
         return []
 
     def _leave(self, topic: int, subscriber: int) -> list[Sent]:
@@ -294,7 +305,7 @@ class PlanningNode:
             del self.relays[topic]
             if parent is not None:
                 self.ports[parent].users.pop(topic, None)
-        self._renew(topic)
+        self._stale.add(topic)
         return parent
 
     def _accepted(self, topic: int, subscriber: int, delay: float, now: float) -> list[Sent]:
@@ -361,8 +372,7 @@ class PlanningNode:
                 break
             excess -= port.users[topic]
             sent += self._evict(neighbour, topic)
-        for topic in self._known():
-            self._renew(topic)
+        self._stale |= self._known()
         return sent
 
     def _evict(self, neighbour: int, topic: int) -> list[Sent]:
