@@ -60,9 +60,15 @@ class Store:
     positions: dict[tuple[int, int, int], int] = field(default_factory=dict)
     log: list[bytes] = field(default_factory=list)
 
-    def ends(self) -> RingEnds:
+    def ends(self, *, has_lived: bool) -> RingEnds:
         owed = tuple(self.owed[key] for key in sorted(self.owed))
-        return RingEnds(incarnation=self.incarnation, owed=owed, numbers=self.numbers, positions=self.positions)
+        return RingEnds(
+            has_lived=has_lived,
+            incarnation=self.incarnation,
+            owed=owed,
+            numbers=self.numbers,
+            positions=self.positions,
+        )
 
 
 @dataclass(eq=False)
@@ -140,7 +146,7 @@ class RingHistory:
             dispatch=DISPATCHES[self._dispatch](),
             spaces=SPACES,
             settings=SETTINGS,
-            ends=broker.store.ends(),
+            ends=broker.store.ends(has_lived=life > 1),
         )
         self.tell(f"{name} begins, by {via}")
         broker.node.begin(None if via is None else self.brokers[via].peer, self.clock.now)

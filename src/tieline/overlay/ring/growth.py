@@ -12,8 +12,9 @@ on behalf of the same subscription.  Were it to wait for everything under way, b
 circle.  What is told names the place that it is about, and nobody tells it to a watcher whose arc ends in front of
 that; so it goes around once at most.
 
-A watcher that dies takes its part of the echo with it.  Those who watched it notice within the same time, and then
-enter its arc for everything until somebody else has told what it wants; so its part counts as done a moment later.
+A watcher that dies takes its part of the echo with it.  Those who watched it may notice later than this broker, and
+then enter its arc for everything until somebody else has told what it wants; so its part counts as done a while later.
+What is told in that while has nobody to echo that part either, so it waits too, unless the dead one had echoed as much.
 
 Shrinking takes its time, since it is harmless: all sums are counted anew, and who gets a smaller one is told the whole.
 """
@@ -67,6 +68,9 @@ class Growth:
         self._own = own
         self.watchers: dict[int, Watcher] = {}
         self._growths: list[_Growth] = []
+        #: Who died a while ago, by what stands for its echoes: those who watched it may not have noticed yet.
+        self._mourned: dict[tuple[int, int], Watcher] = {}
+        self._deaths = 0
         self._shrinks = False
 
     # -- watchers come and go
@@ -86,15 +90,23 @@ class Growth:
             watcher.heard = now
 
     def forget(self, identifier: int, now: float, *, is_dead: bool) -> None:
-        """A broker watches no more; what it has not echoed counts as echoed, after a moment if it died."""
+        """A broker watches no more; what it has not echoed counts as echoed, after a while if it died."""
         watcher = self.watchers.pop(identifier, None)
-        if watcher is None or not watcher.pending:
+        if watcher is None:
             return
-        done = partial(self._echoed_all, {(identifier, version) for version in watcher.pending})
-        if is_dead:
-            self._around.alarms.at(now + self._around.settings.margin_s, done)
-        else:
-            done(now)
+        missing = {(identifier, version) for version in watcher.pending}
+        if not is_dead:
+            self._echoed_all(missing, now)
+            return
+        self._deaths += 1
+        stands_for = (identifier, -self._deaths)
+        self._mourned[stands_for] = watcher
+        done = partial(self._mourn_no_more, stands_for, missing | {stands_for})
+        self._around.alarms.at(now + self._around.settings.margin_s, done)
+
+    def _mourn_no_more(self, stands_for: tuple[int, int], missing: set[tuple[int, int]], now: float) -> None:
+        del self._mourned[stands_for]
+        self._echoed_all(missing, now)
 
     def silent(self, until: float) -> list[Peer]:
         """Watchers without a sign of life since then."""
@@ -115,6 +127,10 @@ class Growth:
                 watcher.told = table.accounting.joined(watcher.told, part)
                 self._tell(watcher, part, place)
                 waits.add((watcher.peer.identifier, watcher.version))
+        for stands_for, dead in self._mourned.items():
+            is_inside = table.way_to(place) < table.way_to(dead.end)
+            if is_inside and not dead.known.covers(table.up_to(dead.end, more)):
+                waits.add(stands_for)
         if waits:
             self._growths.append(_Growth(waits, then))
         else:

@@ -91,6 +91,10 @@ class Forgotten(NamedTuple):
     """The sender does not know that the receiver watches it, and tells it nothing."""
 
 
+class Anew(NamedTuple):
+    """The sender has begun anew: the one that the receiver knows is dead, and nothing that it was told is known."""
+
+
 class Member(NamedTuple):
     """One broker of an arc, and what it wants."""
 
@@ -179,6 +183,7 @@ Message = (
     | Watch
     | Unwatch
     | Forgotten
+    | Anew
     | Told
     | Echo
     | Leaving
@@ -252,6 +257,7 @@ _FIELDS: Final[dict[type[Any], tuple[_Field, ...]]] = {
         _several(_PLACE), _several(_Field(put_sent, read_sent)),
     ),
     Settled: (_PLACE, _NUMBER, _NUMBER, _NUMBER, _PLACE, _PLACE),
+    Anew: (),
 }  # fmt: skip
 _KINDS: Final = tuple(_FIELDS)
 _NUMBERS: Final = {kind: bytes((number,)) for number, kind in enumerate(_KINDS)}

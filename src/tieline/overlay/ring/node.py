@@ -19,7 +19,7 @@ from tieline.overlay.ring.events import Event, Sent, Spaces, Wish
 from tieline.overlay.ring.growth import Growth, Then
 from tieline.overlay.ring.identifiers import BITS
 from tieline.overlay.ring.merging import Merging
-from tieline.overlay.ring.messages import Data, Echo, Key, Message, Peer, Settled, decode, encode
+from tieline.overlay.ring.messages import Anew, Data, Echo, Key, Message, Peer, Settled, decode, encode
 from tieline.overlay.ring.promises import Batch, Deliver, Promises, size_of
 from tieline.overlay.ring.settings import RingSettings
 from tieline.overlay.ring.summary import NOTHING, Summary
@@ -32,6 +32,8 @@ from tieline.overlay.ring.upkeep import Upkeep
 class RingEnds:
     """What a broker's store has kept of an earlier life."""
 
+    #: Whether it was on the ring before, so that others may take it for the one that it was.
+    has_lived: bool = False
     incarnation: int = 0
     owed: tuple[Batch, ...] = ()
     #: By lane, the last number that was given out.
@@ -85,6 +87,9 @@ class RingNode:
         self._incarnation = ends.incarnation
         self._numbers = dict(ends.numbers)
         self._kept = ends.owed
+        self._has_lived = ends.has_lived
+        #: Whether it waits until nobody takes it for the one that it was.
+        self._is_quiet = False
         #: Batches of others that came by a way on which they may come twice.
         self._seen: OrderedDict[Key, None] = OrderedDict()
         self._joining: list[Then] = []
@@ -95,12 +100,26 @@ class RingNode:
     # -- coming and going
 
     def begin(self, via: Peer | None, now: float) -> None:
-        """Found a ring, or join the ring of a broker; go on with what an earlier life owed."""
-        part = (self.me.identifier >> BITS - 16) / (1 << 16)
-        self.upkeep.begin(via, now, (0.5 + 0.5 * part) * self._around.settings.stabilise_s)
-        for batch in self._kept:
+        """Found a ring, or join the ring of a broker; go on with what an earlier life owed.
+
+        Who was there before does nothing until everybody has noticed that, and says to each that asks that it begins
+        anew.  What others know of it, and tell it, is meant for an earlier life: it would echo what it tells nobody,
+        and speak for arcs that it does not know.
+        """
+        settings = self._around.settings
+        kept, self._kept = self._kept, ()
+        for batch in kept:
             self.promises.owe(batch, self._incarnation, now)
-        self._kept = ()
+        if self._has_lived and via is not None:
+            self._has_lived, self._is_quiet = False, True
+            self._world.alarms.at(now + settings.lease_s, partial(self._begin_anew, via))
+            return
+        part = (self.me.identifier >> BITS - 16) / (1 << 16)
+        self.upkeep.begin(via, now, (0.5 + 0.5 * part) * settings.stabilise_s)
+
+    def _begin_anew(self, via: Peer, now: float) -> None:
+        self._is_quiet = False
+        self.begin(via, now)
 
     def leave(self, now: float) -> None:
         """Go, and tell everybody; there is nothing left to do once :attr:`has_left` is true."""
@@ -129,6 +148,10 @@ class RingNode:
             message = decode(data)
         except BadFrame:
             self.counts.malformed += 1
+            return
+        if self._is_quiet:
+            if not isinstance(message, Anew):
+                self._send(peer, Anew())
             return
         self.upkeep.wake(now)
         self.upkeep.heard(peer, now)

@@ -20,9 +20,9 @@ class RingSettings:
     account_bytes: int = 2_048
     #: How long a subscription waits for everybody's echo before it is acknowledged all the same, and counted.
     growth_s: float = 5.0
-    #: How long after a watcher has died its part of a growth counts as done.  Those behind it notice up to a period
-    #: later, and what they are told instead goes through a few brokers.
-    margin_s: float = 3.0
+    #: How long after a watcher has died its part of a growth counts as done.  It gave its last word to others up to a
+    #: period later, they look once a period, and what they are told instead goes through a few brokers.
+    margin_s: float = 4.5
     #: How long less is wanted before others are told so.
     shrink_s: float = 5.0
     #: After which an assured batch that has not been settled is handed over again.

@@ -28,6 +28,7 @@ from tieline.overlay.ring.growth import Growth, Then, echo
 from tieline.overlay.ring.identifiers import AROUND, starts, way
 from tieline.overlay.ring.merging import admitted
 from tieline.overlay.ring.messages import (
+    Anew,
     Answer,
     Before,
     Behind,
@@ -77,7 +78,7 @@ class Upkeep:
         #: When this broker did something last; 0 before it has begun.
         self._awake = 0.0
         self.is_leaving = False
-        #: Who watches this broker since before it knew anybody.
+        #: Who watches this broker since before it knew who stands behind it.
         self._early: dict[Peer, Watch] = {}
         #: Who has said that it leaves: nobody is made a finger because others have not heard of that.
         self._leavers: deque[Peer] = deque(maxlen=_REMEMBERED)
@@ -161,15 +162,20 @@ class Upkeep:
             self._hear_all(now)
 
     def _hear_all(self, now: float) -> None:
-        """The others did not stand still: they are there, but may have told this broker nothing meanwhile."""
-        for finger in self._around.table:
-            finger.heard, finger.until = now, finger.peer.identifier
+        """The others did not stand still: most are there, but may have told this broker nothing meanwhile.
+
+        They have a period to show it, and not as long as anybody else: who died before was noticed elsewhere long ago.
+        """
+        settings, table = self._around.settings, self._around.table
+        least = now - settings.lease_s + settings.stabilise_s
+        for finger in table:
+            finger.heard, finger.until = max(finger.heard, least), finger.peer.identifier
             self._watch(finger)
         for candidate in self._candidates.values():
-            candidate.heard = now
-        self._around.table.predecessor_heard = now
+            candidate.heard = max(candidate.heard, least)
         for watcher in self._growth.watchers.values():
-            watcher.heard = now
+            watcher.heard = max(watcher.heard, least)
+        table.predecessor_heard = max(table.predecessor_heard, least)
 
     def _notice_deaths(self, until: float, now: float) -> None:
         table = self._around.table
@@ -236,13 +242,15 @@ class Upkeep:
                 self._on_before(peer, message.peer, now)
             case Watch() if self.is_leaving:
                 self._take_leave(peer)
-            case Watch() if self.is_joined or self._around.table:
+            case Watch() if self.is_joined or self.is_closed:
                 self._growth.watched(peer, message.start, message.end, now)
             case Watch():
-                # whoever knows nobody yet cannot say what is wanted in its arc
+                # whoever does not know yet who stands behind it cannot say what is wanted in its arc
                 self._early[peer] = message
             case Unwatch():
                 self._growth.forget(peer.identifier, now, is_dead=False)
+            case Anew():
+                self.lost(peer, now)
             case Forgotten():
                 if (finger := self._around.table.finger(peer.identifier)) is not None:
                     self._watch(finger)
@@ -289,6 +297,9 @@ class Upkeep:
         table = self._around.table
         before: tuple[Peer, ...] = ()
         behind: tuple[Peer, ...] = ()
+        if not self.is_joined and not table:
+            # whoever takes this broker for an earlier life of it, or counts on one that knows nobody, has to look on
+            return
         if self.is_leaving:
             self._take_leave(peer)
         elif message.role is Role.SUCCESSOR:
@@ -309,6 +320,7 @@ class Upkeep:
         table.predecessor, table.predecessor_heard = peer, now
         if old == peer:
             return
+        self._look_joined(now)
         for watcher in self._growth.watchers.values():
             if way(watcher.start, peer.identifier) < way(watcher.start, me) and watcher.peer != peer:
                 self._around.send(watcher.peer, Before(peer))
@@ -322,6 +334,7 @@ class Upkeep:
         if before == self._me:
             if not self.is_closed:
                 self.is_closed = True
+                self._answer_early(now)
                 self._changed(None, now)
         elif before is not None and self._is_nearer(before):
             self.is_closed = False
@@ -366,10 +379,19 @@ class Upkeep:
 
     def echoed(self, peer: Peer, now: float) -> None:
         """Somebody and all behind it know what this broker wants; whether it is joined by that."""
-        watcher = self._growth.watchers.get(peer.identifier)
-        if self.is_joined or watcher is None or watcher.pending:
+        if peer == self._around.table.predecessor:
+            self._look_joined(now)
+
+    def _look_joined(self, now: float) -> None:
+        """Whether whoever stands right before this broker has echoed all, and so everybody knows of it.
+
+        That the place right behind a watcher leads here is not enough: who knows too few brokers may think so.
+        """
+        predecessor = self._around.table.predecessor
+        if self.is_joined or predecessor is None:
             return
-        if watcher.start == (peer.identifier + 1) % AROUND:
+        watcher = self._growth.watchers.get(predecessor.identifier)
+        if watcher is not None and not watcher.pending:
             self.is_joined = True
             self._changed(None, now)
 
@@ -436,9 +458,12 @@ class Upkeep:
             self._around.send(finger.peer, Probe(Role.SUCCESSOR, finger.version))
             if was_alone:
                 self.look_up_all()
-                early, self._early = self._early, {}
-                for peer, watch in early.items():
-                    self._growth.watched(peer, watch.start, watch.end, now)
+
+    def _answer_early(self, now: float) -> None:
+        """It is known who stands behind this broker: who has asked before what its arc wants is told."""
+        early, self._early = self._early, {}
+        for peer, watch in early.items():
+            self._growth.watched(peer, watch.start, watch.end, now)
 
     def _replaces_others(self, finger: Finger, known: Then, now: float) -> None:
         """Everybody knows what a new finger has told: whoever had to tell that before has less to tell now.
