@@ -8,7 +8,7 @@ from tieline.overlay.frames.fields import BadFrame, Reader, put, put_bytes
 from tieline.overlay.frames.frame import Kind, frame
 
 #: Of the protocol, the lowest and the highest that are spoken here; the highest that both ends speak is used.
-VERSIONS: Final = (7, 7)
+VERSIONS: Final = (8, 8)
 #: Characters of a broker's name.
 LONGEST_NAME: Final = 255
 
