@@ -104,7 +104,6 @@ class Peers(Generic[S]):
         self.joined = joined
         self._by_name = {peer.name: peer for peer in settings.peer if peer.name}
         self.joined.limit({name: May(peer.may) for name, peer in self._by_name.items() if peer.may is not None})
-        self.joined.agreeing.capacity = self._capacity_of
         #: Connections whose greeting is over, by the name of the peer.
         self.up: dict[str, PeerLink] = {}
         #: Of the same names, those that came later: the node lets the old one go, or refuses the new one.
@@ -201,7 +200,7 @@ class Peers(Generic[S]):
         capacity = self._conf_of(link).capacity
         return None if capacity == "none" else capacity
 
-    def _capacity_of(self, name: str) -> float | None:
+    def capacity_of(self, name: str) -> float | None:
         """The bytes in a second that the link to a peer carries, as is said of it; None if nothing is said."""
         link = self.up.get(name)
         bits = None if link is None else self.capacity(link)

@@ -90,6 +90,7 @@ class PlanDoor:
         #: The last that a planner has said, and when.
         self._report: tuple[PlannerReport, float] | None = None
         peers.joined.on_agreed = self._agreed
+        peers.joined.agreeing.capacity = peers.capacity_of
 
     @property
     def epoch(self) -> int:
