@@ -27,8 +27,7 @@ MARGIN: Final = 0.1
 #: What the pages print of the rules.
 RULES: Final = {
     "near": "reproduced if the median over the seeds is within 25 % of the paper's number; in part if it only lies on "
-    "the "
-    "same side of no difference",
+    "the same side of no difference",
     "spans": "reproduced if the least and the greatest number are both as near to the paper's two ends as a quarter of "
     "their distance; a range that lies elsewhere in it, or is much narrower or wider, is not the paper's range",
     "below, above": "reproduced if every number keeps the limit; in part if the median does",

@@ -85,8 +85,7 @@ def _figure2_claims(tables: Tables) -> Iterator[Claim]:
         f"{verdicts.figures(at('fifo', _MANY), 'ms')}",
         judgement=verdicts.ordered([at("printed", _MANY), at("fifo", _MANY)]),
         why="an MQTT client subscribes once, so a period later every count is zero and the order is that of arrival; "
-        "it "
-        "would hold if every subscriber asked again in each period, which is what counting the subscribers of now "
+        "it would hold if every subscriber asked again in each period, which is what counting the subscribers of now "
         "comes to",
     )
     yield Claim(
@@ -101,8 +100,7 @@ def _figure2_claims(tables: Tables) -> Iterator[Claim]:
             [losses.where(policy=policy).column("lost_low") for policy in ("heat", "taxonomy")], margin=0.0
         ),
         why="what a full queue gives up is the lowest class of the taxonomy as a whole, but with heat there are as "
-        "many "
-        "ranks as topics",
+        "many ranks as topics",
     )
 
 
@@ -190,8 +188,7 @@ def _figure4_claims(tables: Tables) -> Iterator[Claim]:
         we_measure=f"nearest, at frequency {nearest}: {verdicts.figures(ratios)}",
         judgement=verdicts.below(1.25, ratios),
         why="what the kernel holds before the port stays ahead of every message: it would hold if the broker's queue "
-        "were "
-        "all there is",
+        "were all there is",
     )
 
 
@@ -220,8 +217,7 @@ PAPER = Paper(
     name="heat",
     title="Heat priority, beside what we measure",
     citation="D. Chen, D. Li, R. Guo: *Design of topic priority based on industrial publish-subscribe system*, "
-    "Frontiers in "
-    "Energy Research 10, 2022, doi:10.3389/fenrg.2022.979174.",
+    "Frontiers in Energy Research 10, 2022, doi:10.3389/fenrg.2022.979174.",
     package=__name__,
     parameters=_PARAMETERS,
     peers=("mosquitto",),
@@ -237,8 +233,7 @@ PAPER = Paper(
                     title="Figure 2: delay over the number of distributions",
                     tables=("delays", "losses"),
                     caption="A burst to a blocked port, topics in an order that the seed shuffles. Lines go through "
-                    "the "
-                    "medians, each dot is a burst.",
+                    "the medians, each dot is a burst.",
                     panels=_figure2_panels,
                     claims=_figure2_claims,
                     width=8.0,

@@ -28,8 +28,7 @@ _GROUP_NAMES = {str(number): f"group {number}" for number in range(1, GROUPS + 1
 #: Why levels may not show, by how the four publish.
 _WHY = {
     _PACED: "at 20 Hz four clients hardly ever meet in a broker: every message finds it asleep, and its delay is the "
-    "time "
-    "of waking up; it holds where they meet",
+    "time of waking up; it holds where they meet",
     _SATURATED: "what a broker reads from one socket in one go is on its way before it looks at the next: levels order "
     "what waits, and a burst that the kernels take at once hardly waits",
 }
@@ -168,8 +167,7 @@ PAPER = Paper(
     name="priority-qos",
     title="Priority-QoS, beside what we measure",
     citation="S.-J. Kim, C.-H. Oh: *Method for message processing according to priority in MQTT broker*, Journal of "
-    "the KIICE "
-    "21(7), 2017, doi:10.6109/jkiice.2017.21.7.1320 (in Korean).",
+    "the KIICE 21(7), 2017, doi:10.6109/jkiice.2017.21.7.1320 (in Korean).",
     package=__name__,
     peers=("mosquitto",),
     parameters=(

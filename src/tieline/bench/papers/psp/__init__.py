@@ -19,8 +19,7 @@ PAPER = Paper(
     name="psp",
     title="The planner's paper, beside what we measure",
     citation="P. Manzoni, V. Maniezzo, M. A. Boschetti: *Modeling Distributed MQTT Systems Using Multicommodity Flow "
-    "Analysis*, "
-    "Electronics 11(9), 2022, 1498, doi:10.3390/electronics11091498.",
+    "Analysis*, Electronics 11(9), 2022, 1498, doi:10.3390/electronics11091498.",
     package=__name__,
     libraries=("highspy", "numba"),
     parameters=(
@@ -62,9 +61,8 @@ PAPER = Paper(
                     title="Table 2: seconds and distances",
                     tables=("instances", "methods", "small", "counterexample"),
                     caption="The columns marked *paper* are the paper's, on its machine and its instances. All others "
-                    "are "
-                    "CPU seconds of this run, the median over the seeds; ≥ marks one that a limit has cut off. Values "
-                    "shorter than a millisecond are drawn as one.",
+                    "are CPU seconds of this run, the median over the seeds; ≥ marks one that a limit has cut off. "
+                    "Values shorter than a millisecond are drawn as one.",
                     sheet=tables.times_sheet,
                     panels=tables.times_panels,
                     claims=tables.times_claims,
@@ -100,8 +98,7 @@ PAPER = Paper(
                     tables=("plans",),
                     caption="Plans of the first seed: links as wide as their load, coloured from light to dark by the "
                     "capacity in use, grey where they carry nothing or have no limit. The features that the paper "
-                    "points "
-                    "out are counted over all seeds.",
+                    "points out are counted over all seeds.",
                     sheet=plans.sheet,
                     panels=plans.panels,
                     claims=plans.claims,

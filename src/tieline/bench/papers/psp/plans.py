@@ -245,8 +245,7 @@ def _of_case3(plans: _Counts) -> Iterator[Claim]:
         f"{plans.plans}",
         judgement=verdicts.often(forced, plans.plans),
         why="at looser capacities nobody is displaced, at tighter ones somebody stays unmet: both together need a "
-        "narrow "
-        "range",
+        "narrow range",
     )
     equal = plans.both("same_value", without="same_plan")
     yield Claim(

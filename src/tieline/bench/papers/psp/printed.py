@@ -86,9 +86,8 @@ def claims(tables: Tables) -> Iterator[Claim]:
         f"{overloaded}, and the plan that is read from it serves fewer than it could on {fewer}",
         judgement=verdicts.always(of - max(fewer, infeasible + overloaded), of),
         why="any publisher may emit any topic, as in F1; (23) lets one arc leave a source, dummies included, so a "
-        "topic of "
-        "which one request must stay unmet has no solution of its own; (29) counts each direction of a link by itself. "
-        "With at most one real arc from the own source, and capacity shared, it states it",
+        "topic of which one request must stay unmet has no solution of its own; (29) counts each direction of a link "
+        "by itself. With at most one real arc from the own source, and capacity shared, it states it",
     )
     of, _none, _over, low, fewer = _counts(table.where(model="tb-paper"))
     yield Claim(
@@ -99,6 +98,5 @@ def claims(tables: Tables) -> Iterator[Claim]:
         f"plan serves fewer than it could on {fewer}",
         judgement=verdicts.always(of - max(low, fewer), of),
         why="a broker's best answer is to let nothing in; with one variable for what leaves a node and enters the "
-        "next, the "
-        "blocks are F1 again",
+        "next, the blocks are F1 again",
     )

@@ -211,8 +211,7 @@ def times_claims(tables: Tables) -> Iterator[Claim]:
         if proven == len(records) or limit_s >= 600
         else verdicts.unmeasured("a limit below the paper's 600 s"),
         why="the limit is the paper's with --long only; the paper's instances are easy ones of their sizes, ours "
-        "become hard "
-        "where capacity is tight",
+        "become hard where capacity is tight",
     )
     heuristic = _of(methods.where(method=LAGRANGIAN), solved)
     best = sum(distance == 0 for distance in heuristic.column("distance"))
@@ -251,8 +250,8 @@ def times_claims(tables: Tables) -> Iterator[Claim]:
         f"{_number(example['paper_value']):g}, the minimum is {_number(example['minimum']):g}",
         judgement=verdicts.always(len(solved) - len(above) + small_count - small_above, len(solved) + small_count),
         why="the price of a link is paid once per topic and not once per subscriber, so what remains is a Steiner "
-        "problem, of "
-        "which a shortest-path tree is one feasible answer; the sentence would hold with one subscriber for each topic",
+        "problem, of which a shortest-path tree is one feasible answer; the sentence would hold with one subscriber "
+        "for each topic",
     )
 
 
@@ -371,6 +370,5 @@ def printed_claims(tables: Tables) -> Iterator[Claim]:
         we_measure=f"as printed its value is below what any plan costs on {len(less)} of {len(printed)} instances",
         judgement=verdicts.always(len(printed) - len(less), len(printed)),
         why="(3) speaks of brokers only, so any publisher may emit any topic; with the rows that tie a topic to its "
-        "source it "
-        "states the problem",
+        "source it states the problem",
     )

@@ -21,8 +21,7 @@ PAPER = Paper(
     title="The covering paper, beside what we measure",
     citation="The routing protocol for content-based publish/subscribe (RPCP) in mobile sensor networks: subscriptions "
     "that cover each other in a tree of cluster heads. Its table of parameters, its formulas and all plotted values "
-    "are "
-    "missing from the text that we have: only its sentences can be compared.",
+    "are missing from the text that we have: only its sentences can be compared.",
     package=__name__,
     libraries=("numba", "numpy", "scipy"),
     parameters=tuple(
@@ -57,8 +56,7 @@ PAPER = Paper(
                     title="Figure 6: energy",
                     tables=("sweep",),
                     caption="Energy that all sensors spend on frames and matching in the same worlds; at the right "
-                    "with "
-                    "what idling costs, which is the same for all protocols.",
+                    "with what idling costs, which is the same for all protocols.",
                     fitted=_BOTH,
                     panels=sweep.energy_panels,
                     claims=sweep.energy_claims,
@@ -69,8 +67,7 @@ PAPER = Paper(
                     title="Figure 7: success rate",
                     tables=("sweep",),
                     caption="Deliveries that took place, of those that were wanted when the event happened. A full "
-                    "queue "
-                    "drops. Dashed: the paper's 80 %.",
+                    "queue drops. Dashed: the paper's 80 %.",
                     fitted=_AIRTIME,
                     panels=sweep.success_panels,
                     sheet=sweep.losses_sheet,
@@ -167,8 +164,7 @@ PAPER = Paper(
                     title="The two fitted parameters",
                     tables=("idle", "airtime"),
                     caption="Gains in lifetime over the power of an idle sensor, and delays over the airtime of a "
-                    "frame: "
-                    "either can be chosen so that a number of the paper comes out.",
+                    "frame: either can be chosen so that a number of the paper comes out.",
                     fitted=_BOTH,
                     panels=sensitivity.fitted_panels,
                     height=4.4,

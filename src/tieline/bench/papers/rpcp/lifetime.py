@@ -179,8 +179,7 @@ def claims(tables: Tables) -> Iterator[Claim]:
             we_measure="; ".join(f"{verdicts.percent(measured)} until {words}" for words, measured in ours.items()),
             judgement=verdicts.above(0.0, [gain for measured in ours.values() for gain in measured]),
             why="by how much hangs on the power of an idle sensor, which is fitted; coordinators that die early "
-            "silence "
-            "CETP, and whoever is silent keeps most of its sensors",
+            "silence CETP, and whoever is silent keeps most of its sensors",
         )
     few = lives.where(events=_FEW)
     yield Claim(
@@ -227,9 +226,7 @@ def claims(tables: Tables) -> Iterator[Claim]:
 
 _WHY: Final = {
     "psm": "as printed, every event visits every head whether it is wanted there or not; the gain appears if heads "
-    "send "
-    "events down only on a match",
+    "send events down only on a match",
     "cetp": "fixed coordinators die long before the others, after which nobody sends: by first death and by loss CETP "
-    "is "
-    "far worse than 54 %, by the other two definitions it profits from its silence",
+    "is far worse than 54 %, by the other two definitions it profits from its silence",
 }

@@ -198,8 +198,7 @@ def delay_claims(tables: Tables) -> Iterator[Claim]:
         we_measure=f"apart by a factor of {verdicts.figures(apart)}",
         judgement=verdicts.below(1.25, apart),
         why="every hop between coordinators is an offer, a request and then the event, each over several relays; it "
-        "would "
-        "hold if an offer carried the event, which is no negotiation",
+        "would hold if an offer carried the event, which is no negotiation",
     )
     below = [
         ratio for load in loads if load < KNEE for ratio in _ratio(sweep, ("psm", load), (PRINTED, load), "delay_s")

@@ -240,11 +240,9 @@ def _of_algorithm_2(reached: Table) -> Claim:
     return Claim(
         where="Algorithm 2",
         paper_says="A message from a downstream head is broadcast upstream, any other one downstream; so it reaches "
-        "every "
-        "head that may know a subscriber.",
+        "every head that may know a subscriber.",
         we_measure=f"all heads in {whole} of {len(share)} random trees; {verdicts.percent(share)} of them",
         judgement=verdicts.always(whole, len(share)),
         why="heads on the way up ignore the copy that comes down, and with it all that is below them; we read it as: "
-        "to all "
-        "heads beside it but the one that it came from",
+        "to all heads beside it but the one that it came from",
     )
