@@ -11,8 +11,8 @@ import pytest
 from tieline.bench.overlay.backbone import CAPACITY, edges, flows, size_of
 from tieline.bench.overlay.planned import Span, before_and_after, longest_gap_s
 from tieline.bench.overlay.relay import Relay
-from tieline.bench.priority.link import obstacle
-from tieline.bench.priority.packets import Tally
+from tieline.bench.timed.link import obstacle
+from tieline.bench.timed.packets import Tally
 from tieline.overlay.plans import FRAMED
 from tieline.plan.adapt.deviation import shortfall
 from tieline.plan.adapt.next_plan import next_plan

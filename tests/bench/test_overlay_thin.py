@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tieline.bench.overlay import thin
-from tieline.bench.priority.link import obstacle
+from tieline.bench.timed.link import obstacle
 
 
 def test_the_promise_for_a_hop_is_the_sum_of_its_bounds() -> None:

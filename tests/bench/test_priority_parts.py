@@ -13,11 +13,11 @@ from rich.console import Console
 from tieline.bench.load.job import Metrics
 from tieline.bench.priority import cost, slow, thin
 from tieline.bench.priority.cases import FULL, PARTS, QUICK, make_plan
-from tieline.bench.priority.link import LinkBound
-from tieline.bench.priority.packets import MARK, Tally
 from tieline.bench.priority.suite import SUITE, TABLES
 from tieline.bench.suite import report
 from tieline.bench.suite.results import Results, Row
+from tieline.bench.timed.link import LinkBound
+from tieline.bench.timed.packets import MARK, Tally
 
 THIN: Metrics = {
     "urgent_p50_ms": 200.0,

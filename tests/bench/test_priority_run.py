@@ -16,12 +16,13 @@ from tieline.bench.brokers import Mosquitto, Tieline
 from tieline.bench.load.job import Failure, TurnedDown
 from tieline.bench.load.packets import publish
 from tieline.bench.peer import Instance
-from tieline.bench.priority import busy, cases, link, slow
+from tieline.bench.priority import busy, cases, slow
 from tieline.bench.priority.cases import make_plan
-from tieline.bench.priority.nodes import Reader, SlowReader, Timetable, Writer, clock, hang_up, open_node, subscribe
-from tieline.bench.priority.packets import Arrival, Tally
 from tieline.bench.priority.suite import SUITE
 from tieline.bench.suite import runner
+from tieline.bench.timed import link
+from tieline.bench.timed.nodes import Reader, SlowReader, Timetable, Writer, clock, hang_up, open_node, subscribe
+from tieline.bench.timed.packets import Arrival, Tally
 from tieline.cli.bench import app
 from tieline.cli.trouble import Trouble
 

@@ -31,9 +31,9 @@ from tieline.bench.load import packets
 from tieline.bench.load.job import Failure, Stalled
 from tieline.bench.overlay.thin_network import ThinNetwork, thin_network
 from tieline.bench.peer import Instance
-from tieline.bench.priority.link import Shape
-from tieline.bench.priority.nodes import Listener, Timetable, Writer, clock, hang_up, open_node, subscribe
-from tieline.bench.priority.packets import Flows, acknowledge, arrival
+from tieline.bench.timed.link import Shape
+from tieline.bench.timed.nodes import Listener, Timetable, Writer, clock, hang_up, open_node, subscribe
+from tieline.bench.timed.packets import Flows, acknowledge, arrival
 
 TOPOLOGY: Final = "sndlib/abilene"
 _SEED: Final = 367

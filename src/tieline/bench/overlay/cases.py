@@ -11,9 +11,9 @@ from tieline.bench.brokers import BASELINE, SUBJECT, known_peers
 from tieline.bench.machine import disk_of
 from tieline.bench.overlay import parts, rings
 from tieline.bench.overlay.parts import FULL, QUICK, OverlayEffort
-from tieline.bench.priority.link import obstacle
 from tieline.bench.suite.declaration import Case, Schedule
 from tieline.bench.suite.results import rows_of
+from tieline.bench.timed.link import obstacle
 
 #: The parts of the benchmark, in the order in which they are measured.
 PARTS: Final = {

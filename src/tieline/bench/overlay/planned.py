@@ -23,8 +23,8 @@ from tieline.bench.load.job import Failure, Metrics
 from tieline.bench.load.packets import publish
 from tieline.bench.overlay.backbone import CAPACITY, EXPIRY_S, Net, running, size_of
 from tieline.bench.overlay.network import JoinedTieline, Network, cycle
-from tieline.bench.priority.nodes import clock
-from tieline.bench.priority.packets import Tally, quantile_of
+from tieline.bench.timed.nodes import clock
+from tieline.bench.timed.packets import Tally, quantile_of
 
 if TYPE_CHECKING:
     from tieline.plan.in_force import InForce

@@ -29,9 +29,9 @@ from tieline.bench.brokers import topic_class
 from tieline.bench.load.job import Endpoint, Metrics, Stalled
 from tieline.bench.overlay.thin_network import thin_network
 from tieline.bench.peer import Instance
-from tieline.bench.priority.link import KERNEL_BYTES, SEGMENT_BYTES, Shape
-from tieline.bench.priority.nodes import Reader, Timetable, Writer, clock, hang_up, open_node, subscribe
-from tieline.bench.priority.packets import Arrival, Flows
+from tieline.bench.timed.link import KERNEL_BYTES, SEGMENT_BYTES, Shape
+from tieline.bench.timed.nodes import Reader, Timetable, Writer, clock, hang_up, open_node, subscribe
+from tieline.bench.timed.packets import Arrival, Flows
 from tieline.overlay.frames.segments import SEGMENT
 
 URGENT, BULK, LONG, LOW, PROBE = "line/urgent", "line/bulk", "line/long", "line/low", "line/probe"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from tieline.bench.overlay.network import Edges, Member
-from tieline.bench.priority.link import Namespace, Shape, join, namespaces, shape_interface, silence_interface
+from tieline.bench.timed.link import Namespace, Shape, join, namespaces, shape_interface, silence_interface
 
 #: In namespaces of their own all brokers have the same.
 _PORT: Final = 7883

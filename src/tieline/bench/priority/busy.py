@@ -21,8 +21,8 @@ from tieline.bench.load.job import Endpoint, Generator, Metrics
 from tieline.bench.load.packets import encode
 from tieline.bench.measure import CostMeter
 from tieline.bench.peer import Instance
-from tieline.bench.priority.nodes import Reader, Timetable, Writer, clock, hang_up, open_node, subscribe
-from tieline.bench.priority.packets import Tally
+from tieline.bench.timed.nodes import Reader, Timetable, Writer, clock, hang_up, open_node, subscribe
+from tieline.bench.timed.packets import Tally
 
 _STREAM_MESSAGES = 1_000
 _LARGEST_SEND = 65_536

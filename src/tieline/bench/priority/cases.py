@@ -13,9 +13,10 @@ from typing import Final
 from tieline.bench.brokers import BASELINE, SUBJECT, known_peers
 from tieline.bench.load.job import Generator
 from tieline.bench.peer import executable
-from tieline.bench.priority import busy, cost, link, onlookers, slow, thin
+from tieline.bench.priority import busy, cost, onlookers, slow, thin
 from tieline.bench.suite.declaration import Case, Running, Schedule
 from tieline.bench.suite.results import Row, rows_of
+from tieline.bench.timed import link
 
 PARTS: Final = {
     "thin": "a subscriber behind 128 kbit/s: urgent, bulk and low flows (needs root)",

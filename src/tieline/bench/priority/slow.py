@@ -24,9 +24,9 @@ from tieline.bench.load.job import Endpoint, Failure, Generator, Metrics
 from tieline.bench.load.latency import Pace
 from tieline.bench.load.saturate import Saturate, Topics
 from tieline.bench.peer import Instance
-from tieline.bench.priority.link import KERNEL_BYTES
-from tieline.bench.priority.nodes import Reader, SlowReader, Timetable, Writer, clock, hang_up, open_node, subscribe
-from tieline.bench.priority.packets import Arrival, Flows, quantile_of
+from tieline.bench.timed.link import KERNEL_BYTES
+from tieline.bench.timed.nodes import Reader, SlowReader, Timetable, Writer, clock, hang_up, open_node, subscribe
+from tieline.bench.timed.packets import Arrival, Flows, quantile_of
 
 READ_BYTES_PER_S = 1_000.0
 BULK_BYTES, URGENT_BYTES = 500, 120

@@ -27,9 +27,9 @@ from tieline.bench.brokers import Mosquitto, Tieline, topic_class
 from tieline.bench.load.clients import tls_context
 from tieline.bench.load.job import Endpoint, Metrics
 from tieline.bench.peer import Instance, make_certificate
-from tieline.bench.priority.link import LinkBound, Shape, ThinLink, Where, thin_link
-from tieline.bench.priority.nodes import Reader, Timetable, Writer, clock, hang_up, open_node, subscribe
-from tieline.bench.priority.packets import Arrival, Flows, Tally
+from tieline.bench.timed.link import LinkBound, Shape, ThinLink, Where, thin_link
+from tieline.bench.timed.nodes import Reader, Timetable, Writer, clock, hang_up, open_node, subscribe
+from tieline.bench.timed.packets import Arrival, Flows, Tally
 
 URGENT, BULK, LOW = "thin/urgent", "thin/bulk", "thin/low"
 LEVELS = {URGENT: 3, BULK: 1, LOW: 0}

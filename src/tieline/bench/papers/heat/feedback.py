@@ -23,8 +23,8 @@ from tieline.bench.papers.frame.declaration import Request
 from tieline.bench.papers.frame.table import Cell, Table
 from tieline.bench.papers.heat.wanted_topics import BYTES_PER_S, open_port
 from tieline.bench.peer import Instance
-from tieline.bench.priority.nodes import Timetable, Writer, clock, hang_up, open_node
-from tieline.bench.priority.packets import Arrival, Flows
+from tieline.bench.timed.nodes import Timetable, Writer, clock, hang_up, open_node
+from tieline.bench.timed.packets import Arrival, Flows
 
 PERIODS_S = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 FREQUENCIES = (1, 2, 4)

@@ -33,7 +33,7 @@ from tieline.bench.load.packets import NOTHING
 from tieline.bench.papers.frame.declaration import Request
 from tieline.bench.papers.frame.table import Cell, Table
 from tieline.bench.peer import Instance, Peer
-from tieline.bench.priority.nodes import (
+from tieline.bench.timed.nodes import (
     Reader,
     Receive,
     SlowReader,
@@ -44,7 +44,7 @@ from tieline.bench.priority.nodes import (
     open_node,
     subscribe,
 )
-from tieline.bench.priority.packets import Arrival, Flows
+from tieline.bench.timed.packets import Arrival, Flows
 
 BYTES_PER_S = 128_000.0
 _RECEIVE_BUFFER = 2_304

@@ -27,9 +27,9 @@ from tieline.bench.load.job import Lost
 from tieline.bench.papers.frame.declaration import Request
 from tieline.bench.papers.frame.table import Cell, Table
 from tieline.bench.peer import Instance, free_ports
-from tieline.bench.priority import packets
-from tieline.bench.priority.nodes import Listener, Timetable, clock, hang_up, open_node, subscribe
-from tieline.bench.priority.packets import Tally
+from tieline.bench.timed import packets
+from tieline.bench.timed.nodes import Listener, Timetable, clock, hang_up, open_node, subscribe
+from tieline.bench.timed.packets import Tally
 
 GROUPS = 4
 PAYLOAD = 1_024

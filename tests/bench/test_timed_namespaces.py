@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tieline.bench.load.job import Failure
-from tieline.bench.priority import link
-from tieline.bench.priority.link import Shape, Where, obstacle, thin_link
+from tieline.bench.timed import link
+from tieline.bench.timed.link import Shape, Where, obstacle, thin_link
 
 
 @pytest.fixture

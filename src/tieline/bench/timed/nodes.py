@@ -17,7 +17,7 @@ from tieline.bench.load import packets as plain
 from tieline.bench.load.clients import PATIENCE_S
 from tieline.bench.load.ends import Client
 from tieline.bench.load.job import Stalled, TurnedDown
-from tieline.bench.priority import packets
+from tieline.bench.timed import packets
 
 #: Does something at a time and says when it wants to be called again, if at all.
 Action = Callable[[float], float | None]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tieline.bench.load import packets as plain
-from tieline.bench.priority import packets
+from tieline.bench.timed import packets
 from tieline.wire.frames import Framer
 from tieline.wire.packets import Connect, Publish, Subscribe
 
