@@ -111,6 +111,10 @@ class Convergence:
         self.accounted = 0
         self.changed_at = 0.0
 
+    def did(self, units: int) -> None:
+        """Whoever tells neighbours of topics, or hears of them, has done so much work."""
+        self._core.work.did(units)
+
     # -- how it begins
 
     def begin(self, now: float) -> None:

@@ -24,6 +24,8 @@ _LISTS, _LONG_BUCKET = 4, 4_096
 #: Topics of which digests are made in one go, and how long one of them counts before the next comparison: a tenth of a
 #: processor for whoever has many.
 _PORTION, _PACE_S = 1_000, 1e-5
+#: What a topic that is looked at counts towards the work of a turn.
+_WORK_PER_MARK: Final = 25
 #: A digest of everything, so that it is an integer of the link protocol.
 _ROOTS: Final = 1 << 63
 
@@ -52,6 +54,7 @@ class Comparing:
         counts: Counts,
         tell: Callable[[Partner, Kind, bytes, float], None],
         pump: Callable[[Partner, float], None],
+        did: Callable[[int], None],
     ) -> None:
         self._versions = versions
         self._timers = timers
@@ -59,6 +62,8 @@ class Comparing:
         self._tell = tell
         #: Tells a neighbour what it is found not to know.
         self._pump = pump
+        #: Counts what is done towards the work of a turn.
+        self._did = did
 
     def begin(self, partner: Partner, now: float) -> None:
         """Say what both may know, when its digest is made."""
@@ -140,6 +145,7 @@ class Comparing:
         if ours is None:
             return
         partner.digests = None
+        self._did(BUCKETS * _WORK_PER_MARK // 8)
         theirs: dict[int, int] = {}
         while not reader.is_over:
             number = reader.integer()
@@ -168,6 +174,7 @@ class Comparing:
             marks = ItemsWriter()
             is_listed = len(bucket) <= _LONG_BUCKET
             if is_listed:
+                self._did(len(bucket) * _WORK_PER_MARK)
                 for topic, version in partner.select(bucket.items()):
                     marks.add_mark(mark_of(topic), clock_in(version), names[broker_in(version)])
             else:
@@ -182,6 +189,7 @@ class Comparing:
             raise BadFrame(f"a list of bucket {number} that nobody waits for")
         partner.lists_left -= 1
         listed = read_marks(reader)
+        self._did((len(listed) + min(len(self._versions.buckets[number]), _LONG_BUCKET)) * _WORK_PER_MARK)
         missing: list[bytes] = []
         bucket = self._versions.buckets[number]
         if not is_listed or len(bucket) > _LONG_BUCKET:
@@ -215,6 +223,7 @@ class Comparing:
         if marks and len(bucket) > _LONG_BUCKET:
             partner.buckets.append(number)  # it has grown
         elif marks:
+            self._did(len(bucket) * _WORK_PER_MARK)
             for topic in bucket:
                 if mark_of(topic) in marks:
                     partner.wanted[topic] = None

@@ -60,6 +60,8 @@ _AHEAD_LEVEL: Final = 1
 #: How often a link is looked at, when what is under way is taken for lost, and how long nothing has to happen before
 #: both ends are compared once more.
 LOOK_S, LOST_S, QUIET_S, COMPARE_S = 10.0, 60.0, 3.0, 60.0
+#: What a topic that is told, or that a neighbour names, counts towards the work of a turn.
+_WORK_PER_TOPIC: Final = 40
 #: How often a neighbour hears what our clock shows.
 BEAT_S: Final = 1.0
 
@@ -94,7 +96,7 @@ class RetainedSync:
         self._partners: dict[int, Partner] = {}
         self._epoch = 0
         versions = convergence.versions
-        comparing = self._comparing = Comparing(versions, timers, counts, self._tell, self._pump)
+        comparing = self._comparing = Comparing(versions, timers, counts, self._tell, self._pump, convergence.did)
         self._handlers: dict[Kind, Callable[[Partner, Reader, float], None]] = {
             Kind.ROOT: comparing.on_root,
             Kind.BUCKETS: comparing.on_buckets,
@@ -217,6 +219,7 @@ class RetainedSync:
                 break
             topic = next(iter(topics))
             del topics[topic]
+            self._convergence.did(_WORK_PER_TOPIC)
             item = self._item_for(partner, topic, now)
             if item is None:
                 continue
@@ -351,7 +354,9 @@ class RetainedSync:
     def _on_versions(self, partner: Partner, reader: Reader, now: float) -> None:
         versions = self._convergence.versions
         missing: list[bytes] = []
-        for topic, clock, name in read_versions(reader):
+        named = read_versions(reader)
+        self._convergence.did(_WORK_PER_TOPIC * len(named))
+        for topic, clock, name in named:
             broker = self._directory.find(name)
             if broker is None or not partner.may_tell(topic, name == partner.name):
                 continue
@@ -364,6 +369,7 @@ class RetainedSync:
         count = reader.count()
         if count > MOST_TOPICS:
             raise BadFrame(f"{count} retained messages are asked for at once")
+        self._convergence.did(_WORK_PER_TOPIC * count)
         self._want(partner, (reader.raw() for _ in range(count)))
         self._pump(partner, now)
 

@@ -49,7 +49,7 @@ _HOPS: Final = 8
 #: How long a client waits for what it has published here, at most.
 _ORDER_S: Final = 2.0
 #: Subscriptions that are told at once.
-_FEW: Final = 500
+_FEW: Final = 100
 
 
 class _Unsettled:
