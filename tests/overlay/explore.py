@@ -28,7 +28,7 @@ from tieline.overlay.strategies import STRATEGIES
 SWITCHING, CROWDED = "switching", "crowded"
 #: Whole brokers; the seed says by which of these they choose links, unless the kit has its own choice.
 MOVES, GROUPS, RETAINED = "moves", "groups", "retained"
-_STRATEGIES: Final = ("path", "tree", "ring")
+_STRATEGIES: Final = tuple(STRATEGIES)
 #: What goes wrong in each.
 KINDS: Final = {
     **{way: [kind.value for kind in Kind] for way in (*STRATEGIES, SWITCHING, CROWDED)},

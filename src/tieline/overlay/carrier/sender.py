@@ -311,12 +311,16 @@ class Sender(StreamEnd):
         if self._resend_timer is None and any(stream.is_unsettled for stream in self.outgoing.values()):
             self._resend_timer = self._timers.at(now + self._limits.resend_s / 4, self._resend)
 
+    def _pace(self, lane: int) -> int:
+        """How much longer to wait where all is copied; clients wait for errands, which are few."""
+        return 1 if lane == ERRANDS else self.pace
+
     def _resend(self, now: float) -> None:
         """What was not settled for long is sent again."""
         self._resend_timer = None
         for (broker, lane), stream in self.outgoing.items():
             # what waits at a thin link for long does not wait shorter when it is sent again and again
-            patience_s = self._limits.resend_s * max(self.pace, 1 << min(stream.timeouts, MOST_PATIENT))
+            patience_s = self._limits.resend_s * max(self._pace(lane), 1 << min(stream.timeouts, MOST_PATIENT))
             if stream.is_unsettled and now - stream.touched_at >= patience_s:
                 self._counts.resent_by_origin += stream.sent - stream.owing.settled
                 stream.timeouts += 1
@@ -349,7 +353,7 @@ class Sender(StreamEnd):
             elif is_stalled:
                 stream.touched_at = now
             # what waits at a thin link already would only wait there twice
-            pause_s = self._limits.hole_s / 2 * (self.pace << min(stream.fills, MOST_FILLS))
+            pause_s = self._limits.hole_s / 2 * (self._pace(lane) << min(stream.fills, MOST_FILLS))
             if holes and now - stream.asked_at >= pause_s:
                 stream.asked_at = now
                 stream.fills += 1
