@@ -8,7 +8,7 @@ from tieline.plan.generate.testset import mesh
 from tieline.plan.instance import Instance, Link, Node, Topic, unmet_price
 from tieline.plan.models.solve import solve_model
 from tieline.plan.proof import examine
-from tieline.plan.reduce.blocks import blocks, plan_by_blocks
+from tieline.plan.reduce.blocks import blocks
 from tieline.plan.reduce.chains import without_chains
 from tieline.plan.reduce.pendant import without_pendants
 from tieline.plan.reduce.solving import reduced
@@ -50,7 +50,9 @@ def test_blocks_together_are_the_whole() -> None:
     helped = 0
     for seed in range(80):
         instance = small(seed, sparse=True)
-        found = plan_by_blocks(instance, lambda part: solve_model(arrays(part), Run()))
+        parts = blocks(instance)
+        plans = [solve_model(arrays(part), Run()) for part in parts.parts] if parts else []
+        found = parts.join(plans) if parts else None
         if found is None:
             continue
         routes, bound = found

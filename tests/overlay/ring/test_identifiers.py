@@ -10,7 +10,6 @@ from tieline.overlay.ring.identifiers import (
     AROUND,
     BITS,
     finger_towards,
-    fingers_of,
     first_from,
     identifier_at,
     identifier_of,
@@ -31,6 +30,13 @@ def _walk(ring: list[int], start: int) -> int:
     return min(ring, key=lambda identifier: way(start, identifier))
 
 
+def _fingers_of(ring: list[int], identifier: int) -> list[int]:
+    """The fingers of a broker, the nearest first, each once."""
+    found = dict.fromkeys(ring[first_from(ring, start)] for start in starts(identifier))
+    found.pop(identifier, None)
+    return list(found)
+
+
 def test_the_way_goes_around() -> None:
     assert way(5, 9) == 4
     assert way(9, 5) == AROUND - 4
@@ -41,13 +47,13 @@ def test_a_finger_is_the_first_broker_at_a_distance_that_doubles() -> None:
         for identifier in ring:
             wanted = dict.fromkeys(_walk(ring, (identifier + (1 << power)) % AROUND) for power in range(BITS))
             wanted.pop(identifier, None)
-            assert [ring[index] for index in fingers_of(ring, identifier)] == list(wanted)
+            assert _fingers_of(ring, identifier) == list(wanted)
 
 
 def test_the_arcs_of_a_brokers_fingers_hold_everybody_else_once() -> None:
     for ring in _rings():
         for identifier in ring:
-            fingers = [ring[index] for index in fingers_of(ring, identifier)]
+            fingers = _fingers_of(ring, identifier)
             for other in set(ring) - {identifier}:
                 before = [finger for finger in fingers if way(identifier, finger) <= way(identifier, other)]
                 assert ring[finger_towards(ring, identifier, other)] == before[-1]
@@ -77,7 +83,7 @@ def test_the_successor_is_one_finger_and_the_others_are_looked_for_behind_it() -
         behind = [_walk(ring, start) for start in starts(identifier, way(identifier, successor))]
         found = dict.fromkeys((successor, *behind))
         found.pop(identifier, None)
-        assert list(found) == [ring[index] for index in fingers_of(ring, identifier)]
+        assert list(found) == _fingers_of(ring, identifier)
 
 
 def test_names_are_spread_and_stay_where_they_are() -> None:

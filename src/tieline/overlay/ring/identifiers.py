@@ -54,19 +54,6 @@ def first_from(identifiers: Sequence[int], start: int) -> int:
     return index if index < len(identifiers) else 0
 
 
-def fingers_of(identifiers: Sequence[int], identifier: int) -> list[int]:
-    """The indexes of a broker's fingers among all ascending identifiers, the nearest first, each once."""
-    found: list[int] = []
-    for start in starts(identifier):
-        index = first_from(identifiers, start)
-        if identifiers[index] == identifier:
-            # nobody stands between here and ourselves: farther starts find the same
-            break
-        if not found or found[-1] != index:
-            found.append(index)
-    return found
-
-
 def finger_towards(identifiers: Sequence[int], identifier: int, target: int) -> int:
     """The index of the finger of a broker whose arc holds a target that is somebody's identifier, not its own."""
     distance = way(identifier, target)

@@ -12,7 +12,7 @@ nothing is gained, and the answer is None.  A block of one link leaves no choice
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -91,12 +91,6 @@ def blocks(instance: Instance, *, largest: float = 1.0) -> Blocks | None:
         return None
     splitter = _Splitter(instance)
     return splitter.blocks() if splitter.is_split(largest) else None
-
-
-def plan_by_blocks(instance: Instance, solve: Callable[[Instance], Plan]) -> tuple[tuple[Route, ...], float] | None:
-    """Routes and a bound from the plans of all blocks, or None where blocks do not help."""
-    parts = blocks(instance)
-    return None if parts is None else parts.join([solve(part) for part in parts.parts])
 
 
 class _Splitter:

@@ -101,11 +101,6 @@ def separate(
     return result
 
 
-def extremes(excursion: Excursion) -> tuple[float, float]:
-    """Lowest and highest frequency."""
-    return float(excursion.hertz.min()), float(excursion.hertz.max())
-
-
 def is_shed(excursion: Excursion, stage: int, seconds: NDArray[np.float64]) -> NDArray[np.bool_]:
     """At which moments the load of a stage is cut off."""
     off = np.zeros(len(seconds), bool)
