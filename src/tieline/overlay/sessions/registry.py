@@ -28,7 +28,7 @@ _REMEMBERED: Final = 20_000
 #: Sessions of one broker that others remember; more are not found when their clients come to another broker.
 MOST: Final = 200_000
 #: The same of all brokers together, and what each takes, about.
-MOST_OF_ALL: Final = 2_000_000
+MOST_OF_ALL = 2_000_000
 ENTRY_BYTES: Final = 150
 #: How far an epoch may be ahead of the clock here: more is a lie, and would make a clock that nobody reaches.
 _AHEAD_MS: Final = 7 * 86_400_000
