@@ -136,8 +136,7 @@ def _figure3_claims(tables: Tables) -> Iterator[Claim]:
         where="Fig. 3",
         paper_says="A period that is too long makes low-priority messages time out.",
         we_measure=f"{span}: {verdicts.percent(late[0])} and {verdicts.percent(late[1])} of the low messages took more "
-        "than "
-        f"{LATE_S:g} s",
+        f"than {LATE_S:g} s",
         judgement=verdicts.ordered([late[0], late[1]]),
         why="what counts as timing out is ours; the paper gives no time",
     )

@@ -134,8 +134,7 @@ PAPER = Paper(
                     tables=("robust", "sources", "attachment"),
                     caption=f"Instances of the size of case3 at capacity factors of {future.TIGHTNESS:g} (rates) and "
                     f"{future.SCARCE:g}, solved "
-                    "exactly; "
-                    f"rates may rise by {future.RISE:.0%}.",
+                    f"exactly; rates may rise by {future.RISE:.0%}.",
                     panels=future.panels,
                     claims=future.claims,
                     width=5.0,

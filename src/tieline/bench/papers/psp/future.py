@@ -203,8 +203,7 @@ def claims(tables: Tables) -> Iterator[Claim]:
         "cost.",
         we_measure=f"unmet {verdicts.figures([one[0] for one in double])} and "
         f"{verdicts.figures([one[0] for one in single])}, at a cost of {verdicts.figures([one[1] for one in double])} "
-        "and "
-        f"{verdicts.figures([one[1] for one in single])}",
+        f"and {verdicts.figures([one[1] for one in single])}",
         judgement=verdicts.always(sum(a <= b for a, b in zip(double, single, strict=True)), len(single)),
         why="the first source is still there",
     )

@@ -241,8 +241,7 @@ def _of_case3(plans: _Counts) -> Iterator[Claim]:
         where="Fig. 6",
         paper_says="Tight bandwidth forces different paths, and all requests are satisfied.",
         we_measure=f"plans of case3 that meet all requests, some of them over a dearer way than the cheapest: {forced} "
-        "of "
-        f"{plans.plans}",
+        f"of {plans.plans}",
         judgement=verdicts.often(forced, plans.plans),
         why="at looser capacities nobody is displaced, at tighter ones somebody stays unmet: both together need a "
         "narrow range",
@@ -252,8 +251,7 @@ def _of_case3(plans: _Counts) -> Iterator[Claim]:
         where="Fig. 7",
         paper_says="On case3 program and heuristic find different plans of the same value.",
         we_measure=f"same value: {plans.words('same_value')}; the same links: {plans.words('same_plan')}; the same "
-        "value by "
-        f"other links: {equal} of {plans.plans}",
+        f"value by other links: {equal} of {plans.plans}",
         judgement=verdicts.often(equal, plans.plans),
         why="with costs drawn from 1 to 10 two best plans are rare; where all links cost the same they are the rule",
     )

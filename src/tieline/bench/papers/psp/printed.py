@@ -94,8 +94,7 @@ def claims(tables: Tables) -> Iterator[Claim]:
         where="(8) to (19)",
         paper_says="The problem can be optimized node by node, if routing decisions are enforced downpath.",
         we_measure=f"as printed nothing enforces them: the value is below every plan's on {low} of {of} small "
-        "instances, and the "
-        f"plan serves fewer than it could on {fewer}",
+        f"instances, and the plan serves fewer than it could on {fewer}",
         judgement=verdicts.always(of - max(low, fewer), of),
         why="a broker's best answer is to let nothing in; with one variable for what leaves a node and enters the "
         "next, the blocks are F1 again",

@@ -203,8 +203,7 @@ def times_claims(tables: Tables) -> Iterator[Claim]:
         where="Table 2, t.MIP",
         paper_says="F1 on a MIP solver solves all seven sizes to optimality, in 0.3 to 75.2 s (limit 600 s).",
         we_measure=f"{proven} of {len(records)} instances within {limit_s:.0f} s by the clock (big M on HiGHS), the "
-        "slowest "
-        f"{max(naive.column('cpu_s')):.1f} s of CPU; ours proves "
+        f"slowest {max(naive.column('cpu_s')):.1f} s of CPU; ours proves "
         f"{sum(methods.where(method=OURS).column('proven')):.0f}",
         # a shorter limit than the paper's decides nothing
         judgement=verdicts.always(proven, len(records))
@@ -230,8 +229,7 @@ def times_claims(tables: Tables) -> Iterator[Claim]:
         where="Table 2, *",
         paper_says="Its bound proves the first four sizes optimal.",
         we_measure=f"{claimed} of {len(small)} instances of these sizes; of all solved ones, {false} plans are called "
-        "optimal "
-        "and are not",
+        "optimal and are not",
         judgement=verdicts.always(claimed if not false else 0, len(small)),
         why="the bound is one where every topic has a single subscriber; elsewhere it is not",
     )
@@ -245,8 +243,7 @@ def times_claims(tables: Tables) -> Iterator[Claim]:
         where="(20), (21)",
         paper_says="Shortest-path trees at the prices give a lower bound.",
         we_measure=f"above the optimum on {len(above)} of {len(solved)} solved instances (up to {factor:.2f} times) "
-        "and on "
-        f"{small_above} of {small_count} small ones; by hand, one topic with two subscribers: the trees say "
+        f"and on {small_above} of {small_count} small ones; by hand, one topic with two subscribers: the trees say "
         f"{_number(example['paper_value']):g}, the minimum is {_number(example['minimum']):g}",
         judgement=verdicts.always(len(solved) - len(above) + small_count - small_above, len(solved) + small_count),
         why="the price of a link is paid once per topic and not once per subscriber, so what remains is a Steiner "
@@ -336,8 +333,7 @@ def annealing_claims(tables: Tables) -> Iterator[Claim]:
         we_measure=f"means by size of {min(gaps):.1f} to {max(gaps):.1f} %" if gaps else "no run is comparable",
         judgement=verdicts.spans(0.0, 209.0, gaps),
         why="ours chooses among the cheapest ways of each request, so that a bad state is not far off; what the "
-        "paper's chooses "
-        "among is not said. With dearer ways to choose among, it would be further off",
+        "paper's chooses among is not said. With dearer ways to choose among, it would be further off",
     )
     yield Claim(
         where="Table 2, SA n.opt",

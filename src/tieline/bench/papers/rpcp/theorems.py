@@ -192,8 +192,7 @@ def claims(tables: Tables) -> Iterator[Claim]:
     yield Claim(
         where="Theorem 1",
         paper_says="(ours) The core keeps fewer than the rim, if only sinks at the rim subscribe and of two "
-        "subscriptions "
-        "one always covers the other.",
+        "subscriptions one always covers the other.",
         we_measure=f"in {smaller} of {len(core)} random trees: {fmean(core):.1f} entries beside {fmean(rim):.1f}",
         judgement=verdicts.always(smaller, len(core)),
         why="a table has at least one entry for each head below, so from some layer on it shrinks no more",
@@ -213,8 +212,7 @@ def claims(tables: Tables) -> Iterator[Claim]:
         where="Theorem 3",
         paper_says="Theorem 3: the larger the covering ratio, the shorter the routing time.",
         we_measure=f"from {fmean(series[0].column('route_ms')):.0f} to {fmean(series[-1].column('route_ms')):.0f} ms "
-        "at "
-        f"{_ENTRY_US:g} µs an entry and {_HOP_MS:g} ms a hop, {from_to}",
+        f"at {_ENTRY_US:g} µs an entry and {_HOP_MS:g} ms a hop, {from_to}",
         judgement=verdicts.falls([one.column("route_ms") for one in series]),
         why="an index finds what matches without looking at each entry, and then little is left to shorten",
     )
