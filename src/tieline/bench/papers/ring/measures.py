@@ -128,8 +128,8 @@ def constraints(request: Request) -> list[Table]:
 def at_scale(request: Request) -> list[Table]:
     """Brokers that want 4.5 % of all events, as many of them as the machine allows."""
     rows = []
-    for nodes in request.choose(quick=(20, 100, 300), full=(20, 100, 300, 1_000), long=(20, 100, 1_000, 10_000)):
-        for seed in request.seeds(quick=1, full=3, long=1):
+    for nodes in request.choose(quick=(20, 100, 1_000), full=(20, 100, 300, 1_000), long=(20, 100, 1_000, 10_000)):
+        for seed in request.seeds(quick=2, full=3, long=1):
             work = sparse(nodes, Random(seed))
             for dispatch in WAYS:
                 if nodes > 1_000 and dispatch in (CIRCULATION, DUPLICATING):
