@@ -14,6 +14,7 @@ pytest.importorskip("scipy")
 from tests.kits.check_paper import check_repeatable
 from tests.sim.sensors.worlds import SMALL
 from tieline.bench.papers.frame.declaration import Experiment, Request
+from tieline.bench.papers.frame.table import Table
 from tieline.bench.papers.rpcp import PAPER, lifetime, readings, runs, sensitivity, sweep, theorems, trees
 from tieline.bench.papers.rpcp.runs import OURS, PRINTED, Job, carry_out
 from tieline.sim.sensors.parameters import Parameters, stated
@@ -51,6 +52,20 @@ def test_a_small_run_is_repeatable_and_decides_its_claims(name: str, tmp_path: P
         if figure.sheet is not None:
             sheet = figure.sheet(tables)
             assert all(len(line) == len(sheet.headings) for line in sheet.lines)
+
+
+def test_every_load_means_every_load() -> None:
+    columns = ("protocol", "events", "seed", "first_death", "tenth_dead", "half_dead", "loss", "success")
+    rows = [
+        (name, events, seed, 10.0, 20.0, 30.0, 960.0 if name == "psm" and (events, seed) == (50.0, 0) else loss, 1.0)
+        for name, loss in ((PRINTED, 950.0), (OURS, 950.0), ("psm", 900.0), ("cetp", 800.0), ("rpcp-filter-still", 1.0))
+        for events in (50.0, 800.0)
+        for seed in range(3)
+    ]
+    found = list(lifetime.claims({"lifetime": Table("lifetime", dict.fromkeys(columns, ""), rows)}))
+    verdicts = {claim.paper_says: claim for claim in found if "longest under" in claim.paper_says}
+    assert {claim.we_measure for claim in verdicts.values()} == {"in 11 of 12 comparisons, by loss"}
+    assert [claim.judgement.verdict for claim in verdicts.values()] == ["reproduced", "not reproduced"]
 
 
 def test_many_processes_find_what_one_finds(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,8 +96,10 @@ def page_table(headings: Sequence[str], lines: Iterable[Sequence[str]], *, words
 def _preamble(record: PaperRecord) -> Iterator[str]:
     yield from record.preamble()
     load = record.machine.get("load_before")
-    if load is not None and not all(figure.is_repeatable for figure in record.figures):
-        yield f"the load of the machine was {load} before the run, and is in everything that the clock measured"
+    if load is not None:
+        is_timed = not all(figure.is_repeatable for figure in record.figures)
+        where = "is in everything that the clock measured" if is_timed else "is in nothing but how long the run took"
+        yield f"the load of the machine was {load} before the run, and {where}"
     yield f"seeds from {record.seed} on; " + (
         "figures whose data the clock has no part in come out again to the last digit"
         if any(figure.is_repeatable for figure in record.figures)

@@ -192,10 +192,12 @@ def claims(tables: Tables) -> Iterator[Claim]:
         judgement=verdicts.flat([few.where(protocol=name).column("half_dead") for name in (PRINTED, *GAINS)]),
         why="it holds because idling, which costs all of them the same, outweighs so few events",
     )
-    for whose, says in (
-        (PRINTED, "RPCP's network lives longest under almost all loads."),
-        (OURS, "(ours) Down on a match, the network lives longest under every load."),
-    ):
+    for whose, says, is_always, why in (
+        (PRINTED, "RPCP's network lives longest under almost all loads.", False,
+         "almost all means nine of ten; as printed, events for all heads cost more than PSM's detours"),
+        (OURS, "(ours) Down on a match, the network lives longest under every load.", True,
+         "where hardly anything happens all live equally long, to a window of 20 s; under more load nobody comes near"),
+    ):  # fmt: skip
         won = [
             mine >= other
             for load in lives.numbers("events")
@@ -210,8 +212,8 @@ def claims(tables: Tables) -> Iterator[Claim]:
             where="Fig. 5",
             paper_says=says,
             we_measure=f"in {sum(won)} of {len(won)} comparisons, by loss",
-            judgement=verdicts.above(0.9, [sum(won) / len(won)]),
-            why="almost all means nine of ten; as printed, events for all heads cost more than PSM's detours",
+            judgement=verdicts.always(sum(won), len(won)) if is_always else verdicts.above(0.9, [sum(won) / len(won)]),
+            why=why,
         )
     still, moving = (at_load.where(protocol=name).column("first_death") for name in ("rpcp-filter-still", OURS))
     yield Claim(
