@@ -92,7 +92,7 @@ class Neighbours:
         return all(side.is_settled for side in self.sides)
 
     def begin_all(self) -> None:
-        """Dial everything once."""
+        """Dial all peers of both sides, without waiting for any."""
         for side in self.sides:
             side.begin_all()
 

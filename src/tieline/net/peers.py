@@ -334,7 +334,7 @@ class Peers(Generic[S]):
             dialler.stop()
 
     def close_all(self, now: float) -> None:
-        """Close every socket."""
+        """Close the sockets to all peers, with the reason that this broker stops."""
         for link in list(self._links.values()):
             link.close(now, "this broker stops")
 

@@ -21,7 +21,6 @@ from tieline.overlay.agreeing.agreeing import Agreeing
 from tieline.overlay.agreeing.chance import chances
 from tieline.overlay.agreeing.counting import Counting
 from tieline.overlay.carrier.ends import Limits
-from tieline.overlay.carrier.notes import Notes
 from tieline.overlay.figures import prospect
 from tieline.overlay.frames.frame import ERRANDS
 from tieline.overlay.grants import Grants
@@ -41,6 +40,7 @@ from tieline.overlay.receivers.turns import Turns
 from tieline.overlay.receivers.writing_off import WritingOff
 from tieline.overlay.retained.retaining import Retaining, part
 from tieline.overlay.sessions.moves import MOVES, Moves
+from tieline.overlay.side import Side
 from tieline.overlay.strategies import STRATEGIES
 from tieline.overlay.strategies.path import Path
 from tieline.overlay.strategies.plan import Plan
@@ -74,7 +74,16 @@ def patience_of(core: Broker, shortage: Shortage) -> Patience:
     )
 
 
-class Joined:
+def _parted(notes: Iterable[tuple[bytes, bytes]]) -> tuple[list[tuple[bytes, bytes]], list[tuple[bytes, bytes]]]:
+    """What was noted of sessions that move, and of everything else."""
+    moved: list[tuple[bytes, bytes]] = []
+    ends: list[tuple[bytes, bytes]] = []
+    for note in notes:
+        (moved if note[0][0] in MOVES else ends).append(note)
+    return moved, ends
+
+
+class Joined(Side):
     """The neighbours of one core."""
 
     def __init__(  # what a shell knows and tests choose
@@ -93,20 +102,16 @@ class Joined:
         """``clock_s`` is what to add to the broker's time to get seconds since 1970, and ``wall`` does so each time;
         ``tombstones`` are how long, and in how many bytes, it is remembered that a retained message was cleared.
         """
-        self._core = core
+        super().__init__(core)
         retained, notes = part(notes)
         planned, notes = Plans.part(notes)
-        self._notes = Notes()
-        ends: list[tuple[bytes, bytes]] = []
-        others: list[tuple[bytes, bytes]] = []
-        for note in notes:
-            (others if note[0][0] in MOVES else ends).append(note)
+        moved, ends = _parted(notes)
         self.name = core.settings.name
         self._limits = limits or Limits(ack_s=ACK_S)
         self.shortage = shortage = Shortage(core, lambda: self.names)
         self.node = Node(
             self.name,
-            self._notes.restore(ends),
+            self._written.restore(ends),
             self._deliver,
             core.timers,
             incarnation=incarnation,
@@ -117,8 +122,6 @@ class Joined:
             spend=self._spend,
         )
         self.node.carrier.sender.expired = shortage.expired
-        #: The time of what is being handled.
-        self.now = 0.0
         #: By number, as far as they are known.
         self.names = self.node.directory.names
         #: The other brokers as receivers, by number.
@@ -143,17 +146,15 @@ class Joined:
         self.retaining = Retaining(core, self.node, retained, wall=wall, life_s=life_s, most_bytes=most_bytes)
         self.outgoing.convergence = self.retaining.convergence
         addressing = self.outgoing.addressing
-        #: What others bring, on its way to those who want it here.
         self.incoming = Incoming(core, self.names, self.node, self.destinations, addressing, self.retaining)
         self._orphans = Orphans(core, self.node, self.destinations, self.outgoing.flush)
         #: Brokers that are gone for good, when somebody says so.
         self.writing_off = WritingOff(core, self.node, self._orphans, self.destinations)
         self._rights: dict[int, May] = {}
-        self._make_moves(others, clock_s)
+        self._make_moves(moved, clock_s)
         self._groups = OwnGroups()
         #: Interests that have begun (True) or ended since others were last told.
         self._changes: list[tuple[Entry, bool]] = []
-        #: What waits until others know of some subscriptions.
         self.grants = Grants(self.node)
         if not core.journal.is_volatile:
             core.journal.before_seal = self.seal
@@ -340,55 +341,20 @@ class Joined:
         self.shortage.reckon(self.node.links.values(), self.node.kept_bytes + self.moves.registry.kept_bytes)
         self.retaining.account()
 
-    def _settle(self, now: float) -> None:
-        if self._core.journal.is_volatile:
-            while (sealed := self.node.seal()) is not None:
-                self.node.committed(sealed[0], now)
-        self.grants.take()
-
     def seal(self) -> None:
-        """A batch is handed to the store: what is owed, and how far streams have come, are part of it."""
+        """A batch is handed to the store: what is retained, owed and moved is part of it."""
         self.outgoing.flush(self.now)
         for note in self.retaining.notes(self.now):
             self._core.journal.note(*note)
         self.moves.post.flush(self.now)
-        sealed = self.node.seal()
-        if sealed is None:
-            return
-        token, facts = sealed
-        journal = self._core.journal
-        for key, value in self._notes.write(facts):
-            journal.note(key, value)
-        journal.then(partial(self._committed, token))
-
-    def _committed(self, token: int) -> None:
-        self.node.committed(token, self.now)
+        self._seal_node()
 
     # -- from brokers to clients
 
     def receive(self, handle: int, data: bytes, now: float) -> bool:
-        """Bytes have come from a peer, of which as much is done as a share of a turn allows.
-
-        True if some wait for :meth:`go_on`; nothing more should be read before that.
-        """
-        self._core.work.enough()
-        self.now = self.moves.post.now = now
-        is_behind = self.node.receive(handle, data, now)
-        self._settle(now)
-        return is_behind
-
-    def go_on(self, handle: int, now: float) -> bool:
-        """Others have had their turn: look at more of what has come; whether something still waits."""
-        self._core.work.enough()
-        self.now = now
-        is_behind = self.node.go_on(handle, now)
-        self._settle(now)
-        return is_behind
-
-    def _spend(self, units: int) -> bool:
-        work = self._core.work
-        work.did(units)
-        return self.incoming.is_behind or work.is_spent()
+        """As ever; what is said of sessions that move has the same time."""
+        self.moves.post.now = now
+        return super().receive(handle, data, now)
 
     def _deliver(self, origin: int, lane: int, parcels: Sequence[bytes]) -> int:
         if lane == ERRANDS:

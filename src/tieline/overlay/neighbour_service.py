@@ -40,7 +40,7 @@ class NoRounds:
         """Nobody listens to it."""
 
     def down(self, peer: int, now: float) -> None:
-        """Nothing was agreed."""
+        """Nothing was begun with it that would have to end."""
 
 
 class NoNeighbourService:

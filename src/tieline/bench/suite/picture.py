@@ -69,7 +69,7 @@ def _drawing(panel: Panel, results: Results) -> Callable[[Axes], None]:
     return lambda axis: panel.draw(axis, results)
 
 
-def draw_panels(
+def draw_panels(  # what is drawn and where; the rest is how it looks
     drawings: Mapping[str, Callable[[Axes], None]],
     path: Path,
     *,

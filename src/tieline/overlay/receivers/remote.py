@@ -27,7 +27,7 @@ from tieline.wire.topics import SHARE
 class RemoteInterests:
     """Subscriptions of a :class:`~tieline.overlay.receivers.destination.Destination` for each broker with wants."""
 
-    def __init__(
+    def __init__(  # whom it makes receivers of, and who carries for them
         self,
         core: Broker,
         names: Mapping[int, str],

@@ -8,12 +8,10 @@ became of it on the other side: so the core passes on what crosses, and no messa
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from typing import Final
 
 from tieline.core.broker import Broker
 from tieline.overlay.carrier.ends import Limits
-from tieline.overlay.carrier.notes import Notes
 from tieline.overlay.grants import Grants
 from tieline.overlay.joined import ACK_S, patience_of
 from tieline.overlay.links.shortage import Shortage
@@ -25,6 +23,7 @@ from tieline.overlay.receivers.incoming import Incoming
 from tieline.overlay.receivers.outgoing import Outgoing
 from tieline.overlay.receivers.remote import RemoteInterests
 from tieline.overlay.receivers.turns import Turns, outside_name
+from tieline.overlay.side import Side
 from tieline.overlay.strategies import STRATEGIES
 
 #: In front of the keys of what this side notes.
@@ -44,7 +43,7 @@ def part(notes: Iterable[Note]) -> tuple[list[Note], list[Note]]:
     return ours, others
 
 
-class Outside:
+class Outside(Side):
     """The gateways of other regions, for the core of one gateway."""
 
     def __init__(  # what a shell knows and tests choose
@@ -58,14 +57,13 @@ class Outside:
         limits: Limits | None = None,
         notes: Iterable[Note] = (),
     ) -> None:
-        self._core = core
-        self._notes = Notes()
+        super().__init__(core, prefix=NOTE)
         self.name = outside_name(core.settings.name, region)
         limits = limits or Limits(ack_s=ACK_S)
         self._shortage = shortage = Shortage(core, lambda: self.names)
         self.node = Node(
             self.name,
-            self._notes.restore(notes),
+            self._written.restore(notes),
             self._deliver,
             core.timers,
             incarnation=incarnation,
@@ -77,8 +75,6 @@ class Outside:
         )
         sender = self.node.carrier.sender
         sender.expired = shortage.expired
-        #: The time of what is being handled.
-        self.now = 0.0
         #: By number, the gateways that are known.
         self.names = names = self.node.directory.names
         self.destinations: dict[int, Destination] = {}
@@ -118,49 +114,10 @@ class Outside:
         self.outgoing.reckon(now)
         self._shortage.reckon(self.node.links.values(), self.node.kept_bytes)
 
-    def _settle(self, now: float) -> None:
-        if self._core.journal.is_volatile:
-            while (sealed := self.node.seal()) is not None:
-                self.node.committed(sealed[0], now)
-        self.grants.take()
-
     def seal(self) -> None:
         """A batch is handed to the store: this side's part of it."""
         self.outgoing.flush(self.now)
-        sealed = self.node.seal()
-        if sealed is None:
-            return
-        token, facts = sealed
-        journal = self._core.journal
-        for key, value in self._notes.write(facts):
-            journal.note(NOTE + key, value)
-        journal.then(partial(self._committed, token))
-
-    def _committed(self, token: int) -> None:
-        self.node.committed(token, self.now)
-
-    # -- from other regions
-
-    def receive(self, handle: int, data: bytes, now: float) -> bool:
-        """Bytes have come from a peer; True if some wait for :meth:`go_on`."""
-        self._core.work.enough()
-        self.now = now
-        is_behind = self.node.receive(handle, data, now)
-        self._settle(now)
-        return is_behind
-
-    def go_on(self, handle: int, now: float) -> bool:
-        """Others have had their turn: look at more of what has come; whether something still waits."""
-        self._core.work.enough()
-        self.now = now
-        is_behind = self.node.go_on(handle, now)
-        self._settle(now)
-        return is_behind
-
-    def _spend(self, units: int) -> bool:
-        work = self._core.work
-        work.did(units)
-        return self.incoming.is_behind or work.is_spent()
+        self._seal_node()
 
     def _deliver(self, origin: int, lane: int, parcels: Sequence[bytes]) -> int:
         return self.incoming.deliver(origin, lane, parcels, self.now)

@@ -132,7 +132,7 @@ def constraints(tables: Tables) -> Iterator[Claim]:
 
 
 def matching(tables: Tables) -> Iterator[Claim]:
-    """Figure 18."""
+    """Figure 18: what matching takes at one node, through an index and one subscription after the other."""
     at = tables["node"].where(subscriptions=3_000)
     index, each = (at.where(way=way).column("us") for way in ("index", "one by one"))
     yield Claim(
