@@ -127,6 +127,8 @@ def render(answer: dict[str, Any]) -> RenderableType:
         parts += [_links(answer), Text()]
     if any(one["sent"] or one["received"] or one["waiting"] for link in answer["own"] for one in link["classes"]):
         parts += [_classes(answer), Text()]
+    if "outside" in answer:
+        parts.append(_outside(answer["outside"]))
     for away in answer["away"]:
         parts.append(Text(f"{away['url']}: {away['trouble']}", style="yellow"))
     totals = answer["totals"]
@@ -145,7 +147,7 @@ def _brokers(answer: dict[str, Any]) -> Table:
     for broker in answer["brokers"]:
         is_reached = broker["is_reachable"]
         table.add_row(
-            Text(broker["name"], style="bold" if broker["is_here"] else ""),
+            Text(_named(broker), style="bold" if broker["is_here"] else ""),
             Text("here" if broker["is_here"] else "yes" if is_reached else "no", style="" if is_reached else "red"),
             ", ".join(broker["via"]) or "–",
             f"{broker['wants']:,}",
@@ -153,6 +155,20 @@ def _brokers(answer: dict[str, Any]) -> Table:
             "" if broker["is_here"] else size(broker["owed_bytes"]),
         )
     return table
+
+
+def _named(broker: dict[str, Any]) -> str:
+    """A broker, and of which region it is a gateway in this one, if it is."""
+    region, name = broker.get("gateway_of", ""), broker["name"]
+    return f"{name} (gateway of {region})" if region and "@" not in name else str(name)
+
+
+def _outside(outside: dict[str, Any]) -> RenderableType:
+    """The gateways of other regions, as this one knows them."""
+    found = [broker for broker in outside["brokers"] if not broker["is_here"]]
+    regions = sorted({broker["gateway_of"] for broker in found if broker["gateway_of"] != outside["region"]})
+    said = f"Gateway of region {outside['region']}: {', '.join(regions) or 'no other region'} known."
+    return Group(Text(said, style="bold"), Text(), _brokers(outside), Text())
 
 
 def _links(answer: dict[str, Any]) -> Table:

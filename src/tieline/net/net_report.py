@@ -8,11 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final  # Any: values of JSON
 
 from tieline.overlay import figures
+from tieline.overlay.receivers.turns import region_of
 
 if TYPE_CHECKING:
     from tieline.core.routing.classes import Classes
     from tieline.net.peers import Peers
     from tieline.overlay.joined import Joined
+    from tieline.overlay.regions.outside import Outside
 
 #: Whoever asks has rates since it asked last; so many of them are told apart.
 _ASKERS: Final = 16
@@ -23,8 +25,10 @@ _SPECIAL: Final = str.maketrans({"%": "%25", "/": "%2F", "+": "%2B", "#": "%23"}
 class NetReport:
     """The network as one broker knows it."""
 
-    def __init__(self, peers: Peers[Joined]) -> None:
+    def __init__(self, peers: Peers[Joined], outside: Peers[Outside] | None = None) -> None:
+        """``outside`` are the gateways of other regions, where this is one."""
         self._peers = peers
+        self._outside = outside
         self._node = peers.joined.node
         #: By who asked: when, and what had passed each link by then, by peer and class.
         self._then: dict[str, tuple[float, dict[tuple[str, int], tuple[int, int]]]] = {}
@@ -54,7 +58,30 @@ class NetReport:
             "totals": self.totals(),
             "counts": figures.counted(node),
         }
+        turns = self._peers.joined.turns
+        regions = {turns.names[number]: region for number, region in turns.regions.items()}
+        if self._outside is not None:
+            regions[node.name] = self._outside.joined.region
+            found["outside"] = self._beyond(self._outside)
+        for broker in found["brokers"]:
+            broker["gateway_of"] = regions.get(broker["name"], "")
         return {"verdict": verdict(found), **found}
+
+    @staticmethod
+    def _beyond(outside: Peers[Outside]) -> dict[str, Any]:
+        """What a gateway knows of those of other regions."""
+        node = outside.joined.node
+        brokers = figures.brokers(node)
+        for broker in brokers:
+            broker["gateway_of"] = region_of(broker["name"])
+        return {
+            "name": node.name,
+            "region": outside.joined.region,
+            "brokers": brokers,
+            "links": figures.links(node),
+            "totals": figures.totals(node, 0),
+            "counts": figures.counted(node),
+        }
 
     def brief(self) -> dict[str, Any]:
         """What whoever plans has to know of this broker's own links, and no more: it may have to cross thin ones."""

@@ -236,7 +236,7 @@ class Server:
 
                 notes = [] if self._keeper is None else self._keeper.notes
                 self._peers = Neighbours(self.settings, self._core, self._loop, self._deliver, notes)
-                self.net = NetReport(self._peers.inside)
+                self.net = NetReport(self._peers.inside, self._peers.outside)
                 self.across = Across(self, self._peers.inside, self.net)
             if self._keeper is not None:
                 self._keeper.begin(self._core, self._loop)

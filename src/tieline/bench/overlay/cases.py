@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from tieline.bench.brokers import BASELINE, SUBJECT, known_peers
 from tieline.bench.machine import disk_of
-from tieline.bench.overlay import parts, rings
+from tieline.bench.overlay import parts, regional, rings
 from tieline.bench.overlay.parts import FULL, QUICK, OverlayEffort
 from tieline.bench.suite.declaration import Case, Schedule
 from tieline.bench.suite.results import rows_of
@@ -24,6 +24,7 @@ PARTS: Final = {
     "thin": "urgent messages over three thin hops that bulk fills; needs root, for network namespaces",
     "death": "a broker on the way is killed: how long until messages cross again",
     "ring": "rings of simulated brokers that cannot all know each other, beside those that do",
+    "regions": "regions of simulated brokers behind gateways",
     "plan": "twelve brokers on thin links, by the shortest ways and by a plan; needs root, for network namespaces",
     "replan": "ten plans in turns under load; needs root, for network namespaces",
     "cut": "a link that was planned dies, on this machine and between namespaces",
@@ -47,6 +48,7 @@ def make_plan(chosen: Collection[str], *, quick: bool, disk: Path) -> Schedule:
     effort = QUICK if quick else FULL
     makers = {
         "hop": _hop, "wire": _wire, "growth": _grow, "memory": _memory, "thin": _thin, "death": _death, "ring": _rings,
+        "regions": _regions,
         "plan": _plan, "replan": _replan, "cut": _cut,
     }  # fmt: skip
     known = known_peers()
@@ -195,3 +197,14 @@ def _rings(effort: OverlayEffort, _disk: Path) -> Iterator[Case]:
         measure=partial(rings.measure_churn, work),
         seconds=0.2 * work.churned,
     )
+
+
+def _regions(effort: OverlayEffort, _disk: Path) -> Iterator[Case]:
+    work = effort.regions
+    for regions in work.regions:
+        brokers = regional.brokers_of(regions)
+        yield Case(
+            rows=rows_of(f"regions-{brokers}", f"{brokers:,} brokers in {regions} regions", "regions", [SUBJECT]),
+            measure=partial(regional.measure_regions, regions, work),
+            seconds=0.2 * brokers,
+        )

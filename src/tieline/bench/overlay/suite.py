@@ -58,6 +58,11 @@ METRICS: Final = {
     "joined": Metric("newcomers that are on the ring in the end", "", more_is_better=True),
     "upkeep_kbit_s": Metric("what a broker sends to look around, every 2 s", "kbit/s"),
     "paper_upkeep_kbit_s": Metric("the same every 60 ms, as the ring paper has it, with 20 brokers", "kbit/s"),
+    "gateway_bytes": Metric("what a gateway keeps of others, on both sides", "B"),
+    "granted_ms": Metric("until the subscriptions of a newcomer are acknowledged", "ms"),
+    "told_bytes": Metric("bytes that its region says more when a broker is replaced", "B"),
+    "told_elsewhere": Metric("the same of all other regions together, and between gateways", "B"),
+    "churn_missed": Metric("deliveries with QoS 1 that were missed or doubled while brokers are replaced", ""),
     "bulk_p50_ms": Metric("median time of bulk; what never comes counts as the whole run", "ms"),
     "delivered": Metric(
         "part of the bulk that arrives before it expires, 3 s after it was sent", "", more_is_better=True
@@ -126,6 +131,15 @@ TABLES: Final = {
             "upkeep_kbit_s": "upkeep", "paper_upkeep_kbit_s": "upkeep every 60 ms",
         },
     ),
+    "regions": GroupTable(
+        title="Regions of 31 simulated brokers and a gateway each, which want 4.5 % of all publications",
+        columns={
+            "receivers": "receivers", "messages": "links crossed", "per_receiver": "each receiver",
+            "link_bytes": "on links", "missed": "missed", "hops": "links to the last", "last_ms": "last has it",
+            "table_bytes": "known of others", "gateway_bytes": "by a gateway", "granted_ms": "newcomer's SUBACK",
+            "told_bytes": "said in its region", "told_elsewhere": "elsewhere",
+        },
+    ),
     "plan": GroupTable(
         title="Twelve brokers (abilene), links of 128 kbit/s, one of them asked for too much",
         columns={
@@ -171,6 +185,7 @@ def _goals() -> Iterator[Goal]:
         yield value_goal(f"{where}: part of the low class that is served", 0.99, "", (name, SUBJECT), "low_served",
                          at_least=True)  # fmt: skip
     yield from _plan_goals()
+    yield from _region_goals()
     yield value_goal("the middle of a line dies and restarts: until messages cross", 5.0, "s", ("death-line", SUBJECT),
                      "recovery_s")  # fmt: skip
     yield value_goal("a broker of a cycle dies: until messages cross", 2.0, "s", ("death-cycle", SUBJECT), "recovery_s")
@@ -187,6 +202,13 @@ def _goals() -> Iterator[Goal]:
                      "missed_stale_assured")  # fmt: skip
     yield value_goal("one broker in a hundred is replaced each minute: wrong fingers 30 s later", 0.0, "",
                      ("ring-churn", "arcs"), "wrong_fingers")  # fmt: skip
+
+
+def _region_goals() -> Iterator[Goal]:
+    thousand = ("regions-1024", SUBJECT)
+    yield value_goal("1,024 brokers in 32 regions: deliveries missed", 0.0, "", thousand, "missed")
+    yield value_goal("1,024 brokers in 32 regions, brokers replaced: deliveries with QoS 1 missed or doubled", 0.0, "",
+                     thousand, "churn_missed")  # fmt: skip
 
 
 def _plan_goals() -> Iterator[Goal]:
@@ -253,6 +275,22 @@ def _growth(axis: Axes, results: Results) -> None:
     labels(axis, y="ms from SUBSCRIBE to SUBACK")
 
 
+def _regional(axis: Axes, results: Results) -> None:
+    """What does not grow with the number of regions, beside what does: each as a share of the most."""
+    rows = [row for row in results.rows if row.group == "regions" and row.metrics]
+    words = {"per_receiver": "links for each receiver", "hops": "links to the last", "last_ms": "10 ms to the last",
+             "table_bytes": "kB known of others"}  # fmt: skip
+    scales = {"last_ms": 10.0, "table_bytes": 1e3}
+    counts = [int(row.workload.rpartition("-")[2]) for row in rows]
+    for (what, word), colour in zip(words.items(), (GREEN, RUST, SKY, "#777777"), strict=True):
+        axis.plot(counts, [row.metrics[what] / scales.get(what, 1.0) for row in rows], "o-", color=colour, label=word)
+    axis.set_xscale("log", base=2)
+    axis.set_xticks(counts, [f"{count:,}" for count in counts])
+    axis.set_ylim(bottom=0.0)
+    axis.legend(frameon=False, fontsize="small")
+    labels(axis, x="brokers", y="in the unit of each line")
+
+
 SUITE: Final = Suite(
     name="overlay",
     metrics=METRICS,
@@ -261,6 +299,7 @@ SUITE: Final = Suite(
     picture=Picture(
         panels=(
             group_panel("hop", "One hop", _hops),
+            group_panel("regions", "Regions of 31 brokers behind gateways", _regional),
             group_panel("growth", "A new filter in a mesh", _growth),
             group_panel("plan", "Twelve brokers on thin links: room and delivery", _shares),
             group_panel("plan", "The same: delay", _delays),

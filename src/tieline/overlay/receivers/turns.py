@@ -42,7 +42,8 @@ class Turns:
     """The gateways that one broker knows of, by its numbers of brokers."""
 
     def __init__(self, names: Mapping[int, str]) -> None:
-        self._names = names
+        #: Brokers by number, as far as they are known.
+        self.names = names
         #: By number, the region that each speaks for.
         self.regions: dict[int, str] = {}
 
@@ -62,4 +63,4 @@ class Turns:
         """The one that draws the highest lot: when another one comes or goes, nobody else changes hands."""
         if len(numbers) == 1:
             return numbers[0]
-        return max(numbers, key=lambda number: (crc32(f"{self._names[number]}\0{publisher}".encode()), number))
+        return max(numbers, key=lambda number: (crc32(f"{self.names[number]}\0{publisher}".encode()), number))

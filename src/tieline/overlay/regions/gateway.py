@@ -12,14 +12,19 @@ published in this one goes outside.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from tieline.core.broker import Broker
 from tieline.core.message import Message
 from tieline.overlay.interests.entries import Entries, Entry
+from tieline.overlay.interests.substitutes import Substitutes
 from tieline.overlay.joined import Joined
 from tieline.overlay.receivers.turns import mark, region_of
 from tieline.overlay.regions.bridge import Bridge
 from tieline.overlay.regions.outside import Outside
+
+#: Bytes of the conditions on one filter that a gateway says exactly, in each direction; beyond that, cells.
+_CONDITION_BYTES: Final = 2_048
 
 
 class Gateway:
@@ -30,7 +35,7 @@ class Gateway:
         self._core = core
         self.inside = inside
         self.outside = outside
-        self.region = region_of(outside.name)
+        self.region = outside.region
         core.journal.before_seal = self._seal if not core.journal.is_volatile else None
         inside.incoming.lacks_room = outside.incoming.lacks_room = self._lacks_room
         timers = core.timers
@@ -38,6 +43,9 @@ class Gateway:
         #: What other regions want, as this gateway wants it of its own, and the other way around.
         self.inward = Bridge(outside.node, inside.grants, timers, self._time)
         self.outward = Bridge(inside.node, outside.grants, timers, self._time)
+        for side in (inside, outside):
+            # what many want is said in few words: those who read it decide, and need not hear of each change of it
+            side.node.interests.substitutes = Substitutes(condition_size=_CONDITION_BYTES)
         inside.grants.want([(mark(self.region), True)], now)
         inside.node.interests.watch(self._inside_learned)
         outside.node.interests.watch(self._outside_learned)

@@ -58,6 +58,7 @@ class Outside(Side):
         notes: Iterable[Note] = (),
     ) -> None:
         super().__init__(core, prefix=NOTE)
+        self.region = region
         self.name = outside_name(core.settings.name, region)
         limits = limits or Limits(ack_s=ACK_S)
         self._shortage = shortage = Shortage(core, lambda: self.names)
