@@ -15,7 +15,8 @@ from tests.cli.conftest import Tieline
 from tests.kits.dial import dial
 from tests.kits.patience import until
 from tests.net.test_peers import publish, settings, subscribe
-from tieline.conf.schema import Listener, Overlay, Peer, Settings
+from tieline.conf.overlay import Overlay, Peer
+from tieline.conf.schema import Listener, Settings
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.packets import Publish
 

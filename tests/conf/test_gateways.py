@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tieline.conf.overlay import Overlay, Peer
 from tieline.conf.peers import broken
-from tieline.conf.schema import Listener, Overlay, Peer, Settings
+from tieline.conf.schema import Listener, Settings
 
 INSIDE = Listener(url="peer://127.0.0.1:1")
 OUTSIDE = Listener(url="peer://127.0.0.1:2", gateway=True)

@@ -47,24 +47,26 @@ class NetReport:
         waiting = [
             dialler for dialler in self._peers.diallers if dialler.trouble and not self._peers.is_up(dialler.peer)
         ]
+        turns = self._peers.joined.turns
+        regions = {turns.names[number]: region for number, region in turns.regions.items()}
+        if self._outside is not None:
+            regions[node.name] = self._outside.joined.region
+        brokers = figures.brokers(node)
+        for broker in brokers:
+            broker["gateway_of"] = regions.get(broker["name"], "")
         found = {
             "name": node.name,
             "cluster": self._peers.me.cluster,
             "strategy": node.carrier.strategy.name,
-            "brokers": figures.brokers(node),
+            "brokers": brokers,
             "links": figures.links(node),
             "own": own,
             "away": [{"url": str(each.url), "peer": each.peer, "trouble": each.trouble} for each in waiting],
             "totals": self.totals(),
             "counts": figures.counted(node),
         }
-        turns = self._peers.joined.turns
-        regions = {turns.names[number]: region for number, region in turns.regions.items()}
         if self._outside is not None:
-            regions[node.name] = self._outside.joined.region
             found["outside"] = self._beyond(self._outside)
-        for broker in found["brokers"]:
-            broker["gateway_of"] = regions.get(broker["name"], "")
         return {"verdict": verdict(found), **found}
 
     @staticmethod

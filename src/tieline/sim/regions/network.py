@@ -13,7 +13,8 @@ from functools import partial
 
 import msgspec
 
-from tieline.conf.schema import Event, Mqtt, Overlay, Settings
+from tieline.conf.overlay import Overlay
+from tieline.conf.schema import Event, Mqtt, Settings
 from tieline.core.broker import Broker
 from tieline.core.message import Item, Message, Origin, Queued
 from tieline.core.receiver import ActiveSubscription, Grant
