@@ -48,7 +48,7 @@ def test_the_shortest_ways_do_not_fit_and_a_plan_does() -> None:
     now = InForce(instance, at, {})
     assert max(now.loads) > 1.5 * CAPACITY / 8
     assert shortfall(now) > 5_000
-    found = next_plan(instance, now, at, most_moves=20, is_paced=True)
+    found = next_plan(instance, now, at, most_moves=20, paced=None)
     assert found.plan.unmet == 0
     assert found.shortfall_after == 0
     assert max(found.after.loads) < 0.9 * CAPACITY / 8 + 1e-6

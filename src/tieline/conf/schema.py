@@ -208,7 +208,7 @@ class Class(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     name: Annotated[str, Meta(description="What the class is called in counters, $SYS and `tieline top`.")]
     filter: Annotated[str, Meta(description="Topic filter; wildcards as in a subscription.")]
-    level: Annotated[Level, Meta(description="0 very low, 1 medium, 2 important, 3 urgent.")]
+    level: Annotated[Level, Meta(description="0 low, 1 normal, 2 important, 3 urgent.")]
     weight: Annotated[
         Annotated[float, Meta(gt=0)] | None, Meta(description="Part of the floor, relative to the other classes.")
     ] = None

@@ -93,6 +93,8 @@ class NetReport:
                 "peer": link["peer"],
                 "is_up": link["is_up"],
                 "least_round_trip_s": link["least_round_trip_s"],
+                "bytes_out": link["bytes_out"],
+                "waiting_bytes": link["waiting_bytes"],
                 "capacity": self._peers.capacity(up[link["peer"]]) if link["peer"] in up else None,
             }
             for link in figures.own_links(node, 0.0)

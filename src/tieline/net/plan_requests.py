@@ -36,6 +36,23 @@ class LinkReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     capacity: float | None
 
 
+class MoveReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A flow that takes another way, by the brokers on it, and what it carries in a second."""
+
+    topic: Annotated[str, Meta(max_length=400)]
+    rate: float
+    before: Annotated[tuple[_Name, ...], Meta(max_length=32)]
+    after: Annotated[tuple[_Name, ...], Meta(max_length=32)]
+
+
+class StepReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How far a search was after so many seconds: the best plan, and what none can be below."""
+
+    seconds: float
+    objective: float
+    bound: float
+
+
 class ProposalReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A plan that was found: what it would change, and what the checker says of it."""
 
@@ -48,6 +65,37 @@ class ProposalReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     objective_after: float
     unmet: int
     seconds: float
+    #: No plan has an objective below this.
+    bound: float | None = None
+    requests: int | None = None
+    topics: int | None = None
+    #: The largest of what moves, and how the search went.
+    moves: Annotated[tuple[MoveReport, ...], Meta(max_length=20)] = ()
+    steps: Annotated[tuple[StepReport, ...], Meta(max_length=60)] = ()
+
+
+class Passing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What all links between brokers carried in a second, both directions together, and what waited for them."""
+
+    carried: float
+    waiting: float
+
+
+class AppliedReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The last plan of this planner that moved something, what was measured before it, and what has been since."""
+
+    #: The plan in force: later ones that moved nothing count as this one.
+    epoch: int
+    #: By what messages went before; 0 for the shortest ways.
+    before_epoch: int
+    #: How long ago, when the report was made.
+    ago_s: float
+    proposal: ProposalReport
+    #: The links before it: their load, and what it planned for them.
+    links: Annotated[tuple[LinkReport, ...], Meta(max_length=64)] = ()
+    before: Passing | None = None
+    #: What was measured at the last look; None until there was one.
+    after: Passing | None = None
 
 
 class PlannerReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -61,6 +109,10 @@ class PlannerReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     reasons: Annotated[tuple[_Sentence, ...], Meta(max_length=20)] = ()
     proposal: ProposalReport | None = None
     links: Annotated[tuple[LinkReport, ...], Meta(max_length=64)] = ()
+    unit: Literal["bytes", "messages"] = "bytes"
+    #: What all publishers together sent in a second, as far as others want it.
+    published: float | None = None
+    applied: AppliedReport | None = None
 
 
 class PlanRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -108,6 +108,7 @@ def _own(name: str, link: Link, now: float) -> dict[str, Any]:
         "least_round_trip_s": meter.least_round_trip_s,
         "bytes_out": meter.bytes_out,
         "bytes_in": meter.bytes_in,
+        "waiting_bytes": sum(size for _, size in link.waiting),
         "classes": [
             {
                 "level": level,

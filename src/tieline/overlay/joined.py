@@ -241,6 +241,7 @@ class Joined(Side):
         """Let what is published here travel by a plan, or by none (0); raises PlanError."""
         self.outgoing.flush(now)
         self.plans.use(epoch)
+        self.node.carrier.sender.trust()
         self._choose(now)
 
     def lost(self, name: str, why: str, text: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,13 +18,16 @@ from tieline.cli.demo.checks import (
     check_acknowledged,
     check_feeder_to_feeder,
     check_killed,
+    check_loop,
     check_overtaking,
+    check_planned,
     check_report,
     check_tables,
     check_zones,
     read_contents,
 )
-from tieline.cli.demo.ledger import FILTERS, Ledger, Said, overtaken, waits, zone_of
+from tieline.cli.demo.ledger import FILTERS, Ledger, Said, before, median_wait, overtaken, waits, zone_of
+from tieline.cli.demo.planner import Look
 from tieline.match.where import parse, split
 from tieline.sim.microgrid import Message
 
@@ -98,14 +102,48 @@ def test_nothing_may_be_lost_or_doubled_by_a_kill(ledger: Ledger) -> None:
 
 
 def test_a_signal_has_to_be_faster_than_readings_and_has_to_come() -> None:
-    ledger, arrived = _story([(0.0, 0, 4.0), (1.0, 0, 3.0), (2.0, 0, 9.0)])
-    assert check_feeder_to_feeder([0.1, 0.2], ledger.sent_at, arrived, 10.0).is_good
-    assert not check_feeder_to_feeder([0.1, 5.0], ledger.sent_at, arrived, 10.0).is_good
-    assert (
-        "1 of 2 urgent signals never came"
-        in check_feeder_to_feeder([0.1, float("inf")], ledger.sent_at, arrived, 10.0).story
-    )
-    assert not check_feeder_to_feeder([], ledger.sent_at, arrived, 10.0).is_good
+    assert check_feeder_to_feeder([0.1, 0.2], 3.0).is_good
+    assert not check_feeder_to_feeder([0.1, 5.0], 3.0).is_good
+    assert "1 of 2 urgent signals never came" in check_feeder_to_feeder([0.1, float("inf")], 3.0).story
+    assert not check_feeder_to_feeder([], 3.0).is_good
+    assert not check_feeder_to_feeder([0.1], None).is_good
+
+
+_LOOK = Look(1.0, "applied", "plan 1 is in force at 3 brokers: 5 flows moved", "proven: every limit is kept", 5)
+
+
+def _status(*epochs: int) -> dict[str, Any]:
+    first, *others = ({"name": name, "epoch": epoch} for name, epoch in zip("abc", epochs, strict=False))
+    return {**first, "others": {said["name"]: said for said in others}}
+
+
+def test_a_plan_has_to_be_proven_in_force_everywhere_and_shown() -> None:
+    shown = {"is_applied": True, "proposal": {"epoch": 1}}
+    assert check_planned(_LOOK, _status(1, 1, 1), shown).is_good
+    assert check_planned(_LOOK, _status(1, 1, 1), None).is_good, "without the extra there is no page"
+    assert not check_planned(None, _status(1, 1, 1), shown).is_good
+    assert "but c went by another one" in check_planned(_LOOK, _status(2, 2, 1), shown).story
+    assert not check_planned(_LOOK, _status(1, 1, 0), shown).is_good
+    assert "does not show it" in check_planned(_LOOK, _status(2, 2, 2), shown).story
+    assert not check_planned(_LOOK._replace(checker="refused: worse"), _status(1, 1, 1), shown).is_good
+    assert not check_planned(_LOOK._replace(flows_moved=0), _status(1, 1, 1), shown).is_good
+
+
+def test_the_loop_is_closed_if_what_is_measured_since_is_better() -> None:
+    passing = {"carried": 1.0, "waiting": 50_000.0}
+    planner = {"applied": {"before": passing, "after": passing | {"waiting": 0.0}}}
+    assert check_loop(4.0, 0.1, planner).is_good
+    assert not check_loop(4.0, 3.0, planner).is_good, "a little better is no better"
+    assert not check_loop(4.0, None, planner).is_good
+    assert not check_loop(4.0, 0.1, {"applied": None}).is_good
+    assert not check_loop(4.0, 0.1, {"applied": {"before": passing, "after": None}}).is_good
+
+
+def test_what_has_not_arrived_has_waited_until_now() -> None:
+    ledger, arrived = _story([(0.0, 0, 1.0), (1.0, 0, None), (2.0, 3, 2.1), (9.0, 0, 9.5)])
+    assert median_wait(ledger.sent_at, arrived, 0.0, 5.0, 11.0) == (1.0 + 10.0) / 2
+    assert median_wait(ledger.sent_at, arrived, 20.0, 25.0, 30.0) is None
+    assert len(before(ledger.sent_at, 2.0)) == 3
 
 
 def test_everything_must_be_acknowledged(ledger: Ledger) -> None:
@@ -199,12 +237,13 @@ _BULK = [(float(second), 0, float(second) + 5) for second in range(10)]
 )
 def test_urgent_messages_must_overtake(urgent: list[tuple[float, int, float | None]], is_good: bool) -> None:
     ledger, arrived = _story([*_BULK, *urgent])
-    assert check_overtaking(ledger, arrived, 20.0).is_good is is_good
+    assert check_overtaking(ledger.sent_at, arrived, 5.0, 20.0).is_good is is_good
 
 
 def test_without_anything_in_the_way_nothing_is_overtaken() -> None:
     ledger, arrived = _story([(0.0, 0, 0.1), (1.0, 2, 1.05)])
-    assert not check_overtaking(ledger, arrived, 2.0).is_good
+    assert not check_overtaking(ledger.sent_at, arrived, 0.1, 2.0).is_good
+    assert not check_overtaking(ledger.sent_at, arrived, None, 2.0).is_good
 
 
 def test_a_report_must_be_a_page(tmp_path: Path) -> None:

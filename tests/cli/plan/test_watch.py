@@ -63,6 +63,11 @@ def test_a_plan_is_made_and_stays_and_is_left_when_a_link_dies(tieline: Tieline,
         told = json.loads(tieline("plan", "status", "--json", *ring.at_hill).stdout)
         assert told["planner"]["state"] == "stays"
         assert told["planner"]["look"] == 2
+        applied = told["planner"]["applied"]
+        assert (applied["epoch"], applied["before_epoch"]) == (1, 0) and applied["ago_s"] > 0
+        assert applied["proposal"]["requests"] == 2 and told["planner"]["published"] > 0
+        assert applied["proposal"]["bound"] <= applied["proposal"]["objective_after"]
+        assert applied["before"]["carried"] > 0 and applied["after"]["carried"] > 0, "measured before it, and since"
         assert {tuple(link["ends"]) for link in told["planner"]["links"]} == {
             ("dam", "hill"), ("dam", "mill"), ("hill", "mill"),
         }  # fmt: skip

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tieline.core.answers.why import MEANING
 from tieline.net.page.attention import RULES, attention
-from tieline.net.page.seen import BrokerSeen, ClassSeen, ClientSeen, LinkSeen, PlanSeen, Seen
+from tieline.net.page.seen import BrokerSeen, ClassSeen, ClientSeen, LinkSeen, PlanFigures, PlanSeen, Seen
 from tieline.net.page.verdicts import verdicts
 from tieline.net.page.words import MOST
 
@@ -262,6 +263,14 @@ def test_the_sentences_about_the_network_and_its_plan() -> None:
     some, _ = verdicts(Seen(plan=PlanSeen(epoch=12, name="net", topics=3, planned=99, astray=1)))
     assert some["plan"].text == "Plan 12 (net) is in force."
     assert some["plan"].detail == "3 topics of this broker · 99 % of what was published here went by it"
+    good = PlanFigures(is_applied=True, requests=214, unmet=0, gap=0.004, waited=7_000.0, waits=0.0)
+    applied, _ = verdicts(Seen(plan=PlanSeen(epoch=13, topics=3, figures=good)))
+    assert applied["plan"].text == "Plan 13 serves all 214 requests, and no plan can be cheaper by more than 0.4 %."
+    assert applied["plan"].detail.startswith("before it 7.0 kB waited for links, and 0 B now · ")
+    waits, _ = verdicts(Seen(plan=PlanSeen(figures=replace(good, is_applied=False, unmet=4, gap=0.0))))
+    assert waits["plan"].text == "A plan waits that would serve 210 of 214 requests, and no plan is cheaper."
+    blind, _ = verdicts(Seen(plan=PlanSeen(epoch=1, figures=replace(good, gap=None))))
+    assert blind["plan"].text == "Plan 1 serves all 214 requests."
     assert verdicts(Seen(grid="microgrid/+/+/reading"))[0]["grid"].detail == "`microgrid/+/+/reading`"
 
 

@@ -6,7 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tieline.overlay.carrier.durable import Begun, Ends, Named, Owed, Owing, Renewed, Settled, Taken, Wanted
-from tieline.overlay.carrier.streams import HELD_BYTES, HELD_BYTES_TOTAL, WINDOW, HeldBytes, Incoming, Outgoing, batches
+from tieline.overlay.carrier.streams import (
+    HELD_BYTES,
+    HELD_BYTES_TOTAL,
+    SHORTEST,
+    WINDOW,
+    HeldBytes,
+    Incoming,
+    Outgoing,
+    batches,
+)
 from tieline.overlay.counts import Counts
 from tieline.overlay.interests.entries import Entry, Known, Terms
 
@@ -46,6 +55,28 @@ def test_qos_0_goes_on_behind_whatever_was_lost(batches_: list[tuple[int, int]])
         got += stream.skip(2.0)
     assert got == sent
     assert stream.position == number
+
+
+def test_what_is_sent_again_goes_by_the_strategy_until_it_has_failed_twice_and_after_a_minute_again() -> None:
+    """Messages of one stream that take two ways leave holes: once, that made it ignore the plan for ever."""
+    stream = Outgoing(Owing())
+    for _ in range(9):
+        stream.attempt += 1
+        stream.moved_on(1.0)
+    assert not stream.mark & SHORTEST
+    marks = {stream.mark}
+    stream.failed(2.0)
+    stream.moved_on(3.0)
+    assert not stream.mark & SHORTEST
+    stream.failed(4.0)
+    assert stream.mark & SHORTEST
+    stream.attempt += 1
+    marks.add(stream.mark)
+    assert len(marks) == 2, "copies of another attempt are told apart"
+    stream.moved_on(63.9)
+    assert stream.mark & SHORTEST
+    stream.moved_on(64.0)
+    assert not stream.mark & SHORTEST
 
 
 def test_what_is_missing_is_named_and_can_be_skipped() -> None:

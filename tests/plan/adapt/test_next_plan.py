@@ -35,7 +35,7 @@ def _next(instance: Instance, now: InForce | None = None, most: int = 20) -> Pro
     at = homes(instance)
     if now is None:
         now = InForce(instance, at, {})
-    return next_plan(instance, now, at, most_moves=most, is_paced=True)
+    return next_plan(instance, now, at, most_moves=most, paced=instance)
 
 
 def test_no_plan_is_worse_than_the_ways_as_they_are_and_each_is_proven() -> None:
@@ -65,9 +65,25 @@ def test_what_stands_and_fits_does_not_move() -> None:
     plan = solve(instance, method="lns", iterations=500)
     at = homes(instance, plan.routes)
     now = InForce(instance, at, parts(instance, plan, is_paced=False))
-    found = next_plan(instance, now, at, most_moves=0, is_paced=True)
+    found = next_plan(instance, now, at, most_moves=0, paced=instance)
     assert found.moved == 0
     assert found.after.ways == now.ways
+
+
+def test_what_a_plan_leaves_free_is_there_to_be_used() -> None:
+    """A plan that is full to its limit needs the room that it was told to leave: rates are never exact."""
+    instance = _attached_once(paper("res5", tightness=3.0))
+    whole = msgspec.structs.replace(
+        instance, links=tuple(msgspec.structs.replace(link, capacity=2 * link.capacity) for link in instance.links)
+    )
+    at = homes(instance)
+    now = InForce(instance, at, {})
+    few, all_ = (next_plan(instance, now, at, most_moves=0, paced=paced).parts for paced in (instance, whole))
+    assert sum(len(part.paces) for part in few.values()) > 4
+    for broker, part in few.items():
+        for peer, pace in part.paces.items():
+            assert all_[broker].paces[peer] > 1.5 * pace
+    assert not any(part.paces for part in next_plan(instance, now, at, most_moves=0, paced=None).parts.values())
 
 
 @pytest.mark.parametrize("most", [1, 3, 8])
@@ -84,7 +100,7 @@ def test_for_gain_alone_few_flows_move_at_a_time_until_nothing_is_left(most: int
     most_of_one = max(len(topic.subscribers) for topic in instance.topics)
     objective, left, steps = float("inf"), 1, 0
     while left and steps < 60:
-        found = next_plan(changed, now, at, most_moves=most, is_paced=False)
+        found = next_plan(changed, now, at, most_moves=most, paced=None)
         assert found.moved <= max(most, most_of_one)
         assert found.objection is None
         assert found.plan.objective < objective or not found.moved
@@ -92,7 +108,7 @@ def test_for_gain_alone_few_flows_move_at_a_time_until_nothing_is_left(most: int
         objective, left, steps = found.plan.objective, found.left, steps + 1
         now = found.after
     assert steps > 1
-    everything = next_plan(changed, now, at, most_moves=10_000, is_paced=False)
+    everything = next_plan(changed, now, at, most_moves=10_000, paced=None)
     assert objective <= everything.plan.objective * 1.2
 
 

@@ -72,6 +72,18 @@ def test_everything_arrives_in_its_class_and_with_its_number(
     assert all(each.class_ == each.topic.rpartition("/")[2] or each.class_ == "protection" for each in records)
 
 
+def test_each_meter_may_be_a_client_of_its_own(world: World, broker: BrokerThread) -> None:
+    witness = _Witness()
+    address = f"mqtt://127.0.0.1:{broker.port}"
+    publisher = Publisher(world, "mqtt://127.0.0.1:1", speed=1_000, is_apart=True, run="r", witness=witness,
+                          elsewhere=dict.fromkeys((*world.meters, "protection", "control"), address))  # fmt: skip
+    publisher.publish(60)
+    of_meters = {(client, topic) for client, topic, _ in witness.sent_ if topic.endswith("/reading")}
+    assert {client for client, _topic in of_meters} == {f"{world.grid}-{node}" for node in world.nodes}
+    assert all(topic.split("/")[2] == client.removeprefix(f"{world.grid}-") for client, topic in of_meters)
+    assert {client for client, topic, _ in witness.sent_ if topic.endswith("/command")} == {f"{world.grid}-control"}
+
+
 def test_it_stops_when_told_to(world: World, broker: BrokerThread) -> None:
     publisher = Publisher(world, f"mqtt://127.0.0.1:{broker.port}", speed=1)
     thread = threading.Timer(0.2, publisher.stop)

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import tieline.web
+from tieline.sched.levels import DEFAULTS
 
 PAGE = Path(tieline.web.__file__).parent / "page"
 OTHERS = ("fonts", "vendor")
@@ -75,3 +76,14 @@ def test_a_phone_on_a_thin_link_gets_it_soon() -> None:
     asked = [path for path in _files() if path.suffix in {".html", ".js", ".css", ".svg", ".woff2"}]
     packed = sum(len(gzip.compress(path.read_bytes(), mtime=0)) for path in asked)
     assert packed < MOST_BYTES, f"{packed} bytes"
+
+
+def test_levels_have_the_same_words_everywhere() -> None:
+    names = [traffic.name for traffic in DEFAULTS]
+    (listed,) = re.findall(r"LEVELS = \[(.*)\]", (PAGE / "app/dialogs/levels.js").read_text())
+    assert [word.strip('"') for word in listed.split(", ")] == names
+    said = ", ".join(f"{level} {name}" for level, name in enumerate(names))
+    root = Path(__file__).parents[3]
+    assert f"{said}." in (root / "docs/reference/configuration.md").read_text()
+    assert said in (root / "docs/how/priority.md").read_text().replace(" (the default)", "")
+    assert said in (root / "docs/glossary.md").read_text()

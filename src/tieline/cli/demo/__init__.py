@@ -1,4 +1,4 @@
-"""``tieline demo``: a microgrid, three brokers and Spark at work, from the first message to the week's report."""
+"""``tieline demo``: a microgrid, three brokers, a planner and Spark at work, from the first message to the report."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _PIPE_WIDTH = 160
 def demo(
     *,
     headless: Annotated[bool, typer.Option("--headless", help="Plain lines, also on a terminal.")] = False,
-    seconds: Annotated[float, typer.Option(min=5.0, help="How long the microgrid publishes.")] = 40.0,
+    seconds: Annotated[float, typer.Option(min=20.0, help="How long the microgrid publishes.")] = 40.0,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same messages.")] = 53,
     keep: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Keep everything here: data, tables, logs of the processes.")
@@ -56,8 +56,9 @@ def demo(
     """Show everything at work: a microgrid publishes, loses the grid, urgent commands overtake, tables fill.
 
     Three brokers run as one, two feeders and a control centre, joined by thin links; stock MQTT clients subscribe to
-    the zones of EN 50160; the control centre's broker is killed while readings are on their way to it, and comes back;
-    Spark ingests the logs of all brokers, and a backfilled week; at the end there is a report. Ctrl-C ends the live
+    the zones of EN 50160; a planner measures the traffic and gives the brokers a plan that relieves the full link; the
+    control centre's broker is killed while readings are on their way to it, and comes back; a page shows it all; Spark
+    ingests the logs of all brokers, and a backfilled week; at the end there is a report. Ctrl-C ends the live
     part early. Exit code 0 means that everything was checked, and right.
     """
     if clients:
@@ -66,13 +67,19 @@ def demo(
         show_clients()
         return
     console = terminal.console(pipe_width=_PIPE_WIDTH)
-    console.print("[bold]tieline demo[/]: a microgrid, three brokers, Spark. Ctrl-C ends it early.", highlight=False)
+    console.print(
+        "[bold]tieline demo[/]: a microgrid, three brokers, a planner, Spark. Ctrl-C ends it early.", highlight=False
+    )
     missing = None if without_spark else _missing()
     with _folder(keep) as folder:
+        from tieline.cli.demo.planner import Planner
         from tieline.cli.demo.play import Wishes
 
         with_spark = not without_spark and missing is None
-        wishes = Wishes(seconds=seconds, seed=seed, with_spark=with_spark, folder=folder, report=out)
+        wishes = Wishes(
+            seconds=seconds, seed=seed, with_spark=with_spark, with_planner=Planner.missing() is None,
+            with_page=is_installed("uvicorn") and is_installed("starlette"), folder=folder, report=out,
+        )  # fmt: skip
         is_good = _perform(console, wishes, headless=headless, missing=missing)
     if not is_good or missing is not None:
         raise typer.Exit(FAILED)
@@ -80,7 +87,8 @@ def demo(
 
 def _perform(console: Console, wishes: Wishes, *, headless: bool, missing: str | None) -> bool:
     from tieline.cli.demo.children import Children
-    from tieline.cli.demo.play import OF_SPARK, Play, steps
+    from tieline.cli.demo.planner import Planner
+    from tieline.cli.demo.play import OF_PLANNER, OF_SPARK, Play, steps
     from tieline.cli.demo.show import Show
     from tieline.sim.microgrid.extra import Unbuildable
 
@@ -88,6 +96,9 @@ def _perform(console: Console, wishes: Wishes, *, headless: bool, missing: str |
     if not wishes.with_spark:
         for name in OF_SPARK:
             show.leave_out(name, missing or "")
+    if not wishes.with_planner:
+        for name in OF_PLANNER:
+            show.leave_out(name, Planner.missing() or "")
     try:
         with _enough(console) as enough, Children(wishes.folder) as children, show:
             checks = Play(wishes, show, children, enough).run()
@@ -171,6 +182,10 @@ def _verdict(show: Show, checks: list[Check], wishes: Wishes, missing: str | Non
     elif wishes.report.is_file():
         text.append("\nThe report: ")
         text.append(str(wishes.report), "bold")
+    account = wishes.report.with_name("plan.html")
+    if wishes.with_planner and account.is_file():
+        text.append("\nWhat the plan changed: ")
+        text.append(str(account), "bold")
     text.append("\n\nNow yours:", "dim")
     for words in (
         "sim microgrid --config grid.toml",

@@ -44,11 +44,13 @@ class Audience:
             )
             self._actors.append(actor)
             actor.subscribe(filter_, 2)
-        # the neighbour wants the other feeder's readings, which fills the second link too
-        for name, broker in (("operator", CENTRE), ("neighbour", SOUTH)):
-            actor = Actor(name, port=self._brokers.port(broker), heard=self._heard if name == "operator" else _ignore)
-            self._actors.append(actor)
-            actor.subscribe("microgrid/#")
+        operator = Actor("operator", port=self._brokers.port(CENTRE), is_clean=False, returns=True, heard=self._heard)
+        self._actors.append(operator)
+        operator.subscribe("microgrid/#", 1)
+        # the neighbour wants to know of the other feeder's battery, so that the second link has readings of both
+        neighbour = Actor("neighbour", port=self._brokers.port(SOUTH), heard=_ignore)
+        self._actors.append(neighbour)
+        neighbour.subscribe("microgrid/+/I2/#")
         self._actors += self.interlock.begin()
         return self
 

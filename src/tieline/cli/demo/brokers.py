@@ -1,7 +1,8 @@
-"""Three brokers that behave as one: two feeders and a control centre, joined by links of 320 kbit/s.
+"""Three brokers that behave as one: two feeders and a control centre, joined by thin links.
 
 The links are thin because the settings say so (``[[peer]] capacity``), which takes no rights and no network of its own:
-each broker gives a link no more than that, and what has to wait does so where urgent messages overtake it.
+each broker gives a link no more than that, and what has to wait does so where urgent messages overtake it.  The tie
+line between the feeders is dear, so that the shortest ways leave it alone; who plans may use it.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tieline.cli.demo.children import Child, Children
-from tieline.cli.management import RunningBroker
+from tieline.cli.management import Management, RunningBroker
 from tieline.cli.trouble import Trouble
 
 if TYPE_CHECKING:
@@ -27,8 +28,18 @@ SOUTH: Final = "south"
 CENTRE: Final = "centre"
 NAMES: Final = (CENTRE, NORTH, SOUTH)
 
-#: What each link carries in a second and direction: somewhat less than its feeder's meters say.
-LINK_BITS_PER_S: Final = 320_000
+
+class Line(NamedTuple):
+    """A link between two brokers: who is dialled, who dials, what it carries in a second and direction, its cost."""
+
+    called: str
+    calling: str
+    bits_per_s: int
+    cost: int
+
+
+#: The first one carries less than the meters of its feeder say; all of them together carry more.
+LINES: Final = (Line(CENTRE, NORTH, 440_000, 1), Line(CENTRE, SOUTH, 2_000_000, 1), Line(NORTH, SOUTH, 1_000_000, 3))
 #: How long brokers may take to find each other.
 _JOIN_S: Final = 20.0
 _LOOK_S: Final = 0.05
@@ -47,13 +58,15 @@ class _Broker:
 class Brokers:
     """All three, and the log server of each where somebody wants to read logs."""
 
-    def __init__(self, children: Children, folder: Path, world: World, *, with_logs: bool) -> None:
+    def __init__(self, children: Children, folder: Path, world: World, *, with_logs: bool, with_page: bool) -> None:
         self._children = children
         self._folder = folder
         self._world = world
         self._with_logs = with_logs
         self._brokers: dict[str, _Broker] = {}
-        self._peer_port = _free_port()
+        self._peer_ports = {line.called: _free_port() for line in LINES}
+        #: Where the control centre's broker answers over HTTP, also when it has come back; empty without the extra.
+        self.http = f"http://127.0.0.1:{_free_port()}" if with_page else ""
 
     def start(self) -> None:
         """Start them and wait until they are joined."""
@@ -71,6 +84,10 @@ class Brokers:
                 words = ("log", "serve", "--config", str(broker.config), "--log-level", "warning")
                 server = self._children.start(f"log server {name}", *words, "--url", "http://127.0.0.1:0")
                 broker.log_url = f"http://127.0.0.1:{server.ready().port('http')}"
+
+    def reach(self, name: str) -> Management:
+        """An open channel to one of them."""
+        return RunningBroker(data=self._data(name), name=name).reach()
 
     def port(self, name: str) -> int:
         """Where clients of a broker connect."""
@@ -102,8 +119,8 @@ class Brokers:
         from tieline.sim.microgrid.config import text
 
         listen = [f"tcp://127.0.0.1:{port}"]
-        if name == CENTRE:
-            listen.append(f"peer://127.0.0.1:{self._peer_port}")
+        if name in self._peer_ports:
+            listen.append(f"peer://127.0.0.1:{self._peer_ports[name]}")
         lines = [
             text(self._world, data=self._data(name), name=name, listen=listen, readers=["spark"], events=False),
             "[[class]]",
@@ -111,27 +128,31 @@ class Brokers:
             f"filter = {json.dumps(INTERLOCK)}",
             "level = 3",
         ]
-        for other in (NORTH, SOUTH) if name == CENTRE else (CENTRE,):
-            lines += ["", "[[peer]]", f'name = "{other}"', f"capacity = {LINK_BITS_PER_S}"]
-            if name != CENTRE:
-                lines.append(f'url = "peer://127.0.0.1:{self._peer_port}"')
+        if name == CENTRE and self.http:
+            lines += ["", "[http]", f'url = "{self.http}"']
+        for line in LINES:
+            if name in (line.called, line.calling):
+                other = line.calling if name == line.called else line.called
+                lines += ["", "[[peer]]", f'name = "{other}"', f"capacity = {line.bits_per_s}", f"cost = {line.cost}"]
+            if name == line.calling:
+                lines.append(f'url = "peer://127.0.0.1:{self._peer_ports[line.called]}"')
         return "\n".join(lines) + "\n"
 
     def _data(self, name: str) -> Path:
         return self._folder / "data" / name
 
     def _await_links(self) -> None:
-        """Until the control centre is joined with both feeders."""
+        """Until all three are joined with each other."""
         deadline = time.monotonic() + _JOIN_S
         while time.monotonic() < deadline:
             self._children.check()
-            if self._joined() == {NORTH, SOUTH}:
+            if all(self._joined(name) == {*NAMES} - {name} for name in (CENTRE, NORTH)):
                 return
             time.sleep(_LOOK_S)
         raise Trouble(f"the brokers did not find each other within {_JOIN_S:g} seconds")
 
-    def _joined(self) -> set[str]:
-        with suppress(Trouble), RunningBroker(data=self._data(CENTRE), name=CENTRE).reach() as broker:
+    def _joined(self, name: str) -> set[str]:
+        with suppress(Trouble), self.reach(name) as broker:
             return {str(each["peer"]) for each in broker.ask("net")["own"] if each["is_up"]}
         return set()
 

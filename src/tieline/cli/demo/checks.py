@@ -9,9 +9,15 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple  # Any: values of JSON
 
 from tieline.cli.demo.ledger import URGENT, Ledger, Said, overtaken, waits
+
+if TYPE_CHECKING:
+    from tieline.cli.demo.planner import Look
+
+#: The part of the wait before a plan that is left at most where the plan is any good.
+_BETTER: Final = 0.5
 
 
 class TableContents(NamedTuple):
@@ -69,31 +75,28 @@ def check_zones(ledger: Ledger, delivered: Mapping[int, Counter[Said]]) -> Check
     return Check("Zones", f"subscribers by content got exactly theirs: {', '.join(parts)}", is_good)
 
 
-def check_overtaking(ledger: Ledger, arrived: Mapping[Said, float], now: float) -> Check:
-    """Over thin links every urgent message arrives, sooner than half of the others."""
-    found = waits(ledger.sent_at, arrived, now)
-    urgent = [each for each in found if each.level >= URGENT]
-    bulk = [each for each in found if each.level == 0]
-    passed = overtaken(ledger.sent_at, arrived)
-    if not urgent or not bulk:
+def check_overtaking(
+    sent: Mapping[Said, tuple[float, int]], arrived: Mapping[Said, float], reading_s: float | None, now: float
+) -> Check:
+    """Over thin links every urgent message arrives, sooner than half of the readings while a link was full."""
+    urgent = [each for each in waits(sent, arrived, now) if each.level >= URGENT]
+    passed = overtaken(sent, arrived)
+    if not urgent or reading_s is None:
         return Check("Urgent first", "there was nothing urgent, or nothing to overtake", is_good=False)
     slowest = max(each.longest_s for each in urgent)
     missing = sum(each.sent - each.arrived for each in urgent)
     story = (
         f"{sum(each.arrived for each in urgent)} commands and trips overtook up to {max(passed, default=0):,} messages "
-        f"each; the slowest took {slowest:.2f} s, a reading {bulk[0].median_s:.1f} s (median)"
+        f"each; the slowest took {slowest:.2f} s, a reading {reading_s:.1f} s (median) while the link was full"
     )
-    is_good = not missing and slowest < bulk[0].median_s and any(passed)
+    is_good = not missing and slowest < reading_s and any(passed)
     return Check("Urgent first", story + (f"; {missing} never came" if missing else ""), is_good)
 
 
-def check_feeder_to_feeder(
-    signals: Sequence[float], sent: Mapping[Said, tuple[float, int]], arrived: Mapping[Said, float], now: float
-) -> Check:
-    """An urgent signal crosses both links sooner than half of the readings cross them; ``signals`` are sorted waits."""
+def check_feeder_to_feeder(signals: Sequence[float], reading_s: float | None) -> Check:
+    """An urgent signal crosses both links sooner than half of the readings cross the full one; waits are sorted."""
     title = "Feeder to feeder"
-    bulk = [each for each in waits(sent, arrived, now) if each.level == 0 and each.arrived]
-    if not signals or not bulk:
+    if not signals or reading_s is None:
         return Check(title, "there was nothing urgent, or nothing to overtake", is_good=False)
     p99_s = signals[math.ceil(0.99 * len(signals)) - 1]
     if math.isinf(signals[-1]):
@@ -102,9 +105,42 @@ def check_feeder_to_feeder(
         )
     story = (
         f"of {len(signals)} urgent signals over both links 99 % took at most {p99_s:.2f} s, a reading over "
-        f"one of them {bulk[0].median_s:.1f} s (median)"
+        f"the full one of them {reading_s:.1f} s (median)"
     )
-    return Check(title, story, p99_s < bulk[0].median_s)
+    return Check(title, story, p99_s < reading_s)
+
+
+def check_planned(look: Look | None, status: Mapping[str, Any], shown: Mapping[str, Any] | None) -> Check:
+    """A plan that was proven is in force at every broker, and the page shows the same; ``shown`` is None without it."""
+    title = "Plan applied"
+    if look is None:
+        return Check(title, "the planner has applied none", is_good=False)
+    brokers = {status["name"]: status, **status["others"]}
+    epochs = {name: said.get("epoch", 0) for name, said in brokers.items()}
+    behind = sorted(name for name, epoch in epochs.items() if not epoch or epoch != max(epochs.values()))
+    story = f"{look.verdict}; {look.checker.split(':')[0]} by a checker that shares no code with the search"
+    if behind:
+        return Check(title, f"{story}; but {', '.join(behind)} went by another one", is_good=False)
+    is_good = look.checker.startswith("proven") and look.flows_moved > 0
+    if shown is not None:
+        is_shown = bool(shown.get("is_applied")) and shown["proposal"]["epoch"] == max(epochs.values())
+        story += ", as the page shows" if is_shown else "; but the page does not show it"
+        is_good = is_good and is_shown
+    return Check(title, story, is_good)
+
+
+def check_loop(before_s: float | None, since_s: float | None, planner: Mapping[str, Any] | None) -> Check:
+    """What was measured became a plan, and what is measured since is better: the waits of readings, and what waits."""
+    title = "Loop closed"
+    applied = None if planner is None else planner.get("applied")
+    if before_s is None or since_s is None or applied is None or not (applied["before"] and applied["after"]):
+        return Check(title, "nothing was measured before the plan, or since", is_good=False)
+    waited, waits_ = applied["before"]["waiting"], applied["after"]["waiting"]
+    story = (
+        f"when the plan came half of the readings took more than {before_s:.2f} s, now {since_s:.2f} s; the planner "
+        f"saw {waited / 1e3:,.1f} kB wait for links before it, and sees {waits_ / 1e3:,.1f} kB"
+    )
+    return Check(title, story, since_s < _BETTER * before_s)
 
 
 def check_killed(ledger: Ledger, delivered: Mapping[int, Counter[Said]], waiting: int, away_s: float) -> Check:

@@ -141,6 +141,21 @@ def waits(sent: Mapping[Said, tuple[float, int]], arrived: Mapping[Said, float],
     ]
 
 
+def before(sent: Mapping[Said, tuple[float, int]], moment: float) -> dict[Said, tuple[float, int]]:
+    """What was sent until then."""
+    return {said: each for said, each in [*sent.items()] if each[0] <= moment}
+
+
+def median_wait(
+    sent: Mapping[Said, tuple[float, int]], arrived: Mapping[Said, float], begin: float, end: float, now: float
+) -> float | None:
+    """How long half of the readings waited that were sent in a span of time; what is not here has waited until now."""
+    found = [
+        arrived.get(said, now) - when for said, (when, level) in [*sent.items()] if level == 0 and begin <= when < end
+    ]
+    return statistics.median(found) if found else None
+
+
 def overtaken(sent: Mapping[Said, tuple[float, int]], arrived: Mapping[Said, float]) -> list[int]:
     """For each urgent message that arrived: how many less urgent ones were sent before it and had not arrived yet."""
     bulk = [(when, arrived.get(said, float("inf"))) for said, (when, level) in sent.items() if level < URGENT]

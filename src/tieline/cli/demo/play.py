@@ -10,8 +10,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final  # Any: values of JSON
 
+import msgspec
+
+from tieline.cli.demo.account import Account, write_account
 from tieline.cli.demo.audience import Audience
 from tieline.cli.demo.brokers import CENTRE, NORTH, SOUTH, Brokers
 from tieline.cli.demo.checks import (
@@ -19,15 +22,19 @@ from tieline.cli.demo.checks import (
     check_acknowledged,
     check_feeder_to_feeder,
     check_killed,
+    check_loop,
     check_overtaking,
+    check_planned,
     check_report,
     check_tables,
     check_zones,
     read_contents,
 )
 from tieline.cli.demo.children import Child, Children, wait_for
-from tieline.cli.demo.ledger import URGENT
+from tieline.cli.demo.ledger import URGENT, before, median_wait
+from tieline.cli.demo.planner import Planner
 from tieline.cli.demo.show import Show, Step
+from tieline.cli.management import Visitor, ask_over_http
 from tieline.cli.trouble import Trouble
 
 if TYPE_CHECKING:
@@ -42,8 +49,16 @@ SPEED: Final = 30
 _COARSE_S: Final = 10
 #: The network has grown so far that its weakest nodes break a clause, and the report has something to say.
 _LOAD: Final = 2.05
-#: Which of the world's clients are at which feeder; its control room is at the control centre.
-_AT_SOUTH: Final = ("meters-C1",)
+#: Which of the world's clients are at the other feeder; all the others, its controller included, are at the first.
+_AT_SOUTH: Final = ("meters-R1",)
+#: The part of the live time that is over when the control centre's broker is killed.
+_KILL_AT: Final = 0.75
+#: How much longer the microgrid publishes for a plan that is late, and after the broker has come back.
+_PLAN_S: Final = 90.0
+_AFTERWARDS_S: Final = 2.0
+#: Waits are those of readings that were sent within so long; the last ones are on their way whatever happens.
+_SPAN_S: Final = 4.0
+_EDGE_S: Final = 0.5
 #: For how long a Spark job may run, and messages on their way may take.
 _JOB_S: Final = 300.0
 _ARRIVAL_S: Final = 60.0
@@ -52,15 +67,19 @@ _BRIEF: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 #: What is left out without Spark.
 OF_SPARK: Final = ("week", "ingest", "backfill", "report")
+#: And without the planner.
+OF_PLANNER: Final = ("ready", "plan")
 
 
 def steps() -> dict[str, Step]:
     """Everything that will be done, in the order in which it is shown."""
     return {
         "world": Step("a microgrid, from physics and a seed"),
-        "brokers": Step("two feeders and a control centre, joined by 320 kbit/s"),
+        "brokers": Step("two feeders and a control centre, joined by thin links"),
+        "ready": Step("a planner makes itself ready"),
         "audience": Step("subscribers by zone, an operator, a neighbour"),
         "live": Step("the last minutes of a week, live"),
+        "plan": Step("the planner measures, and gives the brokers a plan"),
         "kill": Step("the control centre's broker is killed, and comes back"),
         "week": Step("the days before, as history"),
         "ingest": Step("Spark follows the logs of all brokers"),
@@ -76,6 +95,8 @@ class Wishes:
     seconds: float
     seed: int
     with_spark: bool
+    with_planner: bool
+    with_page: bool
     #: Where everything lies while it runs, and where the report goes.
     folder: Path
     report: Path
@@ -92,6 +113,8 @@ class Play:
         # whole steps of the coarse part, so that it ends where the live part begins
         self._live_s = max(1, round(wishes.seconds * SPEED / _COARSE_S)) * _COARSE_S
         self._lake = wishes.folder / "lake"
+        #: The nodes whose readings come over the link that is too thin for them.
+        self._crossing: frozenset[str] = frozenset()
 
     def run(self) -> list[Check]:
         """Play it to the end; the checks say how it went."""
@@ -99,14 +122,19 @@ class Play:
             world = self._world()
         brokers = self._join(world)
         history = self._start_history() if self._wishes.with_spark else None
+        planner = self._planner(brokers) if self._wishes.with_planner else None
         with ExitStack() as stack:
             with self._show.doing("audience"):
                 audience = self._show.audience = stack.enter_context(Audience(brokers))
-            live = _Live(self._show, world, brokers, self._live_s, self._enough)
+            live = _Live(self._show, world, brokers, self._enough)
             audience.interlock.signal()
+            if planner is not None:
+                self._show.begin("plan")
+                planner.watch()
             ingest = None if history is None else self._ingest(brokers)
-            live.join(lambda: self._look(brokers))
-            checks = self._listened(audience, brokers, live)
+            self._wait_for_plan(live, brokers, planner)
+            checks = self._crossed(audience, brokers, live, planner)
+            checks += self._killed(audience, brokers, live)
         if ingest is not None and history is not None:
             self._follow(ingest, brokers)
             self._backfill(history, brokers)
@@ -119,21 +147,36 @@ class Play:
         from tieline.sim.microgrid.scenario import QUIET
 
         start_s = (WEEK + _WEEK).timestamp() - self._live_s
-        # in the first half, so that the way back is seen too
-        island = Islanding(at_s=start_s + self._live_s * 0.35, duration_s=min(180.0, self._live_s * 0.4))
+        # early, while a link is full, so that the way back is seen too
+        island = Islanding(at_s=start_s + self._live_s * 0.15, duration_s=min(180.0, self._live_s * 0.4))
         self._show.alone_s = (island.at_s, island.at_s + island.duration_s)
-        return World(self._wishes.seed, "cigre_lv", start_s, load=_LOAD, rates=QUIET, script=[island])
+        world = World(self._wishes.seed, "cigre_lv", start_s, load=_LOAD, rates=QUIET, script=[island])
+        meters = zip(world.nodes, world.meters, strict=True)
+        self._crossing = frozenset(node for node, meter in meters if meter not in _AT_SOUTH)
+        return world
 
     def _join(self, world: World) -> Brokers:
         with self._show.doing("brokers") as step:
-            brokers = Brokers(self._children, self._wishes.folder, world, with_logs=self._wishes.with_spark)
+            wishes = self._wishes
+            brokers = Brokers(
+                self._children, wishes.folder, world, with_logs=wishes.with_spark, with_page=wishes.with_page
+            )
             brokers.start()
             step.note = ", ".join(f"{name} mqtt://127.0.0.1:{brokers.port(name)}" for name in (NORTH, CENTRE, SOUTH))
+        if brokers.http:
+            self._show.tell(f"the page of the control centre: {brokers.http}/page/")
         self._show.tell(
             f"while it runs: tieline net --name {CENTRE} --watch, tieline top --name {NORTH}, "
             f"mosquitto_sub -p {brokers.port(SOUTH)} -t 'microgrid/+/+/reading?voltage<222'"
         )
         return brokers
+
+    def _planner(self, brokers: Brokers) -> Planner:
+        """A planner whose search is compiled; it watches as soon as there is something to see."""
+        planner = Planner(self._children, brokers)
+        with self._show.doing("ready"):
+            planner.rehearse()
+        return planner
 
     def _start_history(self) -> Child:
         """The week up to the live part, written by a process of its own."""
@@ -162,25 +205,69 @@ class Play:
     def _into(self, brokers: Brokers) -> tuple[str, ...]:
         return ("pipeline", "ingest", "--lake", str(self._lake), "--config", str(brokers.config(CENTRE)))
 
-    def _listened(self, audience: Audience, brokers: Brokers, live: _Live) -> list[Check]:
-        """What those who listened have to say, when the last messages have reached them."""
-        ledger = self._show.ledger
+    def _wait_for_plan(self, live: _Live, brokers: Brokers, planner: Planner | None) -> None:
+        """Until most of the time is over, and what is so since the plan was measured: slow machines take longer."""
+        for_a_while = live.begun + _KILL_AT * self._wishes.seconds
+        live.join(lambda: self._look(brokers), until=lambda: time.monotonic() >= for_a_while)
+        at_most = time.monotonic() + _PLAN_S
+        if planner is not None:
+            live.join(lambda: self._look(brokers), until=lambda: planner.has_compared or time.monotonic() >= at_most)
+
+    def _crossed(self, audience: Audience, brokers: Brokers, live: _Live, planner: Planner | None) -> list[Check]:
+        """What has crossed the links until now, before and since the plan."""
+        ledger, operator = self._show.ledger, audience.operator
+        now = self._show.until = time.monotonic()
         audience.interlock.end()
-        urgent = [said for said, (_when, level) in ledger.sent_at.items() if level >= URGENT]
-        _until(lambda: all(said in audience.operator for said in urgent))
-        now = self._show.left_at = time.monotonic()
+        sent = before(ledger.sent_at, now)
+        urgent = [said for said, (_when, level) in sent.items() if level >= URGENT]
+        _until(lambda: all(said in operator for said in urgent))
+        look = None if planner is None else planner.applied
+        full_until = now if look is None else look.came_at
+        # of those that were sent over the full link; the other feeder's never waited
+        crossing = {said: each for said, each in sent.items() if said[0].split("/")[2] in self._crossing}
+        full_s = median_wait(crossing, operator, full_until - _SPAN_S, full_until, now)
         checks = [
-            check_overtaking(ledger, audience.operator, now),
-            check_feeder_to_feeder(audience.interlock.waits(), ledger.sent_at, audience.operator, now),
+            check_overtaking(sent, operator, full_s, now),
+            check_feeder_to_feeder(audience.interlock.waits(), full_s),
+        ]
+        if planner is not None:
+            if look is not None:
+                self._show.end("plan", look.verdict)
+            status = planner.status()
+            since_s = None if look is None else median_wait(crossing, operator, now - _SPAN_S, now - _EDGE_S, now)
+            checks.append(check_planned(look, status, self._shown(brokers)))
+            checks.append(check_loop(full_s, since_s, status["planner"]))
+            account = Account(
+                begun=live.begun, planned_at=full_until, until=now, sent=crossing, came=dict(operator), status=status
+            )
+            write_account(self._wishes.report.with_name("plan.html"), account, checks)
+        return checks
+
+    def _shown(self, brokers: Brokers) -> dict[str, Any] | None:
+        """What the page gets when it asks for the plan; None where there is no page."""
+        if not brokers.http:
+            return None
+        question = msgspec.json.encode({"do": "plan", "detail": True})
+        return ask_over_http(brokers.http, "POST", "/v1/ask", question, Visitor())
+
+    def _killed(self, audience: Audience, brokers: Brokers, live: _Live) -> list[Check]:
+        """The broker to which nearly everything goes ends without a word, while the microgrid goes on; and the end."""
+        ledger = self._show.ledger
+        with self._show.doing("kill") as step:
+            away_s = brokers.kill_centre()
+            waiting = sum(map(len, ledger.zones.values())) - sum(map(len, audience.zones.values()))
+            step.note = f"with {waiting:,} readings on their way to it; back after {away_s:.1f} s"
+        # what is published now comes to a broker that has begun again
+        to_the_end = max(live.begun + self._wishes.seconds, time.monotonic() + _AFTERWARDS_S)
+        live.join(lambda: self._look(brokers), until=lambda: time.monotonic() >= to_the_end)
+        live.stop()
+        live.join(lambda: self._look(brokers))
+        _until(lambda: all(audience.zones[zone].total() >= len(ledger.zones[zone]) for zone in ledger.zones))
+        return [
+            check_zones(ledger, audience.zones),
+            check_killed(ledger, audience.zones, waiting, away_s),
             check_acknowledged(ledger, live.refused),
         ]
-        with self._show.doing("kill") as step:
-            due = sum(map(len, ledger.zones.values()))
-            waiting = due - sum(map(len, audience.zones.values()))
-            away_s = brokers.kill_centre()
-            step.note = f"with {waiting:,} readings on their way to it; back after {away_s:.1f} s"
-        _until(lambda: all(audience.zones[zone].total() >= len(ledger.zones[zone]) for zone in ledger.zones))
-        return [check_zones(ledger, audience.zones), check_killed(ledger, audience.zones, waiting, away_s), *checks]
 
     def _follow(self, ingest: Child, brokers: Brokers) -> None:
         """Until the tables have caught up with the logs, which do not grow any more."""
@@ -231,21 +318,23 @@ class Play:
 
 
 class _Live:
-    """The world, published by a thread until its time is over or somebody has seen enough."""
+    """The world, published by a thread until it is stopped, or somebody has seen enough."""
 
-    def __init__(self, show: Show, world: World, brokers: Brokers, live_s: float, enough: threading.Event) -> None:
+    def __init__(self, show: Show, world: World, brokers: Brokers, enough: threading.Event) -> None:
         from tieline.sim.microgrid.publish import Publisher
-        from tieline.sim.microgrid.telling import CONTROL
 
         self._show = show
         self._enough = enough
-        north, south, centre = (f"mqtt://127.0.0.1:{brokers.port(name)}" for name in (NORTH, SOUTH, CENTRE))
-        elsewhere = {**dict.fromkeys(_AT_SOUTH, south), CONTROL: centre}
-        self._publisher = Publisher(world, north, speed=SPEED, readings_qos=2, elsewhere=elsewhere, witness=show.ledger)
+        north, south = (f"mqtt://127.0.0.1:{brokers.port(name)}" for name in (NORTH, SOUTH))
+        elsewhere = dict.fromkeys(_AT_SOUTH, south)
+        self._publisher = Publisher(
+            world, north, speed=SPEED, readings_qos=2, elsewhere=elsewhere, is_apart=True, witness=show.ledger
+        )
         show.publisher = self._publisher
         self._failure: Exception | None = None
-        self._thread = threading.Thread(target=self._play, args=(live_s,), daemon=True)
+        self._thread = threading.Thread(target=self._play, daemon=True)
         show.begin("live")
+        self.begun = time.monotonic()
         self._thread.start()
 
     @property
@@ -253,9 +342,13 @@ class _Live:
         """Messages that the broker did not take."""
         return self._publisher.tally.refused.total()
 
-    def join(self, look: Callable[[], object]) -> None:
-        """Wait for the end; ``look`` raises if something else has gone wrong meanwhile."""
-        while self._thread.is_alive():
+    def stop(self) -> None:
+        """Publish no more."""
+        self._publisher.stop()
+
+    def join(self, look: Callable[[], object], *, until: Callable[[], bool] = lambda: False) -> None:
+        """Wait for the end, or until something is so; ``look`` raises if something else has gone wrong meanwhile."""
+        while self._thread.is_alive() and not until():
             if self._enough.is_set():
                 self._publisher.stop()
             look()
@@ -263,9 +356,9 @@ class _Live:
         if self._failure is not None:
             raise Trouble(str(self._failure))
 
-    def _play(self, live_s: float) -> None:
+    def _play(self) -> None:
         try:
-            self._publisher.publish(live_s)
+            self._publisher.publish()
             self._show.end("live", f"{self._publisher.tally.published.total():,} messages")
         except Exception as problem:  # noqa: BLE001  told by the thread that waits
             self._failure = problem

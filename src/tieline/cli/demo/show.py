@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tieline.cli.demo.audience import Audience
-from tieline.cli.demo.ledger import Ledger, waits
+from tieline.cli.demo.ledger import Ledger, before, waits
 
 if TYPE_CHECKING:
     from tieline.sim.microgrid.publish import Publisher
@@ -64,8 +64,8 @@ class Show:
     begun: float = field(default_factory=time.monotonic)
     #: From when to when, in the world's time, the microgrid is without the grid.
     alone_s: tuple[float, float] = (0.0, 0.0)
-    #: When the operator left; until then what has not arrived is waiting.
-    left_at: float | None = None
+    #: Waits are those of what was sent until then: before a broker is killed.
+    until: float | None = None
     #: What there is to try while it runs.
     hint: str = ""
     _live: Live | None = None
@@ -116,7 +116,7 @@ class Show:
 
     def tell(self, text: str) -> None:
         """Something for whoever watches to try; it stays below everything else."""
-        self.hint = text
+        self.hint = f"{self.hint}\n{text}".strip()
         self._say(text)
 
     def leave_out(self, name: str, why: str) -> None:
@@ -198,14 +198,15 @@ class Show:
             box=None,
             header_style="dim",
             pad_edge=False,
-            title="the operator, behind links of 320 kbit/s",
+            title="the operator, behind thin links",
             title_justify="left",
             title_style="",
         )
         table.add_column("class")
         for heading in ("arrived", "of", "median wait", "longest"):
             table.add_column(heading, justify="right")
-        for each in waits(self.ledger.sent_at, self.audience.operator, self.left_at or time.monotonic()):
+        until = self.until or time.monotonic()
+        for each in waits(before(self.ledger.sent_at, until), self.audience.operator, until):
             style = "green" if each.level >= 2 else ""
             times = (f"{each.median_s:.2f} s", f"{each.longest_s:.2f} s")
             table.add_row(_CLASSES[each.level], f"{each.arrived:,}", f"{each.sent:,}", *times, style=style)

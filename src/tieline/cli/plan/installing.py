@@ -31,7 +31,7 @@ def running_network(channel: Management, *, in_bytes: bool) -> Backbone:
     answer = net_of(channel)
     if answer is None:
         raise Trouble("this broker is not joined with others: there is nothing to plan.", code=MISUSED)
-    return everywhere(channel, answer, capacity=UNLIMITED, in_bytes=in_bytes)[1]
+    return everywhere(channel, answer, capacity=UNLIMITED, in_bytes=in_bytes).backbone
 
 
 def check_against(running: Backbone, instance: Instance, plan: Plan) -> None:

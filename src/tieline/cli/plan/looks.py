@@ -19,11 +19,13 @@ from tieline.cli.plan.brokers import RunningBroker as Asked
 from tieline.cli.plan.brokers import survey
 from tieline.cli.plan.files import instance_in
 from tieline.cli.plan.installing import Said, all_brokers, check_brokers, install, parts_in_force, several
-from tieline.cli.plan.network import everywhere, net_of
+from tieline.cli.plan.network import briefs, everywhere, net_of
+from tieline.cli.plan.reporting import LONGEST, links, passing, proposed
 from tieline.cli.trouble import MISUSED, Trouble
-from tieline.net.plan_requests import LinkReport, PlannerReport, ProposalReport
+from tieline.net.plan_requests import AppliedReport, PlannerReport
 
 if TYPE_CHECKING:
+    from tieline.net.plan_requests import Passing
     from tieline.plan.adapt.deviation import Expected
     from tieline.plan.adapt.next_plan import Proposal
     from tieline.plan.in_force import InForce
@@ -33,10 +35,8 @@ if TYPE_CHECKING:
     from tieline.plan.tables import Part
 
 State = Literal["stays", "waits", "proposed", "applied", "refused", "failed"]
-#: Reasons and links of a report.
+#: Reasons of a report.
 _MOST_REASONS: Final = 20
-_MOST_LINKS: Final = 64
-_LONGEST: Final = 400
 #: Paces that differ by less than this share are the same.
 _SAME_PACE: Final = 0.05
 
@@ -80,12 +80,16 @@ class _Seen(NamedTuple):
     """What a look has measured."""
 
     instance: Instance
+    #: The same with all that links carry, nothing of which is left free.
+    whole: Instance
     brokers: Said
     parts: dict[str, Part]
     at: Mapping[str, str]
     now: InForce
     #: When the counting was over.
     counted_at: float
+    #: What links carried meanwhile, and what waited for them at its end.
+    passing: Passing
 
 
 class Looks:
@@ -98,6 +102,11 @@ class Looks:
         #: What the plan in force was made for; None before the first look.
         self._expected: Expected | None = None
         self._applied_at = -math.inf
+        #: The last plan that moved something, as reports tell it, and since when it is in force; None before the first.
+        self._applied: AppliedReport | None = None
+        self._moved_at = 0.0
+        #: What the last look has measured of links; None if it has failed.
+        self._passing: Passing | None = None
         #: Flows that a better plan would still move.
         self._left = 0
         self._number = 0
@@ -106,6 +115,7 @@ class Looks:
     def look(self) -> Outcome:
         """Measure, compare, and re-plan if there is a reason to; the brokers are told what came of it."""
         self._number += 1
+        self._passing = None
         with self._at.reach() as channel:
             found = self._look(channel)
             found = found._replace(took_s=time.monotonic() - self._counted_at)
@@ -117,7 +127,7 @@ class Looks:
 
         try:
             seen = self._see(channel)
-            self._counted_at = seen.counted_at
+            self._counted_at, self._passing = seen.counted_at, seen.passing
         except Flawed as flaw:
             return Outcome("stays", f"{flaw}: there is nothing to plan for")
         if self._expected is None:
@@ -144,17 +154,27 @@ class Looks:
         if answer is None:
             raise Trouble("this broker is not joined with others: there is nothing to plan.", code=MISUSED)
         in_bytes = self._wishes.unit == "bytes"
-        brokers, found = everywhere(channel, answer, capacity=UNLIMITED, in_bytes=in_bytes)
-        running = with_headroom(found, self._wishes.headroom)
+        reached, reached_at = everywhere(channel, answer, capacity=UNLIMITED, in_bytes=in_bytes), time.monotonic()
+        running = with_headroom(reached.backbone, self._wishes.headroom)
         if self._wishes.traffic is None:
-            instance = self._counted(brokers, running)
+            instance = self._counted(reached.brokers, running)
         else:
             time.sleep(self._wishes.every_s)
             instance = with_links(instance_in(str(self._wishes.traffic)), running)
         counted_at = time.monotonic()
+        passed = passing(reached.answers, briefs(reached.brokers), counted_at - reached_at)
         said = all_brokers(channel)
         parts, at = parts_in_force(channel, said), homes(instance)
-        return _Seen(instance, said, parts, at, InForce(instance, at, parts), counted_at)
+        return _Seen(
+            instance,
+            with_links(instance, reached.backbone),
+            said,
+            parts,
+            at,
+            InForce(instance, at, parts),
+            counted_at,
+            passed,
+        )
 
     def _counted(self, brokers: list[Asked], running: Backbone) -> Instance:
         from tieline.overlay.plans import FRAMED
@@ -187,9 +207,13 @@ class Looks:
 
         wishes = self._wishes
         found = next_plan(
-            seen.instance, seen.now, seen.at, most_moves=wishes.most_moves, is_paced=wishes.unit == "bytes",
+            seen.instance,
+            seen.now,
+            seen.at,
+            most_moves=wishes.most_moves,
+            paced=seen.whole if wishes.unit == "bytes" else None,
             seconds=wishes.search_s,
-        )  # fmt: skip
+        )
         checker = f"proven: every limit is kept, {several(found.plan.unmet, 'request')} left to the shortest way"
         self._left = found.left
         objection = found.objection
@@ -213,38 +237,57 @@ class Looks:
         number = install(channel, seen.brokers, concerned, seen.instance.name)
         self._applied_at = time.monotonic()
         self._expected = expected(found.after)
+        self._remember(number, epoch, seen, found, checker)
         said = f"plan {number} is in force at {several(len(concerned), 'broker')}: {change}"
         return Outcome("applied", said, reasons, seen.now, found, checker)
 
+    def _remember(self, number: int, before: int, seen: _Seen, found: Proposal, checker: str) -> None:
+        """Keep what was before the plan that is now in force, to compare it with what later looks measure."""
+        if self._applied is not None and not found.moved:
+            # only paces are others: what is compared is still the plan that has moved something
+            self._applied = msgspec.structs.replace(self._applied, epoch=number)
+            return
+        self._moved_at = self._applied_at
+        self._applied = AppliedReport(
+            epoch=number,
+            before_epoch=before,
+            ago_s=0.0,
+            proposal=proposed(found, seen.now, checker),
+            links=links(seen.now, self._expected),
+            before=seen.passing,
+        )
+
     def _report(self, outcome: Outcome) -> dict[str, Any]:
-        found = outcome.proposal
+        found, now = outcome.proposal, outcome.now
         report = PlannerReport(
             state=outcome.state,
-            verdict=outcome.verdict[:_LONGEST],
+            verdict=outcome.verdict[:LONGEST],
             look=self._number,
             every_s=self._wishes.every_s,
-            reasons=tuple(reason[:_LONGEST] for reason in outcome.reasons[:_MOST_REASONS]),
-            proposal=None if found is None else _proposed(found, outcome.checker),
-            links=() if outcome.now is None else tuple(self._links(outcome.now)),
+            reasons=tuple(reason[:LONGEST] for reason in outcome.reasons[:_MOST_REASONS]),
+            proposal=None if found is None or now is None else proposed(found, now, outcome.checker),
+            links=() if now is None else links(now, self._planned(outcome)),
+            unit=self._wishes.unit,
+            published=None if now is None else sum(topic.rate for topic in now.instance.topics),
+            applied=self._since(outcome),
         )
         told: dict[str, Any] = msgspec.to_builtins(report)
         return told
 
-    def _links(self, now: InForce) -> list[LinkReport]:
-        from tieline.plan.adapt.deviation import capacities, loads
+    def _planned(self, outcome: Outcome) -> Expected | None:
+        """What the plan of an outcome is to put on links: the one that is found, or else the one in force."""
+        from tieline.plan.adapt.deviation import expected
 
-        planned = {} if self._expected is None else self._expected.loads
-        rooms = capacities(now.instance)
-        found = [
-            LinkReport(ends=ends, load=load, planned=planned.get(ends), capacity=_finite(rooms[ends]))
-            for ends, load in loads(now).items()
-        ]
-        found.sort(key=lambda link: (-(link.load / link.capacity if link.capacity else 0.0), link.ends))
-        return found[:_MOST_LINKS]
+        found = outcome.proposal
+        return expected(found.after) if outcome.state == "proposed" and found is not None else self._expected
 
-
-def _finite(capacity: float) -> float | None:
-    return capacity if math.isfinite(capacity) else None
+    def _since(self, outcome: Outcome) -> AppliedReport | None:
+        """The plan that was applied last, with what this look has measured since."""
+        if self._applied is None:
+            return None
+        # what the look counted in which it was applied, was before it
+        after = None if self._moved_at == self._applied_at and outcome.state == "applied" else self._passing
+        return msgspec.structs.replace(self._applied, ago_s=time.monotonic() - self._moved_at, after=after)
 
 
 def _is_same(seen: _Seen, found: Proposal) -> bool:
@@ -256,18 +299,4 @@ def _is_same(seen: _Seen, found: Proposal) -> bool:
         for broker, part in found.parts.items()
         if broker in seen.parts
         for peer, pace in part.paces.items()
-    )
-
-
-def _proposed(found: Proposal, checker: str) -> ProposalReport:
-    return ProposalReport(
-        checker=checker[:_LONGEST],
-        flows_moved=found.moved,
-        flows_left=found.left,
-        shortfall_before=found.shortfall_before,
-        shortfall_after=found.shortfall_after,
-        objective_before=found.objective_before,
-        objective_after=found.plan.objective,
-        unmet=found.plan.unmet,
-        seconds=found.seconds,
     )

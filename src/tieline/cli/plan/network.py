@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Final  # Any: values of JSON
+from typing import TYPE_CHECKING, Any, Final, NamedTuple  # Any: values of JSON
 
 import msgspec
 
@@ -90,7 +90,8 @@ def networked(
             if answer is None:
                 continue
             if len(brokers) == 1 and isinstance(channel, Management):
-                return everywhere(channel, answer, capacity=capacity, in_bytes=in_bytes)
+                reached = everywhere(channel, answer, capacity=capacity, in_bytes=in_bytes)
+                return reached.brokers, reached.backbone
             if answer.name != broker.name:
                 said = f"this broker is called {answer.name}: its links have that name, so write it, or add --links."
                 raise Trouble(said, code=MISUSED)
@@ -100,27 +101,39 @@ def networked(
     return found, joined_backbone(answers, capacity=capacity, in_bytes=in_bytes)
 
 
-def everywhere(
-    channel: Management, answer: NetAnswer, *, capacity: float, in_bytes: bool
-) -> tuple[list[RunningBroker], Backbone]:
-    """All brokers that one of them reaches, and the links between them."""
+class Reached(NamedTuple):
+    """All brokers that one of them reaches, the links between them, and what each broker has said of its own."""
+
+    brokers: list[RunningBroker]
+    backbone: Backbone
+    answers: dict[str, NetAnswer]
+
+
+def everywhere(channel: Management, answer: NetAnswer, *, capacity: float, in_bytes: bool) -> Reached:
+    """Ask one broker and, through it, all that it reaches."""
     from tieline.plan.reading.joined import joined_backbone
 
     others = [name for name in answer.reachable if name != answer.name]
     found = [RunningBroker(answer.name, "", channel)]
     found += [RunningBroker(name, "", Passed(channel, name)) for name in others]
 
+    answers = {answer.name: answer}
+    for name, said in briefs(found[1:]).items():
+        # which links there are is known to all, and need not travel
+        answers[name] = msgspec.structs.replace(said, links=answer.links)
+    return Reached(found, joined_backbone(answers, capacity=capacity, in_bytes=in_bytes), answers)
+
+
+def briefs(brokers: Sequence[RunningBroker]) -> dict[str, NetAnswer]:
+    """By name what each broker says of its own links, all asked at the same time; those that are alone say nothing."""
+
     def said_of(broker: RunningBroker) -> NetAnswer | None:
         with naming(broker):
             assert broker.channel is not None
             return net_of(broker.channel, is_brief=True)
 
-    answers = {answer.name: answer}
-    for broker, said in zip(found[1:], at_once(found[1:], said_of), strict=True):
-        if said is not None:
-            # which links there are is known to all, and need not travel
-            answers[broker.name] = msgspec.structs.replace(said, links=answer.links)
-    return found, joined_backbone(answers, capacity=capacity, in_bytes=in_bytes)
+    answers = zip(brokers, at_once(brokers, said_of), strict=True)
+    return {broker.name: said for broker, said in answers if said is not None}
 
 
 def net_of(channel: Channel, *, is_brief: bool = False) -> NetAnswer | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from threading import Timer
 from typing import Annotated, Any, Final, Literal  # Any: values of JSON
 
 import msgspec
@@ -20,6 +21,8 @@ from tieline.cli.verbs import with_blocks
 
 #: Reasons that are printed, before it says how many more there are.
 _MOST: Final = 5
+#: Whoever waits for longer than this is told why.
+_SLOW_S: Final = 2.0
 #: Seconds until a look that has failed is tried again.
 _AGAIN_S: Final = 2.0
 
@@ -86,6 +89,7 @@ def watch(  # one for each option
 
 def _watch(looks: Looks, times: int | None, *, as_json: bool, every_s: float) -> None:
     console = Console(stderr=True)
+    _make_ready(console)
     console.print(f"watching; a look every {every_s:g} s, Ctrl-C ends it", highlight=False)
     number, has_seen = 0, False
     try:
@@ -103,6 +107,21 @@ def _watch(looks: Looks, times: int | None, *, as_json: bool, every_s: float) ->
             _tell(number, outcome, as_json=as_json)
     except KeyboardInterrupt:
         console.print("not watching any more: the plan in force stays", highlight=False)
+
+
+def _make_ready(console: Console) -> None:
+    """Compile or load the loops of the search before anything is measured that has to be answered soon."""
+    from tieline.plan.adapt.repair import ready
+    from tieline.plan.search.warm import warm
+
+    slow = Timer(_SLOW_S, lambda: console.print("making the search ready, once after an installation", highlight=False))
+    slow.daemon = True
+    slow.start()
+    try:
+        ready()
+        warm()
+    finally:
+        slow.cancel()
 
 
 def _tell(number: int, outcome: Outcome, *, as_json: bool) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final  # Any: values of JSON
 from tieline.conf.quantities import bound
 from tieline.net.page.grid import grid
 from tieline.net.page.neighbours import Neighbours, links
+from tieline.net.page.plan import figures
 from tieline.net.page.seen import BrokerSeen, ClassSeen, ClientSeen, PlanSeen, Seen
 from tieline.sched.levels import LEVELS
 
@@ -126,6 +127,7 @@ class Observer:
             topics=said["topics"],
             planned=counts["planned"],
             astray=sum(count for what, count in counts.items() if what != "planned"),
+            figures=figures(said),
         )
 
 

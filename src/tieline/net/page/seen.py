@@ -78,6 +78,19 @@ class LinkSeen(Struct, frozen=True, kw_only=True):
         return None if self.bits_per_s is None or not self.capacity else self.bits_per_s / self.capacity
 
 
+class PlanFigures(Struct, frozen=True, kw_only=True):
+    """How good a plan is, by the checker, and what was measured before and since it is in force."""
+
+    is_applied: bool
+    requests: int
+    unmet: int
+    #: The share of its objective that another plan could save at most; None where no bound is known.
+    gap: float | None
+    #: The bytes that waited for links; None where nothing has been measured.
+    waited: float | None = None
+    waits: float | None = None
+
+
 class PlanSeen(Struct, frozen=True, kw_only=True):
     """By which plan messages travel: none at all is epoch 0."""
 
@@ -91,6 +104,8 @@ class PlanSeen(Struct, frozen=True, kw_only=True):
     #: Messages that went by the plan, and those that did not although it is in force, since the start.
     planned: int = 0
     astray: int = 0
+    #: The plan of which the planner has figures: the one in force, or one that is proposed.
+    figures: PlanFigures | None = None
 
 
 class Seen(Struct, frozen=True, kw_only=True):

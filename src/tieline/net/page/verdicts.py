@@ -8,8 +8,8 @@ from typing import Final
 from msgspec import Struct
 
 from tieline.net.page.attention import attention
-from tieline.net.page.seen import Finding, Seen, State, View
-from tieline.net.page.words import are, beginning, duration, several, share, shortened
+from tieline.net.page.seen import Finding, PlanFigures, Seen, State, View
+from tieline.net.page.words import are, beginning, duration, several, share, shortened, size
 from tieline.sched.levels import URGENT
 
 #: The states, the worst last.
@@ -144,15 +144,34 @@ def _plan(seen: Seen, findings: Sequence[Finding]) -> Verdict:
         return Verdict(state="ok", text="There is nothing to plan: this broker stands alone.")
     state, badge = _worst(findings), len(findings)
     said = f"{shortened(plan.planner_said)[:1].upper()}{shortened(plan.planner_said)[1:]}" if plan.planner else ""
+    good = plan.figures
+    if good is not None and not good.is_applied:
+        return Verdict(state=state, text=f"A plan waits that would {_serves(good)}.", detail=said, badge=badge)
     if not plan.epoch:
         text = "No plan is in force: messages take the shortest ways."
         hint = "Make one of the traffic that brokers carry with `tieline plan`."
         return Verdict(state=state, text=text, detail=said or hint, badge=badge)
     total = plan.planned + plan.astray
     kept = f"{share(plan.planned / total)} of what was published here went by it" if total else "nothing went by it yet"
-    name = f" ({shortened(plan.name)})" if plan.name else ""
     parts = [f"{several(plan.topics, 'topic')} of this broker", kept, *([said] if said else [])]
-    return Verdict(state=state, text=f"Plan {plan.epoch}{name} is in force.", detail=" · ".join(parts), badge=badge)
+    if good is None:
+        name = f" ({shortened(plan.name)})" if plan.name else ""
+        text = f"Plan {plan.epoch}{name} is in force."
+    else:
+        text = f"Plan {plan.epoch} serves{_serves(good).removeprefix('serve')}."
+        if good.waited is not None and good.waits is not None:
+            parts.insert(0, f"before it {size(good.waited)} waited for links, and {size(good.waits)} now")
+    return Verdict(state=state, text=text, detail=" · ".join(parts), badge=badge)
+
+
+def _serves(plan: PlanFigures) -> str:
+    """How many a plan serves, and how good another one could be."""
+    served = plan.requests - plan.unmet
+    who = f"all {several(plan.requests, 'request')}" if not plan.unmet else f"{served:,} of {plan.requests:,} requests"
+    if plan.gap is None:
+        return f"serve {who}"
+    better = "no plan is cheaper" if plan.gap < 1e-9 else f"no plan can be cheaper by more than {share(plan.gap)}"
+    return f"serve {who}, and {better}"
 
 
 def _worst(findings: Sequence[Finding]) -> State:

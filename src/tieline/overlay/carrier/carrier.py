@@ -18,13 +18,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Final
 
 from tieline.core.timers import Timer, Timers
 from tieline.overlay.carrier.durable import Ends, Journal, Renewed
 from tieline.overlay.carrier.ends import Limits, Surroundings
 from tieline.overlay.carrier.incarnations import Incarnations
 from tieline.overlay.carrier.sender import COPIES_PACE, Sender
+from tieline.overlay.carrier.streams import SHORTEST
 from tieline.overlay.carrier.taker import Deliver, Taker
 from tieline.overlay.counts import Counts
 from tieline.overlay.frames.frame import Data, Notice, Numbered, Topic, is_assured
@@ -32,9 +32,6 @@ from tieline.overlay.links.links import Link
 from tieline.overlay.membership import Membership
 from tieline.overlay.strategies.path import Path
 from tieline.overlay.strategies.strategy import Strategy
-
-#: Attempts after which a frame goes the shortest way.
-_IN_VAIN: Final = 2
 
 
 class Carrier:
@@ -84,7 +81,7 @@ class Carrier:
             counts=counts,
             limits=limits,
         )
-        self.sender = Sender(around, self.forward)
+        self.sender = Sender(around, self.forward, self._first_hop)
         self.sender.pace = 1 if strategy.is_single else COPIES_PACE
         self.taker = Taker(around, deliver, self.pass_notice)
 
@@ -119,7 +116,10 @@ class Carrier:
 
         Where neighbours choose by different strategies, what one sends may end blind at another, again and again.
         """
-        return self.strategy if data.attempt < _IN_VAIN else self._shortest
+        return self._shortest if data.attempt & SHORTEST else self.strategy
+
+    def _first_hop(self, destination: int, data: Data) -> int:
+        return next(iter(self._way_of(data).next_brokers(destination, data.path, data)), 0)
 
     def _take(self, data: Data, where: int, now: float) -> None:
         self.taker.take(data, where, now)
@@ -172,18 +172,18 @@ class Carrier:
 
         Neighbours that choose links in different ways send each other what then has been everywhere it could go.
         """
-        if data.attempt < _IN_VAIN and not self._way_of(data).is_single:
+        if not data.attempt & SHORTEST and not self._way_of(data).is_single:
             self._counts.blind_copies += 1
             return
         reachable = self._membership.reachable
         found = {broker: first for broker, first in destinations.items() if broker in reachable}
-        if data.attempt >= _IN_VAIN or not data.path:
+        if data.attempt & SHORTEST or not data.path:
             found = {}
         self._counts.no_route += data.count * (len(destinations) - len(found))
         if found:
             self._counts.detours += 1
             again = data.to(found, b"")
-            again.attempt = _IN_VAIN
+            again.attempt = data.attempt | SHORTEST
             self.forward(again, now)
 
     def _retry_parked(self, now: float) -> None:

@@ -41,9 +41,13 @@ def unheard(broker: int, topic: bytes, messages: int, level: int, now: float) ->
 class Sender(StreamEnd):
     """Everything that one broker owes to others."""
 
-    def __init__(self, around: Surroundings, forward: Callable[[Data, float], None]) -> None:
+    def __init__(
+        self, around: Surroundings, forward: Callable[[Data, float], None], first_hop: Callable[[int, Data], int]
+    ) -> None:
         super().__init__(around)
         self._forward = forward
+        #: To which neighbour a frame would go that is for some broker; 0 if there is none.
+        self._first_hop = first_hop
         #: By which plan a message travels, where there is one; those of one frame travel by the same.
         self.plan_of: PlanOf | None = None
         #: How much longer to wait before something is repeated that would be copied over every link.
@@ -236,9 +240,9 @@ class Sender(StreamEnd):
                     stream.touched_at = now
                 first = stream.sent + 1
                 stream.sent += len(batch)
-                self._send_again(broker, lane, stream, first, batch, now)
-                if stream.sent < first:
-                    break  # no way after all: it was taken back
+                self._send_rest(broker, lane, stream, first, batch, now)
+                if stream.sent != first + len(batch) - 1:
+                    break  # no way after all, or no room: what is next is another number, and may have gone already
         self._watch_settling(now)
 
     def pump_all(self, now: float, to: int | None = None) -> None:
@@ -255,8 +259,14 @@ class Sender(StreamEnd):
         """Links have come or gone: a link that was full need not be on the way any more, nor what was sent before."""
         for stream in self.outgoing.values():
             stream.credit = None
-            stream.timeouts = stream.fills = 0
+            stream.elsewhere.clear()
+            stream.timeouts = stream.fills = stream.vain = 0
         self.pump_all(now)
+
+    def trust(self) -> None:
+        """Links are chosen in another way from now on: what the one before came to says nothing of it."""
+        for stream in self.outgoing.values():
+            stream.vain = 0
 
     def limit(self, destination: int, lane: int, where: int, room: int, now: float) -> None:
         """A full link on the way takes so many bytes of a stream from some place on, or everything again."""
@@ -269,10 +279,53 @@ class Sender(StreamEnd):
             stream.credit = None
         else:
             stream.credit = room
+            if number in stream.elsewhere:  # the other link is full as well
+                stream.elsewhere = {each for each in stream.elsewhere if each < number}
             if stream.owing.settled < number <= stream.sent:
+                stream.elsewhere |= self._elsewhere(destination, lane, stream, number)
                 stream.sent = number - 1
         if room != WAIT:
             self.pump(destination, lane, stream, now)
+
+    def _elsewhere(self, destination: int, lane: int, stream: Outgoing, number: int) -> set[int]:
+        """Of what was sent behind a number that met a full link, what a plan has sent over another one.
+
+        That is on its way.  To send all of it again would keep full links full.
+        """
+        if self.plan_of is None:
+            return set()
+        hops: dict[Planned | None, int] = {}
+
+        def hop(each: int) -> int:
+            assert self.plan_of is not None
+            planned = self.plan_of(stream.owing.unsettled[each])
+            if planned not in hops:
+                data = Data(
+                    lane, self._broker, self._incarnations.tag, {destination: 0}, (), born=0.0, attempt=stream.mark
+                )
+                data.planned = planned
+                hops[planned] = self._first_hop(destination, data)
+            return hops[planned]
+
+        full = hop(number)
+        return {each for each in range(number + 1, stream.sent + 1) if hop(each) != full}
+
+    def _send_rest(
+        self, broker: int, lane: int, stream: Outgoing, first: int, payloads: tuple[bytes, ...], now: float
+    ) -> None:
+        """Send some messages, but for those that are on their way by another link."""
+        # as it is now: what meets a full link while this is sent concerns those that are sent later
+        elsewhere = frozenset(stream.elsewhere)
+        if not elsewhere:
+            self._send_again(broker, lane, stream, first, payloads, now)
+            return
+        for is_elsewhere, run in groupby(enumerate(payloads, first), lambda each: each[0] in elsewhere):
+            rest = [*run]
+            if is_elsewhere:
+                if stream.credit is not None:
+                    stream.credit += sum(len(payload) for _number, payload in rest)
+            else:
+                self._send_again(broker, lane, stream, rest[0][0], tuple(payload for _, payload in rest), now)
 
     def _send_again(
         self, broker: int, lane: int, stream: Outgoing, first: int, payloads: tuple[bytes, ...], now: float
@@ -282,7 +335,7 @@ class Sender(StreamEnd):
             payloads = self._fresh(broker, lane, stream, first, payloads, now)
         tag, expires = self._incarnations.tag, bool(stream.accepted)
         for planned, alike in self._by_plan(payloads):
-            data = Data(lane, self._broker, tag, {broker: where}, alike, born=now, attempt=stream.attempt)
+            data = Data(lane, self._broker, tag, {broker: where}, alike, born=now, attempt=stream.mark)
             data.expires, data.planned = expires, planned
             self._forward(data, now)
             where += len(alike) << TAG_BITS
@@ -305,7 +358,9 @@ class Sender(StreamEnd):
 
     def rewind(self, destination: int, lane: int) -> None:
         """What was just sent has no way after all."""
-        self.outgoing[destination, lane].rewind()
+        stream = self.outgoing[destination, lane]
+        stream.failed(stream.touched_at)
+        stream.rewind()
 
     def _watch_settling(self, now: float) -> None:
         if self._resend_timer is None and any(stream.is_unsettled for stream in self.outgoing.values()):
@@ -324,6 +379,7 @@ class Sender(StreamEnd):
             if stream.is_unsettled and now - stream.touched_at >= patience_s:
                 self._counts.resent_by_origin += stream.sent - stream.owing.settled
                 stream.timeouts += 1
+                stream.failed(now)
                 stream.rewind()
                 self.pump(broker, lane, stream, now)
         self._watch_settling(now)
@@ -348,8 +404,7 @@ class Sender(StreamEnd):
             if self.settle(destination, stream, number + base):
                 self._journal.note(Settled(destination, lane, number + base))
                 stream.sent = max(stream.sent, number + base)
-                stream.touched_at = now
-                stream.timeouts = stream.fills = 0
+                stream.moved_on(now)
             elif is_stalled:
                 stream.touched_at = now
             # what waits at a thin link already would only wait there twice
@@ -358,6 +413,9 @@ class Sender(StreamEnd):
                 stream.asked_at = now
                 stream.fills += 1
                 stream.attempt += 1
+                # where messages take several ways some come later, and holes say nothing of a strategy
+                if now - stream.touched_at >= self._limits.resend_s:
+                    stream.failed(now)
                 self._fill_holes(destination, lane, stream, holes, now)
             self.pump(destination, lane, stream, now)
 
@@ -384,7 +442,7 @@ class Sender(StreamEnd):
         if gone > 0:
             where = place(first - stream.owing.base, self._incarnations.tags[broker])
             head = lane, self._broker, self._incarnations.tag, {broker: where}, (b"",) * gone
-            self._forward(Data(*head, born=now, attempt=stream.attempt), now)
+            self._forward(Data(*head, born=now, attempt=stream.mark), now)
 
     def write_off(self, broker: int, lane: int, count: int) -> list[bytes]:
         """Owe a broker no longer what was first of a stream, as much as is said; what that was."""

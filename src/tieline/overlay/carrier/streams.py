@@ -10,6 +10,11 @@ from tieline.overlay.counts import Counts
 
 #: How far an origin sends ahead of what its destination has committed, and how far ahead a destination keeps.
 WINDOW: Final = 512
+#: The bit of an attempt that says that a frame goes the shortest way, whatever others do.
+SHORTEST: Final = 1
+#: After so many failures it does, until it has gone well for so long.
+_IN_VAIN: Final = 2
+_FORGIVEN_S: Final = 60.0
 #: Bytes of a stream that a destination keeps, and of all streams together; beyond it messages are left to their origin,
 #: but for those whose turn it is: else a stream with a hole in front of so much would never go on.
 HELD_BYTES: Final = 1 << 22
@@ -45,12 +50,15 @@ class Outgoing:
         "attempt",
         "committed",
         "credit",
+        "elsewhere",
         "fills",
         "is_stalled",
         "owing",
         "sent",
         "timeouts",
         "touched_at",
+        "vain",
+        "vain_at",
     )
 
     def __init__(self, owing: Owing) -> None:
@@ -67,11 +75,17 @@ class Outgoing:
         self.asked_at = 0.0
         #: How often holes were filled since the destination last moved on, or links came or went.
         self.fills = 0
+        #: How often something was sent again; copies of another attempt are no copies that somebody has seen.
         self.attempt = 0
+        #: How often the strategy led nowhere as far as is known, and when it did so last.
+        self.vain = 0
+        self.vain_at = 0.0
         #: How often it was sent again in vain since the destination last moved on, or links came or went.
         self.timeouts = 0
         #: Bytes that a full link on the way takes of it; None where none is full, as far as is known.
         self.credit: int | None = None
+        #: Numbers beyond ``sent`` that are on their way by another link than the full one, where a plan sends them.
+        self.elsewhere: set[int] = set()
         #: The destination has no room now, and will say when it has.
         self.is_stalled = False
 
@@ -113,9 +127,29 @@ class Outgoing:
         first = max(first, self.owing.settled + 1)
         return first, (self.owing.unsettled[number] for number in range(first, end))
 
+    @property
+    def mark(self) -> int:
+        """What frames say of their attempt; what came to nothing twice says that it is to go the shortest way."""
+        return self.attempt << 1 | (self.vain >= _IN_VAIN)
+
+    def failed(self, now: float) -> None:
+        """Nobody moved on after what was sent: the strategy may be to blame."""
+        self.vain += 1
+        self.vain_at = now
+
+    def moved_on(self, now: float) -> None:
+        """The destination has more of it: a strategy that failed long ago is given another chance."""
+        self.touched_at = now
+        self.timeouts = self.fills = 0
+        if self.elsewhere:
+            self.elsewhere = {number for number in self.elsewhere if number > self.owing.settled}
+        if self.vain and now - self.vain_at >= _FORGIVEN_S:
+            self.vain = 0
+
     def rewind(self) -> None:
         """Take for unsent whatever is not settled; who said that there was no room may have died since."""
         self.sent = self.owing.settled
+        self.elsewhere.clear()
         self.is_stalled = False
         self.credit = None
         self.attempt += 1

@@ -27,7 +27,7 @@ from tieline.plan.instance import Instance, request_price
 from tieline.plan.plan import Plan, Status
 from tieline.plan.proof import Refuted, examine
 from tieline.plan.routes import Route, routes, trees
-from tieline.plan.run import Run
+from tieline.plan.run import Improving, Progress, Run
 from tieline.plan.search.neighbourhood import search
 from tieline.plan.tables import Part, parts
 
@@ -55,6 +55,10 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     #: None where the ways as they are break a limit.
     objective_before: float | None
     seconds: float
+    #: No plan has an objective below this.
+    bound: float
+    #: How the search went, from the repaired plan to the best one that was found.
+    steps: tuple[Progress, ...]
 
     @property
     def objection(self) -> str | None:
@@ -75,21 +79,27 @@ def next_plan(  # what runs, and how much may be done about it
     homes: Mapping[str, str],
     *,
     most_moves: int,
-    is_paced: bool,
+    paced: Instance | None,
     seconds: float | None = None,
     seed: int = 0,
 ) -> Proposal:
-    """The plan that follows the ways as they are; ``seconds`` bounds the search for it."""
-    run = Run(seconds=seconds, seed=seed)
+    """The plan that follows the ways as they are; ``seconds`` bounds the search for it.
+
+    ``paced`` has the same links with all that they carry, for their paces: what a plan leaves free is there to be used.
+    Without it nothing is paced.
+    """
+    steps: list[Progress] = []
+    run = Run(seconds=seconds, seed=seed, listener=Improving(steps.append))
     standing = _standing(instance, now)
     needed = replan(instance, standing, seconds=seconds, seed=seed).plan
+    run.told(needed)
     left = 0
     found = needed
     if most_moves and needed.routes:
-        better = _better(instance, needed, run)
+        better = run.told(_better(instance, needed, run))
         if needed.objective - better.objective > _LEAST_GAIN * needed.cost:
             found, left = _towards(instance, needed, better, most_moves)
-    told = parts(instance, found, is_paced=is_paced)
+    told = parts(paced or instance, found, is_paced=paced is not None)
     after = InForce(instance, homes, told)
     return Proposal(
         plan=found,
@@ -101,6 +111,8 @@ def next_plan(  # what runs, and how much may be done about it
         shortfall_after=shortfall(after),
         objective_before=standing.objective if standing.status == "feasible" else None,
         seconds=run.elapsed,
+        bound=steps[-1].bound,
+        steps=tuple(steps),
     )
 
 

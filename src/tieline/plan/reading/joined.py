@@ -34,6 +34,9 @@ class _OwnLink(msgspec.Struct, frozen=True):
     peer: str
     least_round_trip_s: float
     capacity: Annotated[float, Meta(gt=0)] | None = None
+    #: What was given to the link since it began, and what waits for it now.
+    bytes_out: float = 0.0
+    waiting_bytes: float = 0.0
 
 
 class NetAnswer(msgspec.Struct, frozen=True):

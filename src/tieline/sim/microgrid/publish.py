@@ -92,10 +92,14 @@ class Publisher:
         speed: float = 1.0,
         readings_qos: Literal[0, 1, 2] = 0,
         elsewhere: Mapping[str, str] | None = None,
+        is_apart: bool = False,
         run: str | None = None,
         witness: Witness | None = None,
     ) -> None:
-        """``elsewhere`` has, by their names, the addresses of those clients that connect to another broker."""
+        """``elsewhere`` has, by their names, the addresses of those clients that connect to another broker.
+
+        ``is_apart`` gives each meter a client of its own, in the place of one for each feeder.
+        """
         self.tally = Tally()
         #: The time of the world, in seconds since 1970: what was sent last.
         self.now_s = world.start_s
@@ -106,6 +110,8 @@ class Publisher:
             raise Unbuildable(f"a speed of {speed:g} is refused: it takes a number above zero.")
         self._speed = speed
         self._readings_qos = readings_qos
+        #: Of each meter that is a client of its own, the client of its feeder, by node.
+        self._own = dict(zip(world.nodes, world.meters, strict=True)) if is_apart else {}
         self._run = f"{world.seed}-{time.time_ns():x}" if run is None else run
         self._witness = witness
         self._stopped = threading.Event()
@@ -117,12 +123,13 @@ class Publisher:
 
     def publish(self, duration_s: float | None = None) -> Tally:
         """Publish ``duration_s`` seconds of the world, or until stopped; returns when everything is acknowledged."""
-        names = (*dict.fromkeys(self._world.meters), PROTECTION, CONTROL)
+        meters = self._own or {name: name for name in self._world.meters}
+        clients = {**meters, PROTECTION: PROTECTION, CONTROL: CONTROL}
         batches = messages(self._world, duration_s)
         batch = next(batches, [])  # made before the clock runs
         try:
-            for name in names:
-                target = self._elsewhere.get(name, self._target)
+            for name, known_as in clients.items():
+                target = self._elsewhere.get(known_as, self._target)
                 self._clients[name] = _Client(f"{self._world.grid}-{name}", target, self.tally, self._witness)
             begun = time.monotonic()
             while batch and not self._stopped.is_set():
@@ -145,8 +152,13 @@ class Publisher:
                 if self._stopped.is_set():
                     return
             qos = 1 if LEVELS[message.kind] else self._readings_qos
-            self._clients[message.client].publish(message, qos, self._run)
+            self._clients[self._client_of(message)].publish(message, qos, self._run)
             self.now_s = message.sent_s
+
+    def _client_of(self, message: Message) -> str:
+        """Who speaks: a meter that is a client of its own has the name of its node, which is a level of its topics."""
+        node = message.topic.split("/")[2]
+        return node if self._own.get(node) == message.client else message.client
 
 
 class _Client:

@@ -2,8 +2,8 @@
 
 import { state } from "../state.js";
 
-/** What the levels are called, as in the settings. */
-export const LEVELS = ["very low", "medium", "important", "urgent"];
+/** What the levels are called, here as everywhere. */
+export const LEVELS = ["low", "normal", "important", "urgent"];
 
 export function levelOf(name) {
   if (typeof name === "number") return name;

@@ -4,8 +4,8 @@ import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { Repeated } from "../broker.js";
 import { graph } from "../draw/graph.js";
 import { icon } from "../icons.js";
-import { clock, count, duration, kilobits, percent, plural, span } from "../format.js";
-import { card, chip, classTag, command, copy, marked, refusal, table } from "../parts.js";
+import { bytes, clock, count, duration, kilobits, percent, plural, span } from "../format.js";
+import { card, chip, command, copy, marked, refusal, table } from "../parts.js";
 import { state, changed, paintNow } from "../state.js";
 import { layout } from "./network.js";
 
@@ -28,11 +28,13 @@ function drawn() {
   const { answer, trouble } = plan.look(changed);
   if (trouble && !answer) return card("Plan", "", refusal(trouble));
   if (!answer) return html`<p class="soft">Asking …</p>`;
-  const { in_force: now, proposal: next } = answer;
-  return html`<div class="plan">${next ? tiles(now, next) : nothing}
-    ${picture("In force", now, inForce(now), "No plan is in force: messages take the shortest way.")}
-    ${picture("Proposed", next, next ? next.name ?? next.status ?? "" : "", "No plan waits. How what brokers carry becomes one is said below.")}
-    ${next ? html`<div class="stack moves">${next.verdict && next.links?.length ? planner(next) : nothing}${next.moves ? moves(next) : nothing}${isKnown(next.cost) ? journey(next) : nothing}</div>${bound(next)}` : howTo()}</div>`;
+  const { in_force: now, proposal: next, is_applied: isApplied } = answer;
+  const pictures = isApplied
+    ? html`${picture("Before", now, inForce(now), "")}${picture("In force", next, appliedAt(next), "")}`
+    : html`${picture("In force", now, inForce(now), "No plan is in force: messages take the shortest way.")}
+    ${picture("Proposed", next, next?.status ?? "", "No plan waits. How what brokers carry becomes one is said below.")}`;
+  return html`<div class="plan">${next ? tiles(now, next, isApplied) : nothing}${pictures}
+    ${next ? html`<div class="stack moves">${next.verdict && next.links?.length ? planner(next) : nothing}${next.moves ? moves(next, isApplied) : nothing}${isKnown(next.cost) ? journey(now, next) : nothing}</div>${bound(next)}` : howTo()}</div>`;
 }
 
 /** Which plan it is; without one, messages take the shortest ways, and links carry something all the same. */
@@ -40,6 +42,10 @@ function inForce(now) {
   if (!now) return "";
   if (!now.epoch) return "no plan: the shortest ways";
   return [`plan ${now.epoch}`, now.since && `since ${clock(now.since)}`].filter(Boolean).join(", ");
+}
+
+function appliedAt(next) {
+  return [`plan ${next.epoch}`, next.applied && `since ${clock(state.page.time - next.applied.ago_s)}`].filter(Boolean).join(", ");
 }
 
 /** What the planner that stands by has decided, in its own sentences. */
@@ -61,14 +67,16 @@ function tile(title, before, after, note) {
 
 const figure = (value, of) => (isKnown(value) ? of(value) : null);
 
-function tiles(now, next) {
+function tiles(now, next, isApplied) {
   const cheaper = isKnown(now?.cost) && isKnown(next.cost) && now.cost ? `${next.cost <= now.cost ? "−" : "+"}${percent(Math.abs(next.cost / now.cost - 1))}; ` : "";
-  const megabits = (value) => (value / 1e6).toFixed(2);
+  const amount = (value) => (next.unit === "messages" ? count(value) : kilobits(value * 8));
+  const unit = next.unit === "messages" ? "messages a second" : "kbit/s";
+  const waited = now?.passing?.waiting;
   return html`<div class="tiles four">
-    ${tile("Not served", figure(now?.unmet, count), figure(next.unmet, count), isKnown(next.requests) ? `of ${plural(next.requests, "request")}` : "")}
+    ${tile("Would not get through", figure(next.shortfall?.before, amount), figure(next.shortfall?.after, amount), `${unit}${isKnown(next.requests) ? `; ${plural(next.requests - next.unmet, "request")} of ${count(next.requests)} served` : ""}`)}
     ${tile("Busiest link", figure(now?.busiest?.used, percent), figure(next.busiest?.used, percent), (now?.busiest ?? next.busiest)?.ends.join(" – ") ?? "")}
     ${tile("Cost", figure(now?.cost, count), figure(next.cost, count), `${cheaper}${isKnown(next.bound) ? `no plan is below ${count(next.bound)}` : ""}`)}
-    ${tile("Bits over links", figure(now?.bits_per_s, megabits), figure(next.bits_per_s, megabits), "Mbit/s")}</div>`;
+    ${isApplied ? tile("Waits for links", figure(waited, bytes), figure(next.passing?.waiting, bytes), "measured, all links together") : tile("Over all links", figure(now?.load, amount), figure(next.load, amount), unit)}</div>`;
 }
 
 function fullness(links) {
@@ -93,41 +101,43 @@ function wayOf(way, known = way) {
   return way.map((broker, index) => html`${index ? " → " : ""}${known.includes(broker) ? broker : html`<b>${broker}</b>`}`);
 }
 
-function moves(next) {
+function moves(next, isApplied) {
+  const title = isApplied ? "What moved" : "What would move";
   const { all } = state.chosen;
   const rows = all.moves ? next.moves : next.moves.slice(0, FEW);
   const total = next.moves_total ?? next.moves.length;
-  const sub = isKnown(next.topics_total) ? `${count(total)} of ${plural(next.topics_total, "topic")}; the largest` : plural(total, "topic");
-  const more = next.moves.length > FEW ? html`<button type="button" class="link" @click=${() => ((all.moves = !all.moves), paintNow())}>${all.moves ? "Fewer" : `All ${count(total)}`}</button>` : nothing;
-  return card("What would move", sub, rows.length ? html`<div class="scroll-y" tabindex="0" role="region" aria-label="What would move">${table([
-    { head: "", says: "Class", kind: "fixed", cell: (row) => (isKnown(row.level) ? classTag(row.level) : "") },
+  const sub = `${plural(total, "flow")}${isKnown(next.topics_total) ? ` of ${plural(next.topics_total, "topic")}` : ""}${total > rows.length ? "; the largest" : ""}`;
+  const more = next.moves.length > FEW ? html`<button type="button" class="link" @click=${() => ((all.moves = !all.moves), paintNow())}>${all.moves ? "Fewer" : total > next.moves.length ? `The largest ${next.moves.length}` : `All ${count(total)}`}</button>` : nothing;
+  return card(title, sub, rows.length ? html`<div class="scroll-y" tabindex="0" role="region" aria-label=${title}>${table([
     { head: "Topic", kind: "cut topic", cell: (row) => html`<code title=${row.topic}>${row.topic}</code>` },
-    { head: "kbit/s", kind: "num", cell: (row) => kilobits(row.bps) },
-    { head: "Goes over now", kind: "soft wide", cell: (row) => wayOf(row.now) },
-    { head: "Would go over", kind: "", cell: (row) => wayOf(row.then, row.now) },
-  ], rows, { label: "What would move" })}</div>` : html`<p class="empty">Nothing: all topics go over the same links.</p>`, { end: more });
+    next.unit === "messages" ? { head: "msg/s", kind: "num", cell: (row) => count(row.rate) } : { head: "kbit/s", kind: "num", cell: (row) => kilobits(row.bps) },
+    { head: isApplied ? "Went over" : "Goes over now", kind: "soft wide", cell: (row) => wayOf(row.now) },
+    { head: isApplied ? "Goes over" : "Would go over", kind: "", cell: (row) => wayOf(row.then, row.now) },
+  ], rows, { label: title })}</div>` : html`<p class="empty">Nothing: all topics go over the same links.</p>`, { end: more });
 }
 
-function journey(next) {
-  const { measured, solved, proven, applied } = next;
-  const isProven = proven || isKnown(next.checker);
-  const isApplied = applied || next.status === "applied";
+function journey(now, next) {
+  const { measured, solved, applied } = next;
+  const isProven = isKnown(next.checker);
+  const carried = (passing) => (passing ? `${kilobits(passing.carried * 8)} kbit/s, ${bytes(passing.waiting)} waiting` : "");
+  const published = next.unit === "messages" ? `${count(measured.published)} msg/s` : `${kilobits(measured.published * 8)} kbit/s`;
   const steps = [
-    ["Measured", true, measured ? `${duration(measured.to - measured.from)}${isKnown(measured.per_s) ? `, ${count(measured.per_s)} msg/s` : ""}` : "by the brokers"],
-    ["Solved", solved, solved ? `${duration(solved.seconds)}${solved.method ? `, ${solved.method}` : ""}` : "not yet"],
-    ["Proven", isProven, isProven ? `${isKnown(proven?.seconds) ? `${duration(proven.seconds)}, ` : ""}independent` : "not yet"],
-    ["Applied", isApplied, isApplied ? (applied ? `at ${clock(applied)}` : "in force") : "waits"],
+    ["Measured", true, `${duration(measured.seconds)}${isKnown(measured.published) ? `, ${published}` : ""}`],
+    ["Solved", Boolean(solved), solved ? duration(solved.seconds) : "not yet"],
+    ["Proven", isProven, isProven ? "shares no code with the solver" : "not yet"],
+    ["Applied", Boolean(applied), applied ? `at ${clock(state.page.time - applied.ago_s)}` : "waits"],
+    ["Compared", Boolean(next.passing), next.passing ? `${carried(now?.passing)}; now ${carried(next.passing)}` : applied ? "at the next look" : "when it is applied"],
   ];
   return card("From traffic to plan", "", html`<ol class="journey">${steps.map(([name, isDone, note]) => html`<li class=${isDone ? "done" : ""}>${isDone ? icon("ok", 14) : html`<span class="ring"></span>`}<b>${name}</b><p>${note}</p></li>`)}</ol>`);
 }
 
 function bound(next) {
   const { steps } = next;
-  if (!steps?.length && !isKnown(next.bound)) return nothing;
-  if (!steps?.length) return card("How good can it be", "cost", html`<p class="empty">${isKnown(next.bound) ? `The plan costs ${count(next.cost)}; no plan is below ${count(next.bound)}.` : "No bound is known."}</p>`);
-  const times = steps.map(({ t }) => t);
+  if (!isKnown(next.bound)) return nothing;
+  if (!(steps?.length > FEW)) return card("How good can it be", "cost", html`<p class="empty">The plan costs ${count(next.cost)}; no plan is below ${count(next.bound)}.</p>`, { kind: "bound-card" });
+  const times = steps.map(({ seconds }) => seconds);
   const lines = [
-    { kind: "accent", values: steps.map(({ cost }) => cost ?? null), name: "plan", format: count, isStepped: true, width: 2 },
+    { kind: "accent", values: steps.map(({ objective }) => objective ?? null), name: "plan", format: count, isStepped: true, width: 2 },
     { kind: "soft", values: steps.map(({ bound: value }) => value ?? null), name: "bound", format: count, isStepped: true, dash: [5, 4] },
   ];
   const range = (least, most) => [least - (most - least) * 0.08, most + (most - least) * 0.08 || most + 1];
