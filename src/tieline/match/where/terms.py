@@ -10,8 +10,9 @@ begins and ends.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from tieline.match.box import GREATEST, LEAST, above, below
 
@@ -26,8 +27,7 @@ class End(NamedTuple):
     is_open: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(Struct, frozen=True):
     """``low < name <= high``, either end open or closed, or not there at all; both ends are of one kind."""
 
     name: str
@@ -35,23 +35,20 @@ class Range:
     high: End | None
 
 
-@dataclass(frozen=True, slots=True)
-class OneOf:
+class OneOf(Struct, frozen=True):
     """``name = value``, or ``name in (…)``: the values are all of one kind, no two the same, at least one."""
 
     name: str
     values: tuple[Value, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
+class Changed(Struct, frozen=True):
     """``changed(name)``: not the value that was delivered last."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Delta:
+class Delta(Struct, frozen=True):
     """``delta(name) > distance``, or ``>=`` when closed: so far from the value that was delivered last."""
 
     name: str
@@ -59,22 +56,19 @@ class Delta:
     is_open: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Not:
+class Not(Struct, frozen=True):
     """What is within does not hold."""
 
     term: Term
 
 
-@dataclass(frozen=True, slots=True)
-class And:
+class And(Struct, frozen=True):
     """All of them hold; at least two, and none of them an ``And``."""
 
     terms: tuple[Term, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Or:
+class Or(Struct, frozen=True):
     """One of them holds; at least two, and none of them an ``Or``."""
 
     terms: tuple[Term, ...]
