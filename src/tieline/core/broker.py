@@ -99,6 +99,14 @@ class Broker(Rooms):
             reference = self.settings.mqtt.server_reference or self._sessions.elsewhere.reference()
         self._connections.shut(conn, name, now, reason=reason, text=text, server_reference=reference)
 
+    def move(self, conn: Connection, where: str, now: float) -> bool:
+        """Send a client to another broker, if it has said that it may be; it says itself whether it goes."""
+        if not conn.is_movable or conn.session is None:
+            return False
+        text = "its messages have a shorter way there"
+        self._connections.shut(conn, "moved", now, reason=Reason.SERVER_MOVED, text=text, server_reference=where)
+        return True
+
     def note_unsent(self, conn: Connection, size: int) -> None:
         """The shell has encoded so much for a connection that the network has not taken."""
         if conn in self._connections.all:

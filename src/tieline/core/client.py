@@ -87,6 +87,7 @@ class Connection:
         "is_blocked",
         "is_dirty",
         "is_guarded",
+        "is_movable",
         "is_wrapped",
         "keep_alive_s",
         "last_in",
@@ -190,6 +191,8 @@ class Connection:
         #: Every packet carries the extra header byte of the second paper, in both directions; and the client has said
         #: goodbye: it sends nothing more, and hears nothing more.
         self.has_header = self.has_left = False
+        #: It has said that it may be sent to another broker.
+        self.is_movable = False
         #: When an urgent message last came from it; the shell looks at such connections more often.
         self.urgent_at = -1e9
         #: What is known of the way to the client.

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 COUNTED: Final = ("planned", "plan_uncovered", "plan_unknown", "plan_links_down", "plan_loops")
 
 
+#: Bytes of one answer about clients, and what each takes beside its name.
+_CLIENTS_BYTES: Final = 24_000
+_BESIDE: Final = 4
+
 _Sentence = Annotated[str, Meta(max_length=400)]
 _Name = Annotated[str, Meta(max_length=256)]
 
@@ -119,7 +123,7 @@ class PlanRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """``{"do": "plan", …}``: look, take in a piece of a plan, say one again, go by a plan, keep a report, or agree."""
 
     do: Literal["plan"]
-    act: Literal["show", "put", "get", "use", "report", "agree"] = "show"
+    act: Literal["show", "put", "get", "use", "report", "agree", "clients", "move"] = "show"
     #: Put: the piece.
     piece: Piece | None = None
     #: Use: the plan to go by; 0 for none.  Get: the plan that the piece is of.
@@ -132,6 +136,9 @@ class PlanRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     count_s: Annotated[float, Meta(ge=0.1, le=3_000)] = 10.0
     agree_s: Annotated[float, Meta(ge=1, le=3_000)] = 30.0
     headroom: Annotated[float, Meta(ge=0, le=0.9)] = 0.1
+    #: Clients: those behind this one.  Move: this one, and the broker that it should use.
+    client: Annotated[str, Meta(max_length=65_535)] = ""
+    to: Annotated[str, Meta(max_length=256)] = ""
 
 
 class PlanDoor:
@@ -167,6 +174,10 @@ class PlanDoor:
                 if asked.report is None:
                     raise PlanError('"report" needs a report')
                 self._report = asked.report, now
+            elif asked.act == "clients":
+                return self._clients(asked.client)
+            elif asked.act == "move":
+                return self._move(asked.client, asked.to, now)
             elif asked.act == "agree":
                 # later than every plan that was made with the clock or by counting
                 epoch = max(int(time()), 1 + max(joined.plans.tables.tables, default=0))
@@ -180,6 +191,34 @@ class PlanDoor:
         except PlanError as problem:
             raise InquiryError(str(problem)) from None
         return self._shown(now)
+
+    def _clients(self, after: str) -> dict[str, Any]:
+        """A part of those clients here that may be sent to another broker, and where this one is reached."""
+        core = self._peers.core
+        able = sorted(
+            session.client_id
+            for session in core.sessions.values()
+            if session.connection is not None and session.connection.is_movable and session.client_id > after
+        )
+        part, size = list[str](), 0
+        for client in able:
+            size += len(client.encode()) + _BESIDE
+            if size > _CLIENTS_BYTES:
+                break
+            part.append(client)
+        overlay = core.settings.overlay
+        return {"reference": overlay.reference, "clients": part, "more": len(part) < len(able)}
+
+    def _move(self, client: str, to: str, now: float) -> dict[str, Any]:
+        core, joined = self._peers.core, self._peers.joined
+        number = joined.node.directory.find(to)
+        where = "" if number is None else joined.moves.reference_of(number)
+        if not where:
+            raise InquiryError(f"nobody knows where clients reach broker {to}")
+        session = core.sessions.get(client)
+        if session is None or session.connection is None or not core.move(session.connection, where, now):
+            raise InquiryError(f"client {client} is not here any more, or may not be sent elsewhere")
+        return {"client": client, "reference": where}
 
     def _agreed(self, epoch: int, now: float) -> None:
         self._peers.tune_all(now)

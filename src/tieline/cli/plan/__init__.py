@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import typer
 
-from tieline.cli.plan import agreeing, applying, explain, generate, importing, pictures, solve, watching, what_if
+from tieline.cli.plan import (
+    agreeing,
+    applying,
+    attaching,
+    explain,
+    generate,
+    importing,
+    pictures,
+    solve,
+    watching,
+    what_if,
+)
 
 app = typer.Typer(
     help="Decide which topic travels over which link, with a proof.",
@@ -25,5 +36,6 @@ app.command()(applying.apply)
 app.command()(applying.status)
 app.command()(watching.watch)
 app.command()(agreeing.agree)
+app.command()(attaching.clients)
 
 __all__ = ["app"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 
 from msgspec import structs
 
@@ -29,6 +30,10 @@ from tieline.wire.packets import Connack, Connect, Disconnect, Will
 from tieline.wire.properties import Properties
 from tieline.wire.reason import Reason
 from tieline.wire.topics import check_name
+
+_MQTT_5: Final = 5
+#: The user property of a CONNECT that lets this broker send the client to another one for the sake of links.
+MOVABLE: Final = ("$move", "yes")
 
 
 class Connecting:
@@ -71,6 +76,7 @@ class Connecting:
         Who it is comes first: what it may claim, and whose session it may continue, depends on that.
         """
         conn.version = packet.version
+        conn.is_movable = packet.version == _MQTT_5 and MOVABLE in packet.properties.get("user_property", ())
         conn.max_packet = packet.properties.get("maximum_packet_size", UNLIMITED)
         refuse = self._connections.refuse
         client_id = packet.client_id

@@ -20,7 +20,7 @@ from tieline.wire.properties import Properties
 from tieline.wire.reason import Reason
 
 #: The end of a connection that is no trouble.
-_ORDERLY = ("disconnect", "server_shutdown", "drained")
+_ORDERLY = ("disconnect", "server_shutdown", "drained", "moved")
 
 
 class Connections:

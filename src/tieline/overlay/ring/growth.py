@@ -16,6 +16,9 @@ A watcher that dies takes its part of the echo with it.  Those who watched it ma
 then enter its arc for everything until somebody else has told what it wants; so its part counts as done a while later.
 What is told in that while has nobody to echo that part either, so it waits too, unless the dead one had echoed as much.
 
+Whoever stands right before this broker has to be among the watchers, since ways to it lead through that one.  While it
+is not, because it has died, cannot reach this broker, or has not found it yet, what is wanted here waits for it, too.
+
 Shrinking takes its time, since it is harmless: all sums are counted anew, and who gets a smaller one is told the whole.
 """
 
@@ -24,6 +27,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Final
 
 from tieline.overlay.ring.account import NOBODY, ArcAccount
 from tieline.overlay.ring.messages import Echo, Member, Message, Peer, Told
@@ -31,6 +35,8 @@ from tieline.overlay.ring.summary import NOTHING
 from tieline.overlay.ring.surroundings import Surroundings
 
 Then = Callable[[float], None]
+#: Stands for the echo of whoever will stand right before this broker and watch it.
+_FOUND: Final = (-1, 0)
 
 
 @dataclass(eq=False, slots=True)
@@ -82,6 +88,7 @@ class Growth:
             watcher = self.watchers[peer.identifier] = Watcher(peer, start, end, now)
         watcher.start, watcher.end, watcher.heard = start, end, now
         self._tell_all(watcher)
+        self.look_found(now)
 
     def heard(self, peer: Peer, now: float) -> None:
         """A sign of life."""
@@ -131,6 +138,8 @@ class Growth:
             is_inside = table.way_to(place) < table.way_to(dead.end)
             if is_inside and not dead.known.covers(table.up_to(dead.end, more)):
                 waits.add(stands_for)
+        if place == table.me.identifier and not self._is_found:
+            waits.add(_FOUND)
         if waits:
             self._growths.append(_Growth(waits, then))
         else:
@@ -150,6 +159,27 @@ class Growth:
         if version >= watcher.whole_version:
             watcher.known = self._around.table.accounting.joined(watcher.known, part)
         self._echoed_all({(peer.identifier, earlier) for earlier in echoes}, now)
+
+    @property
+    def _is_found(self) -> bool:
+        """Whether the one right before this broker watches it; so it is where nobody else is."""
+        table = self._around.table
+        if table.predecessor is None:
+            return table.successor is None
+        return table.predecessor.identifier in self.watchers
+
+    def look_found(self, now: float) -> None:
+        """Who stands before this broker has changed, or watches it now: what waited for that waits for its echo."""
+        if not self._is_found:
+            return
+        predecessor = self._around.table.predecessor
+        watcher = None if predecessor is None else self.watchers[predecessor.identifier]
+        for growth in self._growths:
+            if _FOUND in growth.waits:
+                growth.waits.discard(_FOUND)
+                if watcher is not None and watcher.whole_version in watcher.pending:
+                    growth.waits.add((watcher.peer.identifier, watcher.whole_version))
+        self._echoed_all(set(), now)
 
     def _echoed_all(self, echoes: set[tuple[int, int]], now: float) -> None:
         done = []

@@ -17,7 +17,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from tieline.overlay.ring.account import ANYBODY, Accounting, ArcAccount
+from tieline.overlay.ring.account import ANYBODY, NOBODY, Accounting, ArcAccount
 from tieline.overlay.ring.events import Event
 from tieline.overlay.ring.identifiers import AROUND, way
 from tieline.overlay.ring.messages import Peer
@@ -70,6 +70,9 @@ class Table:
         self.predecessor_heard = 0.0
         #: The nearest first; the first of them is the first finger.
         self.successors: list[Peer] = []
+        #: What successors had told that are gone: they may be there, and only out of reach of this broker.  Until it is
+        #: known who stands behind it, others are told that as well.
+        self.lost_told: ArcAccount = NOBODY
         #: By how far it is to them, ascending.
         self._ways: list[int] = []
         self._fingers: list[Finger] = []
@@ -199,7 +202,7 @@ class Table:
     def wanted_from(self, own: ArcAccount, end: int) -> ArcAccount:
         """What is wanted from here up to a place: by this broker, and in the arcs of its fingers in front of it."""
         last = self.way_to(end) or AROUND
-        found = own
+        found = self.accounting.joined(own, self.up_to(end, self.lost_told))
         for distance, finger in zip(self._ways, self._fingers, strict=True):
             if distance >= last:
                 break

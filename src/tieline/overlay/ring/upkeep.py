@@ -22,7 +22,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from tieline.overlay.ring.account import ArcAccount
+from tieline.overlay.ring.account import NOBODY, ArcAccount
 from tieline.overlay.ring.dispatch.protocol import Dispatch
 from tieline.overlay.ring.growth import Growth, Then, echo
 from tieline.overlay.ring.identifiers import AROUND, starts, way
@@ -320,6 +320,7 @@ class Upkeep:
         table.predecessor, table.predecessor_heard = peer, now
         if old == peer:
             return
+        self._growth.look_found(now)
         self._look_joined(now)
         for watcher in self._growth.watchers.values():
             if way(watcher.start, peer.identifier) < way(watcher.start, me) and watcher.peer != peer:
@@ -333,12 +334,19 @@ class Upkeep:
         before = message.before[0] if message.before else None
         if before == self._me:
             if not self.is_closed:
-                self.is_closed = True
+                self._close(now)
                 self._answer_early(now)
                 self._changed(None, now)
         elif before is not None and self._is_nearer(before):
             self.is_closed = False
             self._consider(before, self._me.identifier + 1, now)
+
+    def _close(self, now: float) -> None:
+        """It is known who stands behind this broker, and so that whoever it had lost there is gone."""
+        self.is_closed = True
+        if not self._around.table.lost_told.is_empty:
+            self._around.table.lost_told = NOBODY
+            self._growth.shrank(now)
 
     def _on_behind(self, peer: Peer, now: float) -> None:
         table = self._around.table
@@ -375,6 +383,7 @@ class Upkeep:
         self._remove(peer, now, is_dead=False)
         if finger is not None and behind:
             self._consider(behind[0], finger.start, now)
+        self._growth.look_found(now)
         self._around.send(peer, Left())
 
     def echoed(self, peer: Peer, now: float) -> None:
@@ -543,12 +552,14 @@ class Upkeep:
             self._watch(front)
         if not table and self.is_joined and is_dead:
             # everybody else is gone, as far as it can be seen from here
-            self.is_closed = True
+            self._close(now)
+        self._growth.look_found(now)
         self._changed(peer, now)
 
     def _promote(self, gone: Finger, now: float) -> None:
         """Somebody else becomes the successor: the next that is known."""
         table = self._around.table
+        table.lost_told = table.accounting.joined(table.lost_told, gone.told)
         table.successors = [each for each in table.successors if each not in self._leavers]
         heir = table.successors[0] if table.successors else None
         first = next(iter(table), None)

@@ -207,6 +207,10 @@ class Moves:
         """Where a client may go that cannot stay here; empty if no broker in reach has said so."""
         return self._references.next()
 
+    def reference_of(self, broker: int) -> str:
+        """Where clients reach a broker; empty if it is out of reach, or has not said so."""
+        return self._references.of(broker)
+
     def attached(self, session: Session, now: float, *, is_clean: bool) -> None:
         """A client was let in: whatever other brokers have under its id is over."""
         self.post.now = now

@@ -47,6 +47,10 @@ class References:
         else:
             self._known.pop(broker, None)
 
+    def of(self, broker: int) -> str:
+        """Where clients reach a broker; empty if it is out of reach, or has not said so."""
+        return self._known.get(broker, "") if broker in self._post.reachable else ""
+
     def next(self) -> str:
         """Where one client should go: brokers in reach take turns; empty if none has said where it is."""
         reachable = self._post.reachable
