@@ -56,7 +56,8 @@ def _proposed(channel: Management, seconds: float, most: int) -> list[Proposal]:
     answer = net_of(channel)
     if answer is None:
         raise Trouble("this broker is not joined with others: clients have no other place.", code=MISUSED)
-    brokers, running = everywhere(channel, answer, capacity=UNLIMITED, in_bytes=True)
+    reached = everywhere(channel, answer, capacity=UNLIMITED, in_bytes=True)
+    brokers, running = reached.brokers, reached.backbone
     told = dict(
         zip((each.name for each in brokers), at_once(brokers, lambda each: _movable(channel, each.name)), strict=True)
     )
