@@ -10,7 +10,7 @@ import msgspec
 
 from tests.cli.conftest import Tieline
 from tests.cli.plan.test_import_running import publishing
-from tests.kits.dial import dial
+from tests.kits.dial import Dial, dial
 from tests.kits.patience import until
 from tests.net.test_peers import reaches, settings
 from tieline.conf.overlay import Overlay, Peer
@@ -58,7 +58,7 @@ def test_who_allows_it_is_sent_to_the_broker_of_its_publisher(tieline: Tieline, 
             assert isinstance(said, Disconnect)
             assert (said.reason, said.properties["server_reference"]) == (Reason.SERVER_MOVED, "hill.example:1883")
         # its session follows it, and nobody else was asked to go
-        again = stack.enter_context(dial(hill.urls[0]))
+        again = stack.enter_context(Dial(hill.urls[0]))
         assert again.connect("free", clean_start=False, properties=stays).session_present
         bound.subscribe("other")
         done = tieline("plan", "clients", *at_hill, "--seconds", "0.5")
