@@ -343,7 +343,7 @@ class _Live:
         return self._publisher.tally.refused.total()
 
     def stop(self) -> None:
-        """Publish no more."""
+        """Have nothing more published; what was is still delivered."""
         self._publisher.stop()
 
     def join(self, look: Callable[[], object], *, until: Callable[[], bool] = lambda: False) -> None:

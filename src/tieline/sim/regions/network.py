@@ -63,7 +63,7 @@ class Reader(Unqueued):
         return False
 
     def turn_away(self, item: Item, why: object, now: float) -> None:
-        """It takes everything."""
+        """Never called: it has room for everything."""
 
 
 @dataclass(eq=False)
@@ -130,7 +130,7 @@ class Place:
         self.wake()
 
     def publish(self, topic: bytes, payload: bytes, qos: int) -> None:
-        """A client publishes."""
+        """Have the core take a message as if a client of it had published that."""
         core, now = self.core, self.network.clock.now
         level = core.priorities.default_level
         message = Message(topic, payload, qos, origin=Origin(f"client of {self.name}"), level=level, at=now)
@@ -202,7 +202,7 @@ class Network:
         self._handles = 0
 
     def add(self, name: str, region: str, *, is_gateway: bool = False, life: int = 1) -> Place:
-        """A broker begins."""
+        """Let one more broker begin, which is joined with nobody yet."""
         place = Place(self, name, region, is_gateway=is_gateway, life=life)
         self.places.append(place)
         place.wake()
