@@ -234,7 +234,8 @@ def _judge_reader(world: RetainedWorld, verdict: Verdict, reader: Reader) -> Non
         behind = texts[len(texts) - texts[::-1].index(payload) :] if payload in texts and payload else []
         for text in behind:
             other = next((write for write in writes if write.payload == text), None)
-            if other is not None and not other.qos and other.place == (winner.place if winner else 0):
+            # what one broker has accepted is in order for each QoS
+            if other is not None and winner is not None and not other.qos | winner.qos and other.place == winner.place:
                 verdict.wrong.append(f"{what}, got {text!r} of the same broker behind the newest on {topic}: {texts}")
         live = [text for text, is_retained in got if not is_retained and text]
         if len(live) != len(set(live)) and verdict.kind is not Kind.VOLATILE:
