@@ -51,6 +51,7 @@ def test_the_page_says_what_moved_and_takes_no_name_for_markup(tmp_path: Path) -
     assert "94 of 96 requests are served" in text and "north → south" in text
     for cell in ("640", "360", "352", "400", "72"):
         assert f">{cell}</td>" in text, cell
+    assert "And 4 smaller ones." in text
     assert "<i>" not in text and "<b>" not in text and "&lt;i&gt;a/reading" in text
     assert not re.search(r"(?:src|href)=", text), "nothing is loaded from anywhere"
 

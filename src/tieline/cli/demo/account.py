@@ -88,12 +88,13 @@ def page(account: Account, checks: Sequence[Check]) -> str:
             for move in found["moves"]
         ]
         heads = ("topic", "kbit/s", "went over", "goes over")
-        more = f"<p class=soft>{found['flows_moved']:,} flows moved; the largest are shown.</p>"
+        rest = found["flows_moved"] - len(moves)
+        more = f"<p class=soft>And {rest:,} smaller ones.</p>" if rest > 0 else ""
         parts.append(_section("What moved", _table(heads, moves, numbers={1}) + more))
     rows = [(escape(check.title), escape(check.story), "✓" if check.is_good else "✗") for check in checks]
     parts.append(_section("What was checked", _table(("claim", "seen", ""), rows)))
     title = "What the plan changed" if closing is None or closing.is_good else "The plan changed nothing for the better"
-    lead = "" if closing is None else f"<p class=soft>{escape(closing.story)}.</p>"
+    lead = "" if closing is None else f"<p class=soft>{escape(closing.story[:1].upper() + closing.story[1:])}.</p>"
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
@@ -111,7 +112,7 @@ def picture(account: Account) -> str:
     top = max(wait for _when, wait in points) * 1.1 or 1.0
 
     def x(when: float) -> float:
-        return _LEFT + when / last * (_WIDE - _LEFT - 8)
+        return _LEFT + when / last * (_WIDE - _LEFT - 20)
 
     def y(wait: float) -> float:
         return 12 + (1 - wait / top) * (_HIGH - _LOW - 12)
