@@ -266,7 +266,7 @@ def test_the_sentences_about_the_network_and_its_plan() -> None:
     good = PlanFigures(is_applied=True, requests=214, unmet=0, gap=0.004, waited=7_000.0, waits=0.0)
     applied, _ = verdicts(Seen(plan=PlanSeen(epoch=13, topics=3, figures=good)))
     assert applied["plan"].text == "Plan 13 serves all 214 requests, and no plan can be cheaper by more than 0.4 %."
-    assert applied["plan"].detail.startswith("before it 7.0 kB waited for links, and 0 B now · ")
+    assert applied["plan"].detail.startswith("Before it 7.0 kB waited for links, and 0 B now · ")
     waits, _ = verdicts(Seen(plan=PlanSeen(figures=replace(good, is_applied=False, unmet=4, gap=0.0))))
     assert waits["plan"].text == "A plan waits that would serve 210 of 214 requests, and no plan is cheaper."
     blind, _ = verdicts(Seen(plan=PlanSeen(epoch=1, figures=replace(good, gap=None))))

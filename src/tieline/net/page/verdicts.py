@@ -160,7 +160,7 @@ def _plan(seen: Seen, findings: Sequence[Finding]) -> Verdict:
     else:
         text = f"Plan {plan.epoch} serves{_serves(good).removeprefix('serve')}."
         if good.waited is not None and good.waits is not None:
-            parts.insert(0, f"before it {size(good.waited)} waited for links, and {size(good.waits)} now")
+            parts.insert(0, f"Before it {size(good.waited)} waited for links, and {size(good.waits)} now")
     return Verdict(state=state, text=text, detail=" · ".join(parts), badge=badge)
 
 
