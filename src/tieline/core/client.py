@@ -188,11 +188,9 @@ class Connection:
         self.level, self.max_level = 1, 3
         #: Tokens left for claims, by rule: (tokens, when).
         self.buckets: dict[int, tuple[float, float]] | None = None
-        #: Every packet carries the extra header byte of the second paper, in both directions; and the client has said
-        #: goodbye: it sends nothing more, and hears nothing more.
-        self.has_header = self.has_left = False
-        #: It has said that it may be sent to another broker.
-        self.is_movable = False
+        #: Every packet carries the extra header byte of the second paper, in both directions; the client has said
+        #: goodbye: it sends nothing more, and hears nothing more; it has said that it may be sent to another broker.
+        self.has_header = self.has_left = self.is_movable = False
         #: When an urgent message last came from it; the shell looks at such connections more often.
         self.urgent_at = -1e9
         #: What is known of the way to the client.

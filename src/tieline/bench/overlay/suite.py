@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tieline.bench.brokers import BASELINE, SUBJECT
 from tieline.bench.metrics import METRICS as LOAD_METRICS
 from tieline.bench.metrics import Metric
 from tieline.bench.overlay.cases import ALL, CUTS, PAIR, THIN
+from tieline.bench.overlay.regional import FULL, brokers_of
 from tieline.bench.suite.declaration import Goal, GroupTable, Suite, ratio_goal, value_goal
 from tieline.bench.suite.picture import GREEN, RUST, SKY, Picture, bars, group_panel, labels, limit
-from tieline.bench.suite.results import Results
+from tieline.bench.suite.results import Key, Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -205,10 +207,25 @@ def _goals() -> Iterator[Goal]:
 
 
 def _region_goals() -> Iterator[Goal]:
-    thousand = ("regions-1024", SUBJECT)
-    yield value_goal("1,024 brokers in 32 regions: deliveries missed", 0.0, "", thousand, "missed")
-    yield value_goal("1,024 brokers in 32 regions, brokers replaced: deliveries with QoS 1 missed or doubled", 0.0, "",
-                     thousand, "churn_missed")  # fmt: skip
+    keys = tuple((f"regions-{brokers_of(regions)}", SUBJECT) for regions in reversed(FULL.regions))
+    for text, metric in (
+        ("deliveries missed", "missed"),
+        ("deliveries with QoS 1 missed or doubled while brokers are replaced", "churn_missed"),
+    ):
+        yield Goal(
+            text=f"regions of brokers{{}}: {text}", limit=0.0, unit="", rows=keys, detail=partial(_most_regions, keys),
+            value=partial(_of_most, keys, metric),
+        )  # fmt: skip
+
+
+def _of_most(keys: Sequence[Key], metric: str, results: Results) -> float | None:
+    """The number of the first of these rows that was measured."""
+    return next((found for key in keys if (found := results.value(*key, metric)) is not None), None)
+
+
+def _most_regions(keys: Sequence[Key], results: Results) -> str:
+    row = next((row for key in keys if (row := results.row(*key)) is not None and row.metrics), None)
+    return "" if row is None else f", {row.title}"
 
 
 def _plan_goals() -> Iterator[Goal]:
