@@ -63,6 +63,8 @@ class Reader:
     is_granted: bool = False
     #: Topic, payload and whether it was sent as retained, since it was granted.
     got: list[tuple[str, bytes, bool]] = field(default_factory=list)
+    #: And before that, since it had asked.
+    before: list[tuple[str, bytes, bool]] = field(default_factory=list)
 
 
 @dataclass(eq=False)
@@ -261,7 +263,7 @@ class RetainedWorld(overlay_world.World):
                 continue
             for packet in reader.client.inbox:
                 if isinstance(packet, Suback):
-                    reader.is_granted, reader.got = True, []
+                    reader.is_granted, reader.before, reader.got = True, reader.got, []
                 elif isinstance(packet, Publish):
                     reader.got.append((packet.topic, packet.payload, packet.retain))
             reader.client.inbox.clear()
