@@ -29,7 +29,7 @@ class RegionalEffort:
     replaced: int
 
 
-FULL: Final = RegionalEffort(regions=(4, 8, 16, 32), events=10, replaced=6)
+FULL: Final = RegionalEffort(regions=(4, 8, 16, 32), events=10, replaced=4)
 QUICK: Final = RegionalEffort(regions=(2, 4), events=5, replaced=2)
 
 

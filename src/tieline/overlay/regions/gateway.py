@@ -12,7 +12,6 @@ published in this one goes outside.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 from tieline.core.broker import Broker
 from tieline.core.message import Message
@@ -23,8 +22,9 @@ from tieline.overlay.receivers.turns import mark, region_of
 from tieline.overlay.regions.bridge import Bridge
 from tieline.overlay.regions.outside import Outside
 
-#: Bytes of the conditions on one filter that a gateway says exactly, in each direction; beyond that, cells.
-_CONDITION_BYTES: Final = 2_048
+#: Bytes that a gateway says of what all brokers on one side want, and of conditions on one filter that it says exactly;
+#: beyond these, wider filters, and cells.
+_BYTES, _CONDITION_BYTES = 32_768, 2_048
 
 
 class Gateway:
@@ -45,7 +45,7 @@ class Gateway:
         self.outward = Bridge(inside.node, outside.grants, timers, self._time)
         for side in (inside, outside):
             # what many want is said in few words: those who read it decide, and need not hear of each change of it
-            side.node.interests.substitutes = Substitutes(condition_size=_CONDITION_BYTES)
+            side.node.interests.substitutes = Substitutes(size=_BYTES, condition_size=_CONDITION_BYTES)
         inside.grants.want([(mark(self.region), True)], now)
         inside.node.interests.watch(self._inside_learned)
         outside.node.interests.watch(self._outside_learned)
