@@ -26,7 +26,7 @@ from tieline.cli.demo.checks import (
     check_zones,
     read_contents,
 )
-from tieline.cli.demo.ledger import FILTERS, Ledger, Said, before, median_wait, overtaken, waits, zone_of
+from tieline.cli.demo.ledger import FILTERS, Ledger, Said, before, got_through, median_wait, overtaken, waits, zone_of
 from tieline.cli.demo.planner import Look
 from tieline.match.where import parse, split
 from tieline.sim.microgrid import Message
@@ -132,11 +132,19 @@ def test_a_plan_has_to_be_proven_in_force_everywhere_and_shown() -> None:
 def test_the_loop_is_closed_if_what_is_measured_since_is_better() -> None:
     passing = {"carried": 1.0, "waiting": 50_000.0}
     planner = {"applied": {"before": passing, "after": passing | {"waiting": 0.0}}}
-    assert check_loop(4.0, 0.1, planner).is_good
-    assert not check_loop(4.0, 3.0, planner).is_good, "a little better is no better"
-    assert not check_loop(4.0, None, planner).is_good
-    assert not check_loop(4.0, 0.1, {"applied": None}).is_good
-    assert not check_loop(4.0, 0.1, {"applied": {"before": passing, "after": None}}).is_good
+    assert check_loop(0.7, 1.1, planner).is_good
+    assert not check_loop(0.7, 0.9, planner).is_good, "what waits would still grow"
+    assert not check_loop(1.0, 0.99, planner).is_good, "nothing was wrong before"
+    assert not check_loop(0.7, None, planner).is_good
+    assert not check_loop(0.7, 1.1, {"applied": None}).is_good
+    assert not check_loop(0.7, 1.1, {"applied": {"before": passing, "after": None}}).is_good
+
+
+def test_what_gets_through_is_what_arrives_beside_what_is_sent() -> None:
+    ledger, arrived = _story([(0.0, 0, 1.0), (1.0, 0, 6.0), (2.0, 0, None), (3.0, 3, 3.1), (5.0, 0, 6.5)])
+    assert got_through(ledger.sent_at, arrived, 0.0, 4.0) == 1 / 3
+    assert got_through(ledger.sent_at, arrived, 5.0, 9.0) == 2.0
+    assert got_through(ledger.sent_at, arrived, 20.0, 30.0) is None
 
 
 def test_what_has_not_arrived_has_waited_until_now() -> None:

@@ -156,6 +156,15 @@ def median_wait(
     return statistics.median(found) if found else None
 
 
+def got_through(
+    sent: Mapping[Said, tuple[float, int]], arrived: Mapping[Said, float], begin: float, end: float
+) -> float | None:
+    """How many readings arrived in a span of time, as a share of those sent in it; above 1 while a backlog shrinks."""
+    readings = [(when, arrived.get(said, -1.0)) for said, (when, level) in [*sent.items()] if level == 0]
+    left = sum(begin <= when < end for when, _came in readings)
+    return sum(begin <= came < end for _when, came in readings) / left if left else None
+
+
 def overtaken(sent: Mapping[Said, tuple[float, int]], arrived: Mapping[Said, float]) -> list[int]:
     """For each urgent message that arrived: how many less urgent ones were sent before it and had not arrived yet."""
     bulk = [(when, arrived.get(said, float("inf"))) for said, (when, level) in sent.items() if level < URGENT]

@@ -18,6 +18,7 @@ from tieline.cli.demo.account import Account, write_account
 from tieline.cli.demo.audience import Audience
 from tieline.cli.demo.brokers import CENTRE, NORTH, SOUTH, Brokers
 from tieline.cli.demo.checks import (
+    ENOUGH,
     Check,
     check_acknowledged,
     check_feeder_to_feeder,
@@ -31,7 +32,7 @@ from tieline.cli.demo.checks import (
     read_contents,
 )
 from tieline.cli.demo.children import Child, Children, wait_for
-from tieline.cli.demo.ledger import URGENT, before, median_wait
+from tieline.cli.demo.ledger import URGENT, Said, before, got_through, median_wait
 from tieline.cli.demo.planner import Planner
 from tieline.cli.demo.show import Show, Step
 from tieline.cli.management import Visitor, ask_over_http
@@ -58,7 +59,7 @@ _PLAN_S: Final = 90.0
 _AFTERWARDS_S: Final = 2.0
 #: Waits are those of readings that were sent within so long; the last ones are on their way whatever happens.
 _SPAN_S: Final = 4.0
-_EDGE_S: Final = 0.5
+_SHARE_S: Final = 8.0
 #: For how long a Spark job may run, and messages on their way may take.
 _JOB_S: Final = 300.0
 _ARRIVAL_S: Final = 60.0
@@ -132,7 +133,7 @@ class Play:
                 self._show.begin("plan")
                 planner.watch()
             ingest = None if history is None else self._ingest(brokers)
-            self._wait_for_plan(live, brokers, planner)
+            self._wait_for_plan(audience, live, brokers, planner)
             checks = self._crossed(audience, brokers, live, planner)
             checks += self._killed(audience, brokers, live)
         if ingest is not None and history is not None:
@@ -205,13 +206,29 @@ class Play:
     def _into(self, brokers: Brokers) -> tuple[str, ...]:
         return ("pipeline", "ingest", "--lake", str(self._lake), "--config", str(brokers.config(CENTRE)))
 
-    def _wait_for_plan(self, live: _Live, brokers: Brokers, planner: Planner | None) -> None:
-        """Until most of the time is over, and what is so since the plan was measured: slow machines take longer."""
+    def _wait_for_plan(self, audience: Audience, live: _Live, brokers: Brokers, planner: Planner | None) -> None:
+        """Until most of the time is over, and what waited before the plan has gone: slow machines take longer."""
         for_a_while = live.begun + _KILL_AT * self._wishes.seconds
         live.join(lambda: self._look(brokers), until=lambda: time.monotonic() >= for_a_while)
         at_most = time.monotonic() + _PLAN_S
-        if planner is not None:
-            live.join(lambda: self._look(brokers), until=lambda: planner.has_compared or time.monotonic() >= at_most)
+        if planner is None:
+            return
+
+        def is_compared() -> bool:
+            now = time.monotonic()
+            if now >= at_most:
+                return True
+            look = planner.applied
+            if look is None or not planner.has_compared:
+                return False
+            crossing = self._over_the_link(before(self._show.ledger.sent_at, now))
+            return (got_through(crossing, audience.operator, now - _SHARE_S, now) or 0.0) >= ENOUGH
+
+        live.join(lambda: self._look(brokers), until=is_compared)
+
+    def _over_the_link(self, sent: dict[Said, tuple[float, int]]) -> dict[Said, tuple[float, int]]:
+        """What was sent over the link that is too thin; what comes from the other feeder never waits."""
+        return {said: each for said, each in sent.items() if said[0].split("/")[2] in self._crossing}
 
     def _crossed(self, audience: Audience, brokers: Brokers, live: _Live, planner: Planner | None) -> list[Check]:
         """What has crossed the links until now, before and since the plan."""
@@ -223,9 +240,10 @@ class Play:
         _until(lambda: all(said in operator for said in urgent))
         look = None if planner is None else planner.applied
         full_until = now if look is None else look.came_at
-        # of those that were sent over the full link; the other feeder's never waited
-        crossing = {said: each for said, each in sent.items() if said[0].split("/")[2] in self._crossing}
+        crossing = self._over_the_link(sent)
         full_s = median_wait(crossing, operator, full_until - _SPAN_S, full_until, now)
+        since = None if look is None else got_through(crossing, operator, now - _SHARE_S, now)
+        until_then = got_through(crossing, operator, live.begun, full_until)
         checks = [
             check_overtaking(sent, operator, full_s, now),
             check_feeder_to_feeder(audience.interlock.waits(), full_s),
@@ -234,9 +252,8 @@ class Play:
             if look is not None:
                 self._show.end("plan", look.verdict)
             status = planner.status()
-            since_s = None if look is None else median_wait(crossing, operator, now - _SPAN_S, now - _EDGE_S, now)
             checks.append(check_planned(look, status, self._shown(brokers)))
-            checks.append(check_loop(full_s, since_s, status["planner"]))
+            checks.append(check_loop(until_then, since, status["planner"]))
             account = Account(
                 begun=live.begun, planned_at=full_until, until=now, sent=crossing, came=dict(operator), status=status
             )
