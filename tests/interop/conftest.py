@@ -20,6 +20,7 @@ from tests.interop.clients.with_gmqtt import GmqttClient
 from tests.interop.clients.with_mqttjs import INSTALL_S, MqttjsClient, Node, install
 from tests.interop.clients.with_paho import PahoClient
 from tests.kits.certificates import Certificates, issue
+from tests.kits.dial import addresses
 from tests.kits.patience import PATIENCE_S
 from tieline import Settings
 from tieline.conf.urls import parse
@@ -68,7 +69,7 @@ def served_urls(certificates: Certificates, tmp_path_factory: pytest.TempPathFac
         command += ["--listen", f"{scheme}://127.0.0.1:0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        found = process.stdout.readline().split()[3:]
+        found = addresses(process.stdout.readline())
         try:
             yield {parse(url).scheme: url for url in found}
         finally:

@@ -21,6 +21,7 @@ from tests.interop.clients.with_gmqtt import GmqttClient
 from tests.interop.clients.with_mqttjs import MqttjsClient, MqttjsError
 from tests.interop.clients.with_paho import PahoClient
 from tests.interop.conftest import Connect, _connector
+from tests.kits.dial import addresses
 from tests.kits.patience import PATIENCE_S
 from tieline.conf.urls import parse
 
@@ -50,7 +51,7 @@ def content_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     command += ["--data", str(directory), "--log-level", "error", "--listen", "tcp://127.0.0.1:0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        (url,) = process.stdout.readline().split()[3:]
+        (url,) = addresses(process.stdout.readline())
         try:
             yield url
         finally:

@@ -26,6 +26,11 @@ _CHUNK = 65_536
 _LARGEST = 268_435_460
 
 
+def addresses(ready: str) -> list[str]:
+    """Where a broker listens, from the line that says that it is ready; the page behind them is none of them."""
+    return ready.partition(" ready: ")[2].partition(" page: ")[0].split()
+
+
 def open_socket(url: str, *, context: ssl.SSLContext | None = None) -> socket.socket:
     """A connected socket, with TLS on it if a context is given; the scheme of the address does not matter."""
     address = parse(url)

@@ -14,7 +14,7 @@ import pytest
 import trustme
 
 from tests.kits.certificates import trusting
-from tests.kits.dial import Dial, dial
+from tests.kits.dial import Dial, addresses, dial
 from tests.kits.patience import PATIENCE_S, until
 from tests.net.auth.users import write_users
 from tieline.conf.load import loads
@@ -90,7 +90,7 @@ class Served:
         self._errors = (directory / "log").open("w")
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._errors, text=True)
         assert self.process.stdout is not None
-        self.urls = self.process.stdout.readline().split()[3:]
+        self.urls = addresses(self.process.stdout.readline())
 
     def write(self, text: str) -> None:
         self.file.write_text(text)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, cast
 
-from tests.kits.dial import Dial, read_to_end
+from tests.kits.dial import Dial, addresses, read_to_end
 from tests.kits.patience import PATIENCE_S, until
 from tests.kits.websocket import WebSocketDial
 from tests.net.auth.users import write_users
@@ -180,15 +180,15 @@ class House:
     def open(self, *, with_log: bool = True) -> None:
         """Start, and learn where everything listens."""
         errors = self._folder / f"errors-{len(self._processes)}"
-        self.urls = self._start(errors, "serve")[-2:]
+        self.urls = addresses(self._start(errors, "serve"))
         self._brokers.append(self._processes[-1])
         found = until(lambda: re.findall(r"http://127\.0\.0\.1:(\d+) answers", errors.read_text()), "HTTP is open")
         self.http = int(found[0])
         if with_log:
-            url = self._start(self._folder / "log-errors", "log", "serve", "--url", "http://127.0.0.1:0")[-1]
+            url = self._start(self._folder / "log-errors", "log", "serve", "--url", "http://127.0.0.1:0").split()[-1]
             self.log = int(url.rpartition(":")[2])
 
-    def _start(self, errors: Path, *words: str) -> list[str]:
+    def _start(self, errors: Path, *words: str) -> str:
         command = [sys.executable, "-m", "tieline", *words, "--config", str(self.config)]
         with errors.open("w") as told:
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=told, text=True)
@@ -196,7 +196,7 @@ class House:
         assert process.stdout is not None
         ready = process.stdout.readline()
         assert " ready: " in ready, errors.read_text()
-        return ready.split()
+        return ready
 
     def kill(self) -> None:
         """The broker ends in the middle of whatever it does."""
