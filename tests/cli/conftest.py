@@ -13,6 +13,9 @@ import pytest
 
 from tests.kits.patience import PATIENCE_S
 
+#: The first search of a planner after an installation compiles its loops, which takes most of a minute where others work too.
+FIRST_S = 3 * PATIENCE_S
+
 Run = subprocess.CompletedProcess[str]
 
 
@@ -27,7 +30,7 @@ def _tieline() -> Tieline:
     def run(*words: str, stdin: str = "") -> Run:
         return subprocess.run(
             [sys.executable, "-m", "tieline", *words],
-            input=stdin, capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+            input=stdin, capture_output=True, text=True, timeout=FIRST_S, check=False,
         )  # fmt: skip
 
     return run

@@ -426,7 +426,7 @@ def _some(client: Dial, last: str) -> list[Publish]:
 # --- HTTP -------------------------------------------------------------------------------------------------------------
 
 PAGES = (
-    "/metrics", "/ready", "/v1/heat", "/v1/demand", "/", "/top", "/why?client=x", "/trace?topic=open/vault/x", "/drops",
+    "/metrics", "/ready", "/v1/heat", "/v1/demand", "/top", "/why?client=x", "/trace?topic=open/vault/x", "/drops",
     "/log",
 )  # fmt: skip
 
