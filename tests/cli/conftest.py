@@ -13,7 +13,7 @@ import pytest
 
 from tests.kits.patience import PATIENCE_S
 
-#: The first search of a planner after an installation compiles its loops, which takes most of a minute where others work too.
+#: The first search of a planner after an installation compiles its loops: most of a minute where others work too.
 FIRST_S = 3 * PATIENCE_S
 
 Run = subprocess.CompletedProcess[str]
