@@ -173,6 +173,8 @@ class LinkNumbers(NamedTuple):
     #: By level.
     sent_bytes: tuple[int, ...]
     received_bytes: tuple[int, ...]
+    #: Messages, by level.
+    received: tuple[int, ...]
 
 
 def by_link(node: Node) -> list[LinkNumbers]:
@@ -193,6 +195,7 @@ def _numbers(name: str, several: Sequence[Link]) -> LinkNumbers:
         max(meter.round_trip_s for meter in meters),
         tuple(sum(meter.sent_bytes[level] for meter in meters) for level in range(LEVELS)),
         tuple(sum(meter.received_bytes[level] for meter in meters) for level in range(LEVELS)),
+        tuple(sum(meter.received[level] for meter in meters) for level in range(LEVELS)),
     )
 
 

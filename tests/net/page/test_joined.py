@@ -46,6 +46,25 @@ def test_brokers_tell_of_themselves_and_a_broker_that_goes_is_noticed() -> None:
         assert gone["views"]["network"]["text"] == "One broker cannot be reached."
 
 
+def test_what_other_brokers_send_is_received_too() -> None:
+    with line("a", "b") as (a, b), dial(a.urls[0], "page") as client, dial(b.urls[0], "meter") as meter:
+        subscribe(client, TOPIC, 0)
+        with dial(a.urls[0], "reader") as reader:
+            subscribe(reader, "grid/#", 0)
+
+            def spoken(page: dict[str, Any]) -> bool:
+                meter.send(*[Publish(topic="grid/1/reading", payload=b"x" * 100)] * 20)
+                return bool(page["tiles"]["of_brokers_per_s"])
+
+            found = seen(client, spoken, "messages come over the link")
+            tiles = found["tiles"]
+            assert tiles["received_per_s"] == tiles["of_brokers_per_s"], "no client of this broker says anything"
+            assert sum(each["received_per_s"] for each in found["classes"]) == tiles["received_per_s"]
+            assert found["point"]["received"] == found["brokers"][0]["per_s"] == tiles["received_per_s"]
+            assert tiles["bytes_in_per_s"] > 100 * tiles["received_per_s"]
+            assert found["views"]["overview"]["detail"].startswith("2 brokers · 2 clients here")
+
+
 def test_a_link_that_breaks_is_an_event() -> None:
     with line("a", "b") as (a, b), dial(a.urls[0], "page") as client:
         subscribe(client, TOPIC, 0)

@@ -50,6 +50,8 @@ def test_what_is_shown_is_what_happens(world: World, open_eye: Open) -> None:
     page.wait_for_selector(".fresh >> text=live")
     page.wait_for_selector("section:has(h2:text('Brokers')) >> text=north")
     page.wait_for_selector("section:has(h2:text('Slowest clients')) >> text=archive")
+    assert page.locator("button.brokers").inner_text().split() == ["control", "one", "of", "3", "brokers"]
+    page.wait_for_selector(".tile:has(h2:text('Received')) .note >> text=of clients")
     # nobody types these numbers: they move
     received = page.locator(".tile:has(h2:text('Received')) .value")
     first = received.inner_text()

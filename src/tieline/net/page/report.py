@@ -137,6 +137,7 @@ class Report:
         return {
             "urgent": {"p99_s": urgent.p99_s, "limit_s": urgent.limit_s, "oldest_s": urgent.oldest_s},
             "received_per_s": sample.received_per_s,
+            "of_brokers_per_s": sample.of_brokers_per_s,
             "bytes_in_per_s": sample.bytes_in_per_s,
             "sent_per_s": sample.sent_per_s,
             "bytes_out_per_s": sample.bytes_out_per_s,

@@ -3,6 +3,9 @@
 Waiting times are counted in buckets of powers of two since the start (:class:`tieline.core.account.Account`).  What is
 shown is of the last ten seconds: the buckets then are taken off those now, and the wanted part is looked up as
 Prometheus does, evenly inside a bucket.  Where nothing has waited in that time there is no such number.
+
+What a broker has received is what its clients have published and what other brokers have sent it, since that is what it
+has to do with: a control centre whose readings all come over links is not idle.
 """
 
 from __future__ import annotations
@@ -39,7 +42,9 @@ class Counters(Struct, frozen=True):
     """What only grows, at one moment."""
 
     now: float
+    #: Of clients and of other brokers, and of these those of other brokers.
     received: int
+    of_brokers: int
     sent: int
     bytes_in: int
     bytes_out: int
@@ -59,6 +64,8 @@ class Sample(Struct):
 
     time: float = 0.0
     received_per_s: float = 0.0
+    #: Of these, those that other brokers sent.
+    of_brokers_per_s: float = 0.0
     sent_per_s: float = 0.0
     bytes_in_per_s: float = 0.0
     bytes_out_per_s: float = 0.0
@@ -92,6 +99,10 @@ class Sampler:
         self._stepped = 0.0
         #: What had passed each link at the last second.
         self._passed: dict[str, int] = {}
+        #: What all links that there are had brought at the last second: messages by level, and bytes.
+        self._brought: list[int] = [0] * (LEVELS + 1)
+        #: The same of all links that there were; it only grows.
+        self._of_brokers = [0] * (LEVELS + 1)
 
     def sample(self, now: float, time: float, survey: Survey) -> Sample:
         """Read everything once; ``time`` is the wall clock's."""
@@ -108,6 +119,7 @@ class Sampler:
         sample = Sample(
             time=time,
             received_per_s=rate("received"),
+            of_brokers_per_s=rate("of_brokers"),
             sent_per_s=rate("sent"),
             bytes_in_per_s=rate("bytes_in"),
             bytes_out_per_s=rate("bytes_out"),
@@ -129,23 +141,34 @@ class Sampler:
         return sample
 
     def _read(self, now: float) -> Counters:
-        account = self._server.core.account
+        self._count_links()
+        account, (*of_brokers, bytes_of_brokers) = self._server.core.account, self._of_brokers
         urgent = account.drops_by_level[URGENT]
         return Counters(
             now=now,
-            received=account.publishes_in,
+            received=account.publishes_in + sum(of_brokers),
+            of_brokers=sum(of_brokers),
             sent=account.publishes_out,
-            bytes_in=account.bytes_in,
+            bytes_in=account.bytes_in + bytes_of_brokers,
             bytes_out=account.bytes_out,
             dropped=sum(account.drops.values()),
             examined=account.examinations,
             unreadable=account.unreadable,
             refused_logins=sum(self._server.logins.values()),
-            by_level=tuple(account.received_by_level),
+            by_level=tuple(map(sum, zip(account.received_by_level, of_brokers, strict=True))),
             dropped_by_level=tuple(drops.total() for drops in account.drops_by_level[:LEVELS]),
             lost_urgent=sum(count for why, count in urgent.items() if why not in ON_ARRIVAL),
             waits=tuple(tuple(buckets) for buckets in account.waits),
         )
+
+    def _count_links(self) -> None:
+        """Add what links have brought; one that is forgotten takes nothing back of what it had."""
+        links = () if self._server.net is None else self._server.net.links
+        brought = [sum(link.received[level] for link in links) for level in range(LEVELS)]
+        brought.append(sum(sum(link.received_bytes) for link in links))
+        for number, (now, then) in enumerate(zip(brought, self._brought, strict=True)):
+            self._of_brokers[number] += max(0, now - then)
+        self._brought = brought
 
     def _remember_drops(self, counters: Counters, sample: Sample) -> None:
         now_and_then = counters.dropped, counters.lost_urgent, counters.refused_logins

@@ -48,7 +48,8 @@ def _overview(seen: Seen, findings: Sequence[Finding]) -> Verdict:
     down = sum(not link.is_up for link in seen.links)
     if down:
         parts.append(f"{several(down, 'link')} down")
-    parts += [several(seen.connected, "client"), f"up {duration(seen.uptime_s)}"]
+    here = " here" if len(seen.brokers) > 1 else ""
+    parts += [several(seen.connected, "client") + here, f"up {duration(seen.uptime_s)}"]
     detail = " · ".join(parts)
     if not findings:
         return Verdict(state="ok", text="Everything is in order.", detail=detail)

@@ -101,7 +101,7 @@ function brokers() {
   };
   return html`<div class="menu-home">
     <button type="button" class="control brokers" data-menu="brokers" aria-expanded=${state.open === "brokers"} @click=${toggle("brokers")}>
-      <span class="dot ${kind}"></span>${isOne ? html`<b>This broker</b> <span class="count">${state.page?.name ?? state.config.name}</span>` : html`<b>All brokers</b> <span class="count soft">${all.length}</span>`}${icon("chevron", 16)}</button>
+      <span class="dot ${kind}"></span>${isOne ? html`<b>This broker</b> <span class="count">${state.page?.name ?? state.config.name}</span>` : html`<b>${state.page.name}</b> <span class="count soft">one of ${all.length} brokers</span>`}${icon("chevron", 16)}</button>
     ${state.open === "brokers" ? html`<div class="menu">
       ${all.map((broker) => html`<button type="button" @click=${go(broker)}><span class="dot ${broker.state}"></span>${broker.name}<span class="right-text">${broker.state === "silent" ? (broker.age_s === null ? "silent" : `silent for ${span(broker.age_s)}`) : `${rate(broker.per_s)} msg/s`}</span></button>`)}
       ${isOne ? html`<p>It listens on</p>${(state.page?.listeners ?? []).map((url) => html`<p><code>${url}</code></p>`)}` : nothing}

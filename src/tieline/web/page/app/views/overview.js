@@ -53,11 +53,17 @@ function tiles() {
   const isWaiting = urgent.p99_s !== null;
   return html`<div class="tiles five">
     ${tile("Urgent, p99", isWaiting ? durationParts(urgent.p99_s) : [UNKNOWN, "nothing waits"], `limit ${duration(urgent.limit_s)} · oldest ${duration(urgent.oldest_s)}`, "p99/3", "c3")}
-    ${tile("Received", [rate(now.received_per_s), "msg/s"], `${bytes(now.bytes_in_per_s)}/s · ${plural(now.connected, "client")}`, "received")}
+    ${tile("Received", [rate(now.received_per_s), "msg/s"], received(now), "received")}
     ${tile("Delivered", [rate(now.sent_per_s), "msg/s"], `${bytes(now.bytes_out_per_s)}/s${fan}`, "sent")}
     ${tile("Waiting", bytesParts(now.waiting_bytes), `${limit}${plural(now.waiting_messages, "message")}`, "waiting_bytes")}
     ${tile("Dropped", [count(now.dropped_hour), "last hour"], `${count(now.dropped_urgent_hour)} urgent${lost ? " · all have a name" : ""}`, "dropped", "quiet")}
   </div>`;
+}
+
+/** A broker gets messages from its clients, and from the brokers that it is joined with. */
+function received(now) {
+  if (!state.page.joined) return `${bytes(now.bytes_in_per_s)}/s · ${plural(now.connected, "client")}`;
+  return `${rate(Math.max(0, now.received_per_s - now.of_brokers_per_s))} of clients · ${rate(now.of_brokers_per_s)} of brokers`;
 }
 
 function attention() {
