@@ -32,7 +32,7 @@ function drawn() {
   const pictures = isApplied
     ? html`${picture("Before", now, inForce(now), "")}${picture("In force", next, appliedAt(next), "")}`
     : html`${picture("In force", now, inForce(now), "No plan is in force: messages take the shortest way.")}
-    ${picture("Proposed", next, next?.status ?? "", "No plan waits. How what brokers carry becomes one is said below.")}`;
+    ${picture("Proposed", next, decided(next), "No plan waits. How what brokers carry becomes one is said below.")}`;
   return html`<div class="plan">${next ? tiles(now, next, isApplied) : nothing}${pictures}
     ${next ? html`<div class="stack moves">${next.verdict && next.links?.length ? planner(next) : nothing}${next.moves ? moves(next, isApplied) : nothing}${isKnown(next.cost) ? journey(now, next) : nothing}</div>${bound(next)}` : howTo()}</div>`;
 }
@@ -47,6 +47,9 @@ function inForce(now) {
 function appliedAt(next) {
   return [`plan ${next.epoch}`, next.applied && `since ${clock(state.page.time - next.applied.ago_s)}`].filter(Boolean).join(", ");
 }
+
+/** Why what was found is not in force; that a plan is proposed says the heading. */
+const decided = (next) => (!next || next.status === "proposed" ? "" : next.status);
 
 /** What the planner that stands by has decided, in its own sentences. */
 function planner(next) {
@@ -111,8 +114,8 @@ function moves(next, isApplied) {
   return card(title, sub, rows.length ? html`<div class="scroll-y" tabindex="0" role="region" aria-label=${title}>${table([
     { head: "Topic", kind: "cut topic", cell: (row) => html`<code title=${row.topic}>${row.topic}</code>` },
     next.unit === "messages" ? { head: "msg/s", kind: "num", cell: (row) => count(row.rate) } : { head: "kbit/s", kind: "num", cell: (row) => kilobits(row.bps) },
-    { head: isApplied ? "Went over" : "Goes over now", kind: "soft wide", cell: (row) => wayOf(row.now) },
-    { head: isApplied ? "Goes over" : "Would go over", kind: "", cell: (row) => wayOf(row.then, row.now) },
+    { head: isApplied ? "Went over" : "Goes over now", kind: "soft wide way", cell: (row) => wayOf(row.now) },
+    { head: isApplied ? "Goes over" : "Would go over", kind: "way", cell: (row) => wayOf(row.then, row.now) },
   ], rows, { label: title })}</div>` : html`<p class="empty">Nothing: all topics go over the same links.</p>`, { end: more });
 }
 
