@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 from enum import IntEnum
 from typing import ClassVar, Final, Generic, TypeVar
@@ -206,6 +206,11 @@ class Policy(ABC, Generic[E]):
     def has_flow(self, key: Hashable) -> bool:
         """Whether an entry of this flow waits."""
         return key in self._flows
+
+    def entries_of(self, key: Hashable) -> Iterator[Waiting[E]]:
+        """What waits of a flow, in its order."""
+        flow = self._flows.get(key)
+        return iter(() if flow is None else flow.entries)
 
     def oldest(self, level: int) -> Waiting[E] | None:
         """The longest waiting entry of the flows that are served at this level, for measuring how long it waits."""

@@ -46,7 +46,7 @@ class _Hop:
             broker=_HERE, ends=ends, membership=membership, incarnations=self.incarnations, timers=Timers(),
             journal=cast("Journal", _Safe()), counts=Counts(), limits=Limits(),
         )  # fmt: skip
-        self.sender = Sender(around, self._forward, lambda _destination, data: _link(data))
+        self.sender = Sender(around, self._forward, lambda _destination, data: _link(data), _nothing)
         self.sender.go_by(lambda payload: Planned(1, payload[0]))
 
     def where(self, number: int) -> int:
@@ -65,6 +65,11 @@ class _Hop:
             return
         for number, payload in enumerate(data.payloads, first):
             self.came.setdefault(number, []).append(payload)
+
+
+def _nothing(_destination: int, _lane: int) -> tuple[Data, ...]:
+    """Every link has sent what it was given, and the neighbour has it."""
+    return ()
 
 
 def _link(data: Data) -> int:

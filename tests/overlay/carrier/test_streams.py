@@ -113,10 +113,12 @@ def test_an_origin_sends_within_the_window_and_again_after_a_rewind() -> None:
     stream = Outgoing(owing)
     assert len(list(stream.unsent())) == WINDOW
     stream.sent = 20
-    assert stream.missing(15, 10)[0] == 15
-    assert list(stream.missing(15, 10)[1]) == [b"14", b"15", b"16", b"17", b"18", b"19"]
+    assert list(stream.missing(15, 10, ())) == [(15, (b"14", b"15", b"16", b"17", b"18", b"19"))]
+    # but for what the origin itself still has
+    assert list(stream.missing(15, 10, {14, 16, 17, 20})) == [(15, (b"14",)), (18, (b"17", b"18"))]
+    assert list(stream.missing(15, 3, {15, 16, 17})) == []
     assert owing.settle(18) and not owing.settle(18)
-    assert [stream.missing(15, 5)[0], *stream.missing(15, 5)[1]] == [19, b"18"]
+    assert list(stream.missing(15, 5, ())) == [(19, (b"18",))]
     stream.rewind()
     stream.check()
     assert (stream.sent, next(stream.unsent())) == (18, b"18")

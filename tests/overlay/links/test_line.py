@@ -51,6 +51,26 @@ def test_of_one_level_what_came_first_goes_first() -> None:
     assert emptied(line) == items
 
 
+def test_what_is_kept_for_a_link_can_be_looked_at_also_while_a_policy_has_it_and_a_part_was_sent() -> None:
+    line = line_of(10_000, 1_000)
+    kept = [data(number, assured=True, size=3_000) for number in (1, 3)]
+    urgent = data(9, assured=True, level=3)
+    for item in (kept[0], data(2), kept[1], urgent):
+        line.push(item, 0.0)
+    for _ in range(2):
+        assert list(line.assured(1)) == kept
+        assert list(line.assured(3)) == [urgent]
+        assert list(line.assured(0)) == []
+        line.settle(0.0)
+    assert line.is_congested
+    assert line.pop(SEGMENT, 0.0) is urgent
+    piece = line.pop(SEGMENT, 0.0)
+    assert isinstance(piece, Piece) and not piece.is_last
+    assert list(line.assured(1)) == kept and list(line.assured(3)) == []
+    emptied(line)
+    assert list(line.assured(1)) == []
+
+
 def test_each_kind_of_thing_has_a_bound_of_its_own() -> None:
     line = line_of(1_000, 1_000)
     taken = [line.push(data(number, assured=True, level=number % 2), 0.0) for number in range(40)]

@@ -16,7 +16,7 @@ drops some passes on a void, and a hole that nobody fills is skipped after a mom
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from tieline.core.timers import Timer, Timers
@@ -27,7 +27,7 @@ from tieline.overlay.carrier.sender import COPIES_PACE, Sender
 from tieline.overlay.carrier.streams import SHORTEST
 from tieline.overlay.carrier.taker import Deliver, Taker
 from tieline.overlay.counts import Counts
-from tieline.overlay.frames.frame import Data, Notice, Numbered, Topic, is_assured
+from tieline.overlay.frames.frame import Data, Notice, Numbered, Topic, is_assured, level_of
 from tieline.overlay.links.links import Link
 from tieline.overlay.membership import Membership
 from tieline.overlay.strategies.path import Path
@@ -81,7 +81,7 @@ class Carrier:
             counts=counts,
             limits=limits,
         )
-        self.sender = Sender(around, self.forward, self._first_hop)
+        self.sender = Sender(around, self.forward, self._first_hop, self._under_way)
         self.sender.pace = 1 if strategy.is_single else COPIES_PACE
         self.taker = Taker(around, deliver, self.pass_notice)
 
@@ -120,6 +120,19 @@ class Carrier:
 
     def _first_hop(self, destination: int, data: Data) -> int:
         return next(iter(self._way_of(data).next_brokers(destination, data.path, data)), 0)
+
+    def _under_way(self, destination: int, lane: int) -> Iterator[Data]:
+        """Frames of ours that no neighbour has yet.
+
+        Where copies go several ways, one that waits says nothing of the others.
+        """
+        if self.strategy.is_single:
+            for link in self._links.values():
+                for item in link.under_way(level_of(lane)):
+                    if not isinstance(item, Data) or item.origin != self._broker or item.lane != lane:
+                        continue
+                    if destination in item.destinations:
+                        yield item
 
     def _take(self, data: Data, where: int, now: float) -> None:
         self.taker.take(data, where, now)

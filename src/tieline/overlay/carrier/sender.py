@@ -30,6 +30,9 @@ MOST_FILLS: Final = 4
 #: Called with a destination, a topic, the number of messages and their level.
 Expired = Callable[[int, bytes, int, int, float], None]
 
+#: Called with a destination and a lane: the frames to it that are still in the hands of this broker's links.
+UnderWay = Callable[[int, int], Iterable[Data]]
+
 #: Called with what a stream carries under one number.
 PlanOf = Callable[[bytes], Planned | None]
 
@@ -42,12 +45,17 @@ class Sender(StreamEnd):
     """Everything that one broker owes to others."""
 
     def __init__(
-        self, around: Surroundings, forward: Callable[[Data, float], None], first_hop: Callable[[int, Data], int]
+        self,
+        around: Surroundings,
+        forward: Callable[[Data, float], None],
+        first_hop: Callable[[int, Data], int],
+        under_way: UnderWay,
     ) -> None:
         super().__init__(around)
         self._forward = forward
         #: To which neighbour a frame would go that is for some broker; 0 if there is none.
         self._first_hop = first_hop
+        self._under_way = under_way
         #: By which plan a message travels, where there is one; those of one frame travel by the same.
         self.plan_of: PlanOf | None = None
         #: How much longer to wait before something is repeated that would be copied over every link.
@@ -376,7 +384,11 @@ class Sender(StreamEnd):
         for (broker, lane), stream in self.outgoing.items():
             # what waits at a thin link for long does not wait shorter when it is sent again and again
             patience_s = self._limits.resend_s * max(self._pace(lane), 1 << min(stream.timeouts, MOST_PATIENT))
-            if stream.is_unsettled and now - stream.touched_at >= patience_s:
+            if not stream.is_unsettled or now - stream.touched_at < patience_s:
+                continue
+            if stream.owing.settled + 1 in self._here(broker, lane, stream):
+                stream.touched_at = now  # it is late, and not lost: behind what is more urgent, on a full link
+            else:
                 self._counts.resent_by_origin += stream.sent - stream.owing.settled
                 stream.timeouts += 1
                 stream.failed(now)
@@ -413,22 +425,37 @@ class Sender(StreamEnd):
                 stream.asked_at = now
                 stream.fills += 1
                 stream.attempt += 1
-                # where messages take several ways some come later, and holes say nothing of a strategy
-                if now - stream.touched_at >= self._limits.resend_s:
-                    stream.failed(now)
                 self._fill_holes(destination, lane, stream, holes, now)
             self.pump(destination, lane, stream, now)
 
     def _fill_holes(self, broker: int, lane: int, stream: Outgoing, holes: list[tuple[int, int]], now: float) -> None:
+        here = self._here(broker, lane, stream)
+        base = stream.owing.base
+        runs = [run for hole, count in holes for run in stream.missing(hole + base, count, here)]
+        # where messages take several ways some come later, and holes say nothing of a strategy
+        if now - stream.touched_at >= self._limits.resend_s and (runs or not here):
+            stream.failed(now)
         if not self._may_reach(broker):
             return
         for hole, count in holes:
-            self._fill_with_nothing(broker, lane, stream, hole + stream.owing.base, count, now)
-            first, payloads = stream.missing(hole + stream.owing.base, count)
+            self._fill_with_nothing(broker, lane, stream, hole + base, count, now)
+        for first, payloads in runs:
+            number = first
             for batch in batches(payloads):
                 self._counts.resent_by_origin += len(batch)
-                self._send_again(broker, lane, stream, first, batch, now)
-                first += len(batch)
+                self._send_again(broker, lane, stream, number, batch, now)
+                number += len(batch)
+
+    def _here(self, broker: int, lane: int, stream: Outgoing) -> set[int]:
+        """The numbers of a stream that no neighbour has yet: to send them again would fill a full link twice."""
+        here: set[int] = set()
+        ours, theirs = self._incarnations.tag, self._incarnations.tags.get(broker)
+        for data in self._under_way(broker, lane):
+            where = data.destinations[broker]
+            if data.tag == ours and where & TAG == theirs:
+                first = (where >> TAG_BITS) + stream.owing.base
+                here.update(range(first, first + data.count))
+        return here
 
     def _fill_with_nothing(  # the numbers of a hole, and whose it is
         self, broker: int, lane: int, stream: Outgoing, first: int, count: int, now: float

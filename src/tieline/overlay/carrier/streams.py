@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
+from itertools import groupby
 from typing import Final
 
 from tieline.overlay.carrier.durable import Owing
@@ -121,11 +122,16 @@ class Outgoing:
         end = self.sent if self.is_stalled else min(self.committed, self.owing.settled + WINDOW)
         return (self.owing.unsettled[number] for number in range(self.sent + 1, end + 1))
 
-    def missing(self, first: int, count: int) -> tuple[int, Iterator[bytes]]:
-        """Those of some messages that are on their way and not settled, and the number of the first of them."""
-        end = min(first + count, self.sent + 1)
-        first = max(first, self.owing.settled + 1)
-        return first, (self.owing.unsettled[number] for number in range(first, end))
+    def missing(self, first: int, count: int, here: Container[int]) -> Iterator[tuple[int, tuple[bytes, ...]]]:
+        """Those of some messages that have left and are not settled, in runs with the number of the first.
+
+        The origin itself still has those that are ``here``: nothing has become of them yet.
+        """
+        sent = range(max(first, self.owing.settled + 1), min(first + count, self.sent + 1))
+        for is_here, numbers in groupby(sent, here.__contains__):
+            if not is_here:
+                run = [*numbers]
+                yield run[0], tuple(self.owing.unsettled[number] for number in run)
 
     @property
     def mark(self) -> int:

@@ -104,6 +104,11 @@ def is_assured(lane: int) -> bool:
     return bool(lane & _ASSURED)
 
 
+def level_of(lane: int) -> int:
+    """The level of urgency of a lane."""
+    return (lane & _LEVEL) >> 4
+
+
 def tag_of(value: int) -> int:
     """The tag of an incarnation or a life."""
     return (value * 0x9E3779B97F4A7C15 >> 48) & TAG

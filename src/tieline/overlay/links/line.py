@@ -83,6 +83,13 @@ class Line:
         patience = self._patience
         self.assured_most = min(patience.credit_bytes, max(patience.least_bytes, int(bytes_per_s)))
 
+    def assured(self, level: int) -> Iterator[Numbered]:
+        """What waits of a level and is not dropped for want of room, also what was begun to be sent."""
+        if self._policy is None:
+            yield from (item for item in self._queues[level] if _kind(item) != LOOSE)
+        else:
+            yield from (waiting.entry for waiting in self._policy.entries_of(2 * level + 1))
+
     # -- coming
 
     def takes(self, item: Numbered) -> bool:

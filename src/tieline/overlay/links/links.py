@@ -257,6 +257,15 @@ class Link:
         """By level, frames that wait to be sent, and their bytes."""
         return list(zip(self.line.frames, self.line.level_bytes, strict=True))
 
+    def under_way(self, level: int) -> Iterator[Numbered]:
+        """What of a level the peer will have, unless the link is lost, which hands it out: it waits, or was sent.
+
+        What is kept while the link is down is not among it: nobody knows when that goes on.
+        """
+        if self.is_up:
+            yield from (item for _number, item in self._custody if item.level == level)
+            yield from self.line.assured(level)
+
     # -- sending
 
     def offer(self, item: Numbered, now: float) -> bool:
