@@ -10,6 +10,7 @@ from rich.console import Console
 
 from tests.bench.records import made_up
 from tieline.bench.broker.suite import PICTURE, SUITE
+from tieline.bench.metrics import amount
 from tieline.bench.suite.report import markdown, show
 from tieline.bench.suite.results import Results
 
@@ -59,3 +60,17 @@ def test_there_is_no_picture_without_a_comparison(tmp_path: Path) -> None:
     record = made_up()
     record.rows = record.rows[:1]
     assert not PICTURE.draw(record, tmp_path / "broker.png")
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (0.867, "mean", "0.867"),
+        (14.3, "mean", "14.3"),
+        (14.3, "", "14"),
+        (0.002, "share", "0.20 %"),
+        (None, "mean", ""),
+    ],
+)
+def test_averages_and_shares_are_not_rounded_to_counts(value: float | None, unit: str, text: str) -> None:
+    assert amount(value, unit) == text

@@ -10,7 +10,8 @@ class Metric:
     """One kind of number, and what it means."""
 
     meaning: str
-    #: ``x`` a ratio, ``share`` a part of one, ``yes`` one or nothing, "" a count; all others as they are written.
+    #: ``x`` a ratio, ``share`` a part of one, ``yes`` one or nothing, "" a count,
+    #: ``mean`` an average of counts; all others as they are written.
     unit: str
     more_is_better: bool = False
     #: The worst repetition is shown beside the median.
@@ -61,6 +62,8 @@ def amount(value: float | None, unit: str) -> str:
         return f"{three_digits(value / 1e3)} {'ms' if unit == 'µs' else 's'}"
     if unit == "x":
         return f"{three_digits(value)}x"
+    if unit == "mean":
+        return three_digits(value)
     return f"{value:,.0f}" if unit == "" else readable(value, unit)
 
 

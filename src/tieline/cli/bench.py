@@ -137,7 +137,7 @@ def overlay(
         Path | None, typer.Option(metavar="DIR", help="Where stores are made, on a real disk; that of the results.")
     ] = None,
 ) -> None:
-    """Joined brokers: what a hop costs beside mosquitto's bridge, bytes, SUBACK, memory, a death, and simulated rings.
+    """Joined brokers: what a hop costs beside mosquitto's bridge, bytes, SUBACK, memory, a death, strategies, rings.
 
     Starts all brokers itself on free loopback ports; every message must arrive, or its row fails.  Writes overlay.json,
     overlay.md and overlay.png.  Ends within half an hour, --quick within five.

@@ -9,8 +9,9 @@ from typing import Final, Literal
 
 from tieline.bench.brokers import BASELINE, SUBJECT, known_peers
 from tieline.bench.machine import disk_of
-from tieline.bench.overlay import parts, regional, rings
+from tieline.bench.overlay import parts, regional, rings, strategies
 from tieline.bench.overlay.parts import FULL, QUICK, OverlayEffort
+from tieline.bench.overlay.strategies_work import WORKS
 from tieline.bench.suite.declaration import Case, Schedule
 from tieline.bench.suite.results import rows_of
 from tieline.bench.timed.link import obstacle
@@ -23,6 +24,7 @@ PARTS: Final = {
     "memory": "many brokers, each knowing what all want",
     "thin": "urgent messages over three thin hops that bulk fills; needs root, for network namespaces",
     "death": "a broker on the way is killed: how long until messages cross again",
+    "strategies": "10 and 20 running brokers by each strategy: messages, bytes, links, in vain, what is known",
     "ring": "rings of simulated brokers that cannot all know each other, beside those that do",
     "regions": "regions of simulated brokers behind gateways",
     "plan": "twelve brokers on thin links, by the shortest ways and by a plan; needs root, for network namespaces",
@@ -48,7 +50,7 @@ def make_plan(chosen: Collection[str], *, quick: bool, disk: Path) -> Schedule:
     effort = QUICK if quick else FULL
     makers = {
         "hop": _hop, "wire": _wire, "growth": _grow, "memory": _memory, "thin": _thin, "death": _death, "ring": _rings,
-        "regions": _regions,
+        "regions": _regions, "strategies": _strategies,
         "plan": _plan, "replan": _replan, "cut": _cut,
     }  # fmt: skip
     known = known_peers()
@@ -175,6 +177,25 @@ def _death(effort: OverlayEffort, disk: Path) -> Iterator[Case]:
         steps=effort.deaths,
         seconds=12.0 * effort.deaths,
     )
+
+
+def _strategies(effort: OverlayEffort, _disk: Path) -> Iterator[Case]:
+    work = effort.strategies
+    for brokers in work.brokers:
+        rows = [
+            row
+            for name in WORKS
+            for row in rows_of(
+                f"strategies-{name}-{brokers}", f"{brokers} brokers", f"strategies-{name}", strategies.STRATEGIES
+            )
+        ]
+        events = sum(work.events.values())
+        yield Case(
+            rows=rows,
+            measure=partial(strategies.measure_strategies, brokers, work),
+            steps=len(rows),
+            seconds=len(strategies.STRATEGIES) * brokers * (1.0 + events * 0.01),
+        )
 
 
 def _rings(effort: OverlayEffort, _disk: Path) -> Iterator[Case]:

@@ -17,7 +17,7 @@ from tieline.bench.load.job import Endpoint, Garbled, Generator, Job, Metrics, q
 from tieline.bench.load.latency import PingPong, exactly
 from tieline.bench.load.saturate import Saturate, Topics
 from tieline.bench.measure import family, memory_bytes
-from tieline.bench.overlay import planned, regional, rings, thin
+from tieline.bench.overlay import planned, regional, rings, strategies, thin
 from tieline.bench.overlay.network import (
     BridgedMosquitto,
     ClusteredNats,
@@ -54,6 +54,7 @@ class OverlayEffort:
     thin_seconds: float
     #: Seconds of traffic by the shortest ways, and by a plan.
     plan_seconds: float
+    strategies: strategies.StrategiesEffort
     rings: rings.RingEffort
     regions: regional.RegionalEffort
     budget_s: float
@@ -62,13 +63,13 @@ class OverlayEffort:
 FULL: Final = OverlayEffort(
     repetitions=3, seconds=0.8, round_trips=4_000, messages=2_000, grown=100, brokers=(2, 5, 10, 20),
     subscriptions=(50, 5_000), deaths=3, thin_seconds=120.0, plan_seconds=60.0, rings=rings.FULL,
-    regions=regional.FULL,
+    regions=regional.FULL, strategies=strategies.FULL,
     budget_s=3_300.0,
 )  # fmt: skip
 QUICK: Final = OverlayEffort(
     repetitions=1, seconds=0.4, round_trips=2_000, messages=500, grown=20, brokers=(2, 5),
     subscriptions=(50,), deaths=1, thin_seconds=30.0, plan_seconds=20.0, rings=rings.QUICK,
-    regions=regional.QUICK,
+    regions=regional.QUICK, strategies=strategies.QUICK,
     budget_s=990.0,
 )  # fmt: skip
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from tieline.bench.brokers import BASELINE, SUBJECT
 from tieline.bench.metrics import METRICS as LOAD_METRICS
 from tieline.bench.metrics import Metric
+from tieline.bench.overlay import strategies_shown
 from tieline.bench.overlay.cases import ALL, CUTS, PAIR, THIN
 from tieline.bench.overlay.regional import FULL, brokers_of
 from tieline.bench.suite.declaration import Goal, GroupTable, Suite, ratio_goal, value_goal
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 METRICS: Final = {
     **LOAD_METRICS,
+    **strategies_shown.METRICS,
     "single_rate": Metric("the same on one broker", "/s", more_is_better=True),
     "single_p50_us": Metric("the same on one broker, median", "µs"),
     "cpu_ratio": Metric("CPU of both brokers together for a message : that of one broker alone", "x"),
@@ -39,25 +41,25 @@ METRICS: Final = {
     "over_bound": Metric("urgent messages that took longer than is promised", ""),
     "low_p50_ms": Metric("median time of a low message", "ms"),
     "low_max_ms": Metric("the longest of them", "ms", shows_worst=True),
-    "low_served": Metric("part of the low messages that have arrived", "", more_is_better=True),
+    "low_served": Metric("part of the low messages that have arrived", "share", more_is_better=True),
     "link_bytes_per_s": Metric("bulk that arrives", "B/s", more_is_better=True),
     "disordered": Metric("messages that came twice or behind a later one", ""),
-    "receivers": Metric("brokers that want a publication", ""),
-    "messages": Metric("copies that it takes; among brokers that know each other, links that it crosses", ""),
-    "per_receiver": Metric("the same for each broker that wants it", ""),
+    "receivers": Metric("brokers that want a publication", "mean"),
+    "messages": Metric("copies that it takes; among brokers that know each other, links that it crosses", "mean"),
+    "per_receiver": Metric("the same for each broker that wants it", "mean"),
     "event_bytes": Metric("bytes of these, with TCP and IP", "B"),
     "link_bytes": Metric("the same on every link that they cross", "B"),
-    "missed": Metric("share of deliveries that did not come", ""),
-    "false_positives": Metric("of the brokers that got a copy, the share that wanted nothing", ""),
-    "hops": Metric("hops, or links, to the last receiver", ""),
+    "missed": Metric("share of deliveries that did not come", "share"),
+    "false_positives": Metric("of the brokers that got a copy, the share that wanted nothing", "share"),
+    "hops": Metric("hops, or links, to the last receiver", "mean"),
     "last_ms": Metric("until the last receiver has it, without queues", "ms"),
     "table_bytes": Metric("what a broker keeps of others", "B"),
-    "missed_stale": Metric("QoS 0, before anybody has looked around: share missed", "", shows_worst=True),
-    "missed_healed": Metric("QoS 0, after repair", "", shows_worst=True),
-    "missed_stale_assured": Metric("QoS 1, published before anybody has looked around", "", shows_worst=True),
-    "wrong_fingers": Metric("share of fingers that are wrong in the end", "", shows_worst=True),
-    "worst_fingers": Metric("share of fingers that are wrong at the worst moment", "", shows_worst=True),
-    "joined": Metric("newcomers that are on the ring in the end", "", more_is_better=True),
+    "missed_stale": Metric("QoS 0, before anybody has looked around: share missed", "share", shows_worst=True),
+    "missed_healed": Metric("QoS 0, after repair", "share", shows_worst=True),
+    "missed_stale_assured": Metric("QoS 1, published before anybody has looked around", "share", shows_worst=True),
+    "wrong_fingers": Metric("share of fingers that are wrong in the end", "share", shows_worst=True),
+    "worst_fingers": Metric("share of fingers that are wrong at the worst moment", "share", shows_worst=True),
+    "joined": Metric("newcomers that are on the ring in the end", "share", more_is_better=True),
     "upkeep_kbit_s": Metric("what a broker sends to look around, every 2 s", "kbit/s"),
     "paper_upkeep_kbit_s": Metric("the same every 60 ms, as the ring paper has it, with 20 brokers", "kbit/s"),
     "gateway_bytes": Metric("what a gateway keeps of others, on both sides", "B"),
@@ -67,7 +69,7 @@ METRICS: Final = {
     "churn_missed": Metric("deliveries with QoS 1 that were missed or doubled while brokers are replaced", ""),
     "bulk_p50_ms": Metric("median time of bulk; what never comes counts as the whole run", "ms"),
     "delivered": Metric(
-        "part of the bulk that arrives before it expires, 3 s after it was sent", "", more_is_better=True
+        "part of the bulk that arrives before it expires, 3 s after it was sent", "share", more_is_better=True
     ),
     "fullest": Metric("what the ways put on the fullest link, times what it carries", "x"),
     "off_plan": Metric("messages on all links, beside those that were to cross: all differences, as a share", "x"),
@@ -111,6 +113,7 @@ TABLES: Final = {
         },
     ),
     "death": GroupTable(title="A broker is killed with SIGKILL", columns={"recovery_s": "until messages cross"}),
+    **strategies_shown.TABLES,
     "ring": GroupTable(
         title="Simulated brokers that want 4.5 % of all publications each, 100 B of payload",
         columns={
@@ -184,25 +187,28 @@ def _goals() -> Iterator[Goal]:
         where = f"three thin hops, {THIN[name][0]}"
         yield value_goal(f"{where}: urgent p99, times the sum of what is promised for each hop", 1.0, "x",
                          (name, SUBJECT), "of_bound")  # fmt: skip
-        yield value_goal(f"{where}: part of the low class that is served", 0.99, "", (name, SUBJECT), "low_served",
+        yield value_goal(f"{where}: part of the low class that is served", 0.99, "share", (name, SUBJECT), "low_served",
                          at_least=True)  # fmt: skip
     yield from _plan_goals()
+    yield from strategies_shown.goals()
     yield from _region_goals()
     yield value_goal("the middle of a line dies and restarts: until messages cross", 5.0, "s", ("death-line", SUBJECT),
                      "recovery_s")  # fmt: skip
     yield value_goal("a broker of a cycle dies: until messages cross", 2.0, "s", ("death-cycle", SUBJECT), "recovery_s")
     arcs = ("ring-1000", "arcs")
-    yield value_goal("a ring of 1,000 brokers, accounts of arcs: messages for each receiver at 4.5 % interest", 3.0, "",
-                     arcs, "per_receiver")  # fmt: skip
-    yield value_goal("a ring of 1,000 brokers, accounts of arcs: deliveries missed", 0.0, "", arcs, "missed")
+    yield value_goal("a ring of 1,000 brokers, accounts of arcs: messages for each receiver at 4.5 % interest", 3.0,
+                     "mean", arcs, "per_receiver")  # fmt: skip
+    yield value_goal("a ring of 1,000 brokers, accounts of arcs: deliveries missed", 0.0, "share", arcs, "missed")
     died = ("ring-deaths", "arcs")
     yield value_goal(
-        "200 of 1,000 brokers die at once: deliveries missed before repair", 0.002, "", died, "missed_stale"
+        "200 of 1,000 brokers die at once: deliveries missed before repair", 0.002, "share", died, "missed_stale"
     )
-    yield value_goal("200 of 1,000 brokers die at once: deliveries missed after repair", 0.0, "", died, "missed_healed")
-    yield value_goal("200 of 1,000 brokers die at once: deliveries with QoS 1 missed", 0.0, "", died,
+    yield value_goal(
+        "200 of 1,000 brokers die at once: deliveries missed after repair", 0.0, "share", died, "missed_healed"
+    )
+    yield value_goal("200 of 1,000 brokers die at once: deliveries with QoS 1 missed", 0.0, "share", died,
                      "missed_stale_assured")  # fmt: skip
-    yield value_goal("one broker in a hundred is replaced each minute: wrong fingers 30 s later", 0.0, "",
+    yield value_goal("one broker in a hundred is replaced each minute: wrong fingers 30 s later", 0.0, "share",
                      ("ring-churn", "arcs"), "wrong_fingers")  # fmt: skip
 
 
@@ -213,8 +219,8 @@ def _region_goals() -> Iterator[Goal]:
         ("deliveries with QoS 1 missed or doubled while brokers are replaced", "churn_missed"),
     ):
         yield Goal(
-            text=f"regions of brokers{{}}: {text}", limit=0.0, unit="", rows=keys, detail=partial(_most_regions, keys),
-            value=partial(_of_most, keys, metric),
+            text=f"regions of brokers{{}}: {text}", limit=0.0, unit=METRICS[metric].unit, rows=keys,
+            detail=partial(_most_regions, keys), value=partial(_of_most, keys, metric),
         )  # fmt: skip
 
 
@@ -308,6 +314,14 @@ def _regional(axis: Axes, results: Results) -> None:
     labels(axis, x="brokers", y="in the unit of each line")
 
 
+def _remarks(results: Results) -> Iterator[str]:
+    if any(row.metrics and row.group in ("ring", *strategies_shown.TABLES) for row in results.rows):
+        yield (
+            "whether the ring paper's 35 to 48 % less delay, and 39 and 49 % fewer bytes, come out, and under which "
+            "assumption each does: `tieline reproduce ring`, docs/papers/ring.md"
+        )
+
+
 SUITE: Final = Suite(
     name="overlay",
     metrics=METRICS,
@@ -317,10 +331,12 @@ SUITE: Final = Suite(
         panels=(
             group_panel("hop", "One hop", _hops),
             group_panel("regions", "Regions of 31 brokers behind gateways", _regional),
+            *strategies_shown.panels(),
             group_panel("growth", "A new filter in a mesh", _growth),
             group_panel("plan", "Twelve brokers on thin links: room and delivery", _shares),
             group_panel("plan", "The same: delay", _delays),
         )
     ),
     headings=("case", "broker"),
+    remarks=_remarks,
 )
