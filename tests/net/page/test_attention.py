@@ -144,7 +144,7 @@ TABLE: list[tuple[str, Seen, list[tuple[str, str, str, str, str]]]] = [
     ),
     (
         "a broker that says nothing",
-        Seen(brokers=(HERE, BrokerSeen(name="mill", age_s=20.0))),
+        Seen(brokers=(HERE, BrokerSeen(name="mill", age_s=20.0, is_silent=True))),
         [("warn", "Broker mill does not answer", "its last word is 20 s old", "tieline net", "network")],
     ),
     (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import monotonic
 from typing import Any
 
 import msgspec
@@ -44,6 +45,14 @@ def test_brokers_tell_of_themselves_and_a_broker_that_goes_is_noticed() -> None:
         assert gone["brokers"][2]["state"] == "bad" and gone["views"]["overview"]["state"] == "bad"
         assert any(each["title"] == "Broker c cannot be reached" for each in gone["attention"])
         assert gone["views"]["network"]["text"] == "One broker cannot be reached."
+
+
+def test_brokers_that_nobody_has_asked_are_not_silent() -> None:
+    with line("a", "b") as (a, _b):
+        page_of = a._server.page
+        report = a.ask(lambda _core: page_of.verdict(monotonic()))
+        assert report["verdict"]["detail"].startswith("2 brokers")
+        assert report["attention"] == []
 
 
 def test_what_other_brokers_send_is_received_too() -> None:

@@ -53,6 +53,22 @@ def test_a_brief_stands_with_its_age_and_is_forgotten_in_the_end() -> None:
     assert b.age_s is None and b.per_s is None and known.slow() == []
 
 
+def test_a_broker_is_silent_that_was_asked_and_owes_its_answer() -> None:
+    known, joined = Neighbours(), net(("a", "b", True), ("a", "c", True))
+
+    def silent(now: float) -> list[str]:
+        return [each.name for each in known.brokers(joined, HERE, now) if each.is_silent]
+
+    assert silent(0.0) == [], "nobody was asked"
+    known.heard({"b": brief()}, ["c"], 100.0)
+    assert silent(101.0) == ["c"]
+    known.heard({}, ["b", "c"], 110.0)
+    assert silent(111.0) == ["c"], "one answer that is late is no silence"
+    known.heard({}, ["b", "c"], 116.0)
+    assert silent(117.0) == ["b", "c"]
+    assert silent(140.0) == [], "nobody has looked since, and so nobody has asked"
+
+
 @pytest.mark.parametrize(
     "said",
     [

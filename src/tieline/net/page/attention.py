@@ -27,8 +27,6 @@ UNREADABLE: Final = 0.01
 UNREADABLE_PER_S: Final = 0.2
 #: Logins refused unheard in a minute.
 REFUSED_LOGINS: Final = 5
-#: How long a broker may be silent that is still reachable.
-SILENT_S: Final = 15.0
 
 Rule = Callable[[Seen], Iterator[Finding]]
 
@@ -211,7 +209,7 @@ def _brokers(seen: Seen) -> Iterator[Finding]:
         if not broker.is_reachable:
             text = "No link leads there. What is assured for its clients is kept until one does; QoS 0 is dropped."
             yield _of_network("bad", f"Broker {name} cannot be reached", text, name, 7.0)
-        elif broker.age_s is None or broker.age_s > SILENT_S:
+        elif broker.is_silent:
             said = "it has said nothing" if broker.age_s is None else f"its last word is {duration(broker.age_s)} old"
             text = f"A way leads there, and {said}: what is shown of it is from then."
             yield _of_network("warn", f"Broker {name} does not answer", text, name, 2.0)

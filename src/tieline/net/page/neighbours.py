@@ -21,6 +21,8 @@ MOST: Final = 200
 #: How often others are asked while somebody looks, in seconds, and for how long what they said is worth showing.
 EVERY_S: Final = 5.0
 STANDS_S: Final = 600.0
+#: How long a broker that is asked may owe an answer, and for how long it counts that it was asked.
+SILENT_S: Final = 15.0
 
 
 _Text = Annotated[str, Meta(max_length=1_024)]
@@ -80,10 +82,12 @@ class Neighbours:
         self._briefs: dict[str, tuple[float, Brief]] = {}
         #: Those that did not answer the last time, or nothing that could be understood.
         self.silent: list[str] = []
+        #: When that was: while nobody looks, nobody is asked, and who says nothing then is not silent.
+        self._asked_at = float("-inf")
 
     def heard(self, answers: Mapping[str, object], silent: list[str], now: float) -> None:
         """Briefs have come, and some have not."""
-        self.silent = list(silent)
+        self.silent, self._asked_at = list(silent), now
         for name, answer in answers.items():
             try:
                 self._briefs[name] = now, msgspec.convert(answer, Brief)
@@ -104,7 +108,8 @@ class Neighbours:
             name, is_reachable = broker["name"], broker["is_reachable"]
             known = self._briefs.get(name)
             if known is None:
-                found.append(BrokerSeen(name=name, is_reachable=is_reachable, age_s=None))
+                is_silent = self._owes(name, None, now)
+                found.append(BrokerSeen(name=name, is_reachable=is_reachable, age_s=None, is_silent=is_silent))
                 continue
             then, brief = known
             found.append(
@@ -112,6 +117,7 @@ class Neighbours:
                     name=name,
                     is_reachable=is_reachable,
                     age_s=now - then,
+                    is_silent=self._owes(name, now - then, now),
                     per_s=brief.per_s,
                     clients=brief.clients,
                     lag_s=brief.lag_s,
@@ -119,6 +125,10 @@ class Neighbours:
                 )
             )
         return found
+
+    def _owes(self, name: str, age_s: float | None, now: float) -> bool:
+        was_asked = now - self._asked_at <= SILENT_S and name in self.silent
+        return was_asked and (age_s is None or age_s > SILENT_S)
 
     def slow(self) -> list[ClientSeen]:
         """Clients of other brokers that are behind, as those say."""

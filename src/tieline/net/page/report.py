@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final  # Any: values of JSON
 
 from msgspec.structs import asdict
 
-from tieline.net.page.attention import SILENT_S
 from tieline.net.page.drops import drops
 from tieline.net.page.happenings import Happenings
 from tieline.net.page.neighbours import Neighbours
@@ -212,7 +211,7 @@ def _broker(broker: BrokerSeen, own_state: State) -> dict[str, Any]:
     state: str = own_state if broker.is_here else broker.state
     if not broker.is_reachable:
         state = "bad"
-    elif broker.age_s is None or broker.age_s > SILENT_S:
+    elif broker.is_silent:
         state = "silent"
     return {
         "name": broker.name,

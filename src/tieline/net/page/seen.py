@@ -45,8 +45,10 @@ class BrokerSeen(Struct, frozen=True, kw_only=True):
     name: str
     is_here: bool = False
     is_reachable: bool = True
-    #: How long ago it was heard; None if it has said nothing.
+    #: How long ago it was heard; None if it has said nothing, perhaps since nobody has asked it.
     age_s: float | None = 0.0
+    #: It was asked, and does not answer.
+    is_silent: bool = False
     per_s: float | None = None
     clients: int | None = None
     lag_s: float | None = None
