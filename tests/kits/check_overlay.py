@@ -92,11 +92,8 @@ def run_history(make: Make, kind: Kind, seed: int, *, switching: Sequence[Choice
         number = random.choice(sorted(world.brokers))
         world.later(random.uniform(0.3, FAULTS_S), world.use, number, random.choice(switching))
     world.clock.run_for(FAULTS_S)
-    verdict = Verdict(seed, kind)
-    _run_empty(world, verdict)
-    _judge(world, verdict)
+    verdict = judge(world, kind, seed)
     _unsubscribe(world, verdict)
-    verdict.story = world.story
     return verdict
 
 
@@ -195,6 +192,14 @@ def _crash(world: World, number: int, how: str) -> None:
 # -- how it is judged
 
 
+def judge(world: World, kind: Kind, seed: int = 0) -> Verdict:
+    """The verdict on what has happened in a world, once everything has arrived."""
+    verdict = Verdict(seed, kind, story=world.story)
+    _run_empty(world, verdict)
+    _judge(world, verdict)
+    return verdict
+
+
 def _run_empty(world: World, verdict: Verdict) -> None:
     """Let everything arrive; what is still owed, held or in custody then is left behind."""
     end = world.clock.now + EMPTY_S
@@ -263,7 +268,12 @@ def _judge_order(verdict: Verdict, number: int, got: list[Message]) -> None:
 
 
 def _judge_grants(world: World, verdict: Verdict, broker: Broker, accepted: list[Message]) -> None:
-    """A subscription that was acknowledged gets what whoever had echoed it accepts from then on."""
+    """A subscription that was acknowledged gets what whoever had echoed it accepts from then on.
+
+    What a broker without a store has echoed ends with it.  Until the news has come to who waits for echoes, which may
+    take as long as no way leads there, nobody can know that one is void: the next start of that broker hears of the
+    subscription as soon as there is a way.
+    """
     number = broker.number
     for filter, grant in broker.filters.items():
         if grant is None:
@@ -275,7 +285,7 @@ def _judge_grants(world: World, verdict: Verdict, broker: Broker, accepted: list
             is_promised = message.at > at and message.origin in echoed and is_wanted
             if is_promised and message.origin != number and number not in message.wanted_by:
                 origin = world.brokers[message.origin]
-                if not (origin.is_volatile and origin.began[message.start - 1] > at):
+                if not origin.is_volatile or message.start == echoed[message.origin]:
                     verdict.lost.append(f"{_name(message)} at {number}, which was granted {filter}")
 
 

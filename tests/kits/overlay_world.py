@@ -35,8 +35,8 @@ P = ParamSpec("P")
 Make = Callable[[str, Ends, Deliver, Timers, int, int], Node]
 #: How a strategy is made.
 Choice = Callable[[Membership, Counts], Strategy]
-#: By filter, when it was granted and who had echoed it; None while it waits.
-Grants = dict[str, tuple[float, frozenset[int]] | None]
+#: By filter, when it was granted, and who had echoed it in which start, as far as was known then; None while it waits.
+Grants = dict[str, tuple[float, dict[int, int]] | None]
 #: Bytes that may wait in the kernel of a sender.
 _KERNEL: Final = 4_096
 
@@ -163,8 +163,9 @@ class Broker:
     full_until: dict[int, float] = field(default_factory=dict)
     #: Assured messages in the order in which they were committed here; with a volatile broker, since it began.
     logs: list[list[bytes]] = field(default_factory=list)
-    #: When each life began.
+    #: When each life began; and by incarnation, the last start with it.
     began: list[float] = field(default_factory=list)
+    incarnations: dict[int, int] = field(default_factory=dict)
     #: Messages with QoS 0, for each life.
     given: list[list[bytes]] = field(default_factory=list)
     #: It wants nothing more, and it has left for ever.
@@ -249,6 +250,7 @@ class World:
         assert _state(ends) == _state(broker.ends), f"{number} has noted something else than it knew"
         node = self._make(broker.name, ends, deliver, broker.timers, incarnation, clock)
         broker.node = node
+        broker.incarnations[node.incarnation] = len(broker.began)
         token, facts = node.seal() or (0, [])
         broker.ends.apply(facts)
         _keep(broker, list(broker.notes.write(facts)))
@@ -367,7 +369,7 @@ class World:
         for granted in node.granted:
             filter = broker.requests.pop(granted.number)
             if broker.filters.get(filter) is None and not broker.is_leaving:
-                echoed = numbers_of(node, granted.echoed)
+                echoed = self._starts(node, granted.echoed)
                 broker.filters[filter] = now, echoed
                 self.tell(f"{broker.number} grants {filter}, echoed by {sorted(echoed)}")
         node.granted.clear()
@@ -377,6 +379,12 @@ class World:
         if due is not None and (broker.timer is None or broker.timer.action is None or broker.timer.when > due):
             self.clock.cancel(broker.timer)
             broker.timer = self.clock.at(max(due, now), partial(self._tick, broker))
+
+    def _starts(self, node: Node, echoed: frozenset[int]) -> dict[int, int]:
+        """By broker that has echoed, the start of it that a node knows: the echo of an earlier one does not count."""
+        brokers = {broker: self.brokers[int(node.directory.names[broker][1:])] for broker in echoed}
+        last = node.carrier.incarnations.last
+        return {each.number: each.incarnations[last(broker)] for broker, each in brokers.items()}
 
     def _tick(self, broker: Broker, now: float) -> None:
         if broker.node is not None:

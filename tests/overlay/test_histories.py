@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from random import Random
 from typing import Any  # Any: what the kit makes a broker of
 
 import pytest
 
 from tests.kits import overlay_world
-from tests.kits.check_overlay import Kind, Verdict, check_overlay, run_history
+from tests.kits.check_overlay import Kind, Verdict, check_overlay, judge, run_history
 from tests.kits.interpreted import replaces_methods
-from tests.kits.overlay_world import Choice, Make
+from tests.kits.overlay_world import Broker, Choice, Make, World
 from tieline.core.timers import Timers
 from tieline.overlay.carrier.carrier import Carrier
 from tieline.overlay.carrier.durable import Ends
@@ -98,6 +99,11 @@ def test_nor_with_qos_0_on_a_way_that_is_slower_than_another() -> None:
 def test_what_waits_at_a_thin_link_is_not_sent_again_and_again() -> None:
     # links were full of copies for longer than forty seconds
     assert check_overlay(make("path"), Kind.PARTITIONS, (60,), switching=tuple(STRATEGIES.values())) > 100
+
+
+def test_nor_what_is_accepted_by_who_began_anew_while_nobody_could_hear_of_that() -> None:
+    # who was granted something was alone, and had an echo of a start that was over
+    assert check_overlay(make("path"), Kind.VOLATILE, (100_017,), switching=tuple(STRATEGIES.values())) > 200
 
 
 @pytest.mark.slow
@@ -249,6 +255,38 @@ def test_a_wrong_history_tells_its_story() -> None:
     assert "doubled: " in story
     with pytest.raises(AssertionError, match=f"links history {wrong.seed}:"):
         check_overlay(partial(_node, Path, carrier=Unnumbered), Kind.LINKS, [wrong.seed])
+
+
+def test_an_echo_counts_for_the_start_that_sent_it() -> None:
+    world = World(Random(1), make("path"))
+    world.brokers[2] = Broker(2, is_volatile=True)
+    for number in (1, 2, 3):
+        world.start(number)
+    world.join(1, 2, 0.01, 125_000.0)
+    world.join(1, 3, 0.01, 125_000.0)
+    to_volatile, to_silent = world.cables
+    world.clock.run_for(1)
+    world.silence(to_silent, 3, 60)
+    world.subscribe(1, "alarm/fire")
+    world.clock.run_for(0.2)
+    # the second broker has echoed, and begins anew where nobody hears of it; then the first one waits for nobody
+    world.cut(to_volatile, 3)
+    world.crash(2, 0.2)
+    world.clock.run_for(0.3)
+    world.cut(to_silent, 2)
+    world.clock.run_for(1)
+    granted = world.brokers[1].filters["alarm/fire"]
+    assert granted is not None
+    at, echoed = granted
+    assert at > world.brokers[2].began[1]
+    assert echoed == {2: 1}
+    world.publish(2, 7, "alarm/fire", 1, 3, 1)
+    verdict = judge(world, Kind.VOLATILE)
+    assert world.messages[0].is_accepted
+    assert not verdict.is_wrong, str(verdict)
+    # had the first one known of that start, it should have waited for its echo
+    world.brokers[1].filters["alarm/fire"] = at, {2: 2}
+    assert judge(world, Kind.VOLATILE).lost
 
 
 def test_a_connection_says_what_it_is() -> None:
