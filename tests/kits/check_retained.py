@@ -69,13 +69,7 @@ def run_history(kind: Kind, seed: int, join: Join = Joined) -> Verdict:
     _plan_clients(world, kind)
     _plan_faults(world, kind)
     world.clock.run_for(FAULTS_S)
-    verdict = Verdict(seed, kind)
-    _agree(world, verdict)
-    _judge_writes(world, verdict)
-    for reader in world.readers:
-        _judge_reader(world, verdict, reader)
-    verdict.story = world.story
-    return verdict
+    return judge(world, kind, seed)
 
 
 # -- how a history is made
@@ -169,6 +163,16 @@ def _crash(world: RetainedWorld, number: int, how: str) -> None:
 # -- how it is judged
 
 
+def judge(world: RetainedWorld, kind: Kind, seed: int = 0) -> Verdict:
+    """The verdict on what has happened in a world, once all agree."""
+    verdict = Verdict(seed, kind, story=world.story)
+    _agree(world, verdict)
+    _judge_writes(world, verdict)
+    for reader in world.readers:
+        _judge_reader(world, verdict, reader)
+    return verdict
+
+
 def _agree(world: RetainedWorld, verdict: Verdict) -> None:
     """Wait until all brokers retain the same, and have nothing left to tell or to carry."""
     for broker in world.brokers.values():
@@ -205,12 +209,16 @@ def _judge_writes(world: RetainedWorld, verdict: Verdict) -> None:
         if (clock, name) < safe:
             verdict.wrong.append(f"{topic} is {payload!r} of {name} at {clock}, and {safe} is newer")
         winner = _winner(writes, clock, name)
-        if clock and (winner is None or payload not in {winner.payload, b""}):
+        if clock and (winner is None or payload not in {winner.payload, *([b""] if _is_over(world, winner) else [])}):
             verdict.wrong.append(f"{topic} is {payload!r}, which nobody wrote at {clock}")
 
 
 def _winner(writes: list[Write], clock: int, name: str) -> Write | None:
     return next((write for write in writes if write.order == (clock, name)), None)
+
+
+def _is_over(world: RetainedWorld, write: Write) -> bool:
+    return write.until is not None and write.until <= world.clock.now
 
 
 def _judge_reader(world: RetainedWorld, verdict: Verdict, reader: Reader) -> None:
@@ -229,6 +237,8 @@ def _judge_reader(world: RetainedWorld, verdict: Verdict, reader: Reader) -> Non
         what = f"{reader.name} at {reader.place}, who is subscribed to {reader.filter}"
         if winner is not None and payload and payload not in texts:
             verdict.wrong.append(f"{what}, never got {payload!r} on {topic}, but {texts}")
+        if winner is not None and winner.payload and not payload and _is_lost(world, verdict.kind, winner, reader):
+            verdict.wrong.append(f"{what}, never got {winner.payload!r} on {topic}, and nobody says that it expired")
         # what its own broker clears it hears at once, granted or not
         has_heard = b"" in texts or any(where == topic and not text for where, text, _ in reader.before)
         if winner is not None and not winner.payload and texts and not has_heard:
@@ -242,3 +252,16 @@ def _judge_reader(world: RetainedWorld, verdict: Verdict, reader: Reader) -> Non
         live = [text for text, is_retained in got if not is_retained and text]
         if len(live) != len(set(live)) and verdict.kind is not Kind.VOLATILE:
             verdict.wrong.append(f"{what}, got something twice on {topic}: {live}")
+
+
+def _is_lost(world: RetainedWorld, kind: Kind, write: Write, reader: Reader) -> bool:
+    """Whether a reader should have got what has expired since: it did not, and nothing was in the way or nobody says.
+
+    What is under way for longer than it lasts is over for whoever waits for it, whoever else has had it.
+    """
+    has_promise = write.qos > 0 or kind is Kind.CALM
+    if not has_promise or reader.granted_at > write.at or reader.place not in write.live:
+        return False
+    if any(topic == write.topic and text == write.payload for topic, text, _ in reader.got):
+        return False
+    return kind is Kind.CALM or not world.says_expired(write, reader)

@@ -20,6 +20,7 @@ from tests.kits.ledger import Model
 from tests.kits.overlay_world import Broker, Connection
 from tests.kits.world import Client, configured
 from tests.kits.world import World as CoreWorld
+from tieline.core.account import Drop
 from tieline.overlay.joined import Joined
 from tieline.overlay.node import Node
 from tieline.overlay.retained.versions import clock_in
@@ -42,6 +43,11 @@ class Write:
     #: Its packet id, if it has one.
     packet_id: int
     client: Client
+    at: float
+    #: When it is over, if it expires.
+    until: float | None
+    #: The brokers that are to get it live, its own among them.
+    live: frozenset[int]
     #: Where it stands among all writes; set once its broker has taken it.
     clock: int = 0
     #: Nobody may lose it.
@@ -61,6 +67,7 @@ class Reader:
     filter: str
     client: Client | None = None
     is_granted: bool = False
+    granted_at: float = 0.0
     #: Topic, payload and whether it was sent as retained, since it was granted.
     got: list[tuple[str, bytes, bool]] = field(default_factory=list)
     #: And before that, since it had asked.
@@ -232,8 +239,11 @@ class RetainedWorld(overlay_world.World):
         if client is None:
             client = place.writers[qos] = place.core.client(f"writer {number} {qos}")
         properties: dict[str, Any] = {} if expiry_s is None else {"message_expiry_interval": expiry_s}
+        now, node = self.clock.now, place.joined.node
+        live = overlay_world.numbers_of(node, node.interests.wanted_by(topic)) | {number}
         packet = client.put(topic, payload, qos, retain=True, **properties)
-        write = Write(topic, payload, qos, number, packet.packet_id, client)
+        until = None if expiry_s is None else now + expiry_s
+        write = Write(topic, payload, qos, number, packet.packet_id, client, now, until, live)
         write.clock = clock_in(place.joined.retaining.convergence.versions.get(topic.encode()))
         write.is_safe = broker.is_volatile
         self.tell(f"{number} retains {payload.rstrip(b'.').decode()!r} on {topic} with QoS {qos}: {write.clock}")
@@ -264,6 +274,7 @@ class RetainedWorld(overlay_world.World):
             for packet in reader.client.inbox:
                 if isinstance(packet, Suback):
                     reader.is_granted, reader.before, reader.got = True, reader.got, []
+                    reader.granted_at = self.clock.now
                 elif isinstance(packet, Publish):
                     reader.got.append((packet.topic, packet.payload, packet.retain))
             reader.client.inbox.clear()
@@ -277,7 +288,10 @@ class RetainedWorld(overlay_world.World):
     # -- what is asked in the end
 
     def state(self, number: int) -> dict[str, tuple[int, str, bytes]]:
-        """What a broker retains: clock, broker and payload by topic, which is empty where nothing is retained."""
+        """What a broker retains: clock, broker and payload by topic, which is empty where nothing is retained.
+
+        What has expired is not, although brokers forget it by and by: nobody is given it any more.
+        """
         place = self.places[number]
         assert place.joined is not None
         convergence = place.joined.retaining.convergence
@@ -285,9 +299,22 @@ class RetainedWorld(overlay_world.World):
         for bucket in convergence.versions.buckets:
             for topic, version in bucket.items():
                 message = convergence._core.retained.get(topic.decode())
-                payload = b"" if message is None else message.payload
+                has_expired = message is not None and message.expires is not None and message.expires <= self.clock.now
+                payload = b"" if message is None or has_expired else message.payload
                 found[topic.decode()] = clock_in(version), names[version & 255], payload
         return found
+
+    def says_expired(self, write: Write, reader: Reader) -> bool:
+        """Whether a broker has recorded that a message was over before a reader could get it, and not too early."""
+        assert write.until is not None
+        until = write.until - 0.005  # what a parcel says is in whole milliseconds, and less at each end
+        receivers = (write.place, f"broker b{reader.place}"), (reader.place, reader.name)
+        return any(
+            drop.why is Drop.EXPIRED and drop.client == name and drop.topic == write.topic and drop.when >= until
+            for number, name in receivers
+            if (core := self.places[number].core) is not None
+            for drop in core.broker.account.last_drops
+        )
 
 
 def _no_node(*_: object) -> Node:

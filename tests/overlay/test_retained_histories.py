@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from random import Random
 
 import pytest
 
-from tests.kits.check_retained import Kind, check_retained, run_history
+from tests.kits.check_retained import Kind, check_retained, judge, run_history
 from tests.kits.interpreted import replaces_methods
+from tests.kits.retained_world import RetainedWorld
+from tieline.core.account import Account
 from tieline.overlay.joined import Joined
 from tieline.overlay.retained.convergence import Convergence
 from tieline.overlay.retained.retained_compare import Comparing
@@ -19,6 +22,12 @@ from tieline.overlay.retained.versions import Versions
 @pytest.mark.parametrize("kind", Kind)
 def test_all_brokers_retain_the_newest_of_each_topic_and_subscribers_have_it(kind: Kind) -> None:
     assert check_retained(kind, range(4)) > 60
+
+
+def test_nobody_is_owed_what_has_expired_on_its_way() -> None:
+    # its time was over in the stream that leads to a subscriber, and brokers had not forgotten it yet
+    join = partial(Joined, strategy="flood")
+    assert check_retained(Kind.LINKS, (100_011,), join) > 20
 
 
 @pytest.mark.slow
@@ -51,6 +60,38 @@ def test_the_kit_notices(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     owner, method, replacement, kind = MUTANTS[name]
     monkeypatch.setattr(owner, method, replacement)
     assert any(run_history(kind, seed).wrong for seed in range(20))
+
+
+def _cut_while_something_expires() -> RetainedWorld:
+    """Somebody is subscribed behind a link that is cut for longer than lasts what is retained meanwhile."""
+    world = RetainedWorld(Random(1))
+    world.start(1)
+    world.start(2)
+    world.join(1, 2, 0.01, 125_000.0)
+    world.clock.run_for(1)
+    world.read(2, "alarm")
+    world.clock.run_for(0.5)
+    assert world.readers[0].is_granted
+    world.cut(world.cables[0], 3)
+    world.write(1, "alarm", b"fire", 1, 1)
+    world.clock.run_for(4)
+    assert not world.readers[0].got
+    return world
+
+
+def test_what_expires_on_its_way_is_recorded_by_who_has_it_then() -> None:
+    world = _cut_while_something_expires()
+    verdict = judge(world, Kind.LINKS)
+    assert not verdict.wrong, str(verdict)
+    assert world.says_expired(world.writes[0], world.readers[0])
+    # and where nothing is in the way, nothing may come so late
+    assert judge(world, Kind.CALM).wrong
+
+
+@replaces_methods
+def test_the_kit_notices_that_something_is_missing_and_nobody_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Account, "drop", _never)
+    assert judge(_cut_while_something_expires(), Kind.LINKS).wrong
 
 
 @replaces_methods
