@@ -130,7 +130,7 @@ def match(
 @app.command()
 def overlay(
     *,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer brokers, each goal once: about five minutes.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer brokers, each goal once: about 15 minutes.")] = False,
     part: Annotated[list[str] | None, _part_option(OVERLAY_PARTS)] = None,
     out: Out = Path("bench-results"),
     disk: Annotated[
@@ -140,7 +140,7 @@ def overlay(
     """Joined brokers: what a hop costs beside mosquitto's bridge, bytes, SUBACK, memory, a death, strategies, rings.
 
     Starts all brokers itself on free loopback ports; every message must arrive, or its row fails.  Writes overlay.json,
-    overlay.md and overlay.png.  Ends within half an hour, --quick within five.
+    overlay.md and overlay.png.  Ends within an hour, --quick within twenty minutes.
     """
     plan = overlay_cases.make_plan(_chosen(part, OVERLAY_PARTS), quick=quick, disk=_disk(disk, out))
     _carry_out(overlay_suite.SUITE, plan, out)

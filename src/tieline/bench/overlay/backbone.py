@@ -177,7 +177,7 @@ class Net:
         return found
 
 
-class _Subscriber(Listener):
+class Subscriber(Listener):
     """Takes everything at once, and acknowledges what wants to be acknowledged."""
 
     def __init__(self, sock: socket.socket, timetable: Timetable, tallies: Flows) -> None:
@@ -214,7 +214,7 @@ def running(*, link: str = f"capacity = {CAPACITY}") -> Iterator[Net]:
             writers.append(Writer(sender, timetable))
             wanted = [flow.topic for flow in everything if flow.destination == number]
             subscribe(receiver, [*wanted, f"nobody/{number}"], qos=1)
-            _Subscriber(receiver, timetable, tallies)
+            Subscriber(receiver, timetable, tallies)
         net = Net(network=network, flows=everything, tallies=tallies, timetable=timetable, _writers=writers)
         _await(net, count)
         yield net

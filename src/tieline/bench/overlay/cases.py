@@ -31,6 +31,8 @@ PARTS: Final = {
     "replan": "ten plans in turns under load; needs root, for network namespaces",
     "cut": "a link that was planned dies, on this machine and between namespaces",
 }
+#: What a relay on each link adds in either direction, where there is one.
+DELAY_S: Final = 0.02
 PAIR: Final = (SUBJECT, BASELINE)
 ALL: Final = (*PAIR, "nats")
 #: How a planned link dies on this machine.
@@ -38,10 +40,11 @@ CUTS: Final[Mapping[str, tuple[str, Literal["reset", "silent"]]]] = {
     "cut-reset": ("reset, on this machine", "reset"),
     "cut-silent": ("silent, on this machine", "silent"),
 }
-#: What is said of the links, in words and in settings.
+#: What is said of the links, in words and in settings, and how long each takes in either direction.
 THIN: Final = {
-    "thin-measured": ("found out by the broker", ""),
-    "thin-capacity": ("with their capacity in the settings", "capacity = 124_000"),
+    "thin-measured": ("found out by the broker", "", 0.0),
+    "thin-capacity": ("with their capacity in the settings", "capacity = 124_000", 0.0),
+    "thin-delayed": ("20 ms each way, by a relay on each", "", DELAY_S),
 }
 
 
@@ -110,14 +113,21 @@ def _memory(effort: OverlayEffort, _disk: Path) -> Iterator[Case]:
 
 
 def _thin(effort: OverlayEffort, _disk: Path) -> Iterator[Case]:
-    for name, (title, link) in THIN.items():
+    for name, (title, link, delay_s) in THIN.items():
         yield Case(
             rows=rows_of(name, title, "thin", [SUBJECT]),
-            measure=partial(parts.measure_thin, link, effort),
+            measure=partial(parts.measure_thin, link, delay_s, effort),
             steps=1,
             seconds=effort.thin_seconds + 8.0,
             obstacle=obstacle() or "",
         )
+    yield Case(
+        rows=rows_of("thin-cut", "the middle one is cut one way, then the other", "thin-cut", [SUBJECT]),
+        measure=partial(parts.measure_thin_cut, DELAY_S),
+        steps=1,
+        seconds=60.0,
+        obstacle=obstacle() or "",
+    )
 
 
 def _plan(effort: OverlayEffort, _disk: Path) -> Iterator[Case]:

@@ -17,7 +17,7 @@ from tieline.bench.load.job import Endpoint, Garbled, Generator, Job, Metrics, q
 from tieline.bench.load.latency import PingPong, exactly
 from tieline.bench.load.saturate import Saturate, Topics
 from tieline.bench.measure import family, memory_bytes
-from tieline.bench.overlay import planned, regional, rings, strategies, thin
+from tieline.bench.overlay import planned, regional, rings, strategies, thin, thin_cut
 from tieline.bench.overlay.network import (
     BridgedMosquitto,
     ClusteredNats,
@@ -70,7 +70,7 @@ QUICK: Final = OverlayEffort(
     repetitions=1, seconds=0.4, round_trips=2_000, messages=500, grown=20, brokers=(2, 5),
     subscriptions=(50,), deaths=1, thin_seconds=30.0, plan_seconds=20.0, rings=rings.QUICK,
     regions=regional.QUICK, strategies=strategies.QUICK,
-    budget_s=990.0,
+    budget_s=1_200.0,
 )  # fmt: skip
 
 
@@ -255,11 +255,18 @@ def latency(effort: OverlayEffort) -> Job:
     return PingPong(messages=effort.round_trips)
 
 
-def measure_thin(link: str, effort: OverlayEffort, run: Running, rows: list[Row]) -> None:
+def measure_thin(link: str, delay_s: float, effort: OverlayEffort, run: Running, rows: list[Row]) -> None:
     """What is urgent over three thin hops that are full of bulk."""
     with run.failing(rows):
         run.step(rows[0].title)
-        rows[0].repetitions.append(thin.run(seconds=effort.thin_seconds, link=link))
+        rows[0].repetitions.append(thin.run(seconds=effort.thin_seconds, link=link, delay_s=delay_s))
+
+
+def measure_thin_cut(delay_s: float, run: Running, rows: list[Row]) -> None:
+    """What is assured over three thin hops of which the middle one carries nothing in one direction for a while."""
+    with run.failing(rows):
+        run.step(rows[0].title)
+        rows[0].repetitions.append(thin_cut.run(delay_s=delay_s))
 
 
 def measure_plan(effort: OverlayEffort, run: Running, rows: list[Row]) -> None:

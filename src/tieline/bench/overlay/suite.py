@@ -112,6 +112,13 @@ TABLES: Final = {
             "low_served": "low served", "link_bytes_per_s": "bulk",
         },
     ),
+    "thin-cut": GroupTable(
+        title="The same links with 20 ms each way: nothing passes the middle one for 6 s, one way and then the other",
+        columns={
+            "published": "messages", "lost": "lost", "doubled": "twice", "disordered": "out of order",
+            "urgent_p50_ms": "urgent p50", "gap_s": "longest standstill",
+        },
+    ),
     "death": GroupTable(title="A broker is killed with SIGKILL", columns={"recovery_s": "until messages cross"}),
     **strategies_shown.TABLES,
     "ring": GroupTable(
@@ -189,6 +196,9 @@ def _goals() -> Iterator[Goal]:
                          (name, SUBJECT), "of_bound")  # fmt: skip
         yield value_goal(f"{where}: part of the low class that is served", 0.99, "share", (name, SUBJECT), "low_served",
                          at_least=True)  # fmt: skip
+    for what, metric in (("lost", "lost"), ("delivered twice", "doubled"), ("out of order", "disordered")):
+        yield value_goal(f"three thin hops, the middle one cut one way: messages with QoS 1 {what}", 0.0, "",
+                         ("thin-cut", SUBJECT), metric)  # fmt: skip
     yield from _plan_goals()
     yield from strategies_shown.goals()
     yield from _region_goals()

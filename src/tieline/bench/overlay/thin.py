@@ -11,6 +11,8 @@ Low ones (level 0) come at half of what their floor guarantees.
 What is promised on each hop follows from three bounds: what the kernel may hold, one segment that had begun, and one
 segment of a class that is owed its floor.  All of that, with what packets add, leaves at the rate of the link; then the
 urgent message itself does, and travels.  The promise for the line is the sum over its hops.
+
+Where a link has a delay, a relay process makes it.
 """
 
 from __future__ import annotations
@@ -27,11 +29,12 @@ from typing import Final
 
 from tieline.bench.brokers import topic_class
 from tieline.bench.load.job import Endpoint, Metrics, Stalled
-from tieline.bench.overlay.thin_network import thin_network
+from tieline.bench.overlay.backbone import Subscriber
+from tieline.bench.overlay.thin_network import ThinNetwork, thin_network
 from tieline.bench.peer import Instance
 from tieline.bench.timed.link import KERNEL_BYTES, SEGMENT_BYTES, Shape
-from tieline.bench.timed.nodes import Reader, Timetable, Writer, clock, hang_up, open_node, subscribe
-from tieline.bench.timed.packets import Arrival, Flows
+from tieline.bench.timed.nodes import Timetable, Writer, clock, hang_up, open_node, subscribe
+from tieline.bench.timed.packets import Flows
 from tieline.overlay.frames.segments import SEGMENT
 
 URGENT, BULK, LONG, LOW, PROBE = "line/urgent", "line/bulk", "line/long", "line/low", "line/probe"
@@ -83,12 +86,11 @@ class Line:
 
     shape: Shape
     hops: int
+    #: What every link takes in each direction beside its rate.
+    delay_s: float
+    network: ThinNetwork
     writers: dict[str, Writer]
     flows: Flows
-
-    def received(self, arrival: Arrival, when_ns: int) -> None:
-        """The subscriber got a message."""
-        self.flows.received(arrival, when_ns)
 
     def send(self, topic: str, size: int, count: int = 1) -> None:
         """Publish packets of this size, all at once."""
@@ -114,7 +116,7 @@ class Line:
     @property
     def bound_s(self) -> float:
         """What is promised to urgent messages on this line."""
-        return self.hops * HopBound(bytes_per_s=self.shape.bytes_per_s).seconds
+        return self.hops * HopBound(bytes_per_s=self.shape.bytes_per_s, rtt_s=2 * self.delay_s).seconds
 
     def metrics(self, seconds: float) -> Metrics:
         """What came of it."""
@@ -139,12 +141,9 @@ class Line:
         }
 
 
-def run(*, seconds: float, hops: int = 3, shape: Shape | None = None, link: str = "") -> Metrics:
+def run(*, seconds: float, hops: int = 3, link: str = "", delay_s: float = 0.0) -> Metrics:
     """Brokers in a line for a while; ``link`` is what the configuration says of each link beside its address."""
-    shape = shape or Shape()
-    with contextlib.ExitStack() as stack:
-        timetable = stack.enter_context(Timetable())
-        line = stack.enter_context(_line(hops, shape, link, timetable))
+    with Timetable() as timetable, running(hops, timetable, link=link, delay_s=delay_s) as line:
         begin = clock()
         line.begin(timetable, begin, begin + seconds)
         timetable.run(begin + seconds)
@@ -152,9 +151,12 @@ def run(*, seconds: float, hops: int = 3, shape: Shape | None = None, link: str 
 
 
 @contextlib.contextmanager
-def _line(hops: int, shape: Shape, link: str, timetable: Timetable) -> Iterator[Line]:
+def running(hops: int, timetable: Timetable, *, link: str = "", delay_s: float = 0.0, qos: int = 0) -> Iterator[Line]:
+    """Brokers in a line, joined and quiet, and a subscriber at the first one that asks for everything with this QoS."""
+    shape = Shape()
     with contextlib.ExitStack() as stack:
-        network = stack.enter_context(thin_network(hops + 1, _edges(hops), CONFIGURATION, shape=shape, link=link))
+        laid = thin_network(hops + 1, _edges(hops), CONFIGURATION, shape=shape, link=link, delay_s=delay_s)
+        network = stack.enter_context(laid)
         endpoints: list[Endpoint] = []
         for space, member in zip(network.spaces, network.members, strict=True):
             with space.entered():
@@ -171,10 +173,11 @@ def _line(hops: int, shape: Shape, link: str, timetable: Timetable) -> Iterator[
                 for topic in topics:
                     senders[topic] = open_node(at.host, at.port, f"from-{topic}")
                     sockets.append(senders[topic])
-        subscribe(receiver, ["line/#"])
+        subscribe(receiver, ["line/#"], qos=qos)
         writers = {topic: Writer(sock, timetable) for topic, sock in senders.items()}
-        line = Line(shape=shape, hops=hops, writers=writers, flows=Flows(writers))
-        Reader(receiver, timetable, line.received)
+        flows = Flows(writers)
+        line = Line(shape=shape, hops=hops, delay_s=delay_s, network=network, writers=writers, flows=flows)
+        Subscriber(receiver, timetable, flows)
         _join_all(line, timetable)
         yield line
 

@@ -173,11 +173,12 @@ def namespaces(count: int) -> Iterator[list[Namespace]]:
 
 
 def join(one: Namespace, one_name: str, one_at: str, other: Namespace, other_name: str, other_at: str) -> None:
-    """Lay a cable between two namespaces, with an interface and an address at each end."""
+    """Lay a cable between two namespaces, with an interface at each end, and an address unless it is empty."""
     _run("ip", "link", "add", one_name, "netns", one.name, "type", "veth",
          "peer", "name", other_name, "netns", other.name)  # fmt: skip
     for space, name, address in ((one, one_name, one_at), (other, other_name, other_at)):
-        space.ip("addr", "add", address, "dev", name)
+        if address:
+            space.ip("addr", "add", address, "dev", name)
         space.ip("link", "set", name, "up")
 
 
@@ -190,6 +191,20 @@ def shape_interface(space: Namespace, interface: str, shape: Shape) -> None:
 def silence_interface(space: Namespace, interface: str) -> None:
     """Let an interface drop whatever it is given, without a word to anybody."""
     _run("tc", "-n", space.name, "qdisc", "replace", "dev", interface, "root", "pfifo", "limit", "0")
+
+
+@contextlib.contextmanager
+def one_way(space: Namespace, address: str) -> Iterator[None]:
+    """Let nothing leave a namespace for an address meanwhile, by a route that leads nowhere; what comes still comes."""
+    with space.entered():
+        # else what comes from where no route leads back is dropped as well, which would cut both ways
+        for kept in Path("/proc/sys/net/ipv4/conf").iterdir():
+            (kept / "rp_filter").write_text("0")
+    space.ip("route", "add", "blackhole", f"{address}/32")
+    try:
+        yield
+    finally:
+        space.ip("route", "del", "blackhole", f"{address}/32")
 
 
 def _remove(name: str) -> None:
