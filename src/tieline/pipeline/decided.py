@@ -34,7 +34,7 @@ def decided() -> Mapping[str, str]:
 
         SparkContext._ensure_initialized()  # noqa: SLF001 - a configuration asks the JVM only behind it
         return dict(SparkConf().getAll())
-    file = _directory() / _FILE
+    file = conf_directory() / _FILE
     try:
         lines = file.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -43,7 +43,7 @@ def decided() -> Mapping[str, str]:
     return {line["name"]: line["value"] for line in found if line is not None and line["value"]}
 
 
-def _directory() -> Path:
+def conf_directory() -> Path:
     """Where Spark's launcher looks for its files."""
     if "SPARK_CONF_DIR" in os.environ:
         return Path(os.environ["SPARK_CONF_DIR"])

@@ -25,6 +25,7 @@ from urllib.parse import urlsplit
 
 import tieline
 from tieline.extras import is_installed, remedy
+from tieline.pipeline.class_archive import Sharing, sharing
 from tieline.pipeline.decided import decided, is_submitted
 from tieline.pipeline.java import NoJava, find_java
 
@@ -72,12 +73,14 @@ def make_session(
     master: str | None = None,
     remote: str | None = None,
     settings: Mapping[str, str] = _NO_SETTINGS,
+    makes_archive: bool = False,
 ) -> SparkSession:
     """A session on a master, or on a Spark Connect server (``remote="sc://host"``).
 
     If no master is said, it is that of ``spark-submit`` or ``spark-defaults.conf``, or else ``local[*]``.
-    ``settings`` are Spark's own and come before theirs and ours.  Raises :class:`NoJava` or :class:`NoSpark`, with a
-    sentence.
+    ``settings`` are Spark's own and come before theirs and ours.  With ``makes_archive`` this may be the run that
+    leaves classes for later ones (``class_archive``): its JVM then ends with the program, which waits for it.  Raises
+    :class:`NoJava` or :class:`NoSpark`, with a sentence.
     """
     if not is_installed("pyspark"):
         raise NoSpark(f"Spark is not installed: {remedy('pipeline')}")
@@ -87,7 +90,13 @@ def make_session(
         return _connected(app_name, remote, settings)
     others = decided()
     named = settings.get("spark.master", others.get("spark.master", "local[*]"))
-    return _launched(app_name, master or named, {**others, **settings}, is_named="spark.app.name" in settings)
+    return _launched(
+        app_name,
+        master or named,
+        {**others, **settings},
+        is_named="spark.app.name" in settings,
+        makes_archive=makes_archive,
+    )
 
 
 def _connected(app_name: str, remote: str, settings: Mapping[str, str]) -> SparkSession:
@@ -133,13 +142,21 @@ def has_sources(session: SparkSession) -> bool:
     return hasattr(type(session), "dataSource")
 
 
-def _launched(app_name: str, master: str, settings: Mapping[str, str], *, is_named: bool) -> SparkSession:
+def _launched(
+    app_name: str, master: str, settings: Mapping[str, str], *, is_named: bool, makes_archive: bool
+) -> SparkSession:
+    from pyspark import SparkContext
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
     is_local = master.startswith("local")
+    java = None if is_submitted() else find_java()
+    shared = Sharing()
+    if is_local and java is not None and SparkContext._gateway is None:  # noqa: SLF001  a JVM that runs has its options
+        shared = sharing(java, settings, makes=makes_archive)
     # while the JVM starts nothing else decides what it prints, and a setting of Spark's comes too late
-    java_options = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()} {settings.get(_JAVA_OPTIONS, '')}".strip()
+    logging = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"
+    java_options = " ".join(filter(None, (logging, shared.options, settings.get(_JAVA_OPTIONS, ""))))
     ours = {**_EVERYWHERE, **(_on_this_machine(master) if is_local else {})}
     name = settings["spark.app.name"] if is_named else app_name
     builder = SparkSession.builder
@@ -147,9 +164,7 @@ def _launched(app_name: str, master: str, settings: Mapping[str, str], *, is_nam
         builder = builder.config(key, value)
     builder = builder.master(master).appName(name)
     environment = {**_worker_python(settings), **_import_path()}
-    java = None
-    if not is_submitted():
-        java = find_java()
+    if java is not None:
         environment["JAVA_HOME"] = str(java.launcher)
     if is_local and "SPARK_LOCAL_IP" not in os.environ:
         # without it Spark looks for an address that others can reach, and warns when it finds loopback
@@ -158,12 +173,16 @@ def _launched(app_name: str, master: str, settings: Mapping[str, str], *, is_nam
         with _environment(environment):
             session = builder.getOrCreate()
     except PySparkRuntimeError as problem:
+        if shared.making is not None:
+            shared.making.lock.close()
         if java is None or problem.getErrorClass() != "JAVA_GATEWAY_EXITED":
             raise
         raise NoJava(
             f"Java ({java.home}) ended before Spark had started; what it said itself is above. "
             "`tieline doctor` shows which Java was taken and why."
         ) from None
+    if shared.making is not None:
+        shared.making.keep_at_exit(session.sparkContext._gateway.proc)  # noqa: SLF001  nothing else knows the process
     if "spark.log.level" not in settings:
         session.sparkContext.setLogLevel("ERROR")
     if not is_local:

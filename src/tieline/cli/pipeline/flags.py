@@ -129,14 +129,15 @@ class OnSpark:
     def session(self, name: str, *, rows: int | None = None) -> AbstractContextManager[SparkSession]:
         """A session that ends with the block; ``rows`` is about how many the job reads, if that is known.
 
-        With few, most of the time goes into a JVM that compiles what it runs once: then it compiles quickly instead.
+        Such a job ends by itself.  With few, most of the time goes into a JVM that compiles what it runs once: then it
+        compiles quickly instead.
         """
         given = self.settings()
         if rows is not None and rows <= _FEW_ROWS and self.master is None:
             from tieline.pipeline.session import brief
 
             given = {**brief(), **given}
-        return session(self.master, name, settings=given, verbose=self.verbose)
+        return session(self.master, name, settings=given, verbose=self.verbose, ends=rows is not None)
 
     def settings(self) -> dict[str, str]:
         """The settings given with ``--conf``, by name; fails on what is none of Spark's."""

@@ -232,7 +232,13 @@ def _worst(means: DataFrame, quantity: str, limits: Limits) -> tuple[Interval, .
     )
 
 
-_NO_INCIDENTS = "node string, time timestamp, kind string, residual double, duration double"
+_INCIDENTS: Final = {
+    "node": "string",
+    "time": "timestamp",
+    "kind": "string",
+    "residual": "double",
+    "duration": "double",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,7 +262,7 @@ def study(
     try:
         readings = mapping.readings(table, question.columns)
         has_incidents = question.incident_event in lake.document.types
-        happened = _happened(lake, spark, question) if has_incidents else spark.createDataFrame([], _NO_INCIDENTS)
+        happened = _happened(lake, spark, question) if has_incidents else _none(spark)
     except Unmapped as problem:
         raise Unassessable(f"events of type {question.event} cannot be judged: {problem}.") from None
 
@@ -276,6 +282,12 @@ def study(
             f'{lake.where} holds no events of type "{question.event}"{when}; `tieline pipeline status` says what '
             "it holds."
         ) from None
+
+
+def _none(spark: SparkSession) -> DataFrame:
+    """No incidents, as Spark knows already when it plans: what would be computed of them is not even compiled."""
+    empty = [sql.lit(None).cast(kind).alias(name) for name, kind in _INCIDENTS.items()]
+    return spark.range(1).select(*empty).where(sql.lit(col=False))
 
 
 def _span(question: Question) -> tuple[datetime | None, datetime | None]:
