@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tieline.pipeline import class_archive
+from tieline.pipeline import cache, class_archive
 from tieline.pipeline.class_archive import SWITCH, Sharing, sharing
 from tieline.pipeline.java import Java, NoJava, find_java
 
@@ -177,7 +177,7 @@ def test_not_in_the_way_where_nothing_is_found_or_can_be_written(
     def no_directory() -> Path:
         raise PermissionError("none can be written")
 
-    monkeypatch.setattr(class_archive.cache, "directory", no_directory)
+    monkeypatch.setattr(cache, "directory", no_directory)
     assert sharing(java, {}, makes=True) == Sharing()
 
 

@@ -181,8 +181,9 @@ def _launched(
             f"Java ({java.home}) ended before Spark had started; what it said itself is above. "
             "`tieline doctor` shows which Java was taken and why."
         ) from None
-    if shared.making is not None:
-        shared.making.keep_at_exit(session.sparkContext._gateway.proc)  # noqa: SLF001  nothing else knows the process
+    gateway = session.sparkContext._gateway  # noqa: SLF001  nothing else knows the process
+    if shared.making is not None and gateway is not None:
+        shared.making.keep_at_exit(gateway.proc)
     if "spark.log.level" not in settings:
         session.sparkContext.setLogLevel("ERROR")
     if not is_local:
