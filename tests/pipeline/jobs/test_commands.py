@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import Final
 
 import pyarrow as pa
@@ -13,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.kits.dial import Dial, dial
 from tests.kits.patience import until
 from tests.pipeline.jobs.scenes import events_table, log_table, traffic
 from tests.pipeline.jobs.test_replay import Listener
@@ -20,10 +25,12 @@ from tieline.cli.pipeline import JOBS, flags
 from tieline.cli.pipeline.running import sentences
 from tieline.cli.trouble import Trouble
 from tieline.cli.verbs import load_app
+from tieline.conf.schema import Limits, Log, Settings
 from tieline.conf.schema import Listener as Listening
-from tieline.conf.schema import Settings
 from tieline.log.record import Record, digest_of
+from tieline.pipeline.source.client import LogClient
 from tieline.pytest_plugin import BrokerThread
+from tieline.wire.packets import Publish
 
 Run = Callable[..., str]
 #: Where the app of each job is.
@@ -121,6 +128,68 @@ def test_heat_given_by_the_job_is_what_the_broker_has(run: Run, events: str, tmp
         run("heat", "--every", "10s")
     with pytest.raises(Trouble, match="does not go with Spark Connect"):
         run("heat", "--every", "10s", "--put", str(data), "--master", "sc://head")
+
+
+@contextmanager
+def _log_of(data: Path) -> Iterator[str]:
+    """The address at which a process of its own serves a broker's log."""
+    words = ("log", "serve", "--data", str(data), "--url", "http://127.0.0.1:0")
+    with subprocess.Popen([sys.executable, "-m", "tieline", *words], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        found = re.search(r"http://\S+", process.stdout.readline())
+        assert found is not None
+        try:
+            yield found[0]
+        finally:
+            process.terminate()
+
+
+def test_heat_goes_from_what_brokers_tell_through_windows_to_the_order_of_delivery(run: Run, tmp_path: Path) -> None:
+    settings = Settings(
+        listener=(Listening(url="tcp://127.0.0.1:0"),),
+        data=str(tmp_path / "data"),
+        log=Log(events="on", period="1s"),
+        limits=Limits(queue_bytes=1 << 27, queue_bytes_total=1 << 27),
+    )
+    with BrokerThread(settings, manage=True) as broker, _log_of(tmp_path / "data") as log, ExitStack() as clients:
+
+        def client(name: str, *filters: str) -> Dial:
+            made = clients.enter_context(dial(broker.urls[0], name))
+            for filter_ in filters:
+                made.subscribe(filter_)
+            return made
+
+        # a broker's own heat is the number of listeners; by what was delivered it is the other way round
+        for number in range(4):
+            client(f"listener-{number}", "grid/wide")
+        client("archive", "grid/busy")
+        meter = client("meter")
+
+        def told() -> bool:
+            meter.send(Publish(topic="grid/wide", payload=b"x"), *[Publish(topic="grid/busy", payload=b"x")] * 10)
+            return LogClient(log).offsets("events").latest > 20
+
+        until(told, "the broker has told of its deliveries")
+        windows = ("--window", "600s", "--slide", "600s", "--weights", "0", "1", "0")
+        run("heat", "--url", log, *windows, "--put", str(tmp_path / "data"))
+        table = broker.ask(lambda core: core.heat_source.table)
+        assert table is not None
+        assert [topic for topic, _heat in table.hottest(2)] == ["grid/busy", "grid/wide"]
+
+        slow = client("slow", "grid/#", "plug")
+        before = broker.ask(lambda core: core.account.publishes_in)
+        meter.send(*[Publish(topic="plug", payload=bytes(60_000))] * 400)
+        until(lambda: broker.ask(lambda core: core.account.publishes_in) == before + 400, "its socket is full")
+        assert broker.ask(lambda core: core.queued_bytes) > 1 << 20, "what comes now waits"
+        for kind in ("wide", "busy"):
+            meter.send(*(Publish(topic=f"grid/{kind}", payload=b"%d" % number) for number in range(20)))
+        until(lambda: broker.ask(lambda core: core.account.publishes_in) == before + 440, "all have come")
+        # until then a queue is first in, first out
+        late_s = broker.ask(lambda core: max(each.timeout_s for each in core.priorities.classes.rules.classes))
+        came = monotonic()
+        until(lambda: monotonic() > came + late_s, "they have waited longer than they should")
+        got = [topic for topic in (slow.expect(Publish).topic for _ in range(440)) if topic != "plug"]
+        assert got == ["grid/busy"] * 20 + ["grid/wide"] * 20
 
 
 def test_match_prints_messages_and_counts(run: Run, log: str, tmp_path: Path) -> None:
