@@ -33,7 +33,7 @@ from tieline.cli.demo.checks import (
 )
 from tieline.cli.demo.children import Child, Children, wait_for
 from tieline.cli.demo.ledger import URGENT, Said, before, got_through, median_wait
-from tieline.cli.demo.planner import Planner
+from tieline.cli.demo.planner import Look, Planner
 from tieline.cli.demo.show import Show, Step
 from tieline.cli.management import Visitor, ask_over_http
 from tieline.cli.trouble import Trouble
@@ -57,6 +57,8 @@ _KILL_AT: Final = 0.75
 #: How much longer the microgrid publishes for a plan that is late, and after the broker has come back.
 _PLAN_S: Final = 90.0
 _AFTERWARDS_S: Final = 2.0
+#: For how long a planner may be at work on the next plan: a few of its looks.
+_SETTLED_S: Final = 20.0
 #: Waits are those of readings that were sent within so long; the last ones are on their way whatever happens.
 _SPAN_S: Final = 4.0
 _SHARE_S: Final = 8.0
@@ -133,8 +135,8 @@ class Play:
                 self._show.begin("plan")
                 planner.watch()
             ingest = None if history is None else self._ingest(brokers)
-            self._wait_for_plan(audience, live, brokers, planner)
-            checks = self._crossed(audience, brokers, live, planner)
+            seen_at = self._wait_for_plan(audience, live, brokers, planner)
+            checks = self._crossed(audience, brokers, live, planner, seen_at)
             checks += self._killed(audience, brokers, live)
         if ingest is not None and history is not None:
             self._follow(ingest, brokers)
@@ -206,32 +208,40 @@ class Play:
     def _into(self, brokers: Brokers) -> tuple[str, ...]:
         return ("pipeline", "ingest", "--lake", str(self._lake), "--config", str(brokers.config(CENTRE)))
 
-    def _wait_for_plan(self, audience: Audience, live: _Live, brokers: Brokers, planner: Planner | None) -> None:
-        """Until most of the time is over, and what waited before the plan has gone: slow machines take longer."""
+    def _wait_for_plan(self, audience: Audience, live: _Live, brokers: Brokers, planner: Planner | None) -> float:
+        """Until most of the time is over, and what waited before the plan has gone: slow machines take longer.
+
+        The moment is given at which that was seen: a share that is counted anew at a later one may be another.
+        """
         for_a_while = live.begun + _KILL_AT * self._wishes.seconds
         live.join(lambda: self._look(brokers), until=lambda: time.monotonic() >= for_a_while)
-        at_most = time.monotonic() + _PLAN_S
+        seen_at = time.monotonic()
+        at_most = seen_at + _PLAN_S
         if planner is None:
-            return
+            return seen_at
 
         def is_compared() -> bool:
-            now = time.monotonic()
+            nonlocal seen_at
+            seen_at = now = time.monotonic()
             if now >= at_most:
                 return True
             look = planner.applied
-            if look is None or not planner.has_compared:
+            if look is None or not planner.has_compared or now - _SHARE_S < look.came_at:
                 return False
             crossing = self._over_the_link(before(self._show.ledger.sent_at, now))
             return (got_through(crossing, audience.operator, now - _SHARE_S, now) or 0.0) >= ENOUGH
 
         live.join(lambda: self._look(brokers), until=is_compared)
+        return seen_at
 
     def _over_the_link(self, sent: dict[Said, tuple[float, int]]) -> dict[Said, tuple[float, int]]:
         """What was sent over the link that is too thin; what comes from the other feeder never waits."""
         return {said: each for said, each in sent.items() if said[0].split("/")[2] in self._crossing}
 
-    def _crossed(self, audience: Audience, brokers: Brokers, live: _Live, planner: Planner | None) -> list[Check]:
-        """What has crossed the links until now, before and since the plan."""
+    def _crossed(
+        self, audience: Audience, brokers: Brokers, live: _Live, planner: Planner | None, seen_at: float
+    ) -> list[Check]:
+        """What has crossed the links until now, before and since the plan; the last share is that of ``seen_at``."""
         ledger, operator = self._show.ledger, audience.operator
         now = self._show.until = time.monotonic()
         audience.interlock.end()
@@ -242,7 +252,7 @@ class Play:
         full_until = now if look is None else look.came_at
         crossing = self._over_the_link(sent)
         full_s = median_wait(crossing, operator, full_until - _SPAN_S, full_until, now)
-        since = None if look is None else got_through(crossing, operator, now - _SHARE_S, now)
+        since = None if look is None else got_through(crossing, operator, seen_at - _SHARE_S, seen_at)
         until_then = got_through(crossing, operator, live.begun, full_until)
         checks = [
             check_overtaking(sent, operator, full_s, now),
@@ -251,14 +261,31 @@ class Play:
         if planner is not None:
             if look is not None:
                 self._show.end("plan", look.verdict)
-            status = planner.status()
-            checks.append(check_planned(look, status, self._shown(brokers)))
+            planned, status = self._planned(look, planner, brokers)
+            checks.append(planned)
             checks.append(check_loop(until_then, since, status["planner"]))
             account = Account(
                 begun=live.begun, planned_at=full_until, until=now, sent=crossing, came=dict(operator), status=status
             )
             write_account(self._wishes.report.with_name("plan.html"), account, checks)
         return checks
+
+    def _planned(self, look: Look | None, planner: Planner, brokers: Brokers) -> tuple[Check, dict[str, Any]]:
+        """Whether the plan is in force everywhere, and shown, with what brokers say of it.
+
+        A planner that gives the brokers the next plan at this moment has not yet told all of them, or left no report of
+        it: that is over with its look, and so it is asked again for a while.
+        """
+        deadline = time.monotonic() + _SETTLED_S
+        while True:
+            status = planner.status()
+            planned = check_planned(look, status, self._shown(brokers))
+            applied = (status["planner"] or {}).get("applied")
+            is_whole = planned.is_good and applied is not None and applied["after"] is not None
+            if is_whole or look is None or time.monotonic() > deadline:
+                return planned, status
+            self._children.check()
+            time.sleep(_LOOK_S)
 
     def _shown(self, brokers: Brokers) -> dict[str, Any] | None:
         """What the page gets when it asks for the plan; None where there is no page."""
