@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from tests.kits.calls import count_calls
-from tests.robust.attack.kinds.peers import SPEECHES, Speech, comparisons, late_first, packed_pings
+from tests.robust.attack.kinds.peers import SPEECHES, Speech, comparisons, handed_over, late_first, packed_pings
 from tests.robust.attack.peer import Liar
 from tieline.conf.schema import Settings
 from tieline.core.broker import Broker
@@ -17,6 +17,7 @@ from tieline.native import is_compiled
 from tieline.overlay.frames.frame import Kind
 from tieline.overlay.frames.hello import read_hello
 from tieline.overlay.frames.inbox import Inbox
+from tieline.overlay.interests.substitutes import Substitutes
 from tieline.overlay.joined import Joined
 from tieline.overlay.retained import versions as versions_module
 
@@ -27,6 +28,8 @@ _MUCH: Final = 150_000
 _HANDLE: Final = 3
 #: Messages that are retained here.
 _RETAINED: Final = 5_000
+#: Entries that are said here, where more are widened.
+_SAID: Final = 6_000
 
 
 def _joined() -> tuple[Broker, Joined, Liar]:
@@ -89,4 +92,23 @@ def test_nothing_that_a_peer_says_is_done_in_one_go(speech: Speech) -> None:
         if size > _MUCH and speech is not late_first:
             break
     shares = _taken_in_shares(joined, core, b"".join(pieces))
+    assert max(shares) <= MOST, sorted(shares)[-5:]
+
+
+@pytest.mark.skipif(is_compiled(), reason="compiled functions cannot be counted")
+def test_what_follows_from_what_a_peer_says_is_not_done_in_one_go() -> None:
+    core, joined, liar = _joined()
+    wanted = joined.node.interests.substitutes = Substitutes(entries=_SAID)
+    now, waits = 0.0, joined.receive(_HANDLE, next(handed_over(liar)), 0.0)
+    shares = []
+    while waits or now < 0.5 or wanted.is_moving:
+        now += 0.004
+        # what becomes due in a turn, and what still waits
+        shares.append(count_calls(lambda at=now: core.tick(at)))  # type: ignore[misc]  # the time is bound
+        waits = waits and joined.go_on(_HANDLE, now)
+        joined.end_turn(now)
+        joined.node.fill(_HANDLE, 1 << 20, now)
+    assert sum(len(session.subscriptions) for session in core.sessions.values()) > _SAID, "so some had to be widened"
+    assert 0 < len(wanted) <= _SAID
+    joined.node.interests.check()
     assert max(shares) <= MOST, sorted(shares)[-5:]

@@ -10,6 +10,7 @@ from tieline.overlay.sessions.errands import (
     MOST_ENTRIES,
     MOST_IDS,
     MOST_LANES,
+    MOST_SUBSCRIPTIONS,
     Errand,
     Homes,
     Invite,
@@ -47,7 +48,7 @@ def _mark(count: int) -> Mark:
     [
         (MOST_ENTRIES, _homes(MOST_ENTRIES), _homes(MOST_ENTRIES + 1)),
         (MOST_ENTRIES, _invitations(MOST_ENTRIES), _invitations(MOST_ENTRIES + 1)),
-        (MOST_ENTRIES, _subscriptions(MOST_ENTRIES), _subscriptions(MOST_ENTRIES + 1)),
+        (MOST_SUBSCRIPTIONS, _subscriptions(MOST_SUBSCRIPTIONS), _subscriptions(MOST_SUBSCRIPTIONS + 1)),
         (MOST_IDS, _state(MOST_IDS), _state(MOST_IDS + 1)),
         (MOST_LANES, _mark(MOST_LANES), _mark(MOST_LANES + 1)),
     ],

@@ -241,6 +241,16 @@ class SaidReader:
             raise BadFrame("bytes behind an interest")
         return True
 
+    @property
+    def added(self) -> Entries:
+        """What is new, once it was read."""
+        return self._added
+
+    @property
+    def removed(self) -> Collection[Entry]:
+        """What is gone, once it was read."""
+        return self._removed
+
     def said(self) -> Said:
         """Everything, once it was read."""
         return self.head._replace(added=self._added, removed=frozenset(self._removed))

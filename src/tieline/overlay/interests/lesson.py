@@ -11,14 +11,17 @@ from enum import Enum
 from itertools import islice
 from typing import Final
 
+from tieline.overlay.interests.comparison import Comparison
 from tieline.overlay.interests.entries import Entry, Said, SaidReader, Terms
 from tieline.overlay.interests.interests import Interests
 
-#: Entries that are read and taken in at a time, and what each of them counts towards the work of a turn, in hundreds of
-#: nanoseconds, beside what its condition takes.
+#: Entries that are read, compared and taken in at a time, and what each of them counts towards the work of a turn, in
+#: hundreds of nanoseconds, beside what its condition takes.
 _READ: Final = 64
+_COMPARED: Final = 512
 _TAKEN: Final = 8
 _WORK_PER_READ: Final = 60
+_WORK_PER_COMPARED: Final = 8
 _WORK_PER_TAKEN: Final = 250
 #: What it takes to wait for another lesson: all there is, so that others have their turn.
 _ALL: Final = 1 << 20
@@ -29,15 +32,27 @@ class Phase(Enum):
 
     WAITING = 0  # for another lesson about the same broker
     READING = 1
-    GROWING = 2
-    SHRINKING = 3
-    OVER = 4
+    COMPARING = 2
+    GROWING = 3
+    SHRINKING = 4
+    OVER = 5
 
 
 class Lesson:
     """One frame about one broker's interest."""
 
-    __slots__ = ("_gone", "_interests", "_new", "_reader", "_running", "body", "broker", "phase", "was_news")
+    __slots__ = (
+        "_comparison",
+        "_gone",
+        "_interests",
+        "_new",
+        "_reader",
+        "_running",
+        "body",
+        "broker",
+        "phase",
+        "was_news",
+    )
 
     def __init__(self, body: bytes, interests: Interests, running: dict[int, Lesson]) -> None:
         """``running`` has the lessons that go on, by broker; reads the head of the body, and may raise BadFrame."""
@@ -49,6 +64,7 @@ class Lesson:
         self.phase = Phase.WAITING
         #: Something was taken in, which is to be passed on.
         self.was_news = False
+        self._comparison: Comparison | None = None
         self._new: dict[Entry, Terms] = {}
         self._gone: set[Entry] = set()
 
@@ -71,10 +87,13 @@ class Lesson:
         elif self.phase is Phase.READING:
             work = _WORK_PER_READ * _READ
             if self._reader.read(_READ):
-                said = self._reader.said()
-                self._new, gone = self._interests.changes(said)
-                self._gone = {*gone}
-                work += 5 * (len(said.added) + len(said.removed) + len(gone))
+                self._comparison = self._interests.compare(self.head, self._reader.added, self._reader.removed)
+                self.phase = Phase.COMPARING
+        elif self._comparison is not None:
+            work = _WORK_PER_COMPARED * _COMPARED
+            if self._comparison.step(_COMPARED):
+                self._new, self._gone = self._comparison.added, self._comparison.removed
+                self._comparison = None
                 self.phase = Phase.GROWING
         elif self.phase is Phase.GROWING and self._new:
             added = {entry: self._new.pop(entry) for entry in list(islice(self._new, _TAKEN))}

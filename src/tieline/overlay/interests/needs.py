@@ -29,7 +29,7 @@ from tieline.match.cover.filters import CoverTree
 from tieline.overlay.interests.entries import Entries, Entry, Terms
 
 #: What one step may do, in nodes of a tree (a few hundred nanoseconds each); and what to look at an entry counts for.
-MOST: Final = 20_000
+MOST: Final = 12_000
 LOOKING: Final = 20
 
 

@@ -10,10 +10,16 @@ group with one cover is moved behind that.  What is said then is a superset, and
 
 Nothing is moved back until little is left: half of the budget, so that nobody has others hear of every step.  Groups of
 shared subscriptions are never moved: the origin names them one by one.
+
+Tens of thousands of needs may have to move because of one, which takes tenths of a second.  So they move a few at a
+time, with each need that comes or goes and whenever the owner goes on with it; what is said meanwhile is a superset,
+too, and somewhat more than its budget, of which others take four times as much.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import Final, NamedTuple
 
 from tieline.overlay.interests.digests import digest_of, is_digest
@@ -31,6 +37,9 @@ _LARGE, _DEEP = 8, 8
 #: What is restored is taken to be no longer than this on average.
 _LONG: Final = 256
 _OPEN: Final = "/#"
+#: Needs that move when it is found that some have to, and with each need that comes or goes from then on; and entries
+#: that are looked at in vain in the time in which one moves.
+_FIRST, _EACH, _LOOKED = 64, 2, 16
 #: Units of work, about a hundred nanoseconds each, that a need takes.
 _ENTERING, _DRAWING = 120, 1_500
 
@@ -82,6 +91,9 @@ class Substitutes:
         #: By filter and fingerprint, the size of its conditions that are said exactly, and the digest made last.
         self._conditions: dict[tuple[str, int], int] = {}
         self._digests: dict[tuple[str, int], Entry] = {}
+        #: What still moves: behind covers, or back from behind these, in that order; None where one was looked for.
+        self._moving: Iterator[Move | None] | None = None
+        self._relaxed: dict[Entry, None] = {}
 
     def __len__(self) -> int:
         """How many entries are said."""
@@ -192,33 +204,59 @@ class Substitutes:
     # -- what does not fit
 
     def fit(self, entry: Entry) -> list[Move]:
-        """An entry has come: what has to be said in another way, so that everything fits."""
+        """An entry has come: what has to be said in another way, so that everything fits; the rest moves later."""
         moves: list[Move] = []
         shelf = entry.filter, entry.fingerprint
         if entry.condition and self._conditions.get(shelf, 0) > self._most_condition_size:
             self._digest(shelf, moves)
-        if not self._fits(1.0):
-            self._widen(moves)
+        most = _EACH
+        if (self._moving is None or self._relaxed) and not self._fits(1.0):
+            self._relaxed.clear()
+            self._moving = self._widen()
+            most = _FIRST
+        self._move_some(most, moves)
         return moves
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether more needs are to be said in another way than was found by now."""
+        return self._moving is not None
+
+    def go_on(self, most: int) -> list[Move]:
+        """Others have had their turn: about so many needs more that are said in another way."""
+        moves: list[Move] = []
+        self._move_some(most, moves)
+        return moves
+
+    def _move_some(self, most: int, moves: list[Move]) -> None:
+        if self._moving is None:
+            return
+        steps = list(islice(self._moving, most))
+        moves += [step for step in steps if step is not None]
+        if len(steps) < most:
+            self._moving = None
 
     def _fits(self, share: float) -> bool:
         return self._count <= share * self._most and self._size <= share * self._most_size
 
-    def _widen(self, moves: list[Move]) -> None:
+    def _widen(self) -> Iterator[Move | None]:
         """Large groups go behind their covers, the largest first; if that is not enough, all that is deep does."""
-        large = [cover for cover, group in self._groups.items() if cover and len(group.members) >= _LARGE]
-        for cover in sorted(large, key=lambda cover: -len(self._groups[cover].members)):
+        large = [(len(group.members), cover) for cover, group in self._groups.items() if cover]
+        for _, cover in sorted([each for each in large if each[0] >= _LARGE], key=lambda each: -each[0]):
             if self._fits(_ROOM):
                 return
-            for member in list(self._groups[cover].members):
-                self._move_all(member, cover, moves)
+            group = self._groups.get(cover)
+            for member in list(group.members) if group is not None else ():
+                yield from self._move_all(member, cover)
         for depth in range(_DEEP, -1, -1):
             if self._fits(_ROOM):
                 return
-            for member in [member for group in self._groups.values() for member in group.members]:
+            for looked, member in enumerate([each for group in self._groups.values() for each in group.members]):
                 wider = _cut(member, depth)
                 if wider is not None:
-                    self._move_all(member, wider, moves)
+                    yield from self._move_all(member, wider)
+                elif looked % _LOOKED == 0:
+                    yield None
 
     def _digest(self, shelf: tuple[str, int], moves: list[Move]) -> None:
         """Say the conditions on a filter by cells, and all of it where they are too many that no cell can tell."""
@@ -238,55 +276,72 @@ class Substitutes:
         if text:
             digest = Entry(filter, "", text, fingerprint)
             for condition in held:
-                self._move_all(Entry(filter, "", condition, fingerprint), digest, moves)
+                moves += self._move_all(Entry(filter, "", condition, fingerprint), digest)
             if before is not None and before != digest:
-                self._move_all(before, digest, moves)
+                moves += self._move_all(before, digest)
             self._digests[shelf] = digest
         if self._conditions.get(shelf, 0) > self._most_condition_size // 2:
             for member in list(self._groups[cover].members):
-                self._move_all(member, cover, moves)
+                moves += self._move_all(member, cover)
 
-    def _move_all(self, member: Entry, to: Entry, moves: list[Move]) -> None:
+    def _move_all(self, member: Entry, to: Entry) -> Iterator[Move]:
         """Have whatever a said entry stands for, itself included, stand behind another one."""
         for need in list(self._behind.get(member, ())):
-            self._take_from_behind(need, member)
-            self._move(need, member, to, moves)
+            # others may have come and gone since the last one moved
+            if self._stand_in.get(need) == member:
+                self._take_from_behind(need, member)
+                yield self._move(need, member, to)
         if member in self._needs and member not in self._stand_in:
-            self._move(member, member, to, moves)
+            move = self._move(member, member, to)
             self._unsay(member)
+            yield move
 
-    def _move(self, need: Entry, stood: Entry, to: Entry, moves: list[Move]) -> None:
+    def _move(self, need: Entry, stood: Entry, to: Entry) -> Move:
         self._put_behind(need, to)
         counts = self._needs[need]
-        moves.append(Move(stood, to, (counts[0], counts[1], counts[2])))
+        return Move(stood, to, (counts[0], counts[1], counts[2]))
 
     # -- what fits again
 
     def relax(self, stood: Entry) -> list[Move]:
-        """Something has gone for which an entry stood: what can be said in its own words again."""
-        moves: list[Move] = []
+        """Something has gone for which an entry stood: what is said in its own words again; the rest moves later."""
         if stood not in self._behind and stood.condition:
             stood = self._digests.get((stood.filter, stood.fingerprint), stood)
-        behind = self._behind.get(stood)
-        if behind is None:
-            return moves
+        most = _EACH
+        if stood in self._behind and stood not in self._relaxed and self._is_little(stood):
+            if self._moving is None:
+                self._moving = self._restore()
+                most = _FIRST
+            if most == _FIRST or self._relaxed:
+                self._relaxed[stood] = None
+        moves: list[Move] = []
+        self._move_some(most, moves)
+        return moves
+
+    def _is_little(self, stood: Entry) -> bool:
+        """Whether what is behind an entry would fit without it."""
+        behind = self._behind[stood]
         first = next(iter(behind))
         if first.condition and first.filter == stood.filter:
             # adding up is worth it only where there are few: each takes more than twenty bytes
-            if len(behind) <= self._most_condition_size // 40:
-                exact = self._conditions.get((first.filter, first.fingerprint), 0)
-                if 2 * (exact + sum(map(size_of, behind))) <= self._most_condition_size:
-                    self._restore(stood, moves)
-        elif 2 * len(self._needs) <= self._most and len(self._needs) < self._most_size // _LONG:
-            self._restore(stood, moves)
-        return moves
+            if len(behind) > self._most_condition_size // 40:
+                return False
+            exact = self._conditions.get((first.filter, first.fingerprint), 0)
+            return 2 * (exact + sum(map(size_of, behind))) <= self._most_condition_size
+        return 2 * len(self._needs) <= self._most and len(self._needs) < self._most_size // _LONG
 
-    def _restore(self, stand_in: Entry, moves: list[Move]) -> None:
-        for need in list(self._behind[stand_in]):
-            self._take_from_behind(need, stand_in)
-            self._say(need)
-            counts = self._needs[need]
-            moves.append(Move(stand_in, need, (counts[0], counts[1], counts[2])))
+    def _restore(self) -> Iterator[Move | None]:
+        """What can be said in its own words again goes back from behind what stands for it."""
+        while self._relaxed:
+            stand_in = next(iter(self._relaxed))
+            for need in list(self._behind.get(stand_in, ())):
+                if self._stand_in.get(need) != stand_in:
+                    continue  # it has gone since
+                self._take_from_behind(need, stand_in)
+                self._say(need)
+                counts = self._needs[need]
+                yield Move(stand_in, need, (counts[0], counts[1], counts[2]))
+            self._relaxed.pop(stand_in, None)
 
     def check(self) -> None:
         """What always holds, for tests."""

@@ -22,6 +22,7 @@ from tieline.overlay.interests.entries import entry_of
 from tieline.overlay.may import May
 from tieline.overlay.sessions.claims import WAIT_S
 from tieline.overlay.sessions.errands import (
+    MOST_SUBSCRIPTIONS,
     NOT_FOR_YOU,
     NOT_HERE,
     NOT_YOURS,
@@ -48,8 +49,6 @@ _AGAIN_S: Final = 0.05
 _HOPS: Final = 8
 #: How long a client waits for what it has published here, at most.
 _ORDER_S: Final = 2.0
-#: Subscriptions that are told at once.
-_FEW: Final = 100
 
 
 class _Unsettled:
@@ -191,8 +190,8 @@ class Departures:
         state = State(*key, luggage.user, luggage.expiry_s, luggage.patience, luggage.inbound, moves)
         tell(claimant, state)
         subscriptions = [tuple(each) for each in luggage.subscriptions]
-        for at in range(0, len(subscriptions), _FEW):
-            tell(claimant, Subscriptions(*key, subscriptions[at : at + _FEW]))  # type: ignore[arg-type]  # the same fields
+        for at in range(0, len(subscriptions), MOST_SUBSCRIPTIONS):
+            tell(claimant, Subscriptions(*key, subscriptions[at : at + MOST_SUBSCRIPTIONS]))  # type: ignore[arg-type]  # the same fields
         for each in luggage.sent:
             if each.message is None:
                 tell(claimant, Flying(*key, each.packet_id, each.terms))

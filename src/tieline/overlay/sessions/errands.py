@@ -16,10 +16,11 @@ import msgspec
 from tieline.overlay.frames.fields import BadFrame, Reader, put, put_bytes
 from tieline.overlay.frames.parcel import ERRAND
 
-#: What no errand has more of: bytes without its message, sessions or subscriptions, packet ids, lanes.  A broker says
-#: it in several of far fewer; one of any length would be read in one go.
+#: What no errand has more of: bytes without its message, sessions, subscriptions, packet ids, lanes.  A broker says it
+#: in several; one of any length would be read in one go.
 MOST_BYTES: Final = 4 << 20
 MOST_ENTRIES: Final = 500
+MOST_SUBSCRIPTIONS: Final = 64
 MOST_IDS: Final = 65_535
 MOST_LANES: Final = 256
 
@@ -258,7 +259,7 @@ def read_errand(parcel: bytes) -> tuple[Errand, bytes]:
     return errand, reader.rest()
 
 
-_MOST: Final[dict[type[Any], int]] = {State: MOST_IDS, Mark: MOST_LANES}
+_MOST: Final[dict[type[Any], int]] = {State: MOST_IDS, Mark: MOST_LANES, Subscriptions: MOST_SUBSCRIPTIONS}
 
 
 def count_entries(errand: Errand) -> int:

@@ -74,8 +74,9 @@ MOVES: Final = frozenset((EPOCH, PASSAGE, PART, HELD))
 _GATHER_S, _LOOK_S, _LOOK_EACH_S = 0.02, 0.25, 0.001
 #: Bytes that may be owed to a broker before it is told more news.
 _BUSY: Final = 1 << 20
-#: What an errand, and each thing that it speaks of, counts towards the work of a turn.
-_WORK_PER_ERRAND, _WORK_PER_ENTRY = 300, 40
+#: What an errand, and each thing that it speaks of, counts towards the work of a turn; a subscription beside what the
+#: core counts for it.
+_WORK_PER_ERRAND, _WORK_PER_ENTRY, _WORK_PER_SUBSCRIPTION = 300, 40, 600
 #: Sessions that are fetched at a time because somebody has offered them.
 _MOST_INVITED: Final = 1_000
 #: What a broker with rights may send without being asked.
@@ -280,7 +281,8 @@ class Moves:
                 continue
             try:
                 errand, message = read_errand(parcel)
-                work.did(count_entries(errand) * _WORK_PER_ENTRY)
+                each = _WORK_PER_SUBSCRIPTION if isinstance(errand, Subscriptions) else _WORK_PER_ENTRY
+                work.did(count_entries(errand) * each)
                 self._run(errand, message, source, now)
             except BadFrame as error:
                 self._node.counts.bad_errands += 1

@@ -26,6 +26,7 @@ from tieline.overlay.retained.retained_item import MOST_TOPICS, ItemsWriter, Ret
 from tieline.overlay.retained.versions import BUCKETS
 from tieline.overlay.sessions.errands import (
     MOST_ENTRIES,
+    MOST_SUBSCRIPTIONS,
     AskMark,
     Claim,
     Complete,
@@ -172,8 +173,8 @@ def handed_over(liar: Liar) -> Iterator[bytes]:
         client = f"h-{serial}"
         key = client, 1 + serial
         state = State(*key, None, 3_600, None, tuple(range(1, 20_000)), 0)
-        names = range(MOST_ENTRIES)
-        wanted = (Subscriptions(*key, [(f"h/{serial}/{part}/{n}/+", 1, 0, ()) for n in names]) for part in range(18))
+        names = range(MOST_SUBSCRIPTIONS)
+        wanted = (Subscriptions(*key, [(f"h/{serial}/{part}/{n}/+", 1, 0, ()) for n in names]) for part in range(140))
         yield _errands(liar, state, *wanted, Complete(*key, []))
 
 
