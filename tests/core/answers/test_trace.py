@@ -15,6 +15,7 @@ from tieline.core.answers import audience
 from tieline.core.answers.audience import Fate
 from tieline.core.answers.steps import Outcome
 from tieline.core.answers.trace import LISTED, Probe, Trace, trace
+from tieline.core.answers.why import may_publish
 from tieline.core.ports import Allowed, Login, Refused, Verdict
 from tieline.native import is_compiled
 
@@ -242,19 +243,33 @@ def test_a_crowd_is_counted_not_listed() -> None:
 
 
 @pytest.mark.skipif(is_compiled(), reason="compiled functions cannot be counted")
-def test_of_a_crowd_only_so_many_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World()
-    for number in range(LISTED + 100):
-        world.client(f"c{number}").subscribe("a")
-
-    def asked() -> Trace:
-        return trace(world.broker, Probe(topic="a"), world.now)
-
-    of_all = count_calls(asked)
+@pytest.mark.parametrize("is_used", [False, True], ids=["a new topic", "one in use"])
+def test_of_a_crowd_only_so_many_are_looked_at(monkeypatch: pytest.MonkeyPatch, is_used: bool) -> None:
     monkeypatch.setattr(audience, "LOOKED_AT", LISTED)
-    assert count_calls(asked) < of_all - 5 * 99
-    answer = asked()
-    assert len(answer.receivers) == LISTED and answer.unlisted == 100
+    monkeypatch.setattr("tieline.core.answers.trace.LOOKED_AT", LISTED)
+    world = World()
+    for number in range(LISTED + 1):
+        world.client(f"c{number}").subscribe("a")
+    if is_used:
+        world.client("p").publish("a")
+
+    def calls(qos: int) -> int:
+        return count_calls(lambda: trace(world.broker, Probe(topic="a", qos=qos), world.now))
+
+    def asks_why() -> int:
+        return count_calls(lambda: may_publish(world.broker, "c0", "a", world.now))
+
+    few, why = (calls(0), calls(1)), asks_why()
+    for number in range(LISTED + 1, 3 * LISTED):
+        world.client(f"c{number}").subscribe("a")
+    if is_used:
+        world.client("p").publish("a")
+    assert (calls(0), calls(1)) <= (few[0] + 20, few[1] + 20)
+    assert asks_why() <= why
+    answer = trace(world.broker, Probe(topic="a"), world.now)
+    assert len(answer.receivers) == LISTED and answer.unlisted == 2 * LISTED
+    outcome, text, _ = step(trace(world.broker, Probe(topic="a", qos=1), world.now), "room")
+    assert outcome is Outcome.UNKNOWN and "others were not asked" in text
 
 
 def test_a_number_that_was_published_before() -> None:

@@ -80,6 +80,8 @@ class Audience:
         #: Conditions on the way to it, and how many of them could be asked.
         self._conditions = sum(len(bucket.conditionals) for bucket in self._buckets if bucket.conditionals is not None)
         self._asked = 0 if route.conditions is None else sum(map(len, route.conditions.tables))
+        #: More subscribe than are looked at.
+        self.is_crowd = sum([len(bucket.members) for bucket in self._buckets]) > LOOKED_AT
         self.fates: list[Fate] = []
         #: Those beyond the limit.
         self.unlisted = 0
@@ -103,11 +105,11 @@ class Audience:
 
     def _tell_receivers(self) -> None:
         grants = self.route.grants
-        for place, grant in enumerate(grants):
-            if place >= LOOKED_AT and len(self.fates) >= self._limit:
-                # there may be a hundred thousand
-                self.unlisted += len(grants) - place
-                break
+        if self.is_crowd:
+            # of the others only their subscriptions are counted: there may be a hundred thousand
+            looked_at = sum([grant.receiver in bucket.members for grant in grants for bucket in self._buckets])
+            self.unlisted += sum([len(bucket.members) for bucket in self._buckets]) - looked_at
+        for grant in grants:
             if grant.receiver.is_broker and self._message.origin.broker:
                 continue  # whoever has accepted it sends it there
             own = grant.for_item(self._message)
@@ -154,10 +156,14 @@ class Audience:
         """Those who subscribed, and whom the message does not reach: they may not read it, or did not ask for it."""
         may_read = self._broker.routes.readers(self._topic)
         if may_read is not None:
-            for receiver, subscriptions in self._matching().items():
+            unlisted, described = self.unlisted, len(self.fates)
+            for receiver, subscriptions in islice(self._matching().items(), LOOKED_AT):
                 if not may_read(receiver) and self._is_described():
                     why = may_not_read(self._broker, receiver, self._topic)
                     self._add(receiver, "passed_over", f"it may not read this topic: {why}", subscriptions)
+            if self.is_crowd:
+                # they are among those whose subscriptions were counted
+                self.unlisted = unlisted - (len(self.fates) - described)
         text = "its condition does not hold" if self._reading is not None else "the payload cannot be read"
         for bucket in self._buckets:
             for conditional in islice(bucket.conditionals or (), LOOKED_AT):
@@ -168,10 +174,10 @@ class Audience:
         """Everybody who would get the message if all might read it: their subscriptions, but not those of groups."""
         matching: dict[Receiver, list[ActiveSubscription]] = {}
         for bucket in self._buckets:
-            for receiver, subscription in bucket.members.items():
+            for receiver, subscription in islice(bucket.members.items(), LOOKED_AT):
                 matching.setdefault(receiver, []).append(subscription)
             for group in bucket.groups.values():
-                for receiver in group.members:
+                for receiver in islice(group.members, LOOKED_AT):
                     matching.setdefault(receiver, [])
         for receiver, met in self._met_by.items():
             matching.setdefault(receiver, []).extend(met)

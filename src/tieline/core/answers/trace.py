@@ -27,6 +27,7 @@ from tieline.core.answers.steps import (
     no,
     note,
     own_level,
+    unknown,
     yes,
 )
 from tieline.core.broker import Broker
@@ -303,6 +304,8 @@ class _Tracing:
         """Whether a QoS 1 or 2 message is turned away because the store or a receiver has no room for it."""
         shortage = self._broker.objections.to_taking(self.message, self.audience.route, self._version)
         if shortage is None:
+            if self.audience.is_crowd:
+                yield unknown("room", f"{LOOKED_AT} receivers have it; the others were not asked")
             return
         if shortage.receiver is None:
             yield no("room", f"not taken now: {shortage.text}", "the store")

@@ -16,6 +16,7 @@ message.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 from tieline.conf.schema import Settings
 from tieline.core.ports import ALONE, Judge, Neighbours
@@ -191,18 +192,25 @@ class Routes:
     def look(self, topic: str, key: bytes, most: int) -> Route:
         """The route that a message of a valid topic would take now, without its heat; nothing is remembered of it.
 
-        Of conditions that were never asked about messages of such a topic, ``most`` of each filter are on it.
+        Of receivers ``most`` are on it, and as many of the conditions of each filter that were never asked about
+        messages of such a topic: there may be a hundred thousand.
         """
         route = self.known.get(key)
         if route is not None:
-            return route
+            few = Route(route.grants[:most], route.groups, route.level, route.conditions)
+            return route if len(route.grants) <= most else few
         buckets = self._buckets.match(topic)
-        level = NO_RULE if self._classes is None else self._classes.level(topic)
         conditionals = [bucket.conditionals for bucket in buckets if bucket.conditionals is not None]
         is_birth = self._events.is_birth(topic)
         event = self._events.of(topic) if conditionals or is_birth else None
         may_read = self.readers(topic)
-        return self._fold(buckets, level, conditionals, event, is_birth=is_birth, may_read=may_read, most=most)
+        return self._fold(
+            buckets, self.level_of(topic), conditionals, event, is_birth=is_birth, may_read=may_read, most=most
+        )
+
+    def level_of(self, topic: str) -> int:
+        """The level that topic rules give a topic; :data:`NO_RULE` when none does."""
+        return NO_RULE if self._classes is None else self._classes.level(topic)
 
     def of(self, topic: bytes) -> Route:
         """The route of a topic that was valid when it was first used."""
@@ -266,11 +274,17 @@ class Routes:
         may_read: Callable[[Receiver], bool] | None = None,
         most: int | None = None,
     ) -> Route:
-        """One grant per receiver; with ``most``, no table of conditions is made that stays."""
+        """One grant per receiver; with ``most``, for so many of them, and no table of conditions is made that stays."""
         matched: dict[Receiver, list[ActiveSubscription]] = {}
         groups: list[Group] = []
+        if most is not None:
+            # of each filter so many are enough: whoever is left out is behind these
+            looked = dict.fromkeys([each for bucket in buckets for each in islice(bucket.members, most)])
+            for receiver in islice(looked, most):
+                if may_read is None or may_read(receiver):
+                    matched[receiver] = [bucket.members[receiver] for bucket in buckets if receiver in bucket.members]
         for bucket in buckets:
-            for receiver, subscription in bucket.members.items():
+            for receiver, subscription in bucket.members.items() if most is None else ():
                 if may_read is None or may_read(receiver):
                     matched.setdefault(receiver, []).append(subscription)
             for group in bucket.groups.values():
