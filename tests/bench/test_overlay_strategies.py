@@ -105,7 +105,7 @@ def test_what_is_lost_and_what_comes_twice_is_counted(monkeypatch: pytest.Monkey
         with clients(network.endpoints[event.source], ["again"]) as (again,):
             again.setblocking(True)
             again.sendall(event.packet)
-            assert there.publish(event) > 0.0
+            there.publish(event)
 
             def took_both() -> bool:
                 there.take_late(event)
