@@ -12,6 +12,7 @@ from tests.robust.attack.kinds.peers import SPEECHES, Speech, comparisons, hande
 from tests.robust.attack.peer import Liar
 from tieline.conf.schema import Settings
 from tieline.core.broker import Broker
+from tieline.core.handover import Luggage, Subscribed
 from tieline.core.message import Message
 from tieline.native import is_compiled
 from tieline.overlay.frames.frame import Kind
@@ -20,6 +21,7 @@ from tieline.overlay.frames.inbox import Inbox
 from tieline.overlay.interests.substitutes import Substitutes
 from tieline.overlay.joined import Joined
 from tieline.overlay.retained import versions as versions_module
+from tieline.overlay.sessions.errands import Claim, put_errand
 
 #: Calls in one share; about 20 ms of an interpreter that is not measured.
 MOST: Final = 100_000
@@ -111,4 +113,21 @@ def test_what_follows_from_what_a_peer_says_is_not_done_in_one_go() -> None:
     assert sum(len(session.subscriptions) for session in core.sessions.values()) > _SAID, "so some had to be widened"
     assert 0 < len(wanted) <= _SAID
     joined.node.interests.check()
+    assert max(shares) <= MOST, sorted(shares)[-5:]
+
+
+@pytest.mark.skipif(is_compiled(), reason="compiled functions cannot be counted")
+def test_sessions_that_are_claimed_together_leave_one_after_the_other() -> None:
+    core, joined, liar = _joined()
+    asked = (Subscribed("mine/#", 1, 0, ()),)
+    clients = [f"c-{number}" for number in range(20)]
+    for client in clients:
+        session = core.handovers.put_in(Luggage(client, None, 3_600, None, (), asked, (), (), False), 0.0)
+        for number in range(500):
+            core.handovers.put_waiting(session, Message(b"mine/%d/x" % number, b"x", 1), (1, b"", ""), 0.0)
+    claims = liar.data(tuple([put_errand(Claim(client, None, 1, liar.name, 0)) for client in clients]), is_errand=True)
+    shares = _taken_in_shares(joined, core, claims)
+    while core.sessions:
+        shares.append(count_calls(lambda: core.tick(0.0)))
+    assert joined.node.counts.sessions_out == len(clients)
     assert max(shares) <= MOST, sorted(shares)[-5:]
