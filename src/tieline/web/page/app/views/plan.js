@@ -71,7 +71,7 @@ function tile(title, before, after, note) {
 const figure = (value, of) => (isKnown(value) ? of(value) : null);
 
 function tiles(now, next, isApplied) {
-  const cheaper = isKnown(now?.cost) && isKnown(next.cost) && now.cost ? `${next.cost <= now.cost ? "−" : "+"}${percent(Math.abs(next.cost / now.cost - 1))}; ` : "";
+  const cheaper = isKnown(now?.cost) && isKnown(next.cost) && now.cost && count(now.cost) !== count(next.cost) ? `${next.cost <= now.cost ? "−" : "+"}${percent(Math.abs(next.cost / now.cost - 1))}; ` : "";
   const amount = (value) => (next.unit === "messages" ? count(value) : kilobits(value * 8));
   const unit = next.unit === "messages" ? "messages a second" : "kbit/s";
   const waited = now?.passing?.waiting;
