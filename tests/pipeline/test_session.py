@@ -18,7 +18,7 @@ from tieline.cli.pipeline.flags import Login, Span
 from tieline.cli.pipeline.sources import Messages
 from tieline.cli.trouble import Trouble
 from tieline.pipeline import session
-from tieline.pipeline.session import NoSpark, cores, heap_mebibytes, make_session, memory_bytes
+from tieline.pipeline.session import BRIEF, NoSpark, cores, heap_mebibytes, make_session, memory_bytes
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -47,6 +47,16 @@ def test_the_environment_is_as_before(spark: SparkSession) -> None:
     with session._environment({"TIELINE_A": "1", "PATH": "/x"}):
         assert os.environ["TIELINE_A"] == "1" and os.environ["PATH"] == "/x"
     assert "TIELINE_A" not in os.environ and os.environ["PATH"] != "/x"
+
+
+def test_what_short_sessions_set_comes_behind_what_was_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    adaptive = "spark.sql.adaptive.enabled"
+    monkeypatch.setattr(session, "decided", lambda: {adaptive: "true", "spark.ui.port": "1"})
+    assert dict(session.brief()) == {name: value for name, value in BRIEF.items() if name != adaptive}
+    monkeypatch.setattr(session, "decided", dict)
+    assert dict(session.brief()) == dict(BRIEF)
+    monkeypatch.setattr(session, "is_submitted", lambda: True)
+    assert session.brief() == {}
 
 
 def test_a_master_or_a_server() -> None:

@@ -35,9 +35,15 @@ if TYPE_CHECKING:
 _JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 _LOGGING: Final = Path(__file__).resolve().with_name("log4j2.properties")
 
-#: For sessions that live for seconds: the quick compiler only, and the collector without threads.  Long jobs would be
-#: slower with them.
-BRIEF: Final[Mapping[str, str]] = MappingProxyType({_JAVA_OPTIONS: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"})
+#: For sessions that live for seconds: the quick compiler only, and the collector without threads; few rows are sooner
+#: read again than compressed, and a plan that was made once is not made again on the way.  Long jobs would be slower.
+BRIEF: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        _JAVA_OPTIONS: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.sql.inMemoryColumnarStorage.compressed": "false",
+        "spark.sql.adaptive.enabled": "false",
+    }
+)
 
 _EVERYWHERE: Final = {
     # a timestamp in our tables is an instant; which clock the machine shows must not change a day partition
@@ -59,8 +65,11 @@ _OURS: Final = ("tieline", "pyspark_tieline", "pyspark_mqtt")
 
 
 def brief() -> Mapping[str, str]:
-    """:data:`BRIEF`, unless somebody has decided about Java's options before, or started it."""
-    return {} if is_submitted() or _JAVA_OPTIONS in decided() else BRIEF
+    """:data:`BRIEF` without what somebody has decided before; nothing under ``spark-submit``: Java runs already."""
+    if is_submitted():
+        return {}
+    before = decided()
+    return {name: value for name, value in BRIEF.items() if name not in before}
 
 
 class NoSpark(Exception):
