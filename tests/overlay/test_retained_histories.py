@@ -10,6 +10,7 @@ import pytest
 
 from tests.kits.check_retained import Kind, check_retained, judge, run_history
 from tests.kits.interpreted import replaces_methods
+from tests.kits.overlay_world import Broker
 from tests.kits.retained_world import RetainedWorld
 from tieline.core.account import Account
 from tieline.overlay.joined import Joined
@@ -60,6 +61,65 @@ def test_the_kit_notices(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     owner, method, replacement, kind = MUTANTS[name]
     monkeypatch.setattr(owner, method, replacement)
     assert any(run_history(kind, seed).wrong for seed in range(20))
+
+
+@pytest.mark.parametrize("origin", [1, 2])
+def test_clients_of_a_broker_without_a_store_get_what_its_earlier_start_had(origin: int) -> None:
+    # its earlier start had accepted it, or was sent it live: nobody sends that to this one
+    world = RetainedWorld(Random(1))
+    world.brokers[1] = Broker(1, is_volatile=True)
+    world.start(1)
+    world.start(2)
+    world.join(1, 2, 0.01, 125_000.0)
+    world.clock.run_for(1)
+    world.read(1, "alarm")
+    world.clock.run_for(0.5)
+    world.write(origin, "alarm", b"fire", 1, None)
+    world.clock.run_for(2)
+    assert world.readers[0].got == [("alarm", b"fire", False)]
+    world.crash(1, 0.5)
+    world.clock.run_for(0.5001)
+    # nobody is there yet, and nothing is retained
+    assert world.readers[0].is_granted
+    assert not world.readers[0].got
+    verdict = judge(world, Kind.VOLATILE)
+    assert not verdict.wrong, str(verdict)
+    assert world.readers[0].got == [("alarm", b"fire", False)]
+    world.write(2, "alarm", b"out", 1, None)
+    world.clock.run_for(1)
+    assert world.readers[0].got[1:] == [("alarm", b"out", False)]
+
+
+def test_nor_do_they_get_twice_or_late_what_was_owed_to_its_earlier_start() -> None:
+    world = RetainedWorld(Random(1))
+    world.brokers[1] = Broker(1, is_volatile=True)
+    for number in (1, 2, 3):
+        world.start(number)
+    world.join(1, 2, 0.01, 125_000.0)
+    world.join(2, 3, 0.01, 125_000.0)
+    world.clock.run_for(1)
+    world.read(1, "alarm")
+    world.clock.run_for(0.5)
+    world.crash(1, 4)
+    for text in (b"one", b"two", b"three"):
+        world.write(3, "alarm", text, 1, None)
+    assert all(write.live == {1, 3} for write in world.writes)
+    world.clock.run_for(3)
+    # its neighbour knows of the last one, and who owes all three is cut off
+    world.cut(world.cables[1], 3)
+    world.clock.run_for(2)
+    assert world.readers[0].got == [("alarm", b"three", False)]
+    verdict = judge(world, Kind.VOLATILE)
+    assert not verdict.wrong, str(verdict)
+    assert world.readers[0].got == [("alarm", b"three", False)]
+    joined = world.places[1].joined
+    assert joined is not None
+    assert joined.node.counts.overtaken == 3
+
+
+def test_they_hear_that_something_was_cleared_before_they_were_there() -> None:
+    # a message that was older by its clock had come live meanwhile
+    assert check_retained(Kind.VOLATILE, (200_021,), partial(Joined, strategy="tree")) > 10
 
 
 def _cut_while_something_expires() -> RetainedWorld:

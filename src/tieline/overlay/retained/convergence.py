@@ -14,6 +14,10 @@ way is given to the clients that are subscribed here, too, if its origin did not
 says to whom it was sent.  So whoever is subscribed has in the end what is retained, also where a message with QoS 0 was
 lost, or where nobody could know of a subscription while brokers were apart.
 
+A broker without a store that begins again is told what an earlier start of it had accepted or was sent live: that is
+given to whoever subscribed before it was told.  What is sent live once more of such a topic, and is not newer, was
+accepted before anybody subscribed to it here, and is not given behind that.
+
 A message for which there is no room here is passed on, and remembered as *lacking*, so that nobody sends it again.
 """
 
@@ -100,6 +104,10 @@ class Convergence:
         self._latest_clock = 0
         #: By topic and broker, which message with QoS 0 was given to clients before it came live, and when.
         self._overtaken: dict[tuple[bytes, int], tuple[int, float]] = {}
+        #: What has a clock up to this was written before this start, of which nothing was kept; 0 until that is known.
+        self._before = 0
+        #: By topic and broker, what was sent live to an earlier start and was given here.
+        self._bygone: dict[tuple[bytes, int], int] = {}
         self._origins: dict[tuple[str, str, str | None], Origin] = {}
         #: Topics whose notes are to be written.
         self._unnoted: dict[bytes, None] = {}
@@ -161,6 +169,11 @@ class Convergence:
             self.gone_bytes += len(topic) + _GONE_BYTES
         if is_news and not self._core.journal.is_volatile:
             self._unnoted[topic] = None
+
+    def meet(self, clock: int) -> None:
+        """A neighbour says what its clock shows: the first time, all that it knows was written before this start."""
+        if not self._before and self._core.journal.is_volatile:
+            self._before = clock
 
     # -- what clients of this broker do
 
@@ -227,6 +240,9 @@ class Convergence:
             # it, or what was written behind it, has come by another way and was given to everybody here
             self._counts.overtaken += 1
             return False
+        if clock <= self._bygone.get((topic, broker), 0):
+            self._counts.overtaken += 1
+            return False
         return True
 
     def merge(self, item: RetainedItem, source: int, now: float, *, is_end: bool) -> None:
@@ -248,7 +264,7 @@ class Convergence:
         self._core.work.did(_WORK_PER_ITEM)
         numbers = (self._directory.find(name) for name in item.live)
         live = bytes(sorted(number for number in numbers if number is not None))
-        is_given = broker != self._broker and (self._broker not in live or not item.qos)
+        is_given = self._is_given(item, broker, live)
         if item.message is not None:
             is_held = self._keep(item.message, version, live, source, now)
             if not is_held:
@@ -263,6 +279,21 @@ class Convergence:
         self._become(topic, version, gone, live, source, now)
         if is_given and had and not item.has_expired:
             self._give(clear, version, now)
+
+    def _is_given(self, item: RetainedItem, broker: int, live: bytes) -> bool:
+        """Whether clients here are to get a write that a neighbour tells of, since it neither was nor will be live."""
+        if broker == self._broker:
+            return self._core.journal.is_volatile  # an earlier start has accepted it
+        if self._broker not in live or not item.qos:
+            return True
+        if item.clock > self._before:
+            return False
+        key = item.topic, broker
+        self._bygone.pop(key, None)
+        self._bygone[key] = item.clock
+        if len(self._bygone) > _OVERTAKEN:
+            del self._bygone[next(iter(self._bygone))]
+        return True
 
     def _keep(self, message: Message, version: int, live: bytes, source: int, now: float) -> bool:
         """Keep a message of another broker in the place of the one before it; whether there is room."""

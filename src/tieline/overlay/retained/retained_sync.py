@@ -320,6 +320,8 @@ class RetainedSync:
         partner.restart(partner.epoch)
         partner.theirs, partner.terms = theirs, read_terms(reader)
         self._hear_clock(partner, clock, now)
+        if not partner.is_end:
+            self._convergence.meet(clock)
         if partner.terms is not None:
             # what we may publish and not read is not compared, so it is told
             partner.buckets.extend(number for number in range(BUCKETS) if self._convergence.versions.buckets[number])
