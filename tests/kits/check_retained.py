@@ -245,13 +245,18 @@ def _judge_reader(world: RetainedWorld, verdict: Verdict, reader: Reader) -> Non
             verdict.wrong.append(f"{what}, never heard that {topic} was cleared, but {texts}")
         behind = texts[len(texts) - texts[::-1].index(payload) :] if payload in texts and payload else []
         for text in behind:
-            other = next((write for write in writes if write.payload == text), None)
+            # several may have cleared it
+            others = [write for write in writes if write.payload == text]
             # what one broker has accepted is in order for each QoS
-            if other is not None and winner is not None and not other.qos | winner.qos and other.place == winner.place:
+            if winner is not None and others and all(_are_in_order(other, winner) for other in others):
                 verdict.wrong.append(f"{what}, got {text!r} of the same broker behind the newest on {topic}: {texts}")
         live = [text for text, is_retained in got if not is_retained and text]
         if len(live) != len(set(live)) and verdict.kind is not Kind.VOLATILE:
             verdict.wrong.append(f"{what}, got something twice on {topic}: {live}")
+
+
+def _are_in_order(one: Write, other: Write) -> bool:
+    return not one.qos | other.qos and one.place == other.place
 
 
 def _is_lost(world: RetainedWorld, kind: Kind, write: Write, reader: Reader) -> bool:
