@@ -128,7 +128,7 @@ def _collect(
     told("means, verdicts and time in zones")
     judgements = pool.submit(_rows, assessment.verdicts, Judgement)
     zones = pool.submit(_rows, assessment.zones, ZoneTime)
-    plane = pool.submit(lambda: tuple(Cell(*row) for row in assessment.plane.collect()))
+    plane = pool.submit(lambda: tuple(sorted(Cell(*row) for row in assessment.plane.collect())))
     counts = pool.submit(_rows, tables.table(assessment.incidents), IncidentCount)
     listed = pool.submit(_listed, assessment.incidents)
     known = Findings(
