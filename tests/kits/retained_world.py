@@ -68,6 +68,8 @@ class Reader:
     client: Client | None = None
     is_granted: bool = False
     granted_at: float = 0.0
+    #: What its broker knew then, by topic: a clock and a broker.
+    known: dict[str, tuple[int, str]] = field(default_factory=dict)
     #: Topic, payload and whether it was sent as retained, since it was granted.
     got: list[tuple[str, bytes, bool]] = field(default_factory=list)
     #: And before that, since it had asked.
@@ -275,6 +277,7 @@ class RetainedWorld(overlay_world.World):
                 if isinstance(packet, Suback):
                     reader.is_granted, reader.before, reader.got = True, reader.got, []
                     reader.granted_at = self.clock.now
+                    reader.known = {topic: (at, name) for topic, (at, name, _) in self.state(reader.place).items()}
                 elif isinstance(packet, Publish):
                     reader.got.append((packet.topic, packet.payload, packet.retain))
             reader.client.inbox.clear()

@@ -31,6 +31,11 @@ def test_nobody_is_owed_what_has_expired_on_its_way() -> None:
     assert check_retained(Kind.LINKS, (100_011,), join) > 20
 
 
+def test_who_subscribes_where_a_topic_was_cleared_need_not_hear_of_that() -> None:
+    # of two brokers that were apart the one that cleared it had the later clock, by hours
+    assert check_retained(Kind.CRASHES, (400_116,)) > 10
+
+
 def test_who_has_cleared_a_topic_cannot_be_told_by_what_comes() -> None:
     # another broker had, and the kit took it for the one whose messages come in order
     assert check_retained(Kind.VOLATILE, (300_230,), partial(Joined, strategy="ring")) > 10
