@@ -132,6 +132,20 @@ def test_they_hear_that_something_was_cleared_before_they_were_there() -> None:
     assert check_retained(Kind.VOLATILE, (200_021,), partial(Joined, strategy="tree")) > 10
 
 
+def test_what_comes_late_is_given_to_everybody_who_is_subscribed() -> None:
+    world = RetainedWorld(Random(1))
+    world.start(1)
+    world.start(2)
+    for filter_ in ("alarm", "#", "alarm", "+"):
+        world.read(1, filter_)
+    world.write(2, "alarm", b"fire", 1, None)
+    assert all(reader.is_granted for reader in world.readers)
+    world.join(1, 2, 0.01, 125_000.0)
+    verdict = judge(world, Kind.LINKS)
+    assert not verdict.wrong, str(verdict)
+    assert [reader.got for reader in world.readers] == [[("alarm", b"fire", False)]] * 4
+
+
 def _cut_while_something_expires() -> RetainedWorld:
     """Somebody is subscribed behind a link that is cut for longer than lasts what is retained meanwhile."""
     world = RetainedWorld(Random(1))

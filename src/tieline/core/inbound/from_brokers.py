@@ -88,7 +88,7 @@ class FromBrokers:
             if not self._routes.count:
                 return
             # thousands of topics may come at once, and nobody publishes to them: their routes need not be remembered
-            route = self._routes.look(topic, message.topic, 1)
+            route = self._routes.look(topic, message.topic, 1, is_whole=True)
             if not route.serves_clients:
                 return
         if route.is_conditional:

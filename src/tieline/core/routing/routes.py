@@ -189,23 +189,25 @@ class Routes:
             return None
         return self.find(topic, data[start:end])
 
-    def look(self, topic: str, key: bytes, most: int) -> Route:
+    def look(self, topic: str, key: bytes, most: int, *, is_whole: bool = False) -> Route:
         """The route that a message of a valid topic would take now, without its heat; nothing is remembered of it.
 
         Of receivers ``most`` are on it, and as many of the conditions of each filter that were never asked about
-        messages of such a topic: there may be a hundred thousand.
+        messages of such a topic: there may be a hundred thousand.  A route that is whole, since a message takes it, has
+        all receivers.
         """
         route = self.known.get(key)
         if route is not None:
             few = Route(route.grants[:most], route.groups, route.level, route.conditions)
-            return route if len(route.grants) <= most else few
+            return route if is_whole or len(route.grants) <= most else few
         buckets = self._buckets.match(topic)
         conditionals = [bucket.conditionals for bucket in buckets if bucket.conditionals is not None]
         is_birth = self._events.is_birth(topic)
         event = self._events.of(topic) if conditionals or is_birth else None
         may_read = self.readers(topic)
+        level = self.level_of(topic)
         return self._fold(
-            buckets, self.level_of(topic), conditionals, event, is_birth=is_birth, may_read=may_read, most=most
+            buckets, level, conditionals, event, is_birth=is_birth, may_read=may_read, most=most, is_whole=is_whole
         )
 
     def level_of(self, topic: str) -> int:
@@ -273,18 +275,19 @@ class Routes:
         is_birth: bool = False,
         may_read: Callable[[Receiver], bool] | None = None,
         most: int | None = None,
+        is_whole: bool = True,
     ) -> Route:
-        """One grant per receiver; with ``most``, for so many of them, and no table of conditions is made that stays."""
+        """One grant per receiver, or for ``most`` of them; with ``most``, no table of conditions is made that stays."""
         matched: dict[Receiver, list[ActiveSubscription]] = {}
         groups: list[Group] = []
-        if most is not None:
+        if most is not None and not is_whole:
             # of each filter so many are enough: whoever is left out is behind these
             looked = dict.fromkeys([each for bucket in buckets for each in islice(bucket.members, most)])
             for receiver in islice(looked, most):
                 if may_read is None or may_read(receiver):
                     matched[receiver] = [bucket.members[receiver] for bucket in buckets if receiver in bucket.members]
         for bucket in buckets:
-            for receiver, subscription in bucket.members.items() if most is None else ():
+            for receiver, subscription in bucket.members.items() if most is None or is_whole else ():
                 if may_read is None or may_read(receiver):
                     matched.setdefault(receiver, []).append(subscription)
             for group in bucket.groups.values():
