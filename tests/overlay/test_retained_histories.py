@@ -130,6 +130,8 @@ def test_nor_do_they_get_twice_or_late_what_was_owed_to_its_earlier_start() -> N
 def test_they_hear_that_something_was_cleared_before_they_were_there() -> None:
     # a message that was older by its clock had come live meanwhile
     assert check_retained(Kind.VOLATILE, (200_021,), partial(Joined, strategy="tree")) > 10
+    # it came behind the news of that, which nobody had been given, and that came live at last
+    assert check_retained(Kind.VOLATILE, (600_015,), partial(Joined, strategy="flood")) > 10
 
 
 def test_what_comes_late_is_given_to_everybody_who_is_subscribed() -> None:

@@ -270,7 +270,7 @@ class Convergence:
             if not is_held:
                 self.on_pass(item, source, now)
             if is_given:
-                self._give(item.message, version, now)
+                self._give(item.message, version, live, now)
             return
         gone = Gone(now + min(item.left_s, self.life_s), item.qos, _EXPIRED if item.has_expired else _CLEARED)
         had = self._core.retained.get(topic.decode()) is not None
@@ -278,7 +278,7 @@ class Convergence:
         self._core.retained.keep(clear, now)
         self._become(topic, version, gone, live, source, now)
         if is_given and had and not item.has_expired:
-            self._give(clear, version, now)
+            self._give(clear, version, live, now)
 
     def _is_given(self, item: RetainedItem, broker: int, live: bytes) -> bool:
         """Whether clients here are to get a write that a neighbour tells of, since it neither was nor will be live."""
@@ -286,14 +286,7 @@ class Convergence:
             return self._core.journal.is_volatile  # an earlier start has accepted it
         if self._broker not in live or not item.qos:
             return True
-        if item.clock > self._before:
-            return False
-        key = item.topic, broker
-        self._bygone.pop(key, None)
-        self._bygone[key] = item.clock
-        if len(self._bygone) > _OVERTAKEN:
-            del self._bygone[next(iter(self._bygone))]
-        return True
+        return item.clock <= self._before
 
     def _keep(self, message: Message, version: int, live: bytes, source: int, now: float) -> bool:
         """Keep a message of another broker in the place of the one before it; whether there is room."""
@@ -302,10 +295,15 @@ class Convergence:
         self._become(message.topic, version, gone, live, source, now)
         return is_held
 
-    def _give(self, message: Message, version: int, now: float) -> None:
+    def _give(self, message: Message, version: int, live: bytes, now: float) -> None:
         """Let clients here have what comes by another way than live."""
-        if not message.qos:
-            key = message.topic, broker_in(version)
+        key = message.topic, broker_in(version)
+        if message.qos and self._broker in live:
+            self._bygone.pop(key, None)
+            self._bygone[key] = clock_in(version)
+            if len(self._bygone) > _OVERTAKEN:
+                del self._bygone[next(iter(self._bygone))]
+        elif not message.qos:
             self._overtaken.pop(key, None)
             self._overtaken[key] = clock_in(version), now
             if len(self._overtaken) > _OVERTAKEN:
