@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
@@ -69,3 +70,11 @@ def test_what_a_compiled_module_imports_from_is_a_source_of_it_too() -> None:
     assert "core/message.py" in sources, "which is compiled"
     assert "core/ports.py" in sources and "conf/urls.py" in sources, "whose constants may be in the code"
     assert "cli/main.py" not in sources
+
+
+def test_no_module_of_the_list_defines_a_struct() -> None:
+    """A struct that is compiled loses what its class statement says of it: its tag, and that it is frozen."""
+    for module in native_build.modules():
+        tree = ast.parse((native_build.SOURCE / module).read_text())
+        bases = {ast.unparse(base) for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for base in node.bases}
+        assert not bases & {"Struct", "msgspec.Struct"}, module
