@@ -8,6 +8,7 @@ from typing import cast
 
 import pytest
 
+from tests.kits.interpreted import replaces_methods
 from tieline.core.timers import Timers
 from tieline.overlay.carrier.credit import WAIT
 from tieline.overlay.carrier.durable import Ends, Journal, Renewed
@@ -77,6 +78,7 @@ def _link(data: Data) -> int:
     return data.planned.topic
 
 
+@replaces_methods
 @pytest.mark.parametrize("is_granted", [False, True])
 @pytest.mark.parametrize("refused", [{5}, {101}, {5, 101}, {5, 41, 121}, {9, 21, 45}])
 def test_behind_a_full_link_everything_keeps_its_number(refused: set[int], *, is_granted: bool) -> None:
@@ -95,6 +97,7 @@ def test_behind_a_full_link_everything_keeps_its_number(refused: set[int], *, is
         assert set(came) == {payloads[number - 1]}, number
 
 
+@replaces_methods
 def test_what_went_another_way_than_over_the_full_link_is_not_sent_again() -> None:
     hop = _Hop(set())
     payloads = [bytes((1 + number % 2,)) + b"%d" % number for number in range(40)]

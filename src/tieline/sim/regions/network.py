@@ -17,13 +17,12 @@ from tieline.conf.overlay import Overlay
 from tieline.conf.schema import Event, Mqtt, Settings
 from tieline.core.broker import Broker
 from tieline.core.message import Item, Message, Origin, Queued
-from tieline.core.receiver import ActiveSubscription, Grant
+from tieline.core.receiver import ActiveSubscription, Grant, Outlet
 from tieline.core.routing.route import ConditionalSubscription
 from tieline.core.timers import Timer
 from tieline.match.where import Asked, parse, spell
 from tieline.overlay.joined import Joined
 from tieline.overlay.node import Node
-from tieline.overlay.receivers.destination import Unqueued
 from tieline.overlay.regions.gateway import Gateway
 from tieline.overlay.regions.outside import Outside
 from tieline.sim.clock import Clock
@@ -36,8 +35,11 @@ _ROOM = 65_536
 Seen = Callable[["Place", Message, float], None]
 
 
-class Reader(Unqueued):
-    """A client that is always there and only looks; a :class:`~tieline.core.receiver.Receiver`."""
+class Reader:
+    """A client that is always there and only looks; a :class:`~tieline.core.receiver.Receiver`.
+
+    It inherits from none of the broker's receivers: compiled ones have no heirs.
+    """
 
     is_broker = False
     is_awaited = False
@@ -64,6 +66,21 @@ class Reader(Unqueued):
 
     def turn_away(self, item: Item, why: object, now: float) -> None:
         """Never called: it has room for everything."""
+
+    @property
+    def is_half_empty(self) -> bool:
+        """Nobody waits for it."""
+        return True
+
+    def promise(self, size: int) -> None:
+        """It has room for everything that was promised."""
+
+    def redeem(self, size: int) -> None:
+        """Nothing was kept free, so nothing is given back."""
+
+    def ready_outlet(self, version: int, size: int, grant: Grant) -> Outlet | None:
+        """Never past the one who looks."""
+        return None
 
 
 @dataclass(eq=False)
