@@ -266,7 +266,7 @@ class Routes:
         self._cost = 0
 
     @staticmethod
-    def _fold(
+    def _fold(  # what is found, and how much of it whoever asks wants to know
         buckets: Sequence[Bucket],
         level: int,
         conditionals: Sequence[ConditionalSubscriptions],

@@ -75,12 +75,12 @@ class Reader:
     def promise(self, size: int) -> None:
         """It has room for everything that was promised."""
 
-    def redeem(self, size: int) -> None:
-        """Nothing was kept free, so nothing is given back."""
-
     def ready_outlet(self, version: int, size: int, grant: Grant) -> Outlet | None:
         """Never past the one who looks."""
         return None
+
+    def redeem(self, size: int) -> None:
+        """What was promised came, or never will."""
 
 
 @dataclass(eq=False)
