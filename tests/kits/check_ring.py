@@ -1,8 +1,8 @@
 """What a ring owes where nobody knows everybody: call :func:`check_ring` with how to make a broker, and seeds.
 
 A history is a ring of 5 to 14 brokers whose clients ask for filters and boxes, eight seconds of publications with QoS 0
-and 1, subscriptions that grow, and faults.  Then everything heals, runs empty, and is judged against all wishes by
-brute force: what was accepted is at each broker whose subscription had been acknowledged before, once and in order.
+and 1, subscriptions that grow, and faults.  Then everything heals, runs empty, and is judged against all subscriptions
+by brute force: what was accepted is at each broker whose subscription had been acknowledged before, once and in order.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 
 from tests.kits.ring_world import SETTINGS, Broker, Make, Message, RingHistory
 from tieline.match.box import Box
-from tieline.overlay.ring.events import Event, Wish
+from tieline.overlay.ring.events import Event, RingSubscription
 from tieline.overlay.ring.node import RingNode
 from tieline.sim.ring.workload import TYPE
 
@@ -74,7 +74,7 @@ def run_history(make: Make = RingNode, kind: Kind = Kind.CALM, seed: int = 0, di
         world.start(name, random.choice(names[: number + 1]))
     for name in names:
         for _ in range(random.randint(0, 2)):
-            world.subscribe(name, _wish(random))
+            world.subscribe(name, _subscription(random))
     world.clock.run_for(6.0)
     _plan_clients(world, names)
     _plan_faults(world, names, kind)
@@ -86,12 +86,14 @@ def run_history(make: Make = RingNode, kind: Kind = Kind.CALM, seed: int = 0, di
     return verdict
 
 
-def _wish(random: Random) -> Wish:
+def _subscription(random: Random) -> RingSubscription:
     if random.random() < 0.4:
-        return Wish(random.choice(_FILTERS))
+        return RingSubscription(random.choice(_FILTERS))
     corner = [random.random() * 0.7 for _ in range(2)]
     size = random.uniform(0.1, 0.3)
-    return Wish(random.choice(("#", "site/+/reading")), TYPE, Box(tuple(corner), tuple(at + size for at in corner)))
+    return RingSubscription(
+        random.choice(("#", "site/+/reading")), TYPE, Box(tuple(corner), tuple(at + size for at in corner))
+    )
 
 
 def _plan_clients(world: RingHistory, names: list[str]) -> None:
@@ -110,8 +112,8 @@ def _plan_clients(world: RingHistory, names: list[str]) -> None:
             ),
         )
     for _ in range(6):
-        name, wish = random.choice(names), _wish(random)
-        world.clock.after(random.uniform(0, FAULTS_S), lambda _now, name=name, wish=wish: world.subscribe(name, wish))  # type: ignore[misc]
+        name, one = random.choice(names), _subscription(random)
+        world.clock.after(random.uniform(0, FAULTS_S), lambda _now, name=name, one=one: world.subscribe(name, one))  # type: ignore[misc]
 
 
 def _plan_faults(world: RingHistory, names: list[str], kind: Kind) -> None:
@@ -150,7 +152,7 @@ def _join(world: RingHistory, name: str, now: float) -> None:
     via = world.somebody()
     if via is not None:
         world.start(name, via)
-        world.subscribe(name, _wish(world.random))
+        world.subscribe(name, _subscription(world.random))
 
 
 # -- how it is judged
@@ -224,6 +226,6 @@ def _is_owed(message: Message, broker: Broker, kind: Kind) -> bool:
         and grant.life == broker.life
         and 0 < grant.at < message.at
         and broker.away_at + (2 * SETTINGS.lease_s if broker.away_at else 0) < message.at
-        and grant.wish.may_want(message.event)
+        and grant.subscription.may_want(message.event)
         for grant in broker.grants
     )

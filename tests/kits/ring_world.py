@@ -13,7 +13,7 @@ from random import Random
 from typing import Final
 
 from tieline.overlay.ring.dispatch import DISPATCHES
-from tieline.overlay.ring.events import Event, Spaces, Wish
+from tieline.overlay.ring.events import Event, RingSubscription, Spaces
 from tieline.overlay.ring.identifiers import identifier_of
 from tieline.overlay.ring.merging import Digests
 from tieline.overlay.ring.messages import Data, Peer
@@ -75,7 +75,7 @@ class Store:
 class Grant:
     """Since when a subscription is acknowledged, and whether everybody had echoed it."""
 
-    wish: Wish
+    subscription: RingSubscription
     life: int
     at: float = 0.0
     is_echoed: bool = False
@@ -150,8 +150,8 @@ class RingHistory:
         )
         self.tell(f"{name} begins, by {via}")
         broker.node.begin(None if via is None else self.brokers[via].peer, self.clock.now)
-        for wish in {grant.wish: None for grant in broker.grants}:
-            self.subscribe(name, wish)
+        for subscription in {grant.subscription: None for grant in broker.grants}:
+            self.subscribe(name, subscription)
         return broker
 
     def somebody(self, besides: str = "") -> str | None:
@@ -224,13 +224,13 @@ class RingHistory:
 
     # -- clients
 
-    def subscribe(self, name: str, wish: Wish) -> None:
+    def subscribe(self, name: str, subscription: RingSubscription) -> None:
         broker = self.brokers[name]
         if broker.node is None or broker.standing is not None or broker.is_leaving:
             return
-        grant = Grant(wish, broker.life)
+        grant = Grant(subscription, broker.life)
         broker.grants.append(grant)
-        broker.node.subscribe(wish, partial(self._granted, grant), self.clock.now)
+        broker.node.subscribe(subscription, partial(self._granted, grant), self.clock.now)
 
     def _granted(self, grant: Grant, now: float, is_echoed: bool) -> None:
         grant.at, grant.is_echoed = now, is_echoed
@@ -265,8 +265,8 @@ class RingHistory:
     def _deliver(
         self, broker: Broker, life: int, data: Data, taken: Taken | None, then: Callable[[float], None]
     ) -> None:
-        wanted = {grant.wish for grant in broker.grants}
-        texts = [sent.event.payload for sent in data.events if any(wish.may_want(sent.event) for wish in wanted)]
+        wanted = {grant.subscription for grant in broker.grants}
+        texts = [sent.event.payload for sent in data.events if any(one.may_want(sent.event) for one in wanted)]
         if taken is None:
             broker.given += texts
             then(self.clock.now)

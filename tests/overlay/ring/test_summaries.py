@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tieline.match.box import Box
 from tieline.overlay.frames.fields import BadFrame, Reader
 from tieline.overlay.ring.account import ANYBODY, NOBODY, Accounting, ArcAccount, of_one
-from tieline.overlay.ring.events import Event, Wish
+from tieline.overlay.ring.events import Event, RingSubscription
 from tieline.overlay.ring.merging import Digests, Merging, Rectangles, admitted, fewer_filters
 from tieline.overlay.ring.messages import Peer
 from tieline.overlay.ring.summary import EVERYTHING, NOTHING, Summary
@@ -26,13 +26,13 @@ sides = st.tuples(st.floats(0, 1), st.floats(0, 1)).map(sorted)
 
 
 @st.composite
-def wishes(draw: st.DrawFn) -> Wish:
+def subscriptions(draw: st.DrawFn) -> RingSubscription:
     """A filter, or a box behind one."""
     filter = draw(st.sampled_from(FILTERS))
     if draw(st.booleans()):
-        return Wish(filter)
+        return RingSubscription(filter)
     (a, b), (c, d) = draw(sides), draw(sides)
-    return Wish(filter, draw(st.sampled_from((TYPE, "other"))), Box((a, c), (b, d)))
+    return RingSubscription(filter, draw(st.sampled_from((TYPE, "other"))), Box((a, c), (b, d)))
 
 
 events = st.builds(
@@ -45,9 +45,11 @@ events = st.builds(
 mergings = st.sampled_from((Digests(SPACES, 100), Digests(SPACES, 10_000), Rectangles(SPACES)))
 
 
-@given(mergings, st.lists(wishes(), max_size=8), st.lists(wishes(), max_size=8), st.lists(events, max_size=6))
+@given(
+    mergings, st.lists(subscriptions(), max_size=8), st.lists(subscriptions(), max_size=8), st.lists(events, max_size=6)
+)
 def test_a_sum_wants_what_its_parts_want(
-    merging: Merging, one: list[Wish], other: list[Wish], published: list[Event]
+    merging: Merging, one: list[RingSubscription], other: list[RingSubscription], published: list[Event]
 ) -> None:
     first, second = merging.of(one), merging.of(other)
     both = merging.joined(first, second)
@@ -55,7 +57,7 @@ def test_a_sum_wants_what_its_parts_want(
     assert back == both
     for event in published:
         for summary, asked in ((first, one), (both, one + other), (back, one + other)):
-            assert summary.wants(event) or not any(wish.may_want(event) for wish in asked)
+            assert summary.wants(event) or not any(subscription.may_want(event) for subscription in asked)
         if first.covers(second):
             assert first.wants(event) or not second.wants(event)
     assert both.covers(NOTHING)
@@ -71,9 +73,13 @@ def test_fewer_filters_match_no_less(filters: set[str], budget: int) -> None:
 
 
 @given(
-    st.lists(st.lists(wishes(), min_size=1, max_size=3), max_size=5), st.integers(0, 400), st.lists(events, max_size=5)
+    st.lists(st.lists(subscriptions(), min_size=1, max_size=3), max_size=5),
+    st.integers(0, 400),
+    st.lists(events, max_size=5),
 )
-def test_an_account_wants_what_its_brokers_want(brokers: list[list[Wish]], budget: int, published: list[Event]) -> None:
+def test_an_account_wants_what_its_brokers_want(
+    brokers: list[list[RingSubscription]], budget: int, published: list[Event]
+) -> None:
     merging = Digests(SPACES, 100)
     accounting = Accounting(merging, budget)
     parts = [of_one(Peer(number, f"b{number}"), merging.of(asked)) for number, asked in enumerate(brokers)]
@@ -93,10 +99,10 @@ def test_a_type_that_is_declared_otherwise_is_everything() -> None:
     ours, theirs = Digests(SPACES, 10), Digests(spaces(5), 10)
     random = Random(1)
     boxes = [Box((x := random.random() / 2, x), (x + 0.4, x + 0.4)) for _ in range(3)]
-    told = theirs.of([Wish("#", TYPE, box) for box in boxes])
+    told = theirs.of([RingSubscription("#", TYPE, box) for box in boxes])
     assert admitted(told, SPACES).is_everything
     assert admitted(Summary((), {"unknown": next(iter(told.types.values()))}), SPACES).is_everything
-    fine = ours.of([Wish("#", TYPE, box) for box in boxes])
+    fine = ours.of([RingSubscription("#", TYPE, box) for box in boxes])
     assert admitted(fine, SPACES) is fine
 
 

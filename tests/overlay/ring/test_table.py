@@ -15,6 +15,7 @@ from tieline.overlay.ring.identifiers import AROUND, way
 from tieline.overlay.ring.merging import Digests
 from tieline.overlay.ring.messages import (
     Answer,
+    ArcWanted,
     Behind,
     Data,
     Find,
@@ -25,7 +26,6 @@ from tieline.overlay.ring.messages import (
     Probe,
     Role,
     Settled,
-    Told,
     Watch,
     decode,
     encode,
@@ -57,11 +57,11 @@ def test_a_place_is_handed_to_one_finger_or_lies_before_the_successor(
     table.check()
     if not table:
         return
-    pieces, gaps = list(table.pieces(start, end)), list(table.gaps(start, end))
+    parts, gaps = list(table.parts(start, end)), list(table.gaps(start, end))
     for identifier in (*asked, *fingers):
         if identifier == here:
             continue
-        holders = [piece.finger for piece in pieces if _is_in(identifier, piece.start, piece.end)]
+        holders = [part.finger for part in parts if _is_in(identifier, part.start, part.end)]
         in_gap = sum(_is_in(identifier, *gap) for gap in gaps)
         assert len(holders) + in_gap == _is_in(identifier, start, end)
         for finger in holders:
@@ -97,7 +97,7 @@ _PEER, _OTHER = Peer(7, "one"), Peer(AROUND - 1, "tcp://other:1")
     [
         Find(5, _PEER, 3), Found(AROUND - 1, (_PEER, _OTHER)), Probe(Role.SUCCESSOR, 300), Answer((), (_OTHER,)),
         Behind(), Watch(1, 2), Leaving((_PEER,), ()), Settled(1, 2, 3, 4, 5, 6),
-        Told(9, 8, 7, 1, 1, (Member(_PEER, EVERYTHING),), NOTHING),
+        ArcWanted(9, 8, 7, 1, 1, (Member(_PEER, EVERYTHING),), NOTHING),
         Data(1, 2, 3, 4, 1, 5, 6, 7, (8, 9), (Sent(0, Event("t", b"p", "type", (1.5, -2.0))), Sent(3, Event("u")))),
     ],
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from tieline.match.box import Box
-from tieline.overlay.ring.events import Event, Wish
+from tieline.overlay.ring.events import Event, RingSubscription
 from tieline.sim.ring import known, topics
 from tieline.sim.ring.network import Links, random_links
 
@@ -36,9 +36,9 @@ def test_a_copy_for_each_link_and_no_more_links_than_brokers() -> None:
 
 
 def test_each_constraint_costs_an_answer_and_a_message_for_whoever_has_matched() -> None:
-    def box(x: float, y: float) -> list[Wish]:
-        return [Wish("#", "t", Box((0.0, 0.0), (x, y)))]
+    def box(x: float, y: float) -> list[RingSubscription]:
+        return [RingSubscription("#", "t", Box((0.0, 0.0), (x, y)))]
 
-    wishes = [box(1.0, 1.0), box(1.0, 0.1), box(0.1, 1.0), []]
+    subscriptions = [box(1.0, 1.0), box(1.0, 0.1), box(0.1, 1.0), []]
     event = Event("a", b"", "t", (0.5, 0.5))
-    assert [topics.messages(wishes, event, count, 3) for count in (0, 1, 2)] == [3, 3 + 6, 3 + 6 + 4]
+    assert [topics.messages(subscriptions, event, count, 3) for count in (0, 1, 2)] == [3, 3 + 6, 3 + 6 + 4]

@@ -21,8 +21,8 @@ BROKERS = 60
 
 
 def _ring(work: Workload, *, is_alive: bool = False, **changed: Any) -> tuple[RingPlan, Network, list[Place]]:
-    plan = replace(RingPlan(wishes=work.wishes, spaces=work.spaces), **changed)
-    network = Network(Direct(4 * len(work.wishes), Random(1)))
+    plan = replace(RingPlan(subscriptions=work.subscriptions, spaces=work.spaces), **changed)
+    network = Network(Direct(4 * len(work.subscriptions), Random(1)))
     return plan, network, found(plan, network, is_alive=is_alive)
 
 
@@ -63,11 +63,11 @@ def test_a_ring_that_has_grown_knows_what_one_that_was_put_together_knows() -> N
     merging = plan.merging(plan.spaces)
     grown: list[Place] = []
     echoed: list[bool] = []
-    for number, wishes in enumerate(work.wishes):
+    for number, subscriptions in enumerate(work.subscriptions):
         place = network.enter(f"b{number}", lambda peer, world: make_node(plan, merging, peer, world))
         place.node.begin(grown[0].peer if grown else None, network.clock.now)
-        for wish in wishes:
-            place.node.subscribe(wish, lambda _now, is_echoed: echoed.append(is_echoed), network.clock.now)
+        for subscription in subscriptions:
+            place.node.subscribe(subscription, lambda _now, is_echoed: echoed.append(is_echoed), network.clock.now)
         grown.append(place)
         network.clock.run_for(1.0)
     network.clock.run_for(40.0)

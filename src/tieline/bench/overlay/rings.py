@@ -70,9 +70,9 @@ def measure_ways(brokers: int, effort: RingEffort, run: Running, rows: list[Row]
 
 
 def _ring(work: Workload, graph: Links, way: str, effort: RingEffort) -> dict[str, float]:
-    brokers = len(work.wishes)
+    brokers = len(work.subscriptions)
     network = Network(graph if brokers <= _MOST_JOINED else Direct(brokers, Random(brokers)))
-    places = found(RingPlan(wishes=work.wishes, spaces=work.spaces, dispatch=way), network)
+    places = found(RingPlan(subscriptions=work.subscriptions, spaces=work.spaces, dispatch=way), network)
     spread = publish(places, network, work, Random(1), events=effort.events, payload=PAYLOAD)
     numbers = {
         "receivers": spread.receivers,
@@ -96,12 +96,12 @@ def _knowing(work: Workload, graph: Links, way: str, effort: RingEffort) -> dict
     receivers = 0
     for number in range(effort.events):
         published = event(number, random, PAYLOAD)
-        source = random.randrange(len(work.wishes))
+        source = random.randrange(len(work.subscriptions))
         wanted = work.receivers(published, source)
         receivers += len(wanted)
         crossings.append(KNOWING[way](graph, source, wanted, len(published.payload) + len(published.topic) + 30))
         graph.forget()
-    entries = sum(len(wishes) * 60 for wishes in work.wishes)
+    entries = sum(len(subscriptions) * 60 for subscriptions in work.subscriptions)
     return {
         "receivers": receivers / effort.events,
         "messages": fmean(one.messages for one in crossings),
@@ -124,7 +124,9 @@ def measure_deaths(effort: RingEffort, run: Running, rows: list[Row]) -> None:
         for name, is_assured in (("", False), ("_assured", True)):
             work = sparse(effort.dying, Random(7))
             network = Network(Direct(effort.dying, Random(7)))
-            plan = RingPlan(wishes=work.wishes, spaces=work.spaces, settings=RingSettings(stabilise_s=12.0))
+            plan = RingPlan(
+                subscriptions=work.subscriptions, spaces=work.spaces, settings=RingSettings(stabilise_s=12.0)
+            )
             places = found(plan, network, is_alive=True)
             kill(places, 0.2, Random(8))
             settle_s = 60.0 if is_assured else 1.0
@@ -147,7 +149,7 @@ def measure_churn(effort: RingEffort, run: Running, rows: list[Row]) -> None:
         run.step(f"{row.title}: newcomers")
         work = sparse(effort.churned, Random(3))
         network = Network(Direct(2 * effort.churned, Random(3)))
-        plan = RingPlan(wishes=work.wishes, spaces=work.spaces)
+        plan = RingPlan(subscriptions=work.subscriptions, spaces=work.spaces)
         places = found(plan, network, is_alive=True)
         seen = churn(plan, places, network, work, Random(4), per_minute=0.01, seconds=effort.churn_s, quiet_s=30.0)
         row.repetitions.append(
@@ -165,6 +167,6 @@ def _paper_upkeep() -> float:
     """What a broker of twenty sends that stabilises every 60 ms, in kbit/s."""
     work = sparse(20, Random(5))
     network = Network(Direct(20, Random(5)))
-    found(RingPlan(wishes=work.wishes, spaces=work.spaces, settings=PAPER), network, is_alive=True)
+    found(RingPlan(subscriptions=work.subscriptions, spaces=work.spaces, settings=PAPER), network, is_alive=True)
     network.clock.run_for(3.0)
     return 8 * network.upkeep.bytes / 3.0 / 20 / 1e3

@@ -115,7 +115,7 @@ TITLES: Final = {"paper": "the ring paper's workload", "ours": f"{100 * workload
 
 
 def _boxes(work: workload.Workload) -> list[list[Box]]:
-    return [[wish.box for wish in wishes if wish.box is not None] for wishes in work.wishes]
+    return [[one.box for one in subscriptions if one.box is not None] for subscriptions in work.subscriptions]
 
 
 def _condition(box: Box) -> str:

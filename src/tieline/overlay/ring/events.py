@@ -36,7 +36,7 @@ class Event(NamedTuple):
         return f"<Event {self.topic} {self.type}{where}, {len(self.payload)} bytes>"
 
 
-class Wish(NamedTuple):
+class RingSubscription(NamedTuple):
     """One thing that a broker's clients ask for: a filter, and a box of a declared type if not all of it is meant.
 
     A condition that no declared type makes a box of is left out: the broker that asks decides about each message.

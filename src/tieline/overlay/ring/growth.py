@@ -30,7 +30,7 @@ from functools import partial
 from typing import Final
 
 from tieline.overlay.ring.account import NOBODY, ArcAccount
-from tieline.overlay.ring.messages import Echo, Member, Message, Peer, Told
+from tieline.overlay.ring.messages import ArcWanted, Echo, Member, Message, Peer
 from tieline.overlay.ring.summary import NOTHING
 from tieline.overlay.ring.surroundings import Surroundings
 
@@ -219,7 +219,7 @@ class Growth:
         is_apart = account.members is not None
         members = tuple(Member(*each) for each in account.members.items()) if account.members is not None else ()
         summary = NOTHING if is_apart else account.summary
-        told = Told(watcher.version, watcher.end, place, int(is_whole), int(is_apart), members, summary)
+        told = ArcWanted(watcher.version, watcher.end, place, int(is_whole), int(is_apart), members, summary)
         self._around.send(watcher.peer, told)
 
     @property

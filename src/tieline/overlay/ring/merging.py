@@ -17,7 +17,7 @@ from tieline.match.box import Box
 from tieline.match.cover.filters import canonical, covers
 from tieline.match.merge.digest import BoxDigest, CellDigest, Routing
 from tieline.match.merge.union import bounding
-from tieline.overlay.ring.events import Spaces, Wish
+from tieline.overlay.ring.events import RingSubscription, Spaces
 from tieline.overlay.ring.summary import EVERYTHING, Level, Summary, is_cut_alike
 
 #: Bytes of one summary for each of its types, and for its filters.
@@ -27,11 +27,11 @@ _MOST_CUT: Final = 1_024
 
 
 class Merging(Protocol):
-    """Makes summaries of wishes, and one summary of several."""
+    """Makes summaries of subscriptions, and one summary of several."""
 
     name: ClassVar[str]
 
-    def of(self, wishes: Iterable[Wish]) -> Summary:
+    def of(self, subscriptions: Iterable[RingSubscription]) -> Summary:
         """What a broker wants."""
         ...
 
@@ -53,16 +53,18 @@ def admitted(summary: Summary, spaces: Spaces) -> Summary:
     return summary
 
 
-def _sorted_out(wishes: Iterable[Wish], spaces: Spaces) -> tuple[set[str], dict[str, dict[Box, None]]]:
+def _sorted_out(
+    subscriptions: Iterable[RingSubscription], spaces: Spaces
+) -> tuple[set[str], dict[str, dict[Box, None]]]:
     """Filters that are wanted as they are, and boxes by the declared type that they belong to."""
     filters: set[str] = set()
     boxes: dict[str, dict[Box, None]] = {}
-    for wish in wishes:
-        space = spaces.get(wish.type)
-        if wish.box is None or space is None or not space.fits(len(wish.box.lo)):
-            filters.add(wish.filter)
-        elif not wish.box.is_empty:
-            boxes.setdefault(wish.type, {})[wish.box] = None
+    for subscription in subscriptions:
+        space = spaces.get(subscription.type)
+        if subscription.box is None or space is None or not space.fits(len(subscription.box.lo)):
+            filters.add(subscription.filter)
+        elif not subscription.box.is_empty:
+            boxes.setdefault(subscription.type, {})[subscription.box] = None
     return filters, boxes
 
 
@@ -77,8 +79,8 @@ class Digests:
         #: Cells of boxes that are joined again and again: what a broker wants itself, for one.
         self._cut: dict[BoxDigest, CellDigest] = {}
 
-    def of(self, wishes: Iterable[Wish]) -> Summary:
-        filters, boxes = _sorted_out(wishes, self._spaces)
+    def of(self, subscriptions: Iterable[RingSubscription]) -> Summary:
+        filters, boxes = _sorted_out(subscriptions, self._spaces)
         types = {name: self._level(found, self._spaces[name]) for name, found in boxes.items()}
         return Summary(fewer_filters(filters, self._budget), types)
 
@@ -128,8 +130,8 @@ class Rectangles:
     def __init__(self, spaces: Spaces) -> None:
         self._spaces = spaces
 
-    def of(self, wishes: Iterable[Wish]) -> Summary:
-        filters, boxes = _sorted_out(wishes, self._spaces)
+    def of(self, subscriptions: Iterable[RingSubscription]) -> Summary:
+        filters, boxes = _sorted_out(subscriptions, self._spaces)
         types = {name: BoxDigest([self._snapped(name, bounding(found))]) for name, found in boxes.items()}
         return Summary(filters, types)
 

@@ -102,7 +102,7 @@ class Member(NamedTuple):
     summary: Summary
 
 
-class Told(NamedTuple):
+class ArcWanted(NamedTuple):
     """What is wanted from the sender up to a place: all of it, or what comes to what was told before."""
 
     version: int
@@ -184,7 +184,7 @@ Message = (
     | Unwatch
     | Forgotten
     | Anew
-    | Told
+    | ArcWanted
     | Echo
     | Leaving
     | Left
@@ -248,7 +248,7 @@ _FIELDS: Final[dict[type[Any], tuple[_Field, ...]]] = {
     Watch: (_PLACE, _PLACE),
     Unwatch: (),
     Forgotten: (),
-    Told: (_NUMBER, _PLACE, _PLACE, _NUMBER, _NUMBER, _several(_MEMBER), _SUMMARY),
+    ArcWanted: (_NUMBER, _PLACE, _PLACE, _NUMBER, _NUMBER, _several(_MEMBER), _SUMMARY),
     Echo: (_NUMBER,),
     Leaving: (_PEERS, _PEERS),
     Left: (),

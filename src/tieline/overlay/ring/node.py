@@ -15,7 +15,7 @@ from typing import Final
 from tieline.overlay.frames.fields import BadFrame
 from tieline.overlay.ring.account import Accounting, of_one
 from tieline.overlay.ring.dispatch.protocol import Dispatch
-from tieline.overlay.ring.events import Event, Sent, Spaces, Wish
+from tieline.overlay.ring.events import Event, RingSubscription, Sent, Spaces
 from tieline.overlay.ring.growth import Growth, Then
 from tieline.overlay.ring.identifiers import BITS
 from tieline.overlay.ring.merging import Merging
@@ -77,7 +77,7 @@ class RingNode:
         )
         self.counts: Final[RingCounts] = self._around.counts
         #: What the clients here ask for, each with how many ask for it, and the sum.
-        self._wishes: dict[Wish, int] = {}
+        self._subscriptions: dict[RingSubscription, int] = {}
         self.own: Summary = NOTHING
         self.growth: Final = Growth(self._around, lambda: of_one(me, self.own))
         self.upkeep: Final = Upkeep(self._around, self.growth, dispatch, self._changed)
@@ -248,12 +248,12 @@ class RingNode:
         self._numbers[lane] = self._numbers.get(lane, 0) + 1
         return self._numbers[lane]
 
-    def subscribe(self, wish: Wish, then: Callable[[float, bool], None], now: float) -> None:
+    def subscribe(self, subscription: RingSubscription, then: Callable[[float, bool], None], now: float) -> None:
         """Somebody here asks for more; call once everybody knows, and say whether that is so or was waited for."""
         pending = _Pending(then, self.counts)
         self._world.alarms.at(now + self._around.settings.growth_s, pending.late)
-        self._wishes[wish] = self._wishes.get(wish, 0) + 1
-        more = self._around.merging.of([wish])
+        self._subscriptions[subscription] = self._subscriptions.get(subscription, 0) + 1
+        more = self._around.merging.of([subscription])
         if not self.own.covers(more):
             self.own = self._around.merging.joined(self.own, more)
         spread = partial(self.growth.spread, self.me.identifier, of_one(self.me, more), pending.done)
@@ -262,29 +262,29 @@ class RingNode:
         else:
             self._joining.append(spread)
 
-    def unsubscribe(self, wish: Wish, now: float) -> None:
+    def unsubscribe(self, subscription: RingSubscription, now: float) -> None:
         """Somebody here asks for less; KeyError if nobody has asked for it."""
-        count = self._wishes[wish]
+        count = self._subscriptions[subscription]
         if count > 1:
-            self._wishes[wish] = count - 1
+            self._subscriptions[subscription] = count - 1
             return
-        del self._wishes[wish]
-        self.own = self._around.merging.of(self._wishes)
+        del self._subscriptions[subscription]
+        self.own = self._around.merging.of(self._subscriptions)
         self.growth.shrank(now)
 
     @property
-    def wishes(self) -> Iterable[Wish]:
+    def subscriptions(self) -> Iterable[RingSubscription]:
         """What is asked for here."""
-        return self._wishes
+        return self._subscriptions
 
     @property
     def unfinished(self) -> int:
         """What is owed, carried for others, or waited for here."""
         return self.promises.unfinished + self.growth.unfinished
 
-    def adopt(self, own: Summary, wishes: Iterable[Wish]) -> None:
+    def adopt(self, own: Summary, subscriptions: Iterable[RingSubscription]) -> None:
         """Ask for what is known to everybody already: how a ring begins that was put together as a whole."""
-        self._wishes = dict.fromkeys(wishes, 1)
+        self._subscriptions = dict.fromkeys(subscriptions, 1)
         self.own = own
         self.upkeep.is_joined = self.upkeep.is_closed = True
 

@@ -44,7 +44,7 @@ class Finger:
         return f"<Finger {self.peer!r} version {self.version}>"
 
 
-class Piece(NamedTuple):
+class ArcPart(NamedTuple):
     """A part of an arc of a finger, both ends as identifiers."""
 
     finger: Finger
@@ -159,7 +159,7 @@ class Table:
         """Whether a place lies between here and the successor, which then is whoever is looked for there."""
         return not self._ways or 0 < self.way_to(key) <= self._ways[0]
 
-    def pieces(self, start: int, end: int) -> Iterator[Piece]:
+    def parts(self, start: int, end: int) -> Iterator[ArcPart]:
         """The places from ``start`` up to ``end`` by the fingers whose arcs hold them; equal ones are the whole ring.
 
         Nothing is said of those between here and the successor: :meth:`gaps` has them.
@@ -172,7 +172,7 @@ class Table:
                 begin, stop = max(first, self._ways[at]), min(last, until)
                 if begin < stop:
                     certain = finger.version > 0 and (self.way_to(finger.until) or AROUND) >= until
-                    yield Piece(finger, self._place(begin), self._place(stop), certain)
+                    yield ArcPart(finger, self._place(begin), self._place(stop), certain)
                 at += 1
 
     def gaps(self, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -30,6 +30,7 @@ from tieline.overlay.ring.merging import admitted
 from tieline.overlay.ring.messages import (
     Anew,
     Answer,
+    ArcWanted,
     Before,
     Behind,
     Find,
@@ -41,7 +42,6 @@ from tieline.overlay.ring.messages import (
     Peer,
     Probe,
     Role,
-    Told,
     Unwatch,
     Watch,
 )
@@ -254,7 +254,7 @@ class Upkeep:
             case Forgotten():
                 if (finger := self._around.table.finger(peer.identifier)) is not None:
                     self._watch(finger)
-            case Told():
+            case ArcWanted():
                 self._on_told(peer, message, now)
             case Leaving():
                 self._on_leaving(peer, message, now)
@@ -424,7 +424,7 @@ class Upkeep:
         end = self._dispatch.watched_end(self._around.table, finger) % AROUND
         self._around.send(finger.peer, Watch(finger.start, end))
 
-    def _on_told(self, peer: Peer, message: Told, now: float) -> None:
+    def _on_told(self, peer: Peer, message: ArcWanted, now: float) -> None:
         table = self._around.table
         told = self._account(message)
         known = echo(self._around, peer, message.version)
@@ -452,7 +452,7 @@ class Upkeep:
             finger.version = message.version
             self._growth.spread(message.place, told, known, now)
 
-    def _account(self, message: Told) -> ArcAccount:
+    def _account(self, message: ArcWanted) -> ArcAccount:
         """What somebody has told, as far as it can be joined with what others tell."""
         spaces = self._around.spaces
         if not message.is_apart:
@@ -532,9 +532,9 @@ class Upkeep:
 
     def member_lost(self, peer: Peer) -> None:
         """A broker of an arc that is known by name only is gone: its finger has to tell anew, and is handed the arc."""
-        for piece in self._around.table.pieces(peer.identifier, (peer.identifier + 1) % AROUND):
-            piece.finger.until = piece.finger.peer.identifier
-            self._watch(piece.finger)
+        for part in self._around.table.parts(peer.identifier, (peer.identifier + 1) % AROUND):
+            part.finger.until = part.finger.peer.identifier
+            self._watch(part.finger)
 
     def _remove(self, peer: Peer, now: float, *, is_dead: bool) -> None:
         table = self._around.table

@@ -76,13 +76,13 @@ class Regions:
         #: By number of a publication, who had it and when.
         self.seen: dict[int, list[tuple[Place, float]]] = {}
         self.gateways: list[Place] = []
-        wishes = sparse(regions * brokers, self.random, share=share).wishes
+        subscriptions = sparse(regions * brokers, self.random, share=share).subscriptions
         for region in range(regions):
             name = f"r{region}"
             members = [self.network.add(f"{name}-{number}", name) for number in range(brokers)]
             for place in members:
-                own = wishes[region * brokers + members.index(place)]
-                self.boxes[place] = [wish.box for wish in own if wish.box is not None]
+                own = subscriptions[region * brokers + members.index(place)]
+                self.boxes[place] = [subscription.box for subscription in own if subscription.box is not None]
             gateway = self.network.add(f"{name}-gate", name, is_gateway=True)
             self.gateways.append(gateway)
             self._graph([*members, gateway], are_regions=False)
@@ -222,8 +222,8 @@ class Regions:
                 number += 1
                 judged.append((number, self.publish(number, 1)[1]))
             new = network.add(old.name, old.region, life=life + 2)
-            wishes = sparse(1, random, share=self._share).wishes[0]
-            self.boxes[new] = [wish.box for wish in wishes if wish.box is not None]
+            subscriptions = sparse(1, random, share=self._share).subscriptions[0]
+            self.boxes[new] = [subscription.box for subscription in subscriptions if subscription.box is not None]
             for other, delay_s in wires:
                 network.join(new, other, delay_s)
             network.clock.run_for(_AWAY_S)

@@ -75,8 +75,8 @@ def churn(  # what is churned, and how much
             random.choice(alive).is_dead = True
             place = network.enter(f"n{len(newcomers)}", lambda peer, world: make_node(plan, merging, peer, world))
             place.node.begin(random.choice([each for each in alive if not each.is_dead]).peer, network.clock.now)
-            for wish in random.choice(work.wishes):
-                place.node.subscribe(wish, lambda _now, _echoed: None, network.clock.now)
+            for subscription in random.choice(work.subscriptions):
+                place.node.subscribe(subscription, lambda _now, _echoed: None, network.clock.now)
             newcomers.append(place)
             places.append(place)
         at.append(network.clock.now - began)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from tieline.overlay.ring.account import of_one
 from tieline.overlay.ring.dispatch import DISPATCHES
-from tieline.overlay.ring.events import Spaces, Wish
+from tieline.overlay.ring.events import RingSubscription, Spaces
 from tieline.overlay.ring.growth import Watcher
 from tieline.overlay.ring.identifiers import first_from, identifier_at, starts
 from tieline.overlay.ring.merging import Digests, Merging
@@ -27,7 +27,7 @@ class RingPlan:
     """What a ring is to be like."""
 
     #: By broker, what its clients ask for.
-    wishes: Sequence[Sequence[Wish]]
+    subscriptions: Sequence[Sequence[RingSubscription]]
     spaces: Spaces
     dispatch: str = "arcs"
     merging: Callable[[Spaces], Merging] = Digests
@@ -52,12 +52,12 @@ def found(plan: RingPlan, network: Network, *, is_alive: bool = False) -> list[P
     """All brokers of a ring, who know each other; with ``is_alive`` they look after each other from now on."""
     merging = plan.merging(plan.spaces)
     places = []
-    for number, wishes in enumerate(plan.wishes):
+    for number, subscriptions in enumerate(plan.subscriptions):
         name = f"b{number}"
         place = network.enter(
-            name, lambda peer, world: make_node(plan, merging, peer, world), _place_of(plan, name, wishes)
+            name, lambda peer, world: make_node(plan, merging, peer, world), _place_of(plan, name, subscriptions)
         )
-        place.node.adopt(merging.of(wishes), wishes)
+        place.node.adopt(merging.of(subscriptions), subscriptions)
         places.append(place)
     join(plan, places, network.clock.now)
     if is_alive:
@@ -66,12 +66,12 @@ def found(plan: RingPlan, network: Network, *, is_alive: bool = False) -> list[P
     return places
 
 
-def _place_of(plan: RingPlan, name: str, wishes: Iterable[Wish]) -> int | None:
+def _place_of(plan: RingPlan, name: str, subscriptions: Iterable[RingSubscription]) -> int | None:
     """Where a broker stands: by the key of the middle of what it wants most of, or by its name."""
     if not plan.placed_by:
         return None
     routing = plan.spaces[plan.placed_by]
-    boxes = [wish.box for wish in wishes if wish.box is not None and wish.type == plan.placed_by]
+    boxes = [one.box for one in subscriptions if one.box is not None and one.type == plan.placed_by]
     if not boxes:
         return None
     largest = max(boxes, key=lambda box: sum(hi - lo for lo, hi in zip(box.lo, box.hi, strict=True)))

@@ -58,7 +58,7 @@ def publish(  # who publishes what, on which ring, and how it is judged
     is_assured: bool = False,
     settle_s: float = SETTLE_S,
 ) -> Spread:
-    """Publish events anywhere, one after the other, and judge each by looking at all wishes."""
+    """Publish events anywhere, one after the other, and judge each by looking at all subscriptions."""
     network.forget()
     before = sum(place.node.counts.visits for place in places) / events / len(places)
     receivers = missed = doubled = reached = false = 0

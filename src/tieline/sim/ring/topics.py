@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tieline.overlay.ring.events import Event, Wish
+from tieline.overlay.ring.events import Event, RingSubscription
 
 
-def messages(wishes: Sequence[Sequence[Wish]], event: Event, constraints: int, publisher: int) -> int:
+def messages(
+    subscriptions: Sequence[Sequence[RingSubscription]], event: Event, constraints: int, publisher: int
+) -> int:
     """How many messages a publication takes with so many constraints; everybody who wants anything is in the group."""
-    group = [asked for number, asked in enumerate(wishes) if asked and number != publisher]
+    group = [asked for number, asked in enumerate(subscriptions) if asked and number != publisher]
     found = len(group)
     for constraint in range(constraints):
         matched = sum(_matches(asked, event, constraint) for asked in group)
@@ -22,11 +24,11 @@ def messages(wishes: Sequence[Sequence[Wish]], event: Event, constraints: int, p
     return found
 
 
-def _matches(wishes: Sequence[Wish], event: Event, constraints: int) -> bool:
+def _matches(subscriptions: Sequence[RingSubscription], event: Event, constraints: int) -> bool:
     """Whether somebody who asks for all this matches the first constraints of an event."""
     point = event.point[:constraints]
     return any(
-        wish.box is None
-        or all(low <= value <= high for low, value, high in zip(wish.box.lo, point, wish.box.hi, strict=False))
-        for wish in wishes
+        one.box is None
+        or all(low <= value <= high for low, value, high in zip(one.box.lo, point, one.box.hi, strict=False))
+        for one in subscriptions
     )

@@ -16,7 +16,7 @@ from typing import Final
 from tieline.match.box import Box
 from tieline.match.merge.digest import Routing
 from tieline.match.space import Space
-from tieline.overlay.ring.events import Event, Spaces, Wish
+from tieline.overlay.ring.events import Event, RingSubscription, Spaces
 
 TYPE: Final = "reading"
 #: The paper's order of the curve.
@@ -30,7 +30,7 @@ SHARE: Final = 0.045
 class Workload:
     """What all brokers ask for."""
 
-    wishes: Sequence[Sequence[Wish]]
+    subscriptions: Sequence[Sequence[RingSubscription]]
     spaces: Spaces
 
     @property
@@ -42,8 +42,8 @@ class Workload:
         """The brokers, by their numbers, that want an event; by looking at all."""
         return [
             number
-            for number, wishes in enumerate(self.wishes)
-            if number != without and any(wish.may_want(event) for wish in wishes)
+            for number, subscriptions in enumerate(self.subscriptions)
+            if number != without and any(one.may_want(event) for one in subscriptions)
         ]
 
 
@@ -55,33 +55,35 @@ def spaces(order: int, dimensions: int = 2) -> Spaces:
 def paper(brokers: int, random: Random, *, subscriptions: int = PAPER_SUBSCRIPTIONS) -> Workload:
     """The paper's: random boxes in two dimensions."""
 
-    def wish() -> Wish:
+    def drawn() -> RingSubscription:
         sides = [sorted((random.random(), random.random())) for _ in range(2)]
-        return Wish("#", TYPE, Box(tuple(side[0] for side in sides), tuple(side[1] for side in sides)))
+        return RingSubscription("#", TYPE, Box(tuple(side[0] for side in sides), tuple(side[1] for side in sides)))
 
-    return Workload(wishes=[[wish() for _ in range(subscriptions)] for _ in range(brokers)], spaces=spaces(PAPER_ORDER))
+    return Workload(
+        subscriptions=[[drawn() for _ in range(subscriptions)] for _ in range(brokers)], spaces=spaces(PAPER_ORDER)
+    )
 
 
 def sparse(brokers: int, random: Random, *, share: float = SHARE, boxes: int = 5, order: int = 6) -> Workload:
     """Ours: each broker wants a share of all events, in a few square boxes that lie anywhere."""
     side = (1 - (1 - share) ** (1 / boxes)) ** 0.5
 
-    def wish() -> Wish:
+    def drawn() -> RingSubscription:
         corner = [random.random() * (1 - side) for _ in range(2)]
-        return Wish("#", TYPE, Box(tuple(corner), tuple(low + side for low in corner)))
+        return RingSubscription("#", TYPE, Box(tuple(corner), tuple(low + side for low in corner)))
 
-    return Workload(wishes=[[wish() for _ in range(boxes)] for _ in range(brokers)], spaces=spaces(order))
+    return Workload(subscriptions=[[drawn() for _ in range(boxes)] for _ in range(brokers)], spaces=spaces(order))
 
 
 def constrained(brokers: int, random: Random, dimensions: int, *, subscriptions: int = 3) -> Workload:
     """A few boxes for each broker in a space of some dimensions: as many constraints."""
 
-    def wish() -> Wish:
+    def drawn() -> RingSubscription:
         sides = [sorted((random.random(), random.random())) for _ in range(dimensions)]
-        return Wish("#", TYPE, Box(tuple(side[0] for side in sides), tuple(side[1] for side in sides)))
+        return RingSubscription("#", TYPE, Box(tuple(side[0] for side in sides), tuple(side[1] for side in sides)))
 
-    wishes = [[wish() for _ in range(subscriptions)] for _ in range(brokers)]
-    return Workload(wishes=wishes, spaces=spaces(PAPER_ORDER, dimensions))
+    found = [[drawn() for _ in range(subscriptions)] for _ in range(brokers)]
+    return Workload(subscriptions=found, spaces=spaces(PAPER_ORDER, dimensions))
 
 
 def event(number: int, random: Random, payload: int = 100, dimensions: int = 2) -> Event:

@@ -12,7 +12,7 @@ from typing import Final
 from tieline.bench.papers.frame.declaration import Request
 from tieline.bench.papers.frame.table import Table
 from tieline.match.index import AdaptiveIndex
-from tieline.overlay.ring.events import Wish
+from tieline.overlay.ring.events import RingSubscription
 from tieline.overlay.ring.merging import Digests, Merging, Rectangles
 from tieline.overlay.ring.settings import PAPER, RingSettings
 from tieline.sim.ring import topics
@@ -47,8 +47,10 @@ def _merging(dispatch: str) -> Callable[..., Merging]:
 
 def _ring(work: Workload, dispatch: str, seed: int, *, service_s: float = 0.0, rate: float = 0.0,
           merging: Callable[..., Merging] | None = None) -> tuple[Network, list[Place]]:  # fmt: skip
-    network = Network(Direct(len(work.wishes), Random(seed)), service_s=service_s, rate=rate)
-    plan = RingPlan(wishes=work.wishes, spaces=work.spaces, dispatch=dispatch, merging=merging or _merging(dispatch))
+    network = Network(Direct(len(work.subscriptions), Random(seed)), service_s=service_s, rate=rate)
+    plan = RingPlan(
+        subscriptions=work.subscriptions, spaces=work.spaces, dispatch=dispatch, merging=merging or _merging(dispatch)
+    )
     return network, found(plan, network)
 
 
@@ -116,7 +118,9 @@ def constraints(request: Request) -> list[Table]:
             work = constrained(nodes, random, 3)
             published = [event(number, random, dimensions=3) for number in range(events)]
             for count in (0, 1, 2):
-                total = sum(topics.messages(work.wishes, one, count, random.randrange(nodes)) for one in published)
+                total = sum(
+                    topics.messages(work.subscriptions, one, count, random.randrange(nodes)) for one in published
+                )
                 label = f"topics, {count} constraint{'' if count == 1 else 's'}"
                 rows.append(("topics", label, 1, nodes, count, seed, total / events))
     columns = {"approach": "approach", "label": "approach with its constraints", "drawn": "whether it is in the figure",
@@ -157,7 +161,9 @@ def deaths(request: Request) -> list[Table]:
             request.step(f"{share:.0%} of {nodes:,} brokers die")
             work = sparse(nodes, Random(seed))
             network = Network(Direct(nodes, Random(seed)))
-            plan = RingPlan(wishes=work.wishes, spaces=work.spaces, settings=RingSettings(stabilise_s=12.0))
+            plan = RingPlan(
+                subscriptions=work.subscriptions, spaces=work.spaces, settings=RingSettings(stabilise_s=12.0)
+            )
             places = found(plan, network, is_alive=True)
             kill(places, share, Random(seed + 1))
             stale = publish(places, network, work, Random(seed + 2), events=5, settle_s=1.0)
@@ -177,7 +183,11 @@ def upkeep(request: Request) -> list[Table]:
         for seed in request.seeds(quick=1, full=3):
             work = paper(20, Random(seed))
             network = Network(Direct(20, Random(seed)))
-            found(RingPlan(wishes=work.wishes, spaces=work.spaces, settings=settings), network, is_alive=True)
+            found(
+                RingPlan(subscriptions=work.subscriptions, spaces=work.spaces, settings=settings),
+                network,
+                is_alive=True,
+            )
             seconds = 20 * settings.stabilise_s
             network.clock.run_for(seconds)
             rows.append((settings.stabilise_s, seed, round(8 * network.upkeep.bytes / seconds / 20 / 1e3, 3)))
@@ -192,14 +202,14 @@ def matching(request: Request) -> list[Table]:
         request.step(f"{count:,} subscriptions at one node")
         for seed in request.seeds(quick=2, full=5):
             random = Random(seed)
-            wishes = paper(1, random, subscriptions=count).wishes[0]
+            subscriptions = paper(1, random, subscriptions=count).subscriptions[0]
             events = [event(number, random) for number in range(request.choose(quick=100, full=400))]
             index = AdaptiveIndex(2)
-            for number, wish in enumerate(wishes):
-                assert wish.box is not None
-                index.add(number, wish.box)
+            for number, subscription in enumerate(subscriptions):
+                assert subscription.box is not None
+                index.add(number, subscription.box)
             index.match(events[0].point)
-            for way, match in (("index", index.match), ("one by one", partial(_one_by_one, wishes))):
+            for way, match in (("index", index.match), ("one by one", partial(_one_by_one, subscriptions))):
                 began = time.process_time()
                 for one in events:
                     match(one.point)
@@ -208,5 +218,5 @@ def matching(request: Request) -> list[Table]:
     return [Table("node", columns, rows)]
 
 
-def _one_by_one(wishes: Sequence[Wish], point: Sequence[float]) -> list[int]:
-    return [number for number, wish in enumerate(wishes) if wish.box is not None and wish.box.contains(point)]
+def _one_by_one(subscriptions: Sequence[RingSubscription], point: Sequence[float]) -> list[int]:
+    return [number for number, one in enumerate(subscriptions) if one.box is not None and one.box.contains(point)]

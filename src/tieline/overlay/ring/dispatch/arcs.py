@@ -2,8 +2,8 @@
 
 A table entry says what is wanted by everybody in the arc of a finger, so an event visits only arcs that hold somebody
 who wants it, and what a sum over many promises in vain.  Where few want anything in an arc they are known by name, and
-get their copies directly.  A piece whose beginning lies behind its finger comes about
-where a finger is dead: the one before it, which stands closest, is handed the dead one's arc too.
+get their copies directly.  A part whose beginning lies behind its finger comes about where a finger is
+dead: the one before it, which stands closest, is handed the dead one's arc too.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from tieline.overlay.ring.dispatch.protocol import Onward, passed_on
 from tieline.overlay.ring.identifiers import AROUND, way
 from tieline.overlay.ring.messages import Data, Peer
 from tieline.overlay.ring.summary import Summary
-from tieline.overlay.ring.table import Finger, Piece, Table
+from tieline.overlay.ring.table import ArcPart, Finger, Table
 
 
-def _to_members(data: Data, piece: Piece, members: Mapping[Peer, Summary]) -> Iterator[tuple[Peer, Data]]:
+def _to_members(data: Data, part: ArcPart, members: Mapping[Peer, Summary]) -> Iterator[tuple[Peer, Data]]:
     """A copy for each broker of an arc that wants something, of which there are few."""
-    reach = way(piece.start, piece.end) or AROUND
+    reach = way(part.start, part.end) or AROUND
     for peer, summary in members.items():
-        if way(piece.start, peer.identifier) < reach:
+        if way(part.start, peer.identifier) < reach:
             events = tuple(sent for sent in data.events if summary.wants(sent.event))
             if events:
                 end = (peer.identifier + 1) % AROUND
@@ -40,13 +40,13 @@ class Arcs:
 
     def onward(self, table: Table, data: Data, came_from: int) -> Onward:
         copies: list[tuple[Peer, Data]] = []
-        for piece in table.pieces(data.start, data.end):
-            members = piece.finger.told.members
-            if piece.is_certain and members is not None:
-                copies += _to_members(data, piece, members)
+        for part in table.parts(data.start, data.end):
+            members = part.finger.told.members
+            if part.is_certain and members is not None:
+                copies += _to_members(data, part, members)
                 continue
-            events = tuple(sent for sent in data.events if piece.wants(sent.event))
+            events = tuple(sent for sent in data.events if part.wants(sent.event))
             if events:
-                copy = passed_on(data, start=piece.start, end=piece.end, events=events)
-                copies.append((piece.finger.peer, copy))
+                copy = passed_on(data, start=part.start, end=part.end, events=events)
+                copies.append((part.finger.peer, copy))
         return Onward(copies, list(table.gaps(data.start, data.end)))

@@ -23,8 +23,8 @@ class Partitioned:
         return finger.peer.identifier + 1
 
     def onward(self, table: Table, data: Data, came_from: int) -> Onward:
-        pieces = table.pieces(data.start, data.end)
-        copies = [(piece.finger.peer, passed_on(data, start=piece.start, end=piece.end)) for piece in pieces]
+        parts = table.parts(data.start, data.end)
+        copies = [(part.finger.peer, passed_on(data, start=part.start, end=part.end)) for part in parts]
         return Onward(copies, list(table.gaps(data.start, data.end)))
 
 
