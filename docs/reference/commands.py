@@ -54,7 +54,7 @@ def _command(name: str, command: Any, depth: int = 2) -> Iterator[str]:
 def _option(parameter: Any) -> str:
     metavar = "" if getattr(parameter, "is_flag", False) else f" {_metavar(parameter)}"
     if parameter.param_type_name == "argument":
-        names, metavar = f"`{parameter.metavar or parameter.name.upper()}`", ""
+        names = f"`{_in_a_cell(parameter.metavar or parameter.name.upper())}`"
     else:
         names = f"`{', '.join(parameter.opts)}{metavar}`"
     default = parameter.default
@@ -65,8 +65,13 @@ def _option(parameter: Any) -> str:
 def _metavar(parameter: Any) -> str:
     choices = getattr(parameter.type, "choices", None)
     if choices:
-        return "\\|".join(map(str, choices))
-    return str(parameter.metavar or parameter.name.strip("_").upper())
+        return _in_a_cell("|".join(map(str, choices)))
+    return _in_a_cell(parameter.metavar or parameter.name.strip("_").upper())
+
+
+def _in_a_cell(name: str) -> str:
+    """A bar would end the cell of a table, in code as anywhere."""
+    return name.replace("|", "\\|")
 
 
 def _flags(groups: Sequence[tuple[str, Sequence[Flag]]]) -> Iterator[str]:

@@ -56,6 +56,21 @@ def test_every_relative_link_leads_somewhere(page: Path) -> None:
             assert anchor in _anchors(there), f"{_name(page)} links to {link}; there is no such heading"
 
 
+_RULE = re.compile(r"\|(?: *:?-+:? *\|)+")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_every_row_stands_in_a_table_with_as_many_columns(page: Path) -> None:
+    """What begins with a bar is a table: its second line is the rule, and an empty line would end it too early."""
+    text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    for table in re.findall(r"(?:^ *\|.*\n?)+", text, re.MULTILINE):
+        rows = [row.strip() for row in table.splitlines()]
+        assert len(rows) > 2 and _RULE.fullmatch(rows[1]), f"{_name(page)}: {rows[0]}"
+        columns = rows[1].count("|")
+        uneven = [row for row in rows if len(re.findall(r"(?<!\\)\|", row)) != columns]
+        assert uneven == [], _name(page)
+
+
 def test_the_index_leads_to_every_page() -> None:
     index = ROOT / "docs" / "index.md"
     linked = {(index.parent / link.partition("#")[0]).resolve() for link in _LINK.findall(index.read_text("utf-8"))}

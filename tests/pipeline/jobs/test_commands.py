@@ -19,8 +19,11 @@ from pyspark.sql import SparkSession
 
 from tests.kits.dial import Dial, dial
 from tests.kits.patience import until
+from tests.pipeline.decode.records import record as message
+from tests.pipeline.decode.records import table as told
 from tests.pipeline.jobs.scenes import events_table, log_table, traffic
 from tests.pipeline.jobs.test_replay import Listener
+from tests.pipeline.lake import kit
 from tieline.cli.pipeline import JOBS, flags
 from tieline.cli.pipeline.running import sentences
 from tieline.cli.trouble import Trouble
@@ -28,6 +31,8 @@ from tieline.cli.verbs import load_app
 from tieline.conf.schema import Limits, Log, Settings
 from tieline.conf.schema import Listener as Listening
 from tieline.log.record import Record, digest_of
+from tieline.pipeline.jobs.ingest import take_history
+from tieline.pipeline.lake import Lake
 from tieline.pipeline.source.client import LogClient
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.packets import Publish
@@ -205,6 +210,32 @@ def test_match_prints_messages_and_counts(run: Run, log: str, tmp_path: Path) ->
         run("match", "--history", log, "-s", "$share/g/t/#")
     with pytest.raises(Trouble, match="not from both"):
         run("match", "--history", log, "--lake", log, "-s", "#")
+
+
+def test_tables_that_declare_nothing_of_a_condition_are_left_out_of_it(
+    run: Run, spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lake = Lake.create(tmp_path / "lake", kit.settings())
+    said = [("grid/1/reading", b'{"voltage": %d}' % volts) for volts in (230, 232, 280, 231)]
+    said += [("grid/1/switch", b'{"closed": true, "voltage": 300}'), ("other/1", b'{"voltage": 400}')]
+    _written(tmp_path / "told", told([message(offset, *each) for offset, each in enumerate(said)]))
+    take_history(spark, lake, tmp_path / "told")
+    words = ("--lake", str(tmp_path / "lake"), "--count", "--format", "csv")
+    with pytest.raises(Trouble, match="asks for nothing that an event type of its topics declares"):
+        run("match", *words, "-s", "grid/#?power > 3")
+    # some of what it asks for is declared, so that what the table says would not be the answer
+    with pytest.raises(Trouble, match="asks for closed, which the event type reading does not declare"):
+        run("match", *words, "-s", "grid/#?voltage > 250 or closed = true")
+
+    job = load_app("tieline.cli.pipeline", PLACES["match"])
+    job(args=[*words, "-s", "grid/#?delta(voltage) > 40", "-s", "#?voltage > 250"], standalone_mode=False)
+    printed = capsys.readouterr()
+    # two of the readings, and in the other table one message that was kept as it came
+    assert printed.out.splitlines()[1:] == ["grid/#?delta(voltage) > 40,3", "#?voltage > 250,2"]
+    assert printed.err == (
+        'tieline: "grid/#?delta(voltage) > 40" and 1 more cannot be met by events of type switch, which declares '
+        "nothing of what is asked for; they are left out.\n"
+    )
 
 
 def test_load_is_simulated(run: Run, log: str) -> None:

@@ -94,22 +94,43 @@ def _on_tables(
 
     from tieline.match.cover.filters import overlap
     from tieline.match.events import Events
+    from tieline.pipeline.jobs.match.bound import within_reach
     from tieline.pipeline.jobs.match.job import match_events, match_messages, match_payloads
+    from tieline.pipeline.jobs.match.subscriptions import NoSubscription
     from tieline.pipeline.lake import OTHER
 
     opened = open_lake(lake)
     settings = opened.document.settings()
-    found = [
-        match_events(opened.read(spark, name, span.since, span.until), wanted, event, counted=counted)
-        for name, event in Events(settings).types.items()
-        if any(overlap(each.filter, event.topic) for each in wanted)
-    ]
+    found = []
+    nowhere = set()
+    somewhere = set()
+    for name, event in Events(settings).types.items():
+        able, unable = within_reach([each for each in wanted if overlap(each.filter, event.topic)], event)
+        somewhere |= {each.id for each in able}
+        nowhere |= {each.id for each in unable}
+        if unable:
+            print(f"tieline: {_left_out(unable, name)}", file=sys.stderr)
+        if able:
+            found.append(match_events(opened.read(spark, name, span.since, span.until), able, event, counted=counted))
+    for each in sorted(nowhere - somewhere):
+        raise NoSubscription(
+            f'"{each}" asks for nothing that an event type of its topics declares: tables hold what is declared. '
+            "Ask the log instead."
+        )
     found.append(match_payloads(opened.read(spark, OTHER, span.since, span.until), wanted, settings, counted=counted))
     nothing = sql.lit(None).cast("map<string, struct<number: double, text: string, flag: boolean>>")
     unread = opened.quarantine(spark, span.since, span.until).withColumn("attributes", nothing)
     found.append(match_messages(unread, wanted, settings, counted=counted))
     whole = reduce(DataFrame.unionByName, found)
     return whole.groupBy("subscription").agg(sql.sum("matches").alias("matches")) if counted else whole
+
+
+def _left_out(unable: Sequence[Subscription], event: str) -> str:
+    others = f" and {len(unable) - 1} more" if len(unable) > 1 else ""
+    return (
+        f'"{unable[0].id}"{others} cannot be met by events of type {event}, which declares nothing of what is asked '
+        "for; they are left out."
+    )
 
 
 def _subscriptions(texts: Sequence[str], file: Path | None) -> list[Subscription]:

@@ -102,6 +102,23 @@ def bind_all(
     return replace(bound, digest=blake2b(dumps(bound), digest_size=16).digest())
 
 
+def within_reach(
+    subscriptions: Iterable[Subscription], event: EventType
+) -> tuple[list[Subscription], list[Subscription]]:
+    """Those whose condition a table of this event type can decide, and those that it can never meet.
+
+    A condition that asks for nothing that the type declares holds for no row of its table.  One that asks for some of
+    what it declares and for more is among the first: whether it holds cannot be said of a table, so binding refuses it.
+    """
+    able: list[Subscription] = []
+    unable: list[Subscription] = []
+    for each in subscriptions:
+        names = () if each.predicate is None else each.predicate.names
+        is_beyond = bool(names) and event.position.keys().isdisjoint(names)
+        (unable if is_beyond and overlap(each.filter, event.topic) else able).append(each)
+    return able, unable
+
+
 def _wanted(filter_: str, some: Iterable[tuple[int, Subscription]], event: EventType) -> FilterWants:
     dimensions = len(event.attributes)
     plain: list[int] = []
