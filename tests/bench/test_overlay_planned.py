@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tieline.bench.overlay.backbone import CAPACITY, edges, flows, size_of
-from tieline.bench.overlay.planned import Span, before_and_after, longest_gap_s
+from tieline.bench.overlay.planned import RunPart, before_and_after, longest_gap_s
 from tieline.bench.overlay.relay import Relay
 from tieline.bench.timed.link import obstacle
 from tieline.bench.timed.packets import Tally
@@ -57,7 +57,7 @@ def test_the_shortest_ways_do_not_fit_and_a_plan_does() -> None:
 
 def test_a_span_knows_what_was_sent_in_it() -> None:
     tally = Tally(sent=[10, 20, 30, 40], arrived={0: 12, 1: 25, 3: 99})
-    found = Span(15, 40).of(tally)
+    found = RunPart(15, 40).of(tally)
     assert (found.sent, found.arrived) == ([20, 30], {0: 25})
     assert found.lost == 1
 

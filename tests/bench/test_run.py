@@ -17,9 +17,9 @@ from tieline.bench.broker.workloads import WORKLOADS
 from tieline.bench.brokers import Mosquitto, known_peers
 from tieline.bench.load.connections import ConnectMany, HoldIdle, Visits
 from tieline.bench.load.job import Endpoint, Failure, Job, Metrics
-from tieline.bench.load.latency import Pace, PingPong
+from tieline.bench.load.latency import PacedClients, PingPong
 from tieline.bench.load.saturate import FirstMessages, Saturate, Topics
-from tieline.bench.peer import Instance, Peer, Place, make_certificate
+from tieline.bench.peer import Instance, InstanceResources, Peer, make_certificate
 from tieline.bench.suite.runner import run
 
 
@@ -32,7 +32,7 @@ class Dying(Peer):
     def version(self) -> str | None:
         return "0"
 
-    def command(self, place: Place) -> list[str]:
+    def command(self, place: InstanceResources) -> list[str]:
         return [sys.executable, "-c", "import sys; sys.exit('no licence')"]
 
 
@@ -97,9 +97,9 @@ def test_brokers_take_turns_and_a_failed_one_is_not_asked_again(need: Callable[[
         saturate(0, payload=262_144),
         FirstMessages(topics=500),
         PingPong(messages=50),
-        Pace(clients=5, per_second=40, seconds=0.1),
-        Pace(clients=5, per_second=40, seconds=0.1, tls=True),
-        Pace(clients=5, per_second=40, seconds=0.1, first=True),
+        PacedClients(clients=5, per_second=40, seconds=0.1),
+        PacedClients(clients=5, per_second=40, seconds=0.1, tls=True),
+        PacedClients(clients=5, per_second=40, seconds=0.1, first=True),
         ConnectMany(connections=20),
         Visits(visits=100),
         HoldIdle(connections=10),

@@ -12,7 +12,7 @@ from tests.kits.examples import examples
 from tieline.core.message import Bundle, Message, Origin, publish_bytes
 from tieline.overlay.counts import Counts
 from tieline.overlay.frames.frame import Data, Notice, Topic, lane_of
-from tieline.overlay.frames.parcel import Run, Writing, read_parcel, sift, write_run
+from tieline.overlay.frames.parcel import Run, Writing, only_allowed, read_parcel, write_run
 from tieline.overlay.interests.entries import Entry
 from tieline.overlay.may import Fence, May, Right, common
 from tieline.overlay.membership import LinkState
@@ -84,7 +84,7 @@ def test_a_parcel_keeps_what_may_pass_as_it_was(
     for message in messages:
         writing.add(message, 50.0)
     parcel = writing.done()
-    kept, removed = sift(parcel, allowed.__contains__)
+    kept, removed = only_allowed(parcel, allowed.__contains__)
     left = [message for message in messages if message.topic in allowed]
     assert removed.total() == len(messages) - len(left)
     assert (kept is parcel) == (not removed)
@@ -100,19 +100,19 @@ def test_a_parcel_keeps_what_may_pass_as_it_was(
 def test_a_run_keeps_the_packets_that_may_pass() -> None:
     packets = [publish_bytes(0x30, topic, 0, None, b"1") for topic in (b"a", b"b", b"a", b"c")]
     run = write_run(Bundle(b"".join(packets), 4, 10, 4, Origin("me"), 1, 0.0, 0))
-    kept, removed = sift(run, lambda topic: topic == b"a")
+    kept, removed = only_allowed(run, lambda topic: topic == b"a")
     got = read_parcel(kept, Origin, 0.0)
     assert isinstance(got, Run)
     assert got.packets == packets[0] + packets[2]
     assert removed == {b"b": 1, b"c": 1}
-    assert sift(run, lambda topic: False)[0] == b""
-    assert sift(run, lambda topic: True)[0] is run
+    assert only_allowed(run, lambda topic: False)[0] == b""
+    assert only_allowed(run, lambda topic: True)[0] is run
 
 
 @given(st.binary(max_size=40))
 @examples(200)
 def test_what_cannot_be_understood_does_not_pass(parcel: bytes) -> None:
-    kept, removed = sift(parcel, lambda topic: False)
+    kept, removed = only_allowed(parcel, lambda topic: False)
     assert kept in (b"", parcel)
     assert kept == b"" or not removed
 

@@ -14,7 +14,7 @@ from tieline.overlay.frames.frame import Planned
 from tieline.overlay.frames.naming import Address, put_addresses
 from tieline.overlay.frames.parcel import Writing, write_run
 from tieline.overlay.joined import Joined
-from tieline.overlay.plans import Piece, PlanError, Plans
+from tieline.overlay.plans import PlanError, PlanPiece, Plans
 from tieline.overlay.strategies.plan_tables import MOST_EPOCHS, Own, PlanTable, PlanTables
 
 
@@ -40,8 +40,8 @@ class Installed:
             self.notes[key] = value
 
 
-def _piece(epoch: int, number: int = 0, *, more: bool = False, **fields: Any) -> Piece:
-    return Piece(epoch=epoch, number=number, more=more, name="test", **fields)
+def _piece(epoch: int, number: int = 0, *, more: bool = False, **fields: Any) -> PlanPiece:
+    return PlanPiece(epoch=epoch, number=number, more=more, name="test", **fields)
 
 
 WAYS = (("a", 1, "c", "b"),)

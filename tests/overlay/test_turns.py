@@ -12,7 +12,7 @@ from tests.robust.attack.kinds.peers import SPEECHES, Speech, comparisons, hande
 from tests.robust.attack.peer import Liar
 from tieline.conf.schema import Settings
 from tieline.core.broker import Broker
-from tieline.core.handover import Luggage, Subscribed
+from tieline.core.handover import SessionContents, Subscribed
 from tieline.core.message import Message
 from tieline.native import is_compiled
 from tieline.overlay.frames.frame import Kind
@@ -122,7 +122,7 @@ def test_sessions_that_are_claimed_together_leave_one_after_the_other() -> None:
     asked = (Subscribed("mine/#", 1, 0, ()),)
     clients = [f"c-{number}" for number in range(20)]
     for client in clients:
-        session = core.handovers.put_in(Luggage(client, None, 3_600, None, (), asked, (), (), False), 0.0)
+        session = core.handovers.put_in(SessionContents(client, None, 3_600, None, (), asked, (), (), False), 0.0)
         for number in range(500):
             core.handovers.put_waiting(session, Message(b"mine/%d/x" % number, b"x", 1), (1, b"", ""), 0.0)
     claims = liar.data(tuple([put_errand(Claim(client, None, 1, liar.name, 0)) for client in clients]), is_errand=True)

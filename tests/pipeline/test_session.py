@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.pipeline.test_java import fake
-from tieline.cli.pipeline.flags import Login, Span
+from tieline.cli.pipeline.flags import Login, TimeSpan
 from tieline.cli.pipeline.sources import Messages
 from tieline.cli.trouble import Trouble
 from tieline.pipeline import session
@@ -157,4 +157,4 @@ def test_a_spark_without_sources_in_python_gets_our_modules_alone() -> None:
     assert "tieline/__init__.py" in zipfile.ZipFile(packed).namelist()
     shutil.rmtree(packed.parent)
     with pytest.raises(Trouble, match=r"Spark 3\.5\.9 cannot read log servers by itself, as Spark 4\.0 can"):
-        Messages(span=Span(), login=Login()).read_log(old, ["topic"])  # type: ignore[arg-type]
+        Messages(span=TimeSpan(), login=Login()).read_log(old, ["topic"])  # type: ignore[arg-type]

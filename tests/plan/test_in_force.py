@@ -7,7 +7,7 @@ from itertools import pairwise, permutations
 import msgspec
 
 from tests.plan.worlds import small
-from tieline.plan.in_force import Flow, InForce, homes, moves
+from tieline.plan.in_force import InForce, TopicToBroker, homes, moves
 from tieline.plan.instance import Instance, Link, Node, Topic
 from tieline.plan.proof import examine
 from tieline.plan.solve import solve
@@ -99,7 +99,7 @@ def _square() -> Instance:
     )
 
 
-FLOW = Flow("t", "p", "d")
+FLOW = TopicToBroker("t", "p", "d")
 
 
 def _by(*ways: tuple[str, str]) -> dict[str, Part]:

@@ -18,12 +18,12 @@ from tests.kits.dial import Dial, dial
 from tests.kits.patience import PATIENCE_S
 from tieline.wire.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
 
-L = TypeVar("L", bound="Line")
+L = TypeVar("L", bound="BrokersInLine")
 NAMES = ("here", "middle", "far")
 BURST = 20
 
 
-class Line:
+class BrokersInLine:
     """Three brokers in a line, each with a data directory, and a client at either end."""
 
     def __init__(self, folder: Path, seed: int) -> None:
@@ -151,7 +151,7 @@ def running(brokers: L) -> Iterator[L]:
 
 
 def test_what_is_owed_survives_its_broker(tmp_path: Path) -> None:
-    with running(Line(tmp_path, 1)) as brokers:
+    with running(BrokersInLine(tmp_path, 1)) as brokers:
         brokers.publish(BURST)
         brokers.kill("far")
         brokers.publish(BURST)
@@ -164,7 +164,7 @@ def test_what_is_owed_survives_its_broker(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("victim", NAMES)
 def test_whoever_dies_in_the_middle_of_a_burst(tmp_path: Path, victim: str) -> None:
-    with running(Line(tmp_path, 2)) as brokers:
+    with running(BrokersInLine(tmp_path, 2)) as brokers:
         for _ in range(2):
             brokers.publish(BURST, (victim,))
             brokers.start(victim)
@@ -176,7 +176,7 @@ def test_whoever_dies_in_the_middle_of_a_burst(tmp_path: Path, victim: str) -> N
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", range(3))
 def test_many_deaths(tmp_path: Path, seed: int) -> None:
-    with running(Line(tmp_path, 100 + seed)) as brokers:
+    with running(BrokersInLine(tmp_path, 100 + seed)) as brokers:
         for _ in range(30):
             victims = tuple(brokers.random.sample(NAMES, brokers.random.randint(1, 3)))
             brokers.publish(BURST, victims)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.kits.dial import Dial, dial
-from tests.robust.test_joined_crash import BURST, Line, running
+from tests.robust.test_joined_crash import BURST, BrokersInLine, running
 from tieline.wire.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
 
 #: Where the members are; messages are accepted at "here".
@@ -17,7 +17,7 @@ HOMES = ("middle", "far")
 GROUP = "$share/workers/x/#"
 
 
-class Shared(Line):
+class Shared(BrokersInLine):
     """A line of brokers with two members of a group, whose sessions are kept."""
 
     def __init__(self, folder: Path, seed: int) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.robust.test_joined_crash import BURST, Line, free_port
+from tests.robust.test_joined_crash import BURST, BrokersInLine, free_port
 
 NAMES = ("here", "gate-west", "gate-east", "far")
 
 
-class Regions(Line):
+class Regions(BrokersInLine):
     """A broker and a gateway in each of two regions."""
 
     def configure(self, folder: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar  # Any: values of JSON
 
 from tieline.bench.load.job import Failure
 from tieline.bench.machine import own_version
-from tieline.bench.peer import Peer, Place, executable, first_line, free_ports, peers_directory
+from tieline.bench.peer import InstanceResources, Peer, executable, first_line, free_ports, peers_directory
 
 #: The broker under test, and the one that ratios are taken against.
 SUBJECT, BASELINE = "tieline", "mosquitto"
@@ -52,7 +52,7 @@ class Tieline(Peer):
         """Version, whether it is compiled, and the Python it runs on: all three decide the speed."""
         return own_version()
 
-    def command(self, place: Place) -> list[str]:
+    def command(self, place: InstanceResources) -> list[str]:
         """A listener for each port at each address, from the environment that runs the benchmark."""
         # without a store as its peers are started here: nothing outlives the process
         lines = [] if place.store else ["[store]", 'engine = "memory"']
@@ -126,7 +126,7 @@ class Mosquitto(Peer):
         line = first_line([program, "-h"]) if program else None
         return line.removeprefix("mosquitto version ") if line else None
 
-    def command(self, place: Place) -> list[str]:
+    def command(self, place: InstanceResources) -> list[str]:
         """Plain and TLS listeners in one process; with a store, saved as often as it is by default."""
         lines = [_MOSQUITTO, f"persistence {'true' if place.store else 'false'}"]
         if place.store is not None:
@@ -171,7 +171,7 @@ class Nats(Peer):
         line = first_line([program, "--version"]) if program else None
         return line.removeprefix("nats-server: v") if line else None
 
-    def command(self, place: Place) -> list[str]:
+    def command(self, place: InstanceResources) -> list[str]:
         """The MQTT front end, with JetStream in the instance's own directory."""
         (client_port,) = free_ports(1)
         config = place.directory / "nats.conf"
@@ -209,7 +209,7 @@ class Aedes(Peer):
         runtime = first_line([node, "--version"]) if node else None
         return f"{about['version']} on Node {runtime.removeprefix('v')}" if runtime else None
 
-    def command(self, place: Place) -> list[str]:
+    def command(self, place: InstanceResources) -> list[str]:
         """The script stands beside node_modules, where Node resolves imports from."""
         script = _home(self.name) / "server.mjs"
         script.write_text(_AEDES)
@@ -242,7 +242,7 @@ class Amqtt(Peer):
         line = first_line([str(programs / "python"), "-c", _VERSION]) if (programs / "amqtt").exists() else None
         return line if line and line[0].isdigit() else None
 
-    def command(self, place: Place) -> list[str]:
+    def command(self, place: InstanceResources) -> list[str]:
         """Anonymous clients on one TCP listener."""
         config = place.directory / "amqtt.yaml"
         config.write_text(_AMQTT.format(port=place.port))

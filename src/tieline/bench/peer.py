@@ -46,7 +46,7 @@ _VERSION_S = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class InstanceResources:
     """What one instance is given: a directory of its own, free ports, perhaps a certificate."""
 
     directory: Path
@@ -75,7 +75,7 @@ class Peer(ABC):
         """The installed version, nothing when the broker is absent."""
 
     @abstractmethod
-    def command(self, place: Place) -> list[str]:
+    def command(self, place: InstanceResources) -> list[str]:
         """Write whatever configuration it needs into the directory and say how to start it."""
 
 
@@ -132,7 +132,7 @@ class Instance:
         if disk is not None:
             store = self._directory / "d"
             store.mkdir(mode=0o700)  # a broker refuses a store that others can read
-        self._place = Place(
+        self._place = InstanceResources(
             directory=self._directory, port=port, tls_port=tls_port, certificate=self._certificate, store=store
         )
         #: Seconds from starting the process to its first accepted connection.

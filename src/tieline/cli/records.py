@@ -15,7 +15,7 @@ import msgspec
 from tieline.conf.schema import Settings
 from tieline.log.record import Occurrence, Record
 from tieline.net.log import printable
-from tieline.net.logserver.question import Question, Span, portions
+from tieline.net.logserver.question import OffsetSpan, Question, portions
 from tieline.net.logserver.selection import Selection
 from tieline.net.store.reading import Gap, Log
 from tieline.wire.properties import user_properties
@@ -117,7 +117,7 @@ class Output:
         self._style: Format = style
         self._allow_gap = allow_gap
 
-    def print(self, span: Span, *, since_s: float = 0.0) -> None:
+    def print(self, span: OffsetSpan, *, since_s: float = 0.0) -> None:
         """Print those records of a range that are asked for, and that came at or after a time."""
         while span.first < span.last:
             try:
@@ -129,7 +129,7 @@ class Output:
                 if not self._allow_gap:
                     raise
                 print(f"tieline: {gap}; {gap.last - gap.first} records are missing.", file=sys.stderr)
-                span = Span(gap.last, span.last)
+                span = OffsetSpan(gap.last, span.last)
         sys.stdout.flush()
 
     def print_last(self, count: int) -> None:
@@ -139,14 +139,14 @@ class Output:
         size = max(count, _LAST)
         while end > earliest and sum(map(len, found)) < count:
             begin = max(earliest, end - size)
-            lines = [each for portion in self._portions(Span(begin, end)) for each in self._lines(portion)]
+            lines = [each for portion in self._portions(OffsetSpan(begin, end)) for each in self._lines(portion)]
             found.appendleft(lines[-count:])
             end, size = begin, 2 * size
         printed = [each for lines in found for each in lines][-count:]
         sys.stdout.writelines(f"{each}\n" for each in printed)
         sys.stdout.flush()
 
-    def _portions(self, span: Span) -> Iterator[list[Any]]:
+    def _portions(self, span: OffsetSpan) -> Iterator[list[Any]]:
         if self._is_log:
             # a broker may have started with other event types since the last range
             self._selection.types = self._log.types()
@@ -175,7 +175,7 @@ def follow(output: Output, log: Log[Any], place: int) -> None:
     while True:
         latest = log.latest()
         if latest > place:
-            output.print(Span(place, latest))
+            output.print(OffsetSpan(place, latest))
             place, wait_s = latest, _SOON_S
         elif gone.poll(wait_s * 1_000):
             raise BrokenPipeError

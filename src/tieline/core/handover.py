@@ -53,7 +53,7 @@ class Sent(NamedTuple):
     terms: Terms
 
 
-class Luggage(NamedTuple):
+class SessionContents(NamedTuple):
     """Everything of a session."""
 
     client_id: str
@@ -108,7 +108,7 @@ class Handovers:
             # [MQTT-3.1.3-9] back in time, if at another broker
             self._wills.forget(session)
 
-    def take_out(self, session: Session, now: float) -> Luggage:
+    def take_out(self, session: Session, now: float) -> SessionContents:
         """End a session here without a word to anybody; what it had, to be given to another broker.
 
         Its client is away.  Messages with QoS 0 do not wait for those who are.
@@ -136,7 +136,7 @@ class Handovers:
             else:
                 for each in item.bursts() if isinstance(item, Bundle) else (item,):
                     self._delivery.turn_away(session, each, Drop.OFFLINE, now)
-        luggage = Luggage(
+        contents = SessionContents(
             session.client_id,
             session.user,
             session.expiry_s,
@@ -149,31 +149,31 @@ class Handovers:
         )
         self._wills.forget(session)
         self._sessions.end(session, now)
-        return luggage
+        return contents
 
     # -- in
 
-    def put_in(self, luggage: Luggage, now: float) -> Session:
+    def put_in(self, contents: SessionContents, now: float) -> Session:
         """Have a session of another broker here, its client away, without what waits for it."""
         journal = self._journal
-        session = self._sessions.new(luggage.client_id, luggage.user)
+        session = self._sessions.new(contents.client_id, contents.user)
         session.detach()
-        session.expiry_s = luggage.expiry_s
+        session.expiry_s = contents.expiry_s
         session.left = now
-        if luggage.patience is not None:
-            period_s, frequency, timeout_s = luggage.patience
+        if contents.patience is not None:
+            period_s, frequency, timeout_s = contents.patience
             session.patience = Patience(period_s=period_s, frequency=frequency, timeout_s=timeout_s)
         is_stored = not journal.is_volatile
         session.is_known = session.is_kept = is_stored
         if is_stored:
             journal.session(session)
-        for each in luggage.subscriptions:
+        for each in contents.subscriptions:
             self.subscribe(session, each)
-        session.hold_ids(luggage.inbound)
+        session.hold_ids(contents.inbound)
         if is_stored:
-            for packet_id in luggage.inbound:
+            for packet_id in contents.inbound:
                 journal.taken(session, packet_id)
-        self._sessions.expire_at(session, now + luggage.expiry_s)
+        self._sessions.expire_at(session, now + contents.expiry_s)
         return session
 
     def subscribe(self, session: Session, asked: Subscribed) -> None:

@@ -33,7 +33,7 @@ _UNDER_WAY: Final = frozenset({0, errno.EINPROGRESS, errno.EAGAIN})
 _Place = tuple[int, Any]
 
 
-class Household(Protocol):
+class Dialling(Protocol):
     """For whom is dialled."""
 
     @property
@@ -55,9 +55,9 @@ class Household(Protocol):
 class Dialler:
     """One address that is dialled whenever there is no connection to it."""
 
-    def __init__(self, household: Household, conf: Peer) -> None:
+    def __init__(self, dialling: Dialling, conf: Peer) -> None:
         assert conf.url is not None
-        self._household = household
+        self._dialling = dialling
         self.conf = conf
         self.url = urls.parse(conf.url)
         #: Who is expected there, or was there last.
@@ -80,7 +80,7 @@ class Dialler:
         self._timer = None
         if self._is_over:
             return
-        if self.peer and self._household.is_up(self.peer):
+        if self.peer and self._dialling.is_up(self.peer):
             self.is_tried = True
             self._later(now)
         elif self._places:
@@ -101,7 +101,7 @@ class Dialler:
         except (OSError, UnicodeError) as error:
             trouble = f"{self.url.host} cannot be looked up: {getattr(error, 'strerror', None) or error}"
         with suppress(RuntimeError):  # the broker has ended meanwhile
-            self._household.deliver(partial(self._looked_up, places, trouble))
+            self._dialling.deliver(partial(self._looked_up, places, trouble))
 
     def _looked_up(self, places: list[_Place], trouble: str, now: float) -> None:
         if self._is_over:
@@ -128,14 +128,14 @@ class Dialler:
             sock.close()
             self.failed(f"it cannot be reached: {os.strerror(problem)}", now)
             return
-        self._household.begin(sock, self, now)
+        self._dialling.begin(sock, self, now)
 
     def failed(self, why: str, now: float) -> None:
         """There is no connection, or no longer: it is said once for each reason."""
         self.is_tried = True
         if why and why != self.trouble:
             self.trouble = why
-            self._household.tell("peer_away", self.peer, str(self.url), why, is_trouble=True)
+            self._dialling.tell("peer_away", self.peer, str(self.url), why, is_trouble=True)
         self._later(now)
 
     def succeeded(self, peer: str) -> None:
@@ -148,7 +148,7 @@ class Dialler:
         """Dial no more, and let go of what was being dialled."""
         self._is_over = True
         if self._timer is not None:
-            self._household.timers.cancel(self._timer)
+            self._dialling.timers.cancel(self._timer)
             self._timer = None
 
     def _later(self, now: float) -> None:
@@ -156,7 +156,7 @@ class Dialler:
             return
         wait_s, self._wait_s = self._wait_s, min(LAST_S, 2 * self._wait_s)
         wait_s *= 0.75 + secrets.randbelow(1000) / 2000
-        self._timer = self._household.timers.at(now + wait_s, self.dial)
+        self._timer = self._dialling.timers.at(now + wait_s, self.dial)
 
 
 def _place_of(url: urls.ListenerUrl) -> _Place | None:

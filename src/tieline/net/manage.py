@@ -40,7 +40,7 @@ MOST_CONNECTIONS = 32
 _TURNS_OF_ACCEPT = 4
 
 
-class _Talk:
+class _Connection:
     """What one connection has begun: a table of heat that comes in pieces, a list that goes in pages."""
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class _Talk:
         self.list = listing.Listing()
 
 
-_Answer = Callable[[dict[str, Any], _Talk], Awaitable[dict[str, Any]]]
+_Answer = Callable[[dict[str, Any], _Connection], Awaitable[dict[str, Any]]]
 
 
 class Management:
@@ -130,9 +130,9 @@ class Management:
             # whoever comes last is who asks; all of them are the same user
             next(iter(self._speaking)).cancel()
         try:
-            talk = _Talk()
+            connection = _Connection()
             while line := await reader.readline():
-                writer.write(json.dumps(await self._answer(line, talk)).encode() + b"\n")
+                writer.write(json.dumps(await self._answer(line, connection)).encode() + b"\n")
                 await writer.drain()
                 # neither of these waits for anybody while lines are there and the other side reads
                 await asyncio.sleep(0)
@@ -142,7 +142,7 @@ class Management:
             self._speaking.pop(task, None)
             writer.close()
 
-    async def _answer(self, line: bytes, talk: _Talk) -> dict[str, Any]:
+    async def _answer(self, line: bytes, connection: _Connection) -> dict[str, Any]:
         try:
             # stricter than the json of Python: half of a character would be found out only where it is used
             request = msgspec.json.decode(line)
@@ -154,24 +154,24 @@ class Management:
             known = ", ".join(sorted(self._answers))
             return {"error": f'this broker does not know how to do "{what}"; it knows: {known}'}
         try:
-            return await answer(request, talk)
+            return await answer(request, connection)
         except (inquiry.InquiryError, DemandError, HeatError, ReloadError) as error:
             return {"error": str(error).removesuffix(".")}
         finally:
             # an answer may have closed connections, or given the broker something to say
             self._server.poke()
 
-    async def _reload(self, request: dict[str, Any], _talk: _Talk) -> dict[str, Any]:
+    async def _reload(self, request: dict[str, Any], _connection: _Connection) -> dict[str, Any]:
         return await reload(self._server, partial=request.get("partial") is True, dry=request.get("dry") is True)
 
-    async def _heat(self, request: dict[str, Any], talk: _Talk) -> dict[str, Any]:
-        return await heat_upload.answer(self._server.core, talk.upload, request)
+    async def _heat(self, request: dict[str, Any], connection: _Connection) -> dict[str, Any]:
+        return await heat_upload.answer(self._server.core, connection.upload, request)
 
-    async def _demand(self, request: dict[str, Any], _talk: _Talk) -> dict[str, Any]:
+    async def _demand(self, request: dict[str, Any], _connection: _Connection) -> dict[str, Any]:
         there = await self._there(request)
         return inquiry.answer_demand(self._server.core, request, monotonic()) if there is None else there
 
-    async def _plan(self, request: dict[str, Any], _talk: _Talk) -> dict[str, Any]:
+    async def _plan(self, request: dict[str, Any], _connection: _Connection) -> dict[str, Any]:
         across = self._server.across
         if across is None:
             return {"error": "this broker is not joined with others"}
@@ -181,7 +181,7 @@ class Management:
         there = await self._there(request)
         return across.plans.answer(request, monotonic()) if there is None else there
 
-    async def _forget(self, request: dict[str, Any], _talk: _Talk) -> dict[str, Any]:
+    async def _forget(self, request: dict[str, Any], _connection: _Connection) -> dict[str, Any]:
         across = self._server.across
         return {"error": "this broker is not joined with others"} if across is None else await across.forget(request)
 
@@ -200,21 +200,21 @@ class Management:
             return {"error": f'"within_s" is a number of seconds up to {LONGEST_PATIENCE_S:g}'}
         return await self._server.across.of_one(request, str(name), within_s=within_s)
 
-    async def _drain(self, request: dict[str, Any], _talk: _Talk) -> dict[str, Any]:
+    async def _drain(self, request: dict[str, Any], _connection: _Connection) -> dict[str, Any]:
         return answer_drain(self._server.core, request, monotonic())
 
-    async def _inquiry(self, request: dict[str, Any], _talk: _Talk) -> dict[str, Any]:
+    async def _inquiry(self, request: dict[str, Any], _connection: _Connection) -> dict[str, Any]:
         if (across := self._server.across) is not None:
             return await across.answer(request, monotonic())
         return inquiry.answer(self._server.core, inquiry.here(request), monotonic())
 
-    async def _list(self, request: dict[str, Any], talk: _Talk) -> dict[str, Any]:
-        return await talk.list.answer(self._server.core, request, monotonic())
+    async def _list(self, request: dict[str, Any], connection: _Connection) -> dict[str, Any]:
+        return await connection.list.answer(self._server.core, request, monotonic())
 
-    async def _kick(self, request: dict[str, Any], _talk: _Talk) -> dict[str, Any]:
+    async def _kick(self, request: dict[str, Any], _connection: _Connection) -> dict[str, Any]:
         return listing.kick(self._server.core, request, monotonic())
 
-    async def _figures(self, request: dict[str, Any], _talk: _Talk) -> dict[str, Any]:
+    async def _figures(self, request: dict[str, Any], _connection: _Connection) -> dict[str, Any]:
         """``top`` or ``net``, of this broker, of another one or of all that can be reached."""
         if (there := await self._there(request)) is not None:
             return there

@@ -43,7 +43,7 @@ class Behind(Protocol):
         """Others have had their turn; whether something still waits."""
 
 
-class Household(Protocol):
+class LinkOwner(Protocol):
     """To whom a link belongs."""
 
     core: Broker
@@ -69,9 +69,9 @@ class PeerLink:
     """One socket to another broker, and the bytes that the kernel has not taken yet."""
 
     def __init__(  # who it belongs to, the socket, where it leads, who has dialled, and what lies on it
-        self, household: Household, sock: socket.socket, address: str, dialler: Dialler | None, tls: Tls | None
+        self, owner: LinkOwner, sock: socket.socket, address: str, dialler: Dialler | None, tls: Tls | None
     ) -> None:
-        self._household = household
+        self._owner = owner
         self._sock = sock
         self.fd = sock.fileno()
         #: By which the node knows it.
@@ -83,7 +83,7 @@ class PeerLink:
         self.dialler = dialler
         self._tls = tls
         self.greeting: Greeting | None = Greeting(
-            household.me, secrets.token_hex(16), has_dialled=dialler is not None, check=self._check
+            owner.me, secrets.token_hex(16), has_dialled=dialler is not None, check=self._check
         )
         #: Who is there; empty until it has proven that.
         self.peer = ""
@@ -132,7 +132,7 @@ class PeerLink:
 
     def _fail(self, now: float) -> None:
         """A bug of ours met this peer: it is over for the peer alone."""
-        self._household.core.account.closed["internal_error"] += 1
+        self._owner.core.account.closed["internal_error"] += 1
         self.close(now, "an internal error")
 
     def _handle(self, events: int, now: float, is_alone: bool) -> None:
@@ -163,7 +163,7 @@ class PeerLink:
             # an exchange of keys takes a millisecond: others come first
             self._put_off = data
             self._listen()
-            self._household.core.work.later(self._read_on)
+            self._owner.core.work.later(self._read_on)
             return
         self._read(data, now)
 
@@ -180,9 +180,9 @@ class PeerLink:
             try:
                 data = tls.received(data)
             except LayerError as error:
-                self._household.core.account.closed[f"peer_{error.name}"] += 1
+                self._owner.core.account.closed[f"peer_{error.name}"] += 1
                 data, trouble = error.before, f"TLS: {error.text}"
-            self._household.core.work.did(tls.take_work())
+            self._owner.core.work.did(tls.take_work())
             self._take(data, now)
             if trouble or tls.is_over:
                 self.write(now)
@@ -201,12 +201,12 @@ class PeerLink:
             data = self._greet(self.greeting, data, now)
         if not data or self.fd < 0:
             return
-        joined = self._household.joined
+        joined = self._owner.joined
         is_behind = joined.receive(self.handle_number, data, now)
         self._appetite = _READ_PACKED if joined.node.packs(self.handle_number) else _READ
         if is_behind:
             if not self._is_behind:
-                self._household.core.work.later(self._go_on)
+                self._owner.core.work.later(self._go_on)
             self._is_behind = True
             self._listen()
 
@@ -215,12 +215,12 @@ class PeerLink:
         if self.fd < 0:
             return
         try:
-            self._is_behind = self._household.joined.go_on(self.handle_number, now)
+            self._is_behind = self._owner.joined.go_on(self.handle_number, now)
         except Exception:
             self._fail(now)
             raise
         if self._is_behind:
-            self._household.core.work.later(self._go_on)
+            self._owner.core.work.later(self._go_on)
         else:
             self._listen()
 
@@ -229,12 +229,12 @@ class PeerLink:
             rest = greeting.take(data)
             if greeting.is_over:
                 self.peer = greeting.peer
-                self._household.admit(self, now)
+                self._owner.admit(self, now)
         except Refusal as refusal:
             if not refusal.is_theirs:
                 greeting.out += f"no {refusal}\n".encode()
                 self.write(now)
-            self._household.refused(self, refusal, now)
+            self._owner.refused(self, refusal, now)
             self.close(now, "")
             return b""
         self.write(now)
@@ -280,7 +280,7 @@ class PeerLink:
 
     def _write_more(self, now: float) -> None:
         outq = self._outq
-        node = self._household.joined.node
+        node = self._owner.joined.node
         for _ in range(_WRITES):
             if self._unsent or self.handle_number not in node.dirty or self.fd < 0:
                 return
@@ -301,12 +301,12 @@ class PeerLink:
                 return
             self._wrap(data, now)
         # there is more: after the others
-        self._household.core.timers.soon(self.write)
+        self._owner.core.timers.soon(self.write)
 
     def _look_again(self, when: float) -> None:
         if not self._is_waiting:
             self._is_waiting = True
-            self._household.core.timers.at(when, self._resume)
+            self._owner.core.timers.at(when, self._resume)
 
     def _resume(self, now: float) -> None:
         self._is_waiting = False
@@ -330,7 +330,7 @@ class PeerLink:
         except OSError as error:
             self._unsent = b""
             why = f"the connection broke: {error.strerror or error}"
-            self._household.core.timers.soon(partial(self.close, why=why))
+            self._owner.core.timers.soon(partial(self.close, why=why))
             return
         self.bytes_out += sent
         self._outq.written += sent
@@ -343,12 +343,12 @@ class PeerLink:
         events = (0 if self._put_off or self._is_behind else _IN) | (_OUT if self._unsent else 0)
         if events != self._events and self.fd >= 0:
             self._events = events
-            self._household.loop.modify(self, events)
+            self._owner.loop.modify(self, events)
 
     def await_connection(self) -> None:
         """It is being connected: the socket becomes writable when that is over."""
         self._events = _OUT
-        self._household.loop.modify(self, _OUT)
+        self._owner.loop.modify(self, _OUT)
 
     def close(self, now: float, why: str) -> None:
         """Let go of the socket; ``why`` is for the log, where it was not said before."""
@@ -356,7 +356,7 @@ class PeerLink:
             return
         if self._tls is not None and self._tls.is_ready and not self._unsent:
             self._send(self._tls.farewell(), now)
-        self._household.loop.forget(self)
+        self._owner.loop.forget(self)
         self.fd = -1
         self._sock.close()
-        self._household.closed(self, why, now)
+        self._owner.closed(self, why, now)

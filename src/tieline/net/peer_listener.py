@@ -26,7 +26,7 @@ _BACKLOG: Final = 64
 _ACCEPTS: Final = 8
 
 
-class Household(Protocol):
+class Accepting(Protocol):
     """For whom is listened."""
 
     core: Broker
@@ -41,8 +41,8 @@ class Household(Protocol):
 class PeerListener:
     """A bound address, from which connections of other brokers are accepted."""
 
-    def __init__(self, household: Household, conf: Listener) -> None:
-        self._household = household
+    def __init__(self, accepting: Accepting, conf: Listener) -> None:
+        self._accepting = accepting
         asked = urls.parse(conf.url)
         self._context = context_of(conf)
         try:
@@ -55,7 +55,7 @@ class PeerListener:
         self.fd = self._sock.fileno()
         self.url = asked if asked.is_unix else replace(asked, port=self._sock.getsockname()[1])
         self._ceiling = highest_descriptor()
-        household.loop.watch(self)
+        accepting.loop.watch(self)
 
     def renew(self, conf: Listener, context: ssl.SSLContext | None) -> None:
         """Another certificate for new connections; those that are open keep theirs."""
@@ -79,18 +79,18 @@ class PeerListener:
                 return
             sock.setblocking(False)
             tls = None if self._context is None else Tls(self._context)
-            self._household.accepted(sock, f"{address[0]}:{address[1]}" if address else str(self.url), tls, now)
+            self._accepting.accepted(sock, f"{address[0]}:{address[1]}" if address else str(self.url), tls, now)
 
     def _pause(self, now: float) -> None:
         """No descriptor is free: stop asking for a while, instead of spinning."""
-        self._household.core.account.closed["no_descriptors"] += 1
-        self._household.loop.modify(self, 0)
-        self._household.core.timers.at(now + PAUSE_S, lambda _: self._household.loop.modify(self, 1))
+        self._accepting.core.account.closed["no_descriptors"] += 1
+        self._accepting.loop.modify(self, 0)
+        self._accepting.core.timers.at(now + PAUSE_S, lambda _: self._accepting.loop.modify(self, 1))
 
     def close(self) -> None:
         """Accept nobody any more; peers that are connected stay."""
         if self.fd >= 0:
-            self._household.loop.forget(self)
+            self._accepting.loop.forget(self)
             self._sock.close()
             self.fd = -1
             if self.url.is_unix:

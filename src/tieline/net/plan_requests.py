@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from tieline.net.inquiry import InquiryError
-from tieline.overlay.plans import Piece, PlanError
+from tieline.overlay.plans import PlanError, PlanPiece
 
 if TYPE_CHECKING:
     from tieline.net.peers import Peers
@@ -125,7 +125,7 @@ class PlanRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     do: Literal["plan"]
     act: Literal["show", "put", "get", "use", "report", "agree", "clients", "move"] = "show"
     #: Put: the piece.
-    piece: Piece | None = None
+    piece: PlanPiece | None = None
     #: Use: the plan to go by; 0 for none.  Get: the plan that the piece is of.
     epoch: Annotated[int, Meta(ge=0)] = 0
     #: Get: which piece.

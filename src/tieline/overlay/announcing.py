@@ -12,7 +12,7 @@ from tieline.overlay.frames.fields import put
 from tieline.overlay.frames.frame import Kind, Notice, Topic, frame
 from tieline.overlay.interests.entries import Entry, Form, Said, put_said
 from tieline.overlay.interests.interests import Granted, Interests
-from tieline.overlay.interests.lesson import Lesson, Phase
+from tieline.overlay.interests.update import InterestUpdate, Phase
 from tieline.overlay.links.connections import Connections
 from tieline.overlay.links.links import Connection
 from tieline.overlay.membership import Membership
@@ -49,7 +49,7 @@ class Announcing:
         #: Told of an echo that is due, with what sends it: whether it has to wait for others who are to know first.
         self.holds_echo: Callable[[int, int, Callable[[float], None]], bool] | None = None
         #: By broker, what goes on to be learned of it.
-        self._lessons: dict[int, Lesson] = {}
+        self._updates: dict[int, InterestUpdate] = {}
         self._say_timer: Timer | None = None
         self._ask_timer: Timer | None = None
 
@@ -124,10 +124,10 @@ class Announcing:
     def learn(self, body: bytes, source: Connection, *, is_fenced: bool) -> None:
         """A peer says what some broker wants; one that is fenced in speaks for itself alone.
 
-        What there is to be learned is the lesson of that connection, and goes on by :meth:`go_on`.
+        What there is to be learned is the update of that connection, and goes on by :meth:`go_on`.
         """
-        lesson = Lesson(body, self._interests, self._lessons)
-        said = lesson.head
+        update = InterestUpdate(body, self._interests, self._updates)
+        said = update.head
         if said.form is Form.REQUEST:
             whole = self._interests.whole(said.broker)
             if whole is not None and whole.version > max(said.version, source.said.get(said.broker, 0)):
@@ -142,7 +142,7 @@ class Announcing:
             self._connections.tell(source, self._request(said.broker))
             return
         if self._interests.is_news(said):
-            source.lesson = lesson
+            source.update = update
 
     def cover(self, *, optimally: bool, now: float) -> None:
         """Say the fewest entries from now on, or take back nothing that is needed."""
@@ -155,19 +155,19 @@ class Announcing:
         self._journal.note(Wanted(*news))
         return len(news.removed)
 
-    def go_on(self, lesson: Lesson, source: Connection) -> int:
+    def go_on(self, update: InterestUpdate, source: Connection) -> int:
         """Go on with what a connection has to learn; how much work that was."""
-        work, added, removed = lesson.step()
-        broker = lesson.broker
+        work, added, removed = update.step()
+        broker = update.broker
         if added or removed:
             version = self._interests.known[broker].version
             self._journal.note(Wanted(broker, version, added, removed))
-        if lesson.phase is Phase.OVER:
-            source.lesson = None
-            if lesson.was_news:
-                version = lesson.head.version
+        if update.phase is Phase.OVER:
+            source.update = None
+            if update.was_news:
+                version = update.head.version
                 self._journal.note(Wanted(broker, version, {}, frozenset()), partial(self._echo, broker, version))
-                self._connections.tell_peers(frame(Kind.INTEREST, lesson.body), but=source)
+                self._connections.tell_peers(frame(Kind.INTEREST, update.body), but=source)
         return work
 
     def _request(self, broker: int) -> bytes:

@@ -29,7 +29,7 @@ from tieline.overlay.links.patience import Patience
 from tieline.overlay.links.shortage import Shortage
 from tieline.overlay.may import Fence, May
 from tieline.overlay.node import Node
-from tieline.overlay.plans import Piece, PlanError, Plans
+from tieline.overlay.plans import PlanError, PlanPiece, Plans
 from tieline.overlay.receivers.destination import Destination
 from tieline.overlay.receivers.incoming import Incoming
 from tieline.overlay.receivers.orphans import Orphans
@@ -217,7 +217,7 @@ class Joined(Side):
 
     # -- plans
 
-    def take_plan(self, piece: Piece, now: float) -> bool:
+    def take_plan(self, piece: PlanPiece, now: float) -> bool:
         """Take in a piece of a plan; whether the plan is complete here.  Raises PlanError."""
         self._check_strategy()
         is_complete = self.plans.put(piece)
@@ -230,7 +230,7 @@ class Joined(Side):
                 f"this broker goes by {self._strategy}; plans are followed by brokers that go by {Path.name}"
             )
 
-    def _install_agreed(self, piece: Piece, now: float) -> None:
+    def _install_agreed(self, piece: PlanPiece, now: float) -> None:
         self.take_plan(piece, now)
 
     def _go_by_agreed(self, epoch: int, now: float) -> None:

@@ -20,7 +20,7 @@ from typing import Final
 from tieline.match.trees import FilterTree
 from tieline.overlay.counts import Counts
 from tieline.overlay.frames.frame import Data, Notice, Numbered, Topic
-from tieline.overlay.frames.parcel import sift
+from tieline.overlay.frames.parcel import only_allowed
 from tieline.overlay.interests.entries import Entry
 from tieline.overlay.membership import LinkState
 
@@ -110,7 +110,7 @@ class Fence:
             return item
         parcels = []
         for parcel in item.payloads:
-            kept, removed = sift(parcel, self._may.read.has)
+            kept, removed = only_allowed(parcel, self._may.read.has)
             parcels.append(kept)
             self._counts.withheld += sum(removed.values())
         return _with(item, parcels)
@@ -127,7 +127,7 @@ class Fence:
             return item
         parcels = []
         for parcel in item.payloads:
-            kept, removed = sift(parcel, self._may.write.has)
+            kept, removed = only_allowed(parcel, self._may.write.has)
             parcels.append(kept)
             for topic, messages in removed.items():
                 self._counts.denied += messages

@@ -298,8 +298,8 @@ class Node:
         units = 0
         try:
             while not self._spend(units):
-                if connection.lesson is not None:
-                    units = self.announcing.go_on(connection.lesson, connection)
+                if connection.update is not None:
+                    units = self.announcing.go_on(connection.update, connection)
                     continue
                 found = connection.next_frame()
                 if found is None:

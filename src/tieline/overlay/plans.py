@@ -42,7 +42,7 @@ class PlanError(ValueError):
     """Why a plan cannot be taken in or put in force; the text is a sentence without its full stop."""
 
 
-class Piece(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PlanPiece(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A part of what one broker has to know of one plan."""
 
     epoch: _Number
@@ -78,7 +78,7 @@ class Plans:
         self._keep = keep
         self.tables = PlanTables()
         #: By epoch; the last one may not be complete.
-        self._pieces: dict[int, list[Piece]] = {}
+        self._pieces: dict[int, list[PlanPiece]] = {}
         self._restore(notes)
 
     @staticmethod
@@ -97,7 +97,7 @@ class Plans:
                 epoch = Reader(value).integer()
                 continue
             try:
-                piece = msgspec.json.decode(value, type=Piece)
+                piece = msgspec.json.decode(value, type=PlanPiece)
             except msgspec.DecodeError:
                 continue  # of another version: what is left of that plan is not complete
             self._pieces.setdefault(piece.epoch, []).append(piece)
@@ -110,7 +110,7 @@ class Plans:
                 self._forget(known)
         self._go(epoch if epoch in self._pieces else 0)
 
-    def put(self, piece: Piece) -> bool:
+    def put(self, piece: PlanPiece) -> bool:
         """Take in the next piece of a plan, or the last one again; whether the plan is complete.  Raises PlanError."""
         known = self._pieces.get(piece.epoch, [])
         if piece.number == 0 and piece.epoch in self._pieces and piece.epoch not in self.tables.tables:
@@ -171,7 +171,7 @@ class Plans:
         """What people call the plan in force; empty without one."""
         return next((piece.name for piece in self._pieces.get(self.tables.epoch, ())), "")
 
-    def piece(self, epoch: int, number: int) -> Piece:
+    def piece(self, epoch: int, number: int) -> PlanPiece:
         """A piece of a plan as it was taken in; raises PlanError."""
         pieces = self._pieces.get(epoch, [])
         if number >= len(pieces):

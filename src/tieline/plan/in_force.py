@@ -25,7 +25,7 @@ from tieline.plan.tables import Part
 Way = tuple[str, ...]
 
 
-class Flow(NamedTuple):
+class TopicToBroker(NamedTuple):
     """What one publisher sends under one name to one broker, whoever wants it there."""
 
     topic: str
@@ -65,9 +65,9 @@ class InForce:
             for number, name, publisher in part.topics
         }
         #: Of what has to cross links, the way that it takes; none if no link leads there.
-        self.ways: dict[Flow, Way] = {}
+        self.ways: dict[TopicToBroker, Way] = {}
         #: What the plan does not lead all the way.
-        self.uncovered: set[Flow] = set()
+        self.uncovered: set[TopicToBroker] = set()
         for topic in instance.topics:
             self._follow(topic)
 
@@ -78,7 +78,7 @@ class InForce:
         publisher = topic.source.removesuffix(f"@{origin}")
         number = self._numbers.get((origin, topic.id, None)) or self._numbers.get((origin, topic.id, publisher), 0)
         for destination in sorted({self._at[each] for each in topic.subscribers if each in self._at} - {origin}):
-            flow = Flow(topic.id, topic.source, destination)
+            flow = TopicToBroker(topic.id, topic.source, destination)
             way = [origin]
             while way[-1] != destination:
                 after = self._towards.get((way[-1], origin, number, destination))
@@ -112,7 +112,7 @@ class InForce:
         origin = self._at.get(topic.source, "")
         for subscriber in topic.subscribers:
             broker = self._at.get(subscriber, "")
-            way = (origin,) if broker == origin else self.ways.get(Flow(topic.id, topic.source, broker), ())
+            way = (origin,) if broker == origin else self.ways.get(TopicToBroker(topic.id, topic.source, broker), ())
             ends = [*(() if topic.source == origin else (topic.source,)), *way]
             if broker != subscriber:
                 ends.append(subscriber)
@@ -130,7 +130,7 @@ class InForce:
 class Move(NamedTuple):
     """A flow that takes another way."""
 
-    flow: Flow
+    flow: TopicToBroker
     before: Way
     after: Way
 

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from tieline.overlay.plans import MOST_PIECES, Piece, pace
+from tieline.overlay.plans import MOST_PIECES, PlanPiece, pace
 from tieline.plan.flaws import Flawed
 from tieline.plan.instance import UNLIMITED, Instance, Topic
 from tieline.plan.plan import Plan
@@ -33,7 +33,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     topics: tuple[tuple[int, str, str | None], ...]
     paces: dict[str, float]
 
-    def pieces(self, epoch: int, name: str) -> list[Piece]:
+    def pieces(self, epoch: int, name: str) -> list[PlanPiece]:
         """The same in pieces that travel; raises Flawed if there are too many of them."""
         found: list[tuple[list[_Way], list[tuple[int, str, str | None]]]] = [([], [])]
         room = _PIECE
@@ -52,7 +52,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
         if len(found) > MOST_PIECES:
             raise Flawed(f"one broker would have to know {len(self.ways):,} ways, which is more than it takes")
         return [
-            Piece(
+            PlanPiece(
                 epoch=epoch,
                 number=number,
                 more=number + 1 < len(found),
@@ -65,7 +65,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
 
-def joined(pieces: Iterable[Piece]) -> Part:
+def joined(pieces: Iterable[PlanPiece]) -> Part:
     """What all pieces of a plan at one broker say together."""
     found = list(pieces)
     return Part(

@@ -76,7 +76,7 @@ class Story:
         """Hear both directions of a connection that ``node`` has made to ``other``."""
         version = _Version()
         for sender, receiver, link in ((node, other, there), (other, node, back)):
-            link.tap = _Ear(self, sender, receiver, version, link).hear
+            link.tap = _PacketTap(self, sender, receiver, version, link).take
 
 
 class _Version:
@@ -85,7 +85,7 @@ class _Version:
     number = 5
 
 
-class _Ear:
+class _PacketTap:
     """Cuts what arrives over one line into packets; on a line that does not speak MQTT it counts bytes."""
 
     def __init__(self, story: Story, sender: str, receiver: str, version: _Version, link: VirtualLink) -> None:
@@ -98,7 +98,7 @@ class _Ear:
         self._aliases: dict[int, str] = {}
         self._retried = 0
 
-    def hear(self, _now: float, data: bytes) -> None:
+    def take(self, _now: float, data: bytes) -> None:
         sender, receiver = self._names
         if self._link.retried > self._retried:
             self._story.tell(

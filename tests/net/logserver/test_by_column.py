@@ -25,7 +25,7 @@ from tieline.net.logserver.columns import schema_of
 from tieline.net.logserver.fast import Fast
 from tieline.net.logserver.loops import maps
 from tieline.net.logserver.loops import records as records_loops
-from tieline.net.logserver.question import Question, Span
+from tieline.net.logserver.question import OffsetSpan, Question
 from tieline.net.logserver.selection import Selection
 from tieline.net.store.declarations import Declaration
 from tieline.net.store.declared_types import DeclaredTypes, declared_in
@@ -40,7 +40,7 @@ class Other(Exception):
     """The loops left it to the other way."""
 
 
-def refuse(_groups: Any, _span: Span) -> Found:
+def refuse(_groups: Any, _span: OffsetSpan) -> Found:
     raise Other
 
 
@@ -57,7 +57,7 @@ def fields(each: Record) -> list[Any]:
 
 
 def both(
-    groups: list[Group], span: Span, names: tuple[str, ...] | None = None, hidden: str | None = None,
+    groups: list[Group], span: OffsetSpan, names: tuple[str, ...] | None = None, hidden: str | None = None,
     topics: tuple[str, ...] = (), otherwise: Any = refuse, types: DeclaredTypes | None = None,
 ) -> tuple[Found, Found]:  # fmt: skip
     schema = schema_of("log", names)
@@ -110,7 +110,7 @@ def test_the_outcome_is_that_of_the_other_way(
     total = sum(map(len, parts))
     first = data.draw(st.integers(0, len(parts[0]) - 1))
     last = data.draw(st.integers(total - len(parts[-1]) + 1, total))
-    span = Span(100 + min(first, last), 100 + last)
+    span = OffsetSpan(100 + min(first, last), 100 + last)
     types = DeclaredTypes(sorted(Declaration(at, declared_in(each)) for at, each in dict(declared).items()))
     check(*both(groups_of(encoded, 100), span, names, hidden, topics, types=types))
 
@@ -125,7 +125,7 @@ def test_only_what_a_record_does_not_carry_is_read_from_its_message() -> None:
         record(5, topic="a/b", payload=b'{"w": 1}', properties=b"\x26\x00\x01v\x00\x013"),
     ]
     types = DeclaredTypes([Declaration(1, declared_in(TYPED))])
-    fast, slow = both(groups_of([[fields(each) for each in some]]), Span(0, 6), ("attributes",), types=types)
+    fast, slow = both(groups_of([[fields(each) for each in some]]), OffsetSpan(0, 6), ("attributes",), types=types)
     check(fast, slow)
     said = [None if row is None else [(k, v["number"]) for k, v in row] for row in fast.batch["attributes"].to_pylist()]
     assert said == [None, [("v", 1.0)], [("v", 2.0)], [], None, [("v", 3.0)]]
@@ -139,14 +139,14 @@ def test_messages_are_read_only_for_their_attributes(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(DeclaredTypes, "complete", looked)
     types = DeclaredTypes([Declaration(0, declared_in(TYPED))])
     names = tuple(name for name in LOG.names if name != "attributes")
-    check(*both(groups_of([[fields(record(0, topic="a/b"))]]), Span(0, 1), names, types=types))
+    check(*both(groups_of([[fields(record(0, topic="a/b"))]]), OffsetSpan(0, 1), names, types=types))
 
 
 @pytest.mark.parametrize("names", [None, ("offset",), ("topic",), ("attributes",)])
 def test_fields_of_later_versions_are_skipped_and_missing_attributes_are_none(names: tuple[str, ...] | None) -> None:
     later = [*fields(record(1, attributes={"v": 1})), 7, {"later": [1.5, "x", None, b"y"]}, "z" * 300]
     earlier = fields(record(2))[:-1]
-    check(*both(groups_of([[later, earlier, later], [earlier]]), Span(0, 4), names))
+    check(*both(groups_of([[later, earlier, later], [earlier]]), OffsetSpan(0, 4), names))
 
 
 @pytest.mark.parametrize(
@@ -161,22 +161,22 @@ def test_what_a_broker_does_not_write_goes_the_other_way(field: str, value: obje
     array = fields(record(1))
     array[Record.__struct_fields__.index(field)] = value
     with pytest.raises(Other):
-        both(groups_of([[fields(record(0))], [array]]), Span(0, 2))
+        both(groups_of([[fields(record(0))], [array]]), OffsetSpan(0, 2))
 
 
 def test_a_text_that_is_none_goes_the_other_way() -> None:
     group = groups_of([[fields(record(1, topic="abc"))]])[0]
     assert group.blob.count(b"abc") == 1
     with pytest.raises(Other):
-        both([group._replace(blob=group.blob.replace(b"abc", b"\xff\xfe\xfd"))], Span(0, 1), ("topic",))
+        both([group._replace(blob=group.blob.replace(b"abc", b"\xff\xfe\xfd"))], OffsetSpan(0, 1), ("topic",))
 
 
 def test_more_bytes_than_places_can_name_go_the_other_way(monkeypatch: pytest.MonkeyPatch) -> None:
     group = groups_of([[fields(record(1))]])[0]
-    both([group], Span(0, 1))
+    both([group], OffsetSpan(0, 1))
     monkeypatch.setattr(by_column, "_MOST_BYTES", len(group.blob) - 1)
     with pytest.raises(Other):
-        both([group], Span(0, 1))
+        both([group], OffsetSpan(0, 1))
 
 
 @pytest.mark.skipif(not is_compiled(), reason="nothing is compiled")
@@ -192,7 +192,7 @@ def test_what_was_made_ready_serves_every_question() -> None:
     for names in (None, ("offset",), ("received", "topic"), ("dup", "event", "properties"), ("attributes",)):
         for topics in ((), ("a/b",)):
             for hidden in (None, "a/b"):
-                check(*both(groups, Span(1, 4), names, hidden, topics))
+                check(*both(groups, OffsetSpan(1, 4), names, hidden, topics))
     assert [list(each.signatures) for each in loops] == before  # type: ignore[attr-defined]
 
 
@@ -207,7 +207,7 @@ def test_bytes_that_were_changed_are_read_as_the_other_way_reads_them_or_not_at_
     cut = data.draw(st.integers(0, len(blob)) | st.just(len(blob)))
     group = Group(0, len(some), 0.0, bytes(blob[:cut]))
     try:
-        fast, slow = both([group], Span(0, len(some)))
+        fast, slow = both([group], OffsetSpan(0, len(some)))
     except (Other, Damaged, pa.ArrowInvalid, OverflowError):
         return
     check(fast, slow)

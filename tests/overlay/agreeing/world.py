@@ -9,17 +9,17 @@ from random import Random
 from tieline.core.timers import Timers
 from tieline.overlay.agreeing.agreeing import Agreeing
 from tieline.overlay.agreeing.chance import chances
-from tieline.overlay.agreeing.round import Flow
+from tieline.overlay.agreeing.round import CountedTopic
 from tieline.overlay.frames.frame import Notice
 from tieline.overlay.membership import LinkState, Membership
-from tieline.overlay.plans import Piece, PlanError
+from tieline.overlay.plans import PlanError, PlanPiece
 
 
 class Counted:
     """Says what was counted, in two parts."""
 
     def __init__(self) -> None:
-        self.flows: list[Flow] = []
+        self.flows: list[CountedTopic] = []
         self.filters: list[str] = []
         self.trouble = ""
         self._parts = 0
@@ -29,7 +29,7 @@ class Counted:
             raise PlanError(self.trouble)
         self._parts = 0
 
-    def take(self, now: float) -> tuple[list[Flow], list[str], float, bool]:
+    def take(self, now: float) -> tuple[list[CountedTopic], list[str], float, bool]:
         self._parts += 1
         if self._parts == 1:
             return self.flows, [], 1.0, False
@@ -48,7 +48,7 @@ class World:
         self.timers = Timers()
         self.links = links
         self.counted = {name: Counted() for name in self.names}
-        self.pieces: dict[str, Piece] = {}
+        self.pieces: dict[str, PlanPiece] = {}
         self.in_force: dict[str, int] = {}
         self.brokers: dict[str, Agreeing] = {}
         self.members: dict[str, Membership] = {}
@@ -77,7 +77,7 @@ class World:
             )
             made.capacity = partial(self._capacity, name)
 
-    def _install(self, name: str, piece: Piece, now: float) -> None:
+    def _install(self, name: str, piece: PlanPiece, now: float) -> None:
         self.pieces[name] = piece
 
     def _use(self, name: str, epoch: int, now: float) -> None:
@@ -91,7 +91,7 @@ class World:
 
     def publishes(self, name: str, topic: str, rate: float) -> None:
         """Clients of a broker publish; 90 of these bytes are what each message takes beside its packet."""
-        self.counted[name].flows.append(Flow(topic, 1, 1, int(rate) - 90))
+        self.counted[name].flows.append(CountedTopic(topic, 1, 1, int(rate) - 90))
 
     def wants(self, name: str, *filters: str) -> None:
         self.counted[name].filters += filters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tieline.core.timers import Timers
-from tieline.overlay.carrier.credit import FREE, WAIT, Credit, Crediting, Told
+from tieline.overlay.carrier.credit import FREE, WAIT, Allowance, Credit, Crediting
 from tieline.overlay.carrier.durable import Ends
 from tieline.overlay.carrier.incarnations import Incarnations
 from tieline.overlay.counts import Counts
@@ -47,10 +47,10 @@ def place(number: int) -> int:
 def test_who_is_turned_away_waits_and_comes_again_from_there_when_half_is_free() -> None:
     thin, credit, first = full()
     key, number = (1, 3, LANE), first.destinations[3]
-    assert credit.refuse(first, 0.0) == [Told(key, number, WAIT)]
+    assert credit.refuse(first, 0.0) == [Allowance(key, number, WAIT)]
     # while it waits nothing of it is taken, so that nothing comes twice; and it is not told with every message
     assert credit.admit(data((number >> TAG_BITS) + 1), 0.1) == ({}, [])
-    assert credit.admit(data((number >> TAG_BITS) + 2), 0.3) == ({}, [Told(key, number, WAIT)])
+    assert credit.admit(data((number >> TAG_BITS) + 2), 0.3) == ({}, [Allowance(key, number, WAIT)])
     assert credit.grant(thin, 0.4) == []
     assert sent(thin, 200) == 2
     assert credit.grant(thin, 0.5) == []

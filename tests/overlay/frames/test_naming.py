@@ -17,7 +17,7 @@ from tieline.overlay.frames.naming import (
     put_several,
     read_addresses,
 )
-from tieline.overlay.frames.parcel import sift
+from tieline.overlay.frames.parcel import only_allowed
 from tieline.overlay.receivers.addressing import Addressing, Handing
 
 NAMES = {1: "a", 2: "b", 3: "c"}
@@ -86,15 +86,15 @@ def test_what_a_peer_may_not_read_is_taken_out_behind_addresses_too() -> None:
         (front + INNER, front + INNER.removesuffix(_Y)),
         (put_several([INNER, front + INNER]), None),
     ):
-        kept, removed = sift(parcel, lambda topic: topic == b"x")
+        kept, removed = only_allowed(parcel, lambda topic: topic == b"x")
         found = [inner for _, inner in opened(kept, "b")]
         assert all(b"y" not in inner.removeprefix(put(0, 1) + put_bytes(b"p")) for inner in found)
         assert len(found) == len(list(opened(parcel, "b")))
         assert removed[b"y"] == len(found)
         assert expected is None or [address for address, _ in opened(kept, "b")] == [Address(False, (Share("g", "#"),))]
-    assert sift(front + INNER, lambda topic: False)[0] == b""
-    assert sift(front + INNER, lambda topic: True) == (front + INNER, {})
-    assert sift(ELSEWHERE, lambda topic: False) == (ELSEWHERE, {})
+    assert only_allowed(front + INNER, lambda topic: False)[0] == b""
+    assert only_allowed(front + INNER, lambda topic: True) == (front + INNER, {})
+    assert only_allowed(ELSEWHERE, lambda topic: False) == (ELSEWHERE, {})
 
 
 def test_groups_of_one_item_are_gathered_by_destination() -> None:

@@ -10,7 +10,7 @@ from tests.overlay.test_node import Pair
 from tieline.overlay.frames.fields import BadFrame, put
 from tieline.overlay.frames.frame import Data, Kind, Notice, Numbered, Topic, frame, lane_of, numbered, read_numbered
 from tieline.overlay.frames.inbox import Inbox
-from tieline.overlay.frames.segments import Cut, Gathering, LongInterests, Piece
+from tieline.overlay.frames.segments import Cut, Gathering, LongInterests, Segment
 from tieline.overlay.interests.entries import entry_of
 
 _PLACES = {2: 5 << 16 | 9, 3: 1 << 16}
@@ -21,15 +21,15 @@ def _data(level: int, *sizes: int, void: int = 0) -> Data:
     return Data(lane_of(level, not void, 2), 1, 7, _PLACES, payloads, born=0.0, path=b"\x01", void=void)
 
 
-def _pieces(item: Numbered, most: int, now: float = 0.0) -> list[Piece]:
-    cut, found = Cut(item), list[Piece]()
+def _pieces(item: Numbered, most: int, now: float = 0.0) -> list[Segment]:
+    cut, found = Cut(item), list[Segment]()
     while not found or not found[-1].is_last:
         found.append(cut.next(item.level, most, now))
     assert cut.left == 0
     return found
 
 
-def _sent(pieces: list[Piece], number: int) -> list[tuple[Kind, bytes]]:
+def _sent(pieces: list[Segment], number: int) -> list[tuple[Kind, bytes]]:
     return list(Inbox().take(b"".join(piece.frame(number) for piece in pieces)))
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tieline.overlay.counts import Counts
 from tieline.overlay.frames.frame import TAG_BITS, Data, Notice, Numbered, Topic, lane_of
-from tieline.overlay.frames.segments import SEGMENT, Piece
+from tieline.overlay.frames.segments import SEGMENT, Segment
 from tieline.overlay.links.line import LOOSE, NOTICES, Line
 from tieline.overlay.links.patience import Patience
 
@@ -30,7 +30,7 @@ def emptied(line: Line, room: int = 1 << 20) -> list[Numbered]:
     found: list[Numbered] = []
     while (item := line.pop(room, 0.0)) is not None:
         line.check()
-        if not isinstance(item, Piece):
+        if not isinstance(item, Segment):
             found.append(item)
         elif item.is_last:
             found.append(item.item)
@@ -65,7 +65,7 @@ def test_what_is_kept_for_a_link_can_be_looked_at_also_while_a_policy_has_it_and
     assert line.is_congested
     assert line.pop(SEGMENT, 0.0) is urgent
     piece = line.pop(SEGMENT, 0.0)
-    assert isinstance(piece, Piece) and not piece.is_last
+    assert isinstance(piece, Segment) and not piece.is_last
     assert list(line.assured(1)) == kept and list(line.assured(3)) == []
     emptied(line)
     assert list(line.assured(1)) == []
@@ -151,7 +151,7 @@ def test_between_the_pieces_of_something_long_goes_what_is_urgent() -> None:
     long, urgent = data(1, level=0, size=20_000), data(1, level=3)
     line.push(long, 0.0)
     first = line.pop(2_000, 0.0)
-    assert isinstance(first, Piece)
+    assert isinstance(first, Segment)
     line.push(urgent, 0.0)
     assert line.pop(2_000, 0.0) is urgent
     found = emptied(line, 2_000)
@@ -167,7 +167,7 @@ def test_a_floor_counts_in_pieces() -> None:
     levels = []
     for _ in range(200):
         item = line.pop(SEGMENT, 0.0)
-        levels.append(item.item.level if isinstance(item, Piece) else item.level if item is not None else -1)
+        levels.append(item.item.level if isinstance(item, Segment) else item.level if item is not None else -1)
     pieces = levels.count(0)
     # a tenth of the bytes: one piece for about 25 urgent messages
     assert 5 <= pieces <= 10
@@ -194,7 +194,7 @@ def test_whatever_comes_goes_or_is_turned_away_or_dropped_and_each_level_keeps_i
         line.check()
         if number % 3 == 0:
             some = line.pop(rooms[number % len(rooms)], 0.0)
-            if isinstance(some, Piece):
+            if isinstance(some, Segment):
                 gone += [some.item] if some.is_last else []
             elif some is not None:
                 gone.append(some)

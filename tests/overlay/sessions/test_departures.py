@@ -8,7 +8,7 @@ from tests.kits.world import configured
 from tieline.conf.schema import Settings
 from tieline.core.broker import Broker
 from tieline.core.client import Connection, Hold
-from tieline.core.handover import Luggage, Subscribed
+from tieline.core.handover import SessionContents, Subscribed
 from tieline.overlay.frames.frame import ERRANDS
 from tieline.overlay.interests.entries import Entry, Form, Said, Terms
 from tieline.overlay.joined import Joined
@@ -53,7 +53,9 @@ class _Place:
     def keep(self, client_id: str, filter_: str) -> None:
         """A session whose client is away."""
         asked = Subscribed(filter_, 2, 0, ())
-        session = self.core.handovers.put_in(Luggage(client_id, None, 3_600, None, (), (asked,), (), (), False), 1.0)
+        session = self.core.handovers.put_in(
+            SessionContents(client_id, None, 3_600, None, (), (asked,), (), (), False), 1.0
+        )
         self.moves._keep(session.client_id, 1_000)
 
     def connect(self, client_id: str, now: float = 1.0) -> Connection:

@@ -9,7 +9,7 @@ from tieline.conf.schema import Settings
 from tieline.core.broker import Broker
 from tieline.core.client import Session
 from tieline.core.durable import facts
-from tieline.core.handover import Luggage, Subscribed
+from tieline.core.handover import SessionContents, Subscribed
 from tieline.core.message import Message, Origin
 from tieline.core.receiver import Grant
 from tieline.overlay.frames.frame import lane_of
@@ -29,7 +29,7 @@ def _commit(core: Broker, store: LateStore, model: Model) -> None:
 
 def _session(core: Broker, client_id: str) -> Session:
     asked = Subscribed("t", 1, 0, ())
-    return core.handovers.put_in(Luggage(client_id, None, 3_600, None, (), (asked,), (), (), False), 1.0)
+    return core.handovers.put_in(SessionContents(client_id, None, 3_600, None, (), (asked,), (), (), False), 1.0)
 
 
 def test_what_was_held_is_known_to_the_store_when_all_others_are_done_with_it() -> None:

@@ -150,7 +150,7 @@ def test_jobs(spark: SparkSession, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1_200)
 @pytest.mark.parametrize("place", kills.EVERYWHERE, ids=lambda place: place.title)
-def test_nothing_is_lost_or_double_after_kills(spark: SparkSession, tmp_path: Path, place: kills.Place) -> None:
+def test_nothing_is_lost_or_double_after_kills(spark: SparkSession, tmp_path: Path, place: kills.KillCase) -> None:
     victims = kills.CLUSTER_VICTIMS if place.on_cluster else kills.VICTIMS
     part = kills.Kills(kills=len(victims), seed=4, places=(place,))
     rows = part.rows()

@@ -21,7 +21,7 @@ from tieline.conf.schema import Attribute, Content, Event
 from tieline.match.events.event_type import declared_type
 from tieline.match.events.sparkplug import Births
 from tieline.pipeline.broker import BrokerAddress, BrokerError
-from tieline.pipeline.jobs.players import NoSpeed, Pace, Player, play, speed_of
+from tieline.pipeline.jobs.players import NoSpeed, Player, ReplayClock, play, speed_of
 from tieline.pipeline.jobs.replay import COLUMNS, NoFilter, Unrepeatable, from_table, in_order, of_topics, pattern
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.topics import matches
@@ -29,7 +29,7 @@ from tieline.wire.topics import matches
 
 def test_times_between_messages_are_divided_by_the_speed() -> None:
     now = [100.0]
-    pace = Pace(speed_of("10x"), lambda: now[0])
+    pace = ReplayClock(speed_of("10x"), lambda: now[0])
     assert pace.wait_s(at(0)) == 0.0
     assert pace.wait_s(at(5)) == pytest.approx(0.5)
     now[0] += 0.5
@@ -44,7 +44,7 @@ def test_times_between_messages_are_divided_by_the_speed() -> None:
 
 
 def test_the_greatest_speed_never_waits_and_is_never_late() -> None:
-    pace = Pace(speed_of("max"), lambda: 0.0)
+    pace = ReplayClock(speed_of("max"), lambda: 0.0)
     assert [pace.wait_s(at(seconds)) for seconds in (0, 10_000, 5)] == [0.0, 0.0, 0.0]
     assert pace.late == 0
 
@@ -106,7 +106,7 @@ def test_everything_arrives_in_the_order_of_its_publisher(broker: BrokerThread, 
     sent = [message(number, f"meter-{number % 5}") for number in range(300)]
     counted: list[int] = []
     with Player(to(broker), "a") as one, Player(to(broker), "b") as other:
-        pace = Pace(math.inf, lambda: 0.0)
+        pace = ReplayClock(math.inf, lambda: 0.0)
         played = play(sent, [one, other], pace, threading.Event(), qos=1, on_sent=counted.append)
     assert (played.published, played.acknowledged, played.refused, played.late) == (300, 300, 0, 0)
     assert (counted[-1], played.is_stopped) == (300, False)
@@ -120,7 +120,7 @@ def test_qos_and_properties_as_recorded(broker: BrokerThread, listener: Listener
     pairs = [("unit", "V"), ("seq", "run/7"), ("$once", "x/1"), ("priority", "0")]
     sent = [message(number, properties=pairs) for number in range(6)]
     with Player(to(broker), "a") as player:
-        played = play(sent, [player], Pace(math.inf, lambda: 0.0), threading.Event(), levels=True)
+        played = play(sent, [player], ReplayClock(math.inf, lambda: 0.0), threading.Event(), levels=True)
     assert played.acknowledged == 6
     until(lambda: len(listener.heard) == 6, "all messages")
     assert sorted((int(each.payload), each.qos) for each in listener.heard) == [(n, n % 3) for n in range(6)]
@@ -138,7 +138,7 @@ def test_it_stops_when_asked_and_waits_for_what_is_under_way(broker: BrokerThrea
 
     with Player(to(broker), "a") as player:
         played = play(
-            endless(), [player], Pace(math.inf, lambda: 0.0), stop, qos=1,
+            endless(), [player], ReplayClock(math.inf, lambda: 0.0), stop, qos=1,
             on_sent=lambda count: stop.set() if count == 50 else None,
         )  # fmt: skip
     assert (played.published, played.acknowledged, played.is_stopped) == (50, 50, True)

@@ -7,15 +7,15 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tieline.pipeline.source.offsets import Place, decode, encode, shards, spread
+from tieline.pipeline.source.offsets import LogPlace, decode, encode, shards, spread
 from tieline.pipeline.source.ranges import cut
 
 NAMES = st.text("abcde-", min_size=1, max_size=4)
-PLACES = st.dictionaries(NAMES, st.builds(Place, st.integers(0, 2**63 - 1), st.floats(0, 2e9)))
+PLACES = st.dictionaries(NAMES, st.builds(LogPlace, st.integers(0, 2**63 - 1), st.floats(0, 2e9)))
 
 
 @given(places=PLACES)
-def test_a_place_comes_back_from_a_checkpoint_and_is_written_in_one_way(places: dict[str, Place]) -> None:
+def test_a_place_comes_back_from_a_checkpoint_and_is_written_in_one_way(places: dict[str, LogPlace]) -> None:
     text = json.dumps(encode(places))
     assert decode(json.loads(text)) == places
     backwards = dict(reversed(places.items()))

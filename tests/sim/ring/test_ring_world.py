@@ -14,13 +14,13 @@ from tieline.overlay.ring.settings import RingSettings
 from tieline.sim.ring.churn import churn, kill, wrong_fingers
 from tieline.sim.ring.founding import RingPlan, found, make_node
 from tieline.sim.ring.measure import publish, state_of
-from tieline.sim.ring.network import Direct, Network, Place, random_links
+from tieline.sim.ring.network import Direct, Network, PlacedNode, random_links
 from tieline.sim.ring.workload import Workload, paper, sparse
 
 BROKERS = 60
 
 
-def _ring(work: Workload, *, is_alive: bool = False, **changed: Any) -> tuple[RingPlan, Network, list[Place]]:
+def _ring(work: Workload, *, is_alive: bool = False, **changed: Any) -> tuple[RingPlan, Network, list[PlacedNode]]:
     plan = replace(RingPlan(subscriptions=work.subscriptions, spaces=work.spaces), **changed)
     network = Network(Direct(4 * len(work.subscriptions), Random(1)))
     return plan, network, found(plan, network, is_alive=is_alive)
@@ -61,7 +61,7 @@ def test_a_ring_that_has_grown_knows_what_one_that_was_put_together_knows() -> N
     plan, _, founded = _ring(work)
     network = Network(random_links(12, Random(9)))
     merging = plan.merging(plan.spaces)
-    grown: list[Place] = []
+    grown: list[PlacedNode] = []
     echoed: list[bool] = []
     for number, subscriptions in enumerate(work.subscriptions):
         place = network.enter(f"b{number}", lambda peer, world: make_node(plan, merging, peer, world))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from tieline.bench.broker.cases import BrokerEffort, Workload
 from tieline.bench.load.connections import ConnectMany, HoldIdle, Visits
-from tieline.bench.load.latency import Assure, Pace, PingPong
+from tieline.bench.load.latency import Assure, PacedClients, PingPong
 from tieline.bench.load.saturate import BystandingFilters, FirstMessages, Saturate, Topics
 
 #: About how long a client takes to connect, and over TLS.
@@ -116,7 +116,9 @@ def _paced(
         title=f"{clients:,} clients x {per_second} msg/s, {'TLS' if tls else 'TCP'}"
         + (", each for the first time" if first else ""),
         group="paced",
-        job=lambda effort: Pace(clients=clients, per_second=per_second, seconds=effort.paced_s, tls=tls, first=first),
+        job=lambda effort: PacedClients(
+            clients=clients, per_second=per_second, seconds=effort.paced_s, tls=tls, first=first
+        ),
         lasts_s=lasts_s,
         pair_only=not everyone,
         tls=tls,

@@ -136,7 +136,7 @@ _OTHERS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class PacedClients:
     """``clients`` connections that publish ``per_second`` messages each."""
 
     clients: int

@@ -55,7 +55,7 @@ _JOINED_S: Final = 60.0
 _COMMAND_S: Final = 180.0
 
 
-class Flow(NamedTuple):
+class TrafficPair(NamedTuple):
     """What one broker's publisher sends to another one's subscriber."""
 
     #: Among all flows, so that packet ids of one publisher are told apart.
@@ -76,7 +76,7 @@ def edges() -> tuple[int, list[tuple[int, int]]]:
     return len(found.ids), [(a, b) for a, b in found.pairs.tolist()]
 
 
-def flows(brokers: int) -> list[Flow]:
+def flows(brokers: int) -> list[TrafficPair]:
     """Everything that is published."""
     chance = random.Random(_SEED)
     found = []
@@ -86,10 +86,10 @@ def flows(brokers: int) -> list[Flow]:
             destination = _CENTRE
         if origin == destination:
             origin = 0
-        found.append(Flow(number, f"net/bulk/{number}", origin, destination, chance.choice(_RATES), _BULK_BYTES))
+        found.append(TrafficPair(number, f"net/bulk/{number}", origin, destination, chance.choice(_RATES), _BULK_BYTES))
     rate = _URGENT_BYTES / _URGENT_EVERY_S
     return found + [
-        Flow(_BULK + number, f"net/urgent/{number}", flow.origin, flow.destination, rate, _URGENT_BYTES)
+        TrafficPair(_BULK + number, f"net/urgent/{number}", flow.origin, flow.destination, rate, _URGENT_BYTES)
         for number, flow in enumerate(found[:_URGENT])
     ]
 
@@ -104,7 +104,7 @@ class Net:
     """Brokers that run, what is published, and what has arrived."""
 
     network: ThinNetwork
-    flows: list[Flow]
+    flows: list[TrafficPair]
     tallies: Flows
     timetable: Timetable
     _writers: list[Writer]
@@ -133,7 +133,7 @@ class Net:
         """Let all flows end."""
         self._round += 1
 
-    def _sending(self, flow: Flow, qos: int, period: float) -> Callable[[float], float | None]:
+    def _sending(self, flow: TrafficPair, qos: int, period: float) -> Callable[[float], float | None]:
         writer, tally, mine = self._writers[flow.origin], self.tallies[flow.topic], self._round
         ids = itertools.cycle(range(1 + 3_000 * flow.number, 3_000 * (flow.number + 1)))
 

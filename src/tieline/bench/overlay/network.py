@@ -18,7 +18,7 @@ from tieline.bench.load.clients import clients, subscribe
 from tieline.bench.load.job import Endpoint, Failure, Stalled, TurnedDown
 from tieline.bench.load.packets import publish
 from tieline.bench.overlay.relay import Relay
-from tieline.bench.peer import Instance, Peer, Place, free_ports
+from tieline.bench.peer import Instance, InstanceResources, Peer, free_ports
 
 #: How long links may take to come up.
 _UP_S = 30.0
@@ -76,7 +76,7 @@ class Member(Tieline):
         self._number = number
         self._joins = joins
 
-    def command(self, place: Place) -> list[str]:
+    def command(self, place: InstanceResources) -> list[str]:
         """As ever, with a name and the brokers that it joins."""
         joined = [word for port in self._joins for word in ("--join", f"peer://127.0.0.1:{port}")]
         return [*super().command(place), "--name", f"b{self._number}", *joined]
@@ -130,7 +130,7 @@ class _Bridged(Mosquitto):
             _BRIDGE.format(number=f"{number}-{place}", port=port, qos=qos) for place, port in enumerate(ports)
         )
 
-    def command(self, place: Place) -> list[str]:
+    def command(self, place: InstanceResources) -> list[str]:
         """As ever, with a bridge to each neighbour."""
         command = super().command(place)
         config = Path(command[-1])

@@ -50,7 +50,7 @@ Ends = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class RunPart:
     """A part of a run, by the wall clock."""
 
     begin_ns: int
@@ -169,17 +169,17 @@ def before_and_after(seconds: float) -> tuple[Metrics, Metrics]:
         return found[0], found[1]
 
 
-def _observe(net: Net, seconds: float) -> tuple[Span, dict[Ends, float]]:
+def _observe(net: Net, seconds: float) -> tuple[RunPart, dict[Ends, float]]:
     """Let time pass; the messages that links have carried in a second meanwhile."""
     began, before = clock(), net.links()
     first = time.time_ns()
     net.timetable.run(clock() + seconds)
-    span = Span(first, time.time_ns())
+    span = RunPart(first, time.time_ns())
     ended, after = clock(), net.links()
     return span, {ends: (count - before.get(ends, 0.0)) / (ended - began) for ends, count in after.items()}
 
 
-def _arrivals(net: Net, span: Span, seconds: float) -> Metrics:
+def _arrivals(net: Net, span: RunPart, seconds: float) -> Metrics:
     bulk = [span.of(tally) for topic, tally in net.tallies.items() if "bulk" in topic]
     urgent = [span.of(tally) for topic, tally in net.tallies.items() if "urgent" in topic]
     waits = [wait for tally in urgent for wait in tally.waits_s(seconds)]
@@ -215,7 +215,7 @@ def replans(count: int) -> Metrics:
             took.append(planned.apply(other=number % 2 == 0))
             net.timetable.run(clock() + _PAUSE_S)
         net.hush()
-        span = Span(begin, time.time_ns())
+        span = RunPart(begin, time.time_ns())
         net.timetable.run(clock() + _DRAIN_S)
         tallies = [span.of(tally) for tally in net.tallies.values()]
         return {

@@ -81,7 +81,7 @@ class HopBound:
 
 
 @dataclass(slots=True, kw_only=True)
-class Line:
+class ThinLine:
     """Running brokers, and what is published at one end and heard at the other."""
 
     shape: Shape
@@ -151,7 +151,9 @@ def run(*, seconds: float, hops: int = 3, link: str = "", delay_s: float = 0.0) 
 
 
 @contextlib.contextmanager
-def running(hops: int, timetable: Timetable, *, link: str = "", delay_s: float = 0.0, qos: int = 0) -> Iterator[Line]:
+def running(
+    hops: int, timetable: Timetable, *, link: str = "", delay_s: float = 0.0, qos: int = 0
+) -> Iterator[ThinLine]:
     """Brokers in a line, joined and quiet, and a subscriber at the first one that asks for everything with this QoS."""
     shape = Shape()
     with contextlib.ExitStack() as stack:
@@ -176,7 +178,7 @@ def running(hops: int, timetable: Timetable, *, link: str = "", delay_s: float =
         subscribe(receiver, ["line/#"], qos=qos)
         writers = {topic: Writer(sock, timetable) for topic, sock in senders.items()}
         flows = Flows(writers)
-        line = Line(shape=shape, hops=hops, delay_s=delay_s, network=network, writers=writers, flows=flows)
+        line = ThinLine(shape=shape, hops=hops, delay_s=delay_s, network=network, writers=writers, flows=flows)
         Subscriber(receiver, timetable, flows)
         _join_all(line, timetable)
         yield line
@@ -187,7 +189,7 @@ def _edges(hops: int) -> list[tuple[int, int]]:
     return [(number, number + 1) for number in range(hops)]
 
 
-def _join_all(line: Line, timetable: Timetable) -> None:
+def _join_all(line: ThinLine, timetable: Timetable) -> None:
     """Send probes until one has crossed, and wait for the others to have left the links."""
     probes = line.flows[PROBE]
     deadline = clock() + _JOINED_S

@@ -18,7 +18,7 @@ from typing import Final
 
 from tieline.bench.load import packets
 from tieline.bench.load.job import Metrics
-from tieline.bench.overlay.thin import BULK, PROBE, URGENT, URGENT_BYTES, Line, running
+from tieline.bench.overlay.thin import BULK, PROBE, URGENT, URGENT_BYTES, ThinLine, running
 from tieline.bench.timed.nodes import Timetable, clock
 
 #: The ends of the middle link: messages go from the second to the first.
@@ -63,14 +63,14 @@ def run(*, delay_s: float) -> Metrics:
         }
 
 
-def _begin(line: Line, timetable: Timetable, end: float) -> None:
+def _begin(line: ThinLine, timetable: Timetable, end: float) -> None:
     period = _BULK_BYTES / (_SHARE * line.shape.bytes_per_s)
     for number in range(1, line.hops + 1):
         timetable.every(period, clock(), end, partial(_send, line, f"{BULK}/{number}", _BULK_BYTES))
     timetable.every(_URGENT_EVERY_S, clock(), end, partial(_send, line, URGENT, URGENT_BYTES))
 
 
-def _send(line: Line, topic: str, size: int) -> None:
+def _send(line: ThinLine, topic: str, size: int) -> None:
     tally = line.flows[topic]
     packet_id = len(tally.sent) % _IDS + 1
     payload = tally.payload(size - len(topic) - _HEAD)

@@ -17,7 +17,7 @@ from tieline.bench.pipeline import PARTS
 from tieline.bench.pipeline.formats import Formats
 from tieline.bench.pipeline.ingest import Ingest
 from tieline.bench.pipeline.jobs import Jobs
-from tieline.bench.pipeline.kills import Kills, Place
+from tieline.bench.pipeline.kills import KillCase, Kills
 from tieline.bench.pipeline.part import Part, Site
 from tieline.bench.pipeline.ranges import Match
 from tieline.bench.pipeline.tables import Growth, Pruning
@@ -44,7 +44,7 @@ QUICK: Final[tuple[Part, ...]] = (
     Pruning(records=2_000_000, queries=20, seconds=40.0),
     Growth(sizes=(100_000, 300_000, 1_000_000), repetitions=2, seconds=50.0),
     Jobs(report_rows=1_000_000, brief_rows=60_000, repetitions=1, seconds=100.0),
-    Kills(kills=3, places=(Place("parquet", on_cluster=False),), seconds=80.0),
+    Kills(kills=3, places=(KillCase("parquet", on_cluster=False),), seconds=80.0),
 )
 _LIBRARIES: Final = ("pyspark", "pyarrow", "numpy", "numba", "duckdb")
 _BUDGET_S: Final = 3_600.0

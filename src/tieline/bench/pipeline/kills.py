@@ -63,7 +63,7 @@ _PYTHON: Final = b"pyspark"
 _JAVA: Final = b"java"
 
 
-class Place(NamedTuple):
+class KillCase(NamedTuple):
     """Where kills hit: tables of which format, and Spark in one process or on a standalone cluster with two workers."""
 
     form: Format
@@ -75,7 +75,7 @@ class Place(NamedTuple):
         return f"{'plain' if self.form == 'parquet' else 'Delta'} tables, {'a cluster' if self.on_cluster else 'local'}"
 
 
-EVERYWHERE: Final = tuple(Place(form, on_cluster) for on_cluster in (False, True) for form in get_args(Format))
+EVERYWHERE: Final = tuple(KillCase(form, on_cluster) for on_cluster in (False, True) for form in get_args(Format))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ class Kills(Part):
 
     name: ClassVar[str] = WORKLOAD
     kills: int
-    places: tuple[Place, ...] = EVERYWHERE
+    places: tuple[KillCase, ...] = EVERYWHERE
     #: For what is killed, and when.
     seed: int = 1
 
@@ -110,7 +110,7 @@ class Kills(Part):
         found = [row.repetitions[0] for row in rows[:-1]]
         rows[-1].repetitions.append({name: sum(each[name] for each in found) for name in found[0]})
 
-    def _at(self, place: Place, kills: int, seed: int, site: Site) -> Metrics:
+    def _at(self, place: KillCase, kills: int, seed: int, site: Site) -> Metrics:
         site.step(f"kills: {place.title}: starting broker, log server, publishers and Spark")
         began = time.monotonic()
         with under_kills(site.folder / f"{place.form}-{place.on_cluster}", seed, place) as running:
@@ -321,7 +321,7 @@ def with_journal(folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def under_kills(folder: Path, seed: int, place: Place) -> Iterator[PipelineUnderKills]:
+def under_kills(folder: Path, seed: int, place: KillCase) -> Iterator[PipelineUnderKills]:
     """Everything running, and ended at the end of the block."""
     folder.mkdir(parents=True, exist_ok=True)
     cluster = Cluster(folder / "cluster", more=with_journal(folder)) if place.on_cluster else None

@@ -13,7 +13,7 @@ from typing import Self
 
 from tieline.bench.brokers import Tieline, topic_class
 from tieline.bench.load.job import Endpoint, Generator, Job, Metrics
-from tieline.bench.load.latency import Pace
+from tieline.bench.load.latency import PacedClients
 from tieline.bench.load.saturate import Saturate, Topics
 from tieline.bench.peer import Instance
 
@@ -55,7 +55,7 @@ def _saturated(publishers: int, filters: tuple[str, ...], topics: Topics) -> Cal
 
 
 def _paced(seconds: float) -> Job:
-    return Pace(clients=200, per_second=20, seconds=2 * seconds)
+    return PacedClients(clients=200, per_second=20, seconds=2 * seconds)
 
 
 CASES = (

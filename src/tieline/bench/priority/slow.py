@@ -21,7 +21,7 @@ from typing import Self
 
 from tieline.bench.brokers import Mosquitto, Tieline
 from tieline.bench.load.job import Endpoint, Failure, Generator, Metrics
-from tieline.bench.load.latency import Pace
+from tieline.bench.load.latency import PacedClients
 from tieline.bench.load.saturate import Saturate, Topics
 from tieline.bench.peer import Instance
 from tieline.bench.timed.link import KERNEL_BYTES
@@ -194,7 +194,7 @@ def strangers(at: Endpoint, generator: Generator, *, seconds: float, is_slow_the
     """Throughput and latency of clients that have nothing to do with the slow reader."""
     topics = Topics(pattern="strangers/{i:03d}", each=100)
     flow = Saturate(filters=("strangers/#",), topics=topics, version=5, seconds=seconds)
-    paced = Pace(clients=50, per_second=20, seconds=seconds)
+    paced = PacedClients(clients=50, per_second=20, seconds=seconds)
     with _beside(at, READ_BYTES_PER_S if is_slow_there else PROMPT_BYTES_PER_S):
         throughput, latency = generator.run(flow, at), generator.run(paced, at)
     return {"rate": throughput["rate"], "p50_us": latency["p50_us"], "p99_us": latency["p99_us"]}

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from tieline.cli.demo.heir import Heir
+from tieline.cli.demo.cleanup import CleanupProcess
 from tieline.cli.trouble import Trouble
 
 #: How long a process may take until it says that it is ready, and how long to end.
@@ -95,7 +95,7 @@ class Children:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._all: list[Child] = []
-        self._heir = Heir()
+        self._cleanup = CleanupProcess()
 
     def __enter__(self) -> Self:
         return self
@@ -108,8 +108,8 @@ class Children:
         try:
             for child in reversed(self._all):
                 child.stop()
-                self._heir.forget(child.process.pid)
-            self._heir.close()
+                self._cleanup.forget(child.process.pid)
+            self._cleanup.close()
         finally:
             for each, handler in before.items():
                 signal.signal(each, handler)
@@ -127,7 +127,7 @@ class Children:
                 # Ctrl-C in a terminal reaches everybody in its group; ours are ended in their order instead.
                 start_new_session=True,
             )
-        self._heir.tell(process.pid)
+        self._cleanup.tell(process.pid)
         child = Child(name, process, errors)
         self._all.append(child)
         return child

@@ -151,7 +151,7 @@ class OnSpark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class TimeSpan:
     """A span of time."""
 
     since: Annotated[

@@ -11,7 +11,7 @@ import typer
 
 from tieline.cli.heat import give, give_over_http, said
 from tieline.cli.management import Management, password_in
-from tieline.cli.pipeline.flags import Login, OnSpark, Span, open_lake, whole_seconds
+from tieline.cli.pipeline.flags import Login, OnSpark, TimeSpan, open_lake, whole_seconds
 from tieline.cli.pipeline.output import Format, Style, show
 from tieline.cli.pipeline.running import sentences, stopping
 from tieline.cli.pipeline.sources import EventRecords, rows_in
@@ -202,7 +202,7 @@ def _follow(
             query.stop()
 
 
-def _published(spark: SparkSession, lake: str | None, span: Span) -> DataFrame | None:
+def _published(spark: SparkSession, lake: str | None, span: TimeSpan) -> DataFrame | None:
     """What was published, by the tables; by when it arrived, as deliveries are."""
     from functools import reduce
 
@@ -220,7 +220,7 @@ def _published(spark: SparkSession, lake: str | None, span: Span) -> DataFrame |
 
 
 def _show_cells(
-    spark: SparkSession, lake: str, name: str, windows: Windows, most: int, span: Span, style: Style
+    spark: SparkSession, lake: str, name: str, windows: Windows, most: int, span: TimeSpan, style: Style
 ) -> None:
     from pyspark.sql import functions as sql
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from tieline.cli.pipeline.flags import Config, OnSpark, Span, open_lake, settings_of
+from tieline.cli.pipeline.flags import Config, OnSpark, TimeSpan, open_lake, settings_of
 from tieline.cli.pipeline.output import Format, show
 from tieline.cli.pipeline.running import sentences
 from tieline.cli.pipeline.sources import Messages
@@ -86,7 +86,7 @@ def match(  # one for each option
 
 
 def _on_tables(
-    spark: SparkSession, lake: str, wanted: Sequence[Subscription], span: Span, *, counted: bool
+    spark: SparkSession, lake: str, wanted: Sequence[Subscription], span: TimeSpan, *, counted: bool
 ) -> DataFrame:
     """What all tables of a lake hold: declared types, other topics, and what could not be read but has a topic."""
     from pyspark.sql import DataFrame

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tieline.cli.pipeline.flags import Json, LakePath, OnSpark, Span, open_lake
+from tieline.cli.pipeline.flags import Json, LakePath, OnSpark, TimeSpan, open_lake
 from tieline.cli.pipeline.running import sentences
 from tieline.cli.pipeline.sources import check_target, rows_in
 from tieline.cli.terminal import console
@@ -148,7 +148,7 @@ class ColumnOptions:
 def quality(  # one for each option
     *,
     lake: LakePath,
-    span: Span,
+    span: TimeSpan,
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where the report goes.")] = Path("power-quality.html"),
     pdf: Annotated[bool, typer.Option("--pdf", help="Print a PDF beside it; needs Chromium or Chrome.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Write every figure as CSV beside it.")] = False,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from rich.console import Console
 
-from tieline.cli.pipeline.flags import OnSpark, Span, Topics, open_lake
+from tieline.cli.pipeline.flags import OnSpark, TimeSpan, Topics, open_lake
 from tieline.cli.pipeline.running import sentences, stopping
 from tieline.cli.pipeline.sources import Messages
 from tieline.cli.trouble import FAILED, Trouble
@@ -49,11 +49,11 @@ def simulate_load(  # one for each option
     """
     with sentences():
         from tieline.pipeline.broker import NAMES, read_broker
-        from tieline.pipeline.jobs.players import Pace, Player, play, speed_of
+        from tieline.pipeline.jobs.players import Player, ReplayClock, play, speed_of
         from tieline.pipeline.jobs.replay import LOGGED, from_log, in_order, of_topics
         from tieline.pipeline.options import Given
 
-        pace = Pace(speed_of(speed), time.monotonic)
+        pace = ReplayClock(speed_of(speed), time.monotonic)
         target = read_broker(Given("mqtt", NAMES, {"broker": broker, **source.login.options()}))
         source.check()
         with (
@@ -75,7 +75,7 @@ def simulate_load(  # one for each option
             raise Trouble(f"the broker refused {played.refused:,} of the messages.", code=FAILED)
 
 
-def _on_tables(spark: SparkSession, lake: str, span: Span) -> DataFrame:
+def _on_tables(spark: SparkSession, lake: str, span: TimeSpan) -> DataFrame:
     from pyspark.sql import DataFrame
 
     from tieline.pipeline.jobs.replay import from_others, from_table

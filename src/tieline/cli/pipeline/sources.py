@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from tieline.cli.pipeline.flags import HERE, Login, Span, Urls, open_lake
+from tieline.cli.pipeline.flags import HERE, Login, TimeSpan, Urls, open_lake
 from tieline.cli.trouble import MISUSED, Trouble
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class EventRecords:
         Path | None,
         typer.Option(metavar="DIR", help="Read Parquet files with the columns of the events instead."),
     ] = None
-    span: Span
+    span: TimeSpan
     login: Login
 
     def check(self) -> int:
@@ -98,7 +98,7 @@ class Messages:
         Path | None, typer.Option(metavar="DIR", help="Read Parquet files with the log's columns instead.")
     ] = None
     url: Urls = None
-    span: Span
+    span: TimeSpan
     login: Login
 
     def check(self) -> int:
@@ -132,7 +132,7 @@ def _check(asked: Mapping[str, str], urls: list[str] | None, files: Path | None)
     return check_files(files)
 
 
-def _records(spark: SparkSession, asked: Mapping[str, str], files: Path | None, span: Span, time: str) -> DataFrame:
+def _records(spark: SparkSession, asked: Mapping[str, str], files: Path | None, span: TimeSpan, time: str) -> DataFrame:
     from tieline.pipeline.session import has_sources
 
     if files is None:

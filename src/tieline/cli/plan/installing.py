@@ -55,14 +55,14 @@ def all_brokers(channel: Management) -> Said:
 
 def parts_in_force(channel: Management, brokers: Said) -> dict[str, Part]:
     """By broker what it has of the plan by which it goes; nothing of those that go by none."""
-    from tieline.overlay.plans import Piece
+    from tieline.overlay.plans import PlanPiece
     from tieline.plan.tables import joined
 
     def part_of(name: str) -> Part:
-        there, pieces = Passed(channel, name), list[Piece]()
+        there, pieces = Passed(channel, name), list[PlanPiece]()
         while not pieces or pieces[-1].more:
             answer = there.ask("plan", act="get", epoch=brokers[name]["epoch"], number=len(pieces))
-            pieces.append(msgspec.convert(answer["piece"], Piece))
+            pieces.append(msgspec.convert(answer["piece"], PlanPiece))
         return joined(pieces)
 
     names = [name for name, said in brokers.items() if said["epoch"]]

@@ -7,8 +7,8 @@ Where members ask for conditions, or may not read every topic, each message has 
 the whole group would favour those that stand behind members who did not want it.  There, the candidate that was chosen
 longest ago is next.
 
-Members may be clients of other brokers (:mod:`tieline.core.routing.span`).  Where a message is accepted, one of the
-brokers is picked; a broker that was picked takes one of its own members.
+Members may be clients of other brokers (:mod:`tieline.core.routing.group_brokers`).  Where a message is accepted, one
+of the brokers is picked; a broker that was picked takes one of its own members.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Callable, Container, Mapping
 
 from tieline.core.message import Item
 from tieline.core.receiver import Grant, Receiver, Share
-from tieline.core.routing.span import Span, fitting, overfull
+from tieline.core.routing.group_brokers import GroupBrokers, fitting, overfull
 
 
 class Group:
@@ -34,7 +34,7 @@ class Group:
         #: How many of those are other brokers.
         self.remote = 0
         #: How messages are spread over other brokers, and those that take every message; None where none has members.
-        self.span: Span | None = None
+        self.span: GroupBrokers | None = None
         self.brokers: dict[Receiver, Grant] | None = None
         self._turn = 0
         #: Choices among those who want a message, and at which of them a member was chosen last.
@@ -50,10 +50,10 @@ class Group:
         return f"$share/{self.share.name}/{self.share.filter}"
 
     @property
-    def spanning(self) -> Span:
+    def spanning(self) -> GroupBrokers:
         """How messages are spread over other brokers; made when the first of them has members."""
         if self.span is None:
-            self.span = Span()
+            self.span = GroupBrokers()
             self.brokers = self.span.grants
         return self.span
 

@@ -30,7 +30,7 @@ from tieline.net.logserver import columns
 from tieline.net.logserver.batches import Batches, Way
 from tieline.net.logserver.by_row import ByRow
 from tieline.net.logserver.offsets import readable
-from tieline.net.logserver.question import MOST_OFFSET, Question, Span, settle
+from tieline.net.logserver.question import MOST_OFFSET, OffsetSpan, Question, settle
 from tieline.net.logserver.selection import Selection, Visibility
 from tieline.net.store.reading import Gap, Log
 from tieline.net.store.schema import Damaged
@@ -113,7 +113,7 @@ class Answer:
         self._log = log
         return self._pieces(log, settle(log, self._question, most=self._most))
 
-    def _pieces(self, log: Log[Any], span: Span) -> Iterator[bytes]:
+    def _pieces(self, log: Log[Any], span: OffsetSpan) -> Iterator[bytes]:
         # behind the range, so that they cover all of it
         types = log.types() if self._question.stream == "log" else None
         selection = Selection(self._question, self._settings, types)
@@ -146,7 +146,7 @@ def trouble(problem: Gap | Damaged) -> dict[str, object]:
     return {"error": "damaged", "text": str(problem)}
 
 
-def _said(question: Question, span: Span, broker: str) -> dict[bytes, bytes]:
+def _said(question: Question, span: OffsetSpan, broker: str) -> dict[bytes, bytes]:
     said = {
         "version": VERSION,
         "broker": broker,

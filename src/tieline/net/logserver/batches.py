@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tieline.net.logserver.question import Span
+from tieline.net.logserver.question import OffsetSpan
 from tieline.net.store.reading import Group
 
 #: Rows and bytes of one batch.
@@ -43,14 +43,14 @@ class Found(NamedTuple):
 class Way(Protocol):
     """How records become a batch."""
 
-    def __call__(self, groups: Sequence[Group], span: Span) -> Found:
+    def __call__(self, groups: Sequence[Group], span: OffsetSpan) -> Found:
         """The rows of consecutive groups that lie in a range, are asked for and may be seen."""
 
 
 class Batches:
     """The batches of a range, and what has been counted on the way."""
 
-    def __init__(self, way: Way, span: Span) -> None:
+    def __init__(self, way: Way, span: OffsetSpan) -> None:
         self._way = way
         self._span = span
         #: Rows given, and records withheld.

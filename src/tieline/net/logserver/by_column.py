@@ -24,7 +24,7 @@ from tieline.net.logserver.batches import Found, Way
 from tieline.net.logserver.loops import maps, records
 from tieline.net.logserver.loops.records import Numbers, Places
 from tieline.net.logserver.loops.values import Bytes
-from tieline.net.logserver.question import Span
+from tieline.net.logserver.question import OffsetSpan
 from tieline.net.logserver.selection import Remembered, Selection, Visibility
 from tieline.net.store.declared_types import DeclaredTypes
 from tieline.net.store.reading import Group
@@ -83,7 +83,7 @@ class ByColumn:
         needed = columns.fields_of(schema) | ({"topic"} if self._sees or self._takes else set())
         self._wanted = max((_FIELD[name] for name in needed), default=0) + 1
 
-    def __call__(self, groups: Sequence[Group], span: Span) -> Found:
+    def __call__(self, groups: Sequence[Group], span: OffsetSpan) -> Found:
         """Build the columns of a batch, or leave it to the other way if a record is unusual."""
         try:
             parts, withheld = self._visible(self._taken_apart(groups, span))
@@ -92,7 +92,7 @@ class ByColumn:
             return self._otherwise(groups, span)
         return Found(pa.RecordBatch.from_arrays(made, schema=self._schema), withheld)
 
-    def _taken_apart(self, groups: Sequence[Group], span: Span) -> _Parts:
+    def _taken_apart(self, groups: Sequence[Group], span: OffsetSpan) -> _Parts:
         blob = np.frombuffer(b"".join([group.blob for group in groups]), np.uint8)
         table = np.empty((len(groups), 3), np.int64)
         table[:, 1] = np.cumsum([len(group.blob) for group in groups])

@@ -12,7 +12,7 @@ import pyarrow as pa
 from tieline.log.record import Occurrence, Record, record_up_to
 from tieline.net.logserver import columns
 from tieline.net.logserver.batches import Found
-from tieline.net.logserver.question import Span, decoded
+from tieline.net.logserver.question import OffsetSpan, decoded
 from tieline.net.logserver.selection import Remembered, Selection, Visibility
 from tieline.net.store.reading import Group
 
@@ -63,7 +63,7 @@ class ByRow:
             lambda offsets, some: columns.events_batch(some, schema, offsets),
         )
 
-    def __call__(self, groups: Sequence[Group], span: Span) -> Found:
+    def __call__(self, groups: Sequence[Group], span: OffsetSpan) -> Found:
         """Build a batch record by record, which takes every record there is."""
         portions = list(decoded(groups, self._kind, span))
         records: list[Any] = list(chain.from_iterable(portion.records for portion in portions))

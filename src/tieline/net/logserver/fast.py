@@ -18,7 +18,7 @@ from tieline.log.columns import LOG
 from tieline.log.record import Occurrence
 from tieline.net.log import log
 from tieline.net.logserver.batches import Found
-from tieline.net.logserver.question import Question, Span
+from tieline.net.logserver.question import OffsetSpan, Question
 from tieline.net.logserver.selection import Selection
 from tieline.net.store.reading import Group
 
@@ -70,8 +70,8 @@ def _decode_a_sample() -> None:
     from tieline.net.logserver.by_column import ByColumn
 
     blob = msgspec.msgpack.encode([_RECORD])
-    ByColumn(LOG, Selection(Question(), Settings()), _All(), _unexpected)([Group(0, 1, 0.0, blob)], Span(0, 1))
+    ByColumn(LOG, Selection(Question(), Settings()), _All(), _unexpected)([Group(0, 1, 0.0, blob)], OffsetSpan(0, 1))
 
 
-def _unexpected(groups: Sequence[Group], span: Span) -> Found:  # noqa: ARG001 - as ways are called
+def _unexpected(groups: Sequence[Group], span: OffsetSpan) -> Found:  # noqa: ARG001 - as ways are called
     raise RuntimeError("they do not read what a broker writes")

@@ -108,24 +108,24 @@ class Beyond(Exception):
         self.latest = latest
 
 
-class Span(NamedTuple):
+class OffsetSpan(NamedTuple):
     """The offsets from ``first`` up to, and without, ``last``: all of them are in the log."""
 
     first: int
     last: int
 
 
-def meant(log: Log[R], first: int, last: int | None) -> Span:
+def meant(log: Log[R], first: int, last: int | None) -> OffsetSpan:
     """A range that ends, if not said otherwise, where the stream ends now; raises :class:`Beyond` for a later end."""
     latest = log.latest()
     if last is not None and last < first:
         raise Unanswerable("to", f"to = {last} is refused: it lies before from = {first}")
     if max(first, last or 0) > latest:
         raise Beyond(max(first, last or 0), latest)
-    return Span(first, latest if last is None else last)
+    return OffsetSpan(first, latest if last is None else last)
 
 
-def settle(log: Log[R], question: Question, *, most: int) -> Span:
+def settle(log: Log[R], question: Question, *, most: int) -> OffsetSpan:
     """The range that a question means, all of which is there; raises :class:`Gap` if it is not."""
     span = meant(log, question.first, question.last)
     if span.last - span.first > most:
@@ -144,7 +144,7 @@ class Portion(NamedTuple):
     records: list[Any]
 
 
-def portions(log: Log[R], kind: type[R], span: Span) -> Iterator[list[R]]:
+def portions(log: Log[R], kind: type[R], span: OffsetSpan) -> Iterator[list[R]]:
     """The records of a range with their offsets, a group commit at a time.
 
     Raises :class:`Gap` where retention was faster, and what :func:`decoded` does.
@@ -155,7 +155,7 @@ def portions(log: Log[R], kind: type[R], span: Span) -> Iterator[list[R]]:
         yield portion.records
 
 
-def decoded(groups: Iterable[Group], kind: type[msgspec.Struct], span: Span) -> Iterator[Portion]:
+def decoded(groups: Iterable[Group], kind: type[msgspec.Struct], span: OffsetSpan) -> Iterator[Portion]:
     """The records of a range, a group commit at a time; raises :class:`Damaged` where they cannot be read.
 
     They are of any type that reads the arrays of the stream; nobody sets their offsets.

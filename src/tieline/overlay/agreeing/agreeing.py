@@ -27,11 +27,11 @@ from msgspec.structs import replace
 from tieline.core.timers import Action, Timers
 from tieline.overlay.agreeing.planning_node import Sent
 from tieline.overlay.agreeing.protocol import Accepted, Evicted, Join, Leave, Message, Offers, Price, Refused
-from tieline.overlay.agreeing.round import Flow, PeerLink, Round
+from tieline.overlay.agreeing.round import CountedTopic, PeerLink, Round
 from tieline.overlay.agreeing.words import Abandon, Begin, Heard, Topics, Word, put_word, read_word
 from tieline.overlay.frames.frame import Notice, Topic
 from tieline.overlay.membership import Membership
-from tieline.overlay.plans import Piece, PlanError
+from tieline.overlay.plans import PlanError, PlanPiece
 
 #: After the counting, and after agreeing, what is under way has this share of the time for agreeing to come.
 _SETTLE: Final = 0.1
@@ -46,7 +46,7 @@ class Measures(Protocol):
     def begin(self, for_s: float, now: float) -> None:
         """Count from now on; raises PlanError if it cannot be done."""
 
-    def take(self, now: float) -> tuple[list[Flow], list[str], float, bool]:
+    def take(self, now: float) -> tuple[list[CountedTopic], list[str], float, bool]:
         """A part of what was counted: flows, filters of clients, for how long, and whether that was the last part."""
         ...
 
@@ -80,7 +80,7 @@ class Agreeing:
         timers: Timers,
         send: Callable[[int, Notice, float], None],
         is_end: Callable[[int], bool],
-        install: Callable[[Piece, float], None],
+        install: Callable[[PlanPiece, float], None],
         use: Callable[[int, float], None],
         chance: Callable[[], float],
     ) -> None:
@@ -94,7 +94,7 @@ class Agreeing:
         self._use = use
         self._chance = chance
         self._round: Round | None = None
-        self._flows: list[Flow] = []
+        self._flows: list[CountedTopic] = []
         #: By the name of a peer, what is given to its link, in bytes in a second; None for no limit.
         self.capacity: Callable[[str], float | None] = lambda _name: None
         self.progress = Progress()

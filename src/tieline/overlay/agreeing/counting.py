@@ -7,7 +7,7 @@ from typing import Final
 
 from tieline.core.broker import Broker
 from tieline.core.figures.demand import DemandError
-from tieline.overlay.agreeing.round import Flow
+from tieline.overlay.agreeing.round import CountedTopic
 from tieline.overlay.plans import PlanError
 
 #: How long a count is kept beyond its end, should this broker be busy.
@@ -31,12 +31,12 @@ class Counting:
         except DemandError as problem:
             raise PlanError(str(problem)) from None
 
-    def take(self, now: float) -> tuple[list[Flow], list[str], float, bool]:
+    def take(self, now: float) -> tuple[list[CountedTopic], list[str], float, bool]:
         """A part of what was counted: flows, filters of clients, for how long, and whether that was the last part."""
         try:
             found = self._core.demand.take(self._number, now)
         except DemandError as problem:
             raise PlanError(str(problem)) from None
-        flows = [Flow(flow.topic, flow.level, flow.messages, flow.bytes) for flow in found.flows]
+        flows = [CountedTopic(flow.topic, flow.level, flow.messages, flow.bytes) for flow in found.flows]
         filters = [subscribed.filter for subscribed in found.subscriptions]
         return flows, filters, found.seconds, found.is_last

@@ -11,7 +11,7 @@ from tieline.match.trees import FilterTree
 from tieline.overlay.agreeing.planning_node import PlanningNode, Sent
 from tieline.overlay.agreeing.protocol import Agreement, Message, Port, TopicFacts
 from tieline.overlay.agreeing.words import CHUNK, MOST_TOPICS, TOPIC_BITS, Begin, NamedTopic, Topics
-from tieline.overlay.plans import FRAMED, Piece, pace
+from tieline.overlay.plans import FRAMED, PlanPiece, pace
 
 #: What planning nodes call a second: in so many links are soft, and in so many they are hard.
 _SOFT: Final = 300.0
@@ -22,7 +22,7 @@ _PERIOD: Final = 4.0
 _URGENCY: Final = (1.0, 2.0, 4.0, 8.0)
 
 
-class Flow(NamedTuple):
+class CountedTopic(NamedTuple):
     """What clients here have published under one name while it was counted."""
 
     topic: str
@@ -72,7 +72,7 @@ class Round:
 
     # -- what is published and wanted
 
-    def counted(self, flows: Iterable[Flow], seconds: float) -> list[Topics]:
+    def counted(self, flows: Iterable[CountedTopic], seconds: float) -> list[Topics]:
         """What clients here publish has been counted: the words that tell the others."""
         sums: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0])
         for flow in flows:
@@ -166,7 +166,7 @@ class Round:
         found = [] if self.node is None else [*self.node.requests.values()]
         return len(found), sum(not request.is_served for request in found)
 
-    def piece(self) -> Piece:
+    def piece(self) -> PlanPiece:
         """What this broker has to know of the plan that was agreed on."""
         node, names = self.node, self.begin.brokers
         assert node is not None
@@ -185,7 +185,7 @@ class Round:
                 for subscriber, child in sorted(relay.served.items())
                 if child != self.me
             ]
-        return Piece(
+        return PlanPiece(
             epoch=self.epoch,
             name="agreed",
             ways=tuple(ways),

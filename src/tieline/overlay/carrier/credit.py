@@ -41,7 +41,7 @@ _MOST: Final = 4_096
 Key = tuple[int, int, int]
 
 
-class Told(NamedTuple):
+class Allowance(NamedTuple):
     """What the origin of a stream is told: from which place on it may send how many bytes."""
 
     key: Key
@@ -71,11 +71,11 @@ class Credit:
     def __len__(self) -> int:
         return sum(map(len, self._streams))
 
-    def admit(self, data: Data, now: float) -> tuple[dict[int, int], list[Told]]:
+    def admit(self, data: Data, now: float) -> tuple[dict[int, int], list[Allowance]]:
         """The destinations for which a frame may be taken as far as credit goes, and what origins are to be told."""
         streams = self._streams[data.level]
         admitted: dict[int, int] = {}
-        told: list[Told] = []
+        told: list[Allowance] = []
         for destination, place in data.destinations.items():
             key = data.origin, destination, data.lane
             stream = streams.get(key)
@@ -90,10 +90,10 @@ class Credit:
                 told += self._turn_away(key, stream, place, now)
         return admitted, told
 
-    def refuse(self, data: Data, now: float) -> list[Told]:
+    def refuse(self, data: Data, now: float) -> list[Allowance]:
         """There was no room for a frame after all; what its origin is to be told."""
         streams = self._streams[data.level]
-        told: list[Told] = []
+        told: list[Allowance] = []
         for destination, place in data.destinations.items():
             key = data.origin, destination, data.lane
             stream = streams.get(key)
@@ -108,24 +108,24 @@ class Credit:
             told += self._turn_away(key, stream, place, now)
         return told
 
-    def _turn_away(self, key: Key, stream: _Stream, place: int, now: float) -> list[Told]:
+    def _turn_away(self, key: Key, stream: _Stream, place: int, now: float) -> list[Allowance]:
         stream.place = min(stream.place, place)
         if now - stream.told_at < _AGAIN_S:
             return []
         stream.told_at = now
-        return [Told(key, stream.place, WAIT)]
+        return [Allowance(key, stream.place, WAIT)]
 
-    def release(self, now: float) -> list[Told]:
+    def release(self, now: float) -> list[Allowance]:
         """Forget those who had credit and have not used it for a while: they are free."""
-        told: list[Told] = []
+        told: list[Allowance] = []
         for streams in self._streams:
             over = [key for key, stream in streams.items() if stream.credit > 0 and stream.until <= now]
-            told += [Told(key, streams.pop(key).place, FREE) for key in over]
+            told += [Allowance(key, streams.pop(key).place, FREE) for key in over]
         return told
 
-    def grant(self, link: Link, now: float) -> list[Told]:
+    def grant(self, link: Link, now: float) -> list[Allowance]:
         """Share what room there is on a link, once it is half of all."""
-        told: list[Told] = []
+        told: list[Allowance] = []
         most = link.line.assured_most
         for level, streams in enumerate(self._streams):
             room = most - link.line.bytes[level]
@@ -142,7 +142,7 @@ class Credit:
                 room -= share
                 stream = streams[key] = streams.pop(key)
                 stream.credit, stream.until = share, now + _KEPT_S
-                told.append(Told(key, stream.place, share))
+                told.append(Allowance(key, stream.place, share))
         return told
 
 
@@ -188,7 +188,7 @@ class Crediting:
             link.offer(item, now)
             return
         credit = self._credits.get(link.peer)
-        told: list[Told] = []
+        told: list[Allowance] = []
         if credit is not None:
             admitted, told = credit.admit(item, now)
             if len(admitted) < len(item.destinations):
@@ -232,8 +232,8 @@ class Crediting:
                 del self._credits[peer]
         self._watch(now)
 
-    def _tell(self, told: list[Told], now: float) -> None:
-        by_origin: dict[int, list[Told]] = {}
+    def _tell(self, told: list[Allowance], now: float) -> None:
+        by_origin: dict[int, list[Allowance]] = {}
         for each in told:
             by_origin.setdefault(each.key[0], []).append(each)
         for origin, mine in by_origin.items():

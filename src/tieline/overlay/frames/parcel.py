@@ -242,11 +242,11 @@ def contents(parcel: bytes) -> tuple[bytes, int]:
         count += 1
         return True
 
-    _kept, removed = sift(parcel, note)
+    _kept, removed = only_allowed(parcel, note)
     return topic, count + sum(removed.values())
 
 
-def sift(parcel: bytes, is_allowed: Callable[[bytes], bool]) -> tuple[bytes, Counter[bytes]]:
+def only_allowed(parcel: bytes, is_allowed: Callable[[bytes], bool]) -> tuple[bytes, Counter[bytes]]:
     """What is left of a parcel when only messages of some topics may pass, and by topic how many may not.
 
     What cannot be understood is withheld, for nobody knows what it says.
@@ -255,28 +255,28 @@ def sift(parcel: bytes, is_allowed: Callable[[bytes], bool]) -> tuple[bytes, Cou
         return parcel, Counter()
     try:
         if parcel[0] in {NAMED, SEVERAL}:
-            return _sift_parts(parcel, is_allowed)
+            return _allowed_parts(parcel, is_allowed)
         reader = Reader(parcel)
         kind = reader.integer()
         if kind == 1:
-            return _sift_run(parcel, reader, is_allowed)
+            return _allowed_run(parcel, reader, is_allowed)
         if kind == ERRAND:
-            return _sift_errand(parcel, reader, is_allowed)
+            return _allowed_errand(parcel, reader, is_allowed)
         if kind:
             raise BadFrame(f"a parcel of kind {kind}")
-        return _sift_messages(parcel, reader, is_allowed)
+        return _allowed_messages(parcel, reader, is_allowed)
     except BadFrame:
         return WITHHELD, Counter({b"": 1})
 
 
-def _sift_parts(parcel: bytes, is_allowed: Callable[[bytes], bool]) -> tuple[bytes, Counter[bytes]]:
+def _allowed_parts(parcel: bytes, is_allowed: Callable[[bytes], bool]) -> tuple[bytes, Counter[bytes]]:
     """The same of parcels with something in front of them, or of several in the place of one."""
     kept: list[bytes] = []
     removed: Counter[bytes] = Counter()
     for front, inner in parts_of(parcel):
         if inner[:1] not in {b"\x00", b"\x01"}:
             raise BadFrame("parcels in parcels")
-        rest, gone = sift(inner, is_allowed)
+        rest, gone = only_allowed(inner, is_allowed)
         removed += gone
         if rest:
             kept.append(front + rest)
@@ -285,16 +285,18 @@ def _sift_parts(parcel: bytes, is_allowed: Callable[[bytes], bool]) -> tuple[byt
     return (put_several(kept) if kept else WITHHELD), removed
 
 
-def _sift_errand(parcel: bytes, reader: Reader, is_allowed: Callable[[bytes], bool]) -> tuple[bytes, Counter[bytes]]:
+def _allowed_errand(parcel: bytes, reader: Reader, is_allowed: Callable[[bytes], bool]) -> tuple[bytes, Counter[bytes]]:
     """An errand passes; the message that it comes with only if its topic may."""
     reader.integer()
     reader.raw()
     message = reader.rest()
-    kept, removed = sift(message, is_allowed)
+    kept, removed = only_allowed(message, is_allowed)
     return (parcel if not removed else parcel[: len(parcel) - len(message)] + kept), removed
 
 
-def _sift_messages(parcel: bytes, reader: Reader, is_allowed: Callable[[bytes], bool]) -> tuple[bytes, Counter[bytes]]:
+def _allowed_messages(
+    parcel: bytes, reader: Reader, is_allowed: Callable[[bytes], bool]
+) -> tuple[bytes, Counter[bytes]]:
     kept = [put(0, reader.integer()), put_bytes(reader.raw())]
     head = len(kept)
     removed: Counter[bytes] = Counter()
@@ -312,7 +314,7 @@ def _sift_messages(parcel: bytes, reader: Reader, is_allowed: Callable[[bytes], 
     return (b"".join(kept) if len(kept) > head else WITHHELD), removed
 
 
-def _sift_run(parcel: bytes, reader: Reader, is_allowed: Callable[[bytes], bool]) -> tuple[bytes, Counter[bytes]]:
+def _allowed_run(parcel: bytes, reader: Reader, is_allowed: Callable[[bytes], bool]) -> tuple[bytes, Counter[bytes]]:
     reader.integer()
     reader.integer()
     reader.raw()

@@ -27,7 +27,7 @@ _INTEREST: Final = LEVELS
 _CRUMB: Final = 64
 
 
-class Piece:
+class Segment:
     """Some bytes of something that is sent in pieces."""
 
     __slots__ = ("_data", "_slot", "is_last", "item")
@@ -62,7 +62,7 @@ class Cut:
         """Bytes that have not gone yet, once some have."""
         return len(self._data) - self._gone
 
-    def next(self, level: int, most: int, now: float) -> Piece:
+    def next(self, level: int, most: int, now: float) -> Segment:
         """As many of the next bytes as may go, or a few more if they are the last."""
         is_first = not self._gone
         if is_first:
@@ -75,7 +75,7 @@ class Cut:
             end = len(self._data)
         data = self._data[self._gone : end]
         self._gone = end
-        return Piece(self._item, level << 1 | is_first, data, is_last=end == len(self._data))
+        return Segment(self._item, level << 1 | is_first, data, is_last=end == len(self._data))
 
 
 class LongInterests:

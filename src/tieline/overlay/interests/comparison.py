@@ -1,6 +1,6 @@
 """What is new and what is gone with an interest that a broker says, found in portions: it may have 65,536 entries.
 
-What is known of that broker must stay as it is until everything was compared; of one broker one lesson goes on at a
+What is known of that broker must stay as it is until everything was compared; of one broker one update goes on at a
 time.  A broker that is written off meanwhile wants nothing any more: then more is taken for gone than is there.
 """
 

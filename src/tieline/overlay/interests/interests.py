@@ -159,7 +159,7 @@ class Interests:
         """Take in some changes; until :meth:`conclude` they belong to the version that was known before."""
         version, entries = self.known.get(broker, Known(0, {}))
         new = [entry for entry in added if entry not in entries]
-        # whoever was written off while a lesson of it went on wants nothing that could go
+        # whoever was written off while an update about it went on wants nothing that could go
         removed = removed if removed <= entries.keys() else frozenset([entry for entry in removed if entry in entries])
         self._sizes[broker] = self._sizes.get(broker, 0) + size_of_all(new) - size_of_all(removed)
         entries |= added

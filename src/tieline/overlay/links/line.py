@@ -25,7 +25,7 @@ from typing import Final
 from tieline.core.account import Drop
 from tieline.overlay.counts import Counts
 from tieline.overlay.frames.frame import LEVELS, MOST, Data, Notice, Numbered, is_assured
-from tieline.overlay.frames.segments import Cut, Piece
+from tieline.overlay.frames.segments import Cut, Segment
 from tieline.overlay.links.patience import Patience
 from tieline.sched.policy import EVERY, Policy
 from tieline.sched.waiting import Waiting
@@ -163,7 +163,7 @@ class Line:
 
     # -- going
 
-    def pop(self, room: int, now: float) -> Numbered | Piece | None:
+    def pop(self, room: int, now: float) -> Numbered | Segment | None:
         """What goes next, or a piece of it if it is longer than there is room for; None if nothing waits."""
         policy = self._policy
         if policy is None:

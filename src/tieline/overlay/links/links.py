@@ -27,8 +27,8 @@ from tieline.overlay.frames.frame import LARGEST, Data, Kind, Numbered, frame, n
 from tieline.overlay.frames.hello import Hello
 from tieline.overlay.frames.inbox import Inbox
 from tieline.overlay.frames.packing import Packer, Unpacker
-from tieline.overlay.frames.segments import FRAME, SEGMENT, Gathering, LongInterests, Piece
-from tieline.overlay.interests.lesson import Lesson
+from tieline.overlay.frames.segments import FRAME, SEGMENT, Gathering, LongInterests, Segment
+from tieline.overlay.interests.update import InterestUpdate
 from tieline.overlay.links.directory import Translation
 from tieline.overlay.links.line import PLENTY, Line
 from tieline.overlay.links.meter import Meter, Pings
@@ -78,7 +78,6 @@ class Connection:
         "heard_at",
         "inbox",
         "inner",
-        "lesson",
         "link",
         "long",
         "looked_at",
@@ -90,6 +89,7 @@ class Connection:
         "theirs",
         "unpacked",
         "unpacker",
+        "update",
         "why",
     )  # fmt: skip
 
@@ -107,7 +107,7 @@ class Connection:
         #: And of these, what a packed frame holds that has begun.
         self.inner: Iterator[tuple[Kind, bytes]] | None = None
         #: What is learned from a frame that came, before the next one is looked at.
-        self.lesson: Lesson | None = None
+        self.update: InterestUpdate | None = None
         #: By broker, the version of its whole interest that was said on this connection: nobody has to hear it twice.
         self.said: dict[int, int] = {}
         #: Frames without numbers that go before all others.
@@ -141,9 +141,9 @@ class Connection:
         if phase not in PHASES[self.phase]:
             raise BadFrame(f"a connection cannot go from {self.phase.value} to {phase.value}")
         self.phase = phase
-        if phase in {Phase.REFUSED, Phase.OVER} and self.lesson is not None:
-            self.lesson.end()
-            self.lesson = None
+        if phase in {Phase.REFUSED, Phase.OVER} and self.update is not None:
+            self.update.end()
+            self.update = None
 
     def next_frame(self) -> tuple[Kind, bytes] | None:
         """The next frame that has come; None if all were looked at."""
@@ -301,7 +301,7 @@ class Link:
             item = line.pop(room, now)
             if item is None:
                 return
-            if isinstance(item, Piece):
+            if isinstance(item, Segment):
                 whole = item.item
                 if item.is_last:
                     self._keep_sent(whole)

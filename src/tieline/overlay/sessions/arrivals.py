@@ -9,7 +9,7 @@ from typing import Final
 from tieline.conf.quantities import bound
 from tieline.core.account import Drop
 from tieline.core.broker import Broker
-from tieline.core.handover import Luggage, Sent, Subscribed
+from tieline.core.handover import Sent, SessionContents, Subscribed
 from tieline.core.message import Message, Origin
 from tieline.overlay.counts import Counts
 from tieline.overlay.frames.fields import BadFrame
@@ -84,8 +84,8 @@ class Arrivals:
         if old is not None:
             self._core.end_session(old, now)
         inbound = tuple(errand.inbound)
-        luggage = Luggage(client_id, errand.user, errand.expiry_s, errand.patience, inbound, (), (), (), False)
-        session = self._core.handovers.put_in(luggage, now)
+        contents = SessionContents(client_id, errand.user, errand.expiry_s, errand.patience, inbound, (), (), (), False)
+        session = self._core.handovers.put_in(contents, now)
         session.origin.moves = min(max(errand.moves, 0), _MOST_MOVES) + 1
         self._keep(client_id, epoch if claim is None else max(epoch, claim.latest))
         self._passages.arrive(session, epoch, source, now)

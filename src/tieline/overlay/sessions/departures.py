@@ -11,7 +11,7 @@ from tieline.core.account import Drop
 from tieline.core.broker import Broker
 from tieline.core.client import Session
 from tieline.core.durable.journal import terms_of
-from tieline.core.handover import Luggage
+from tieline.core.handover import SessionContents
 from tieline.core.message import Message
 from tieline.core.receiver import Entry
 from tieline.core.restore import grant_of
@@ -185,25 +185,25 @@ class Departures:
         self._forget(session.client_id)
         passage = self._passages.leave(session, claim.epoch, claimant, now)
         moves = session.origin.moves
-        luggage = self._core.handovers.take_out(session, now)
-        self._passages.left(passage, luggage.subscriptions)
-        self._count(luggage)
-        if luggage.has_more:
+        contents = self._core.handovers.take_out(session, now)
+        self._passages.left(passage, contents.subscriptions)
+        self._count(contents)
+        if contents.has_more:
             self._passages.await_estate(passage, number)
         tell = self._post.tell
-        state = State(*key, luggage.user, luggage.expiry_s, luggage.patience, luggage.inbound, moves)
+        state = State(*key, contents.user, contents.expiry_s, contents.patience, contents.inbound, moves)
         tell(claimant, state)
-        subscriptions = [tuple(each) for each in luggage.subscriptions]
+        subscriptions = [tuple(each) for each in contents.subscriptions]
         for at in range(0, len(subscriptions), MOST_SUBSCRIPTIONS):
             tell(claimant, Subscriptions(*key, subscriptions[at : at + MOST_SUBSCRIPTIONS]))  # type: ignore[arg-type]  # the same fields
-        for each in luggage.sent:
+        for each in contents.sent:
             if each.message is None:
                 tell(claimant, Flying(*key, each.packet_id, each.terms))
             elif self._may_have(claimant, each.message, now):
                 tell(claimant, Flying(*key, each.packet_id, each.terms), message_parcel(each.message, now))
         pending = [origin for origin, part in passage.parts.items() if part.floor is None]
         tell(claimant, Complete(*key, [self._post.name(origin) for origin in pending]))
-        for message, terms in luggage.queue:
+        for message, terms in contents.queue:
             if self._may_have(claimant, message, now):
                 tell(claimant, Waiting(*key, terms), message_parcel(message, now))
         self._counts.sessions_out += 1
@@ -214,10 +214,10 @@ class Departures:
             self._core.journal.then(lambda: self._routed(waits))
         self.look(now)
 
-    def _count(self, luggage: Luggage) -> None:
+    def _count(self, contents: SessionContents) -> None:
         """What leaves counts towards the work of a turn: others that are claimed leave in the next ones."""
-        messages = len(luggage.sent) + len(luggage.queue)
-        self._core.work.did(len(luggage.subscriptions) * _WORK_PER_FILTER + messages * _WORK_PER_MESSAGE)
+        messages = len(contents.sent) + len(contents.queue)
+        self._core.work.did(len(contents.subscriptions) * _WORK_PER_FILTER + messages * _WORK_PER_MESSAGE)
 
     def resume(self, passage: Passage, now: float) -> None:
         """A session had left when the predecessor ended: its client may be waiting still."""
@@ -296,10 +296,10 @@ class Departures:
             self._core.estates.heirs[session.number] = lambda entries, due: self._merge(
                 broker, session.client_id, epoch, entries or (), due
             )
-        luggage = self._core.handovers.take_out(session, now)
-        self._count(luggage)
-        self._name_sent(luggage, session, now)
-        waiting = [(message, grant_of(session, terms)) for message, terms in luggage.queue]
+        contents = self._core.handovers.take_out(session, now)
+        self._count(contents)
+        self._name_sent(contents, session, now)
+        waiting = [(message, grant_of(session, terms)) for message, terms in contents.queue]
         self._merge(broker, session.client_id, epoch, waiting, now)
 
     def _merge(self, broker: int, client_id: str, epoch: int, entries: Sequence[Entry], now: float) -> None:
@@ -307,9 +307,9 @@ class Departures:
             if isinstance(item, Message) and self._may_have(broker, item, now):
                 self._post.tell(broker, Merged(client_id, epoch, terms_of(grant)), message_parcel(item, now))
 
-    def _name_sent(self, luggage: Luggage, session: Session, now: float) -> None:
+    def _name_sent(self, contents: SessionContents, session: Session, now: float) -> None:
         """Nobody knows whether the client has what was sent to it and not acknowledged."""
-        for each in luggage.sent:
+        for each in contents.sent:
             if each.message is not None:
                 session.turn_away(each.message, Drop.UNCONFIRMED, now)
 

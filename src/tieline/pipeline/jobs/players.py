@@ -39,7 +39,7 @@ def speed_of(text: str) -> float:
     return float(found[1])
 
 
-class Pace:
+class ReplayClock:
     """Turns recorded times into waiting, and counts what could not keep up.
 
     Falling behind does not move the schedule: what comes next is sent at once until it is made up for.
@@ -193,7 +193,7 @@ class Player:
 def play(
     messages: Iterable[Mapping[str, Any]],
     players: list[Player],
-    pace: Pace,
+    pace: ReplayClock,
     stop: threading.Event,
     *,
     qos: int | None = None,

@@ -9,7 +9,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from tieline.pipeline.options import OptionError
 from tieline.pipeline.source.client import Gap
-from tieline.pipeline.source.offsets import Place, chosen, missing, survey
+from tieline.pipeline.source.offsets import LogPlace, chosen, missing, survey
 from tieline.pipeline.source.options import SourceOptions
 from tieline.pipeline.source.ranges import REMEDY, Range, cut, read_range, warn
 
@@ -30,7 +30,7 @@ class BatchReader(DataSourceReader):
             start, end = starts[name].offset, ends[name].offset
             if start > end:
                 raise OptionError(f"startingOffsets ({start}) lies behind endingOffsets ({end}) for {name}")
-            gap = missing(name, Place(start, 0.0), shard) if start < end else None
+            gap = missing(name, LogPlace(start, 0.0), shard) if start < end else None
             if gap is not None:
                 if options.fail_on_data_loss:
                     raise Gap(f"{gap}; {REMEDY}", gap.first, gap.last)

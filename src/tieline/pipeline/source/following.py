@@ -13,7 +13,7 @@ from __future__ import annotations
 from tieline.pipeline.options import SparkOffset
 from tieline.pipeline.source.client import Gap
 from tieline.pipeline.source.offsets import (
-    Place,
+    LogPlace,
     Places,
     Survey,
     check,
@@ -60,7 +60,7 @@ class Following:
             waiting = spread(waiting, most_rows)
         # a place stays where nothing waits, also before a gap: else a batch would run for it alone
         ends: Places = {
-            name: Place(begins[name] + waiting[name] if waiting[name] else place.offset, place.created)
+            name: LogPlace(begins[name] + waiting[name] if waiting[name] else place.offset, place.created)
             for name, place in kept.items()
         }
         if joined := found.keys() - kept.keys():
@@ -94,7 +94,7 @@ class Following:
     def _checked(self, kept: SparkOffset, found: Survey) -> Places:
         return check(decode(kept), found, fail_on_data_loss=self._options.fail_on_data_loss)
 
-    def _kept_from(self, name: str, place: Place, found: Survey) -> int:
+    def _kept_from(self, name: str, place: LogPlace, found: Survey) -> int:
         """The first offset at or behind a place that is still there."""
         gap = missing(name, place, found[name])
         if gap is not None and self._options.fail_on_data_loss:

@@ -14,7 +14,7 @@ from tieline.pipeline.source.options import SourceOptions, Where
 CREATED: Final = "$created"
 
 
-class Place(NamedTuple):
+class LogPlace(NamedTuple):
     """An offset of one broker's log."""
 
     offset: int
@@ -22,10 +22,10 @@ class Place(NamedTuple):
 
 
 #: A place for each broker, by its name.
-Places = dict[str, Place]
+Places = dict[str, LogPlace]
 
 
-def encode(places: Mapping[str, Place]) -> SparkOffset:
+def encode(places: Mapping[str, LogPlace]) -> SparkOffset:
     """As Spark keeps it."""
     names = sorted(places)
     return {**{name: places[name].offset for name in names}, CREATED: {name: places[name].created for name in names}}
@@ -33,7 +33,7 @@ def encode(places: Mapping[str, Place]) -> SparkOffset:
 
 def decode(kept: SparkOffset) -> Places:
     """The places that :func:`encode` wrote into a checkpoint."""
-    return {name: Place(offset, kept[CREATED][name]) for name, offset in kept.items() if name != CREATED}
+    return {name: LogPlace(offset, kept[CREATED][name]) for name, offset in kept.items() if name != CREATED}
 
 
 def shards(kept: SparkOffset | str | None) -> dict[str, int]:
@@ -104,11 +104,11 @@ def chosen(what: str, where: Where, found: Mapping[str, Shard]) -> Places:
             raise OptionError(
                 f"{what} = {offset} lies beyond the end of {name}: its next record will get {known.latest}"
             )
-        places[name] = Place(offset, known.created)
+        places[name] = LogPlace(offset, known.created)
     return places
 
 
-def check(places: Mapping[str, Place], found: Mapping[str, Shard], *, fail_on_data_loss: bool) -> Places:
+def check(places: Mapping[str, LogPlace], found: Mapping[str, Shard], *, fail_on_data_loss: bool) -> Places:
     """The places of a checkpoint that the servers still have; raises :class:`LogError` for another store's."""
     kept: Places = {}
     for name, place in places.items():
@@ -134,7 +134,7 @@ def check(places: Mapping[str, Place], found: Mapping[str, Shard], *, fail_on_da
     return kept
 
 
-def missing(name: str, place: Place, shard: Shard) -> Gap | None:
+def missing(name: str, place: LogPlace, shard: Shard) -> Gap | None:
     """What retention has removed behind a place, before anybody read it."""
     earliest = shard.offsets.earliest
     if place.offset >= earliest:

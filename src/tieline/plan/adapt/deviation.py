@@ -18,7 +18,7 @@ from itertools import pairwise
 
 import msgspec
 
-from tieline.plan.in_force import Flow, InForce
+from tieline.plan.in_force import InForce, TopicToBroker
 from tieline.plan.instance import Instance
 
 #: Capacities that differ by less than this share are the same: brokers measure them, or say them in bits.
@@ -36,7 +36,7 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
     loads: Mapping[Ends, float]
     capacities: Mapping[Ends, float]
     #: What it left to the shortest way, knowingly.
-    left: AbstractSet[Flow] = frozenset()
+    left: AbstractSet[TopicToBroker] = frozenset()
 
 
 def ends_of(a: str, b: str) -> Ends:
@@ -46,7 +46,7 @@ def ends_of(a: str, b: str) -> Ends:
 
 def expected(now: InForce, *, knows_left: bool = True) -> Expected:
     """What is there now, to compare with later; ``knows_left`` if what no plan leads is left to the shortest way."""
-    left = frozenset(now.uncovered) if knows_left else frozenset[Flow]()
+    left = frozenset(now.uncovered) if knows_left else frozenset[TopicToBroker]()
     return Expected(loads=loads(now), capacities=capacities(now.instance), left=left)
 
 

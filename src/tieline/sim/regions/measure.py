@@ -15,7 +15,7 @@ from tieline.core.message import Message
 from tieline.match.box import Box
 from tieline.overlay.interests.entries import size_of_all
 from tieline.overlay.node import Node
-from tieline.sim.regions.network import Network, Place
+from tieline.sim.regions.network import Network, PlacedBroker
 from tieline.sim.ring.workload import SHARE, sparse
 
 #: What all brokers have declared.
@@ -72,10 +72,10 @@ class Regions:
         self.network = Network(EVENTS, self._look)
         self._share = share
         #: By broker that has clients, what it wants.
-        self.boxes: dict[Place, list[Box]] = {}
+        self.boxes: dict[PlacedBroker, list[Box]] = {}
         #: By number of a publication, who had it and when.
-        self.seen: dict[int, list[tuple[Place, float]]] = {}
-        self.gateways: list[Place] = []
+        self.seen: dict[int, list[tuple[PlacedBroker, float]]] = {}
+        self.gateways: list[PlacedBroker] = []
         subscriptions = sparse(regions * brokers, self.random, share=share).subscriptions
         for region in range(regions):
             name = f"r{region}"
@@ -92,7 +92,7 @@ class Regions:
             self._ask(place)
         self.network.clock.run_for(_SETTLE_S)
 
-    def _graph(self, places: Sequence[Place], *, are_regions: bool) -> None:
+    def _graph(self, places: Sequence[PlacedBroker], *, are_regions: bool) -> None:
         """About three links for each: a cycle with chords."""
         count = len(places)
         pairs = {(number, (number + 1) % count) for number in range(count)}
@@ -106,17 +106,17 @@ class Regions:
                 delay = self.random.uniform(0.002, 0.02)
                 self.network.join(places[one], places[other], delay, are_regions=are_regions)
 
-    def _ask(self, place: Place) -> None:
+    def _ask(self, place: PlacedBroker) -> None:
         for box in self.boxes[place]:
             low, high = box.lo, box.hi
             condition = f"{low[0]:.4f} <= x <= {high[0]:.4f} and {low[1]:.4f} <= y <= {high[1]:.4f}"
             place.want(_FILTER, condition)
 
-    def _look(self, place: Place, message: Message, now: float) -> None:
+    def _look(self, place: PlacedBroker, message: Message, now: float) -> None:
         number = int(message.payload.partition(b'"n":')[2].rstrip(b"} "))
         self.seen[number].append((place, now))
 
-    def publish(self, number: int, qos: int, payload: int = 100) -> tuple[Place, set[Place]]:
+    def publish(self, number: int, qos: int, payload: int = 100) -> tuple[PlacedBroker, set[PlacedBroker]]:
         """Some broker's client publishes something; who that was, and who should have it."""
         x, y = (round(self.random.random(), 4) for _ in range(2))
         source = self.random.choice([place for place in self.boxes if place.is_alive])
@@ -169,7 +169,7 @@ class Regions:
             last_ms=1e3 * fmean(last),
         )
 
-    def _hops(self, source: Place) -> int:
+    def _hops(self, source: PlacedBroker) -> int:
         """Links to the last broker that had the last publication: to the gateway, to others, and behind them."""
 
         def most(node: Node) -> int:
@@ -202,7 +202,7 @@ class Regions:
         """
         random, network = self.random, self.network
         granted: list[float] = []
-        judged: list[tuple[int, set[Place]]] = []
+        judged: list[tuple[int, set[PlacedBroker]]] = []
         stable = set(self.boxes)
         told: list[int] = []
         elsewhere: list[int] = []

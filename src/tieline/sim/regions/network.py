@@ -32,7 +32,7 @@ from tieline.wire.packets import Subscription
 OVERHEAD = 40
 _ROOM = 65_536
 #: Called with the broker, the message and the time.
-Seen = Callable[["Place", Message, float], None]
+Seen = Callable[["PlacedBroker", Message, float], None]
 
 
 class Reader:
@@ -88,19 +88,19 @@ class Wire:
     """What two nodes are joined by."""
 
     ends: tuple[Node, Node]
-    places: tuple[Place, Place]
+    places: tuple[PlacedBroker, PlacedBroker]
     delay_s: float
     handle: int
     is_cut: bool = False
     #: When the last byte arrives in either direction.
     last: list[float] = field(default_factory=lambda: [0.0, 0.0])
 
-    def other(self, place: Place) -> Place:
+    def other(self, place: PlacedBroker) -> PlacedBroker:
         """Who is at the other end."""
         return self.places[self.places[0] is place]
 
 
-class Place:
+class PlacedBroker:
     """One broker of a region, or one of its gateways."""
 
     def __init__(self, network: Network, name: str, region: str, *, is_gateway: bool, life: int) -> None:
@@ -213,19 +213,19 @@ class Network:
         self.clock = Clock()
         self.look = look
         self.events = events
-        self.places: list[Place] = []
+        self.places: list[PlacedBroker] = []
         #: By region, the bytes that were written to its links; under no name, to those between gateways.
         self.written: Counter[str] = Counter()
         self._handles = 0
 
-    def add(self, name: str, region: str, *, is_gateway: bool = False, life: int = 1) -> Place:
+    def add(self, name: str, region: str, *, is_gateway: bool = False, life: int = 1) -> PlacedBroker:
         """Let one more broker begin, which is joined with nobody yet."""
-        place = Place(self, name, region, is_gateway=is_gateway, life=life)
+        place = PlacedBroker(self, name, region, is_gateway=is_gateway, life=life)
         self.places.append(place)
         place.wake()
         return place
 
-    def join(self, one: Place, other: Place, delay_s: float, *, are_regions: bool = False) -> None:
+    def join(self, one: PlacedBroker, other: PlacedBroker, delay_s: float, *, are_regions: bool = False) -> None:
         """A wire between two brokers of a region, or between gateways."""
         self._handles += 1
         side = -1 if are_regions else 0

@@ -8,11 +8,11 @@ from random import Random
 
 from tieline.overlay.ring.identifiers import first_from, starts
 from tieline.sim.ring.founding import RingPlan, make_node
-from tieline.sim.ring.network import Network, Place
+from tieline.sim.ring.network import Network, PlacedNode
 from tieline.sim.ring.workload import Workload
 
 
-def kill(places: Sequence[Place], share: float, random: Random) -> list[Place]:
+def kill(places: Sequence[PlacedNode], share: float, random: Random) -> list[PlacedNode]:
     """A share of all brokers dies at this moment."""
     dead = random.sample([place for place in places if not place.is_dead], round(share * len(places)))
     for place in dead:
@@ -20,7 +20,7 @@ def kill(places: Sequence[Place], share: float, random: Random) -> list[Place]:
     return dead
 
 
-def wrong_fingers(places: Sequence[Place]) -> float:
+def wrong_fingers(places: Sequence[PlacedNode]) -> float:
     """The share of places at which brokers look for fingers where they know somebody else than who stands there."""
     alive = [place for place in places if not place.is_dead]
     identifiers = sorted(place.peer.identifier for place in alive)
@@ -49,7 +49,7 @@ class Convergence:
 
 def churn(  # what is churned, and how much
     plan: RingPlan,
-    places: list[Place],
+    places: list[PlacedNode],
     network: Network,
     work: Workload,
     random: Random,
@@ -64,7 +64,7 @@ def churn(  # what is churned, and how much
     merging = plan.merging(plan.spaces)
     network.forget()
     began = network.clock.now
-    newcomers: list[Place] = []
+    newcomers: list[PlacedNode] = []
     at: list[float] = []
     wrong: list[float] = []
     while network.clock.now - began < seconds + quiet_s:

@@ -19,7 +19,7 @@ from tieline.overlay.ring.messages import Peer
 from tieline.overlay.ring.node import RingNode, RingWorld
 from tieline.overlay.ring.settings import RingSettings
 from tieline.overlay.ring.table import Finger
-from tieline.sim.ring.network import Network, Place
+from tieline.sim.ring.network import Network, PlacedNode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ def make_node(plan: RingPlan, merging: Merging, peer: Peer, world: RingWorld) ->
     )
 
 
-def found(plan: RingPlan, network: Network, *, is_alive: bool = False) -> list[Place]:
+def found(plan: RingPlan, network: Network, *, is_alive: bool = False) -> list[PlacedNode]:
     """All brokers of a ring, who know each other; with ``is_alive`` they look after each other from now on."""
     merging = plan.merging(plan.spaces)
     places = []
@@ -79,7 +79,7 @@ def _place_of(plan: RingPlan, name: str, subscriptions: Iterable[RingSubscriptio
     return identifier_at(routing.key(middle), routing.bits, name)
 
 
-def join(plan: RingPlan, places: Sequence[Place], now: float) -> None:
+def join(plan: RingPlan, places: Sequence[PlacedNode], now: float) -> None:
     """Have brokers know each other, and what everybody in their arcs wants."""
     by_place = sorted(places, key=lambda place: place.peer.identifier)
     identifiers = [place.peer.identifier for place in by_place]
@@ -96,7 +96,7 @@ def join(plan: RingPlan, places: Sequence[Place], now: float) -> None:
     _tell_everybody(plan, by_place, now)
 
 
-def _tell_everybody(plan: RingPlan, places: Sequence[Place], now: float) -> None:
+def _tell_everybody(plan: RingPlan, places: Sequence[PlacedNode], now: float) -> None:
     """Sums of arcs, the shortest first: that of an arc is made of shorter ones."""
     nodes = {place.peer.identifier: place.node for place in places}
     dispatch = DISPATCHES[plan.dispatch]()

@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import Final
 
 from tieline.overlay.ring.node import RingNode
-from tieline.sim.ring.network import Network, Place
+from tieline.sim.ring.network import Network, PlacedNode
 from tieline.sim.ring.workload import Workload, event
 
 #: Virtual seconds after which a publication has been everywhere.
@@ -48,7 +48,7 @@ class Spread:
 
 
 def publish(  # who publishes what, on which ring, and how it is judged
-    places: Sequence[Place],
+    places: Sequence[PlacedNode],
     network: Network,
     work: Workload,
     random: Random,
@@ -112,7 +112,7 @@ class State:
     most_bytes: int
 
 
-def state_of(places: Sequence[Place]) -> State:
+def state_of(places: Sequence[PlacedNode]) -> State:
     """What brokers know of each other."""
     sizes = [_size(place.node) for place in places]
     return State(

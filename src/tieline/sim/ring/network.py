@@ -128,7 +128,7 @@ class Visit(NamedTuple):
 
 
 @dataclass(eq=False, slots=True)
-class Place:
+class PlacedNode:
     """Where a broker runs, and what it has been given."""
 
     number: int
@@ -147,7 +147,7 @@ class Network:
     def __init__(self, ways: Ways, *, notice_s: float = 0.05, service_s: float = 0.0, rate: float = 0.0) -> None:
         """``service_s`` is what a broker takes for a publication, ``rate`` the bytes per second of every way."""
         self.clock: Final = Clock()
-        self.places: Final[dict[int, Place]] = {}
+        self.places: Final[dict[int, PlacedNode]] = {}
         self.upkeep = Traffic()
         self.data = Traffic()
         self._ways = ways
@@ -157,10 +157,12 @@ class Network:
         #: Who has nothing to do with a broker that is gone is told so by nobody.
         self.returned = 0
 
-    def enter(self, name: str, make: Callable[[Peer, RingWorld], RingNode], identifier: int | None = None) -> Place:
+    def enter(
+        self, name: str, make: Callable[[Peer, RingWorld], RingNode], identifier: int | None = None
+    ) -> PlacedNode:
         """A broker is switched on; it stands where its name says, or somewhere else."""
         peer = Peer(identifier_of(name) if identifier is None else identifier, name)
-        place = Place(len(self.places), peer)
+        place = PlacedNode(len(self.places), peer)
         world = RingWorld(
             alarms=self.clock, send=partial(self.send, place), deliver=partial(self.deliver, place), commit=self.commit
         )
@@ -168,7 +170,7 @@ class Network:
         self.places[peer.identifier] = place
         return place
 
-    def send(self, sender: Place, peer: Peer, data: bytes) -> None:
+    def send(self, sender: PlacedNode, peer: Peer, data: bytes) -> None:
         """A message leaves a broker."""
         if sender.is_dead:
             return
@@ -179,7 +181,7 @@ class Network:
         delay = way.delay_s + (size * way.links / self._rate if self._rate else 0.0)
         self.clock.after(delay, partial(self._arrive, sender, peer, data, self.clock.now))
 
-    def _arrive(self, sender: Place, peer: Peer, data: bytes, sent: float, now: float) -> None:
+    def _arrive(self, sender: PlacedNode, peer: Peer, data: bytes, sent: float, now: float) -> None:
         target = self.places.get(peer.identifier)
         if target is None or target.is_dead:
             self.returned += 1
@@ -191,15 +193,15 @@ class Network:
             return
         target.node.receive(sender.peer, data, now)
 
-    def _serve(self, sender: Place, target: Place, data: bytes, now: float) -> None:
+    def _serve(self, sender: PlacedNode, target: PlacedNode, data: bytes, now: float) -> None:
         if not target.is_dead:
             target.node.receive(sender.peer, data, now)
 
-    def _return(self, sender: Place, peer: Peer, data: bytes, sent: float, now: float) -> None:
+    def _return(self, sender: PlacedNode, peer: Peer, data: bytes, sent: float, now: float) -> None:
         if not sender.is_dead:
             sender.node.refused(peer, data, sent, now)
 
-    def deliver(self, place: Place, data: Data, taken: Taken | None, then: Callable[[float], None]) -> None:
+    def deliver(self, place: PlacedNode, data: Data, taken: Taken | None, then: Callable[[float], None]) -> None:
         """Publications have reached a broker; they carry their number in front of their payload."""
         now = self.clock.now
         for sent in data.events:
@@ -212,7 +214,7 @@ class Network:
         then(self.clock.now)
 
     @property
-    def alive(self) -> list[Place]:
+    def alive(self) -> list[PlacedNode]:
         """Brokers that are switched on."""
         return [place for place in self.places.values() if not place.is_dead]
 

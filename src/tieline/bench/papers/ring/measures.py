@@ -19,7 +19,7 @@ from tieline.sim.ring import topics
 from tieline.sim.ring.churn import kill
 from tieline.sim.ring.founding import RingPlan, found
 from tieline.sim.ring.measure import Spread, publish, state_of
-from tieline.sim.ring.network import Direct, Network, Place
+from tieline.sim.ring.network import Direct, Network, PlacedNode
 from tieline.sim.ring.workload import Workload, constrained, event, paper, spaces, sparse
 
 #: The paper's two routings, with what each of them stands for here.
@@ -46,7 +46,7 @@ def _merging(dispatch: str) -> Callable[..., Merging]:
 
 
 def _ring(work: Workload, dispatch: str, seed: int, *, service_s: float = 0.0, rate: float = 0.0,
-          merging: Callable[..., Merging] | None = None) -> tuple[Network, list[Place]]:  # fmt: skip
+          merging: Callable[..., Merging] | None = None) -> tuple[Network, list[PlacedNode]]:  # fmt: skip
     network = Network(Direct(len(work.subscriptions), Random(seed)), service_s=service_s, rate=rate)
     plan = RingPlan(
         subscriptions=work.subscriptions, spaces=work.spaces, dispatch=dispatch, merging=merging or _merging(dispatch)

@@ -19,7 +19,7 @@ class _HandOver:
     arrived: set[int] = field(default_factory=set)
 
 
-class HandOvers:
+class TableHandOvers:
     """The hand-overs that are under way; the old head serves until the last entry has arrived."""
 
     def __init__(self, backbone: Backbone) -> None:

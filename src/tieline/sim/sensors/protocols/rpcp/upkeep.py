@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from tieline.sim.sensors.protocols.rpcp.backbone import Backbone, Say
-from tieline.sim.sensors.protocols.rpcp.hand_over import HandOvers
+from tieline.sim.sensors.protocols.rpcp.hand_over import TableHandOvers
 from tieline.sim.sensors.radio import Arrival
 from tieline.sim.sensors.tables import HeadTable, Link
 
@@ -29,7 +29,7 @@ class Upkeep:
 
     def __init__(self, backbone: Backbone) -> None:
         self._backbone: Final = backbone
-        self._hand_overs: Final = HandOvers(backbone)
+        self._hand_overs: Final = TableHandOvers(backbone)
         self._period: Final = max(1, round(backbone.run.parameters.election_s))
         #: By cluster and link: what has been said since "everything follows".
         self._listing: Final[dict[tuple[int, Link], set[int]]] = {}

@@ -44,17 +44,17 @@ def test_the_heir_ends_with_the_block_and_kills_nobody_who_was_stopped(tmp_path:
     with Children(tmp_path) as children:
         child = children.start("broker", "serve", "--listen", "tcp://127.0.0.1:0", "--data", str(tmp_path / "data"))
         child.ready()
-        heir = children._heir._process
-    assert heir.returncode == 0
+        cleanup = children._cleanup._process
+    assert cleanup.returncode == 0
     assert child.process.returncode == 0
 
 
 def test_a_forgotten_group_is_left_alone() -> None:
-    from tieline.cli.demo.heir import inherit
+    from tieline.cli.demo.cleanup import clean_up
 
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True) as other:
-        inherit([f"{other.pid}\n", f"-{other.pid}\n"])
+        clean_up([f"{other.pid}\n", f"-{other.pid}\n"])
         os.kill(other.pid, 0)
         assert other.poll() is None
-        inherit([f"{other.pid}\n"])
+        clean_up([f"{other.pid}\n"])
         assert other.wait(PATIENCE_S) == -signal.SIGKILL

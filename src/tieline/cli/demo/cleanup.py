@@ -1,6 +1,6 @@
 """A small process that outlives a killed demonstration just long enough to end what it started.
 
-``python -m tieline.cli.demo.heir`` reads process ids from its input, one in a line.  The input ends when the
+``python -m tieline.cli.demo.cleanup`` reads process ids from its input, one in a line.  The input ends when the
 demonstration does, however that happened; then all groups that these processes lead are killed.  A demonstration that
 ends well has stopped them before, so that nothing is left to kill.
 """
@@ -15,12 +15,12 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 
-class Heir:
+class CleanupProcess:
     """Our end: tells it whom to end."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tieline.cli.demo.heir"],
+            [sys.executable, "-m", "tieline.cli.demo.cleanup"],
             stdin=subprocess.PIPE,
             # what is sent to the group of the demonstration is not for it
             start_new_session=True,
@@ -43,13 +43,13 @@ class Heir:
 
     def _say(self, number: int) -> None:
         assert self._process.stdin is not None
-        # without an heir the demonstration goes on as well
+        # without that process the demonstration goes on as well
         with suppress(BrokenPipeError):
             self._process.stdin.write(b"%d\n" % number)
             self._process.stdin.flush()
 
 
-def inherit(lines: Iterable[str]) -> None:
+def clean_up(lines: Iterable[str]) -> None:
     """Listen until the end, then end those who are left."""
     left: dict[int, None] = {}
     for line in lines:
@@ -66,4 +66,4 @@ def inherit(lines: Iterable[str]) -> None:
 if __name__ == "__main__":
     # a Ctrl-C in the terminal is for the demonstration
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    inherit(sys.stdin)
+    clean_up(sys.stdin)

@@ -17,7 +17,7 @@ from tieline.core.message import Item
 from tieline.core.receiver import Grant, Receiver
 
 
-class Span:
+class GroupBrokers:
     """The other brokers that have members of one group, and how its messages are spread."""
 
     __slots__ = ("_clock", "_due", "grants", "is_balanced", "weights")

@@ -2,7 +2,7 @@
 
 What is new is taken in before what is gone is let go, so that nothing that is wanted is ever missing in between, also
 when the connection ends in the middle.  The version follows last, and is echoed and passed on only then.  Of one broker
-one lesson goes on at a time; others wait for it, and are then no news any more, or the next one.
+one update goes on at a time; others wait for it, and are then no news any more, or the next one.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _TAKEN: Final = 8
 _WORK_PER_READ: Final = 60
 _WORK_PER_COMPARED: Final = 8
 _WORK_PER_TAKEN: Final = 250
-#: What it takes to wait for another lesson: all there is, so that others have their turn.
+#: What it takes to wait for another update: all there is, so that others have their turn.
 _ALL: Final = 1 << 20
 
 
 class Phase(Enum):
     """What is to be done next."""
 
-    WAITING = 0  # for another lesson about the same broker
+    WAITING = 0  # for another update about the same broker
     READING = 1
     COMPARING = 2
     GROWING = 3
@@ -38,7 +38,7 @@ class Phase(Enum):
     OVER = 5
 
 
-class Lesson:
+class InterestUpdate:
     """One frame about one broker's interest."""
 
     __slots__ = (
@@ -54,8 +54,8 @@ class Lesson:
         "was_news",
     )
 
-    def __init__(self, body: bytes, interests: Interests, running: dict[int, Lesson]) -> None:
-        """``running`` has the lessons that go on, by broker; reads the head of the body, and may raise BadFrame."""
+    def __init__(self, body: bytes, interests: Interests, running: dict[int, InterestUpdate]) -> None:
+        """``running`` has the updates that go on, by broker; reads the head of the body, and may raise BadFrame."""
         self.body = body
         self._interests = interests
         self._running = running
@@ -116,6 +116,6 @@ class Lesson:
         return _WORK_PER_TAKEN * (len(added) + len(removed))
 
     def end(self) -> None:
-        """Another lesson about the same broker may begin, whether or not this one came to its end."""
+        """Another update about the same broker may begin, whether or not this one came to its end."""
         if self._running.get(self.broker) is self:
             del self._running[self.broker]

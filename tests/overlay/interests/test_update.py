@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.kits.lines import counting
 from tieline.overlay.interests.entries import Entry, Form, Said, Terms, put_said
 from tieline.overlay.interests.interests import Interests
-from tieline.overlay.interests.lesson import Lesson, Phase
+from tieline.overlay.interests.update import InterestUpdate, Phase
 
 #: Entries of one interest, and lines of Python of one step, at most: a millisecond or two.
 VERY_MANY, MOST = 8_000, 6_000
@@ -14,19 +14,19 @@ OTHER = 2
 
 def _taught(interests: Interests, said: Said) -> int:
     """Have something learned; the most lines that one step of it took."""
-    lesson = Lesson(put_said(said), interests, {})
+    update = InterestUpdate(put_said(said), interests, {})
     most = 0
-    while lesson.phase is not Phase.OVER:
+    while update.phase is not Phase.OVER:
         with counting() as lines:
-            lesson.step()
+            update.step()
         most = max(most, lines.count)
-    assert lesson.was_news
+    assert update.was_news
     return most
 
 
-def _step_until(lesson: Lesson, phase: Phase) -> None:
-    while lesson.phase is not phase:
-        lesson.step()
+def _step_until(update: InterestUpdate, phase: Phase) -> None:
+    while update.phase is not phase:
+        update.step()
 
 
 def _whole(version: int, what: str) -> Said:
@@ -46,12 +46,12 @@ def test_others_have_their_turn_however_much_is_new_and_gone() -> None:
     assert not interests.wanted_by("b/7/x")
 
 
-def test_a_broker_that_is_written_off_in_the_middle_of_a_lesson_ends_nothing() -> None:
+def test_a_broker_that_is_written_off_in_the_middle_of_an_update_ends_nothing() -> None:
     interests = Interests(1, 1, {})
     _taught(interests, _whole(1, "a"))
-    lesson = Lesson(put_said(_whole(2, "b")), interests, {})
-    _step_until(lesson, Phase.SHRINKING)
+    update = InterestUpdate(put_said(_whole(2, "b")), interests, {})
+    _step_until(update, Phase.SHRINKING)
     interests.write_off(OTHER)
-    _step_until(lesson, Phase.OVER)
+    _step_until(update, Phase.OVER)
     assert interests.known[OTHER] == (2, {})
     assert interests.kept_bytes == 0
