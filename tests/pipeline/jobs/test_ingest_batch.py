@@ -45,7 +45,7 @@ def batch_of(records: Sequence[dict[str, Any]], number: int, tasks: int = 2) -> 
             for report in ingest_task.run(part, work):
                 yield from zip(report["kind"].to_pylist(), report["data"].to_pylist(), strict=True)
 
-    return Batch(run, list, lambda state: msgspec.structs.replace(state, place={"edge": number}))
+    return Batch(run, list, lambda state: msgspec.structs.replace(state, place={"edge": number}), lambda _state: None)
 
 
 def rows(lake: Lake, where: Table) -> list[dict[str, Any]]:

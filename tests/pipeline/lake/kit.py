@@ -58,7 +58,7 @@ def land(lake: Lake, content: Mapping[Table, pa.Table]) -> State:
         for where, rows in content.items():
             for written in attempt.target.write(rows, where):
                 attempt.adopt(written)
-        return lake.land(attempt, lake.state())
+        return lake.land(attempt, state := lake.state(), state)
 
 
 def make_first_version(lake: Lake) -> None:

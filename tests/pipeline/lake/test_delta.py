@@ -156,7 +156,7 @@ def test_a_batch_that_somebody_else_overtook_is_refused(lake: Lake) -> None:
         for written in slow.target.write(kit.rows_of(lake, kit.READING, [0]), kit.READING):
             slow.adopt(written)
         with pytest.raises(Overtaken, match=r"batch 0 has landed .* follows batch -1"):
-            lake.land(slow, before)
+            lake.land(slow, before, before)
     assert offsets(lake) == [0]
 
 

@@ -108,7 +108,7 @@ def test_a_batch_that_follows_another_one_than_the_last_is_refused(lake: Lake) -
     before = lake.state()
     landed(lake, 0)
     with lake.attempt() as attempt, pytest.raises(Overtaken, match=r"batch 0 has landed .* follows batch -1"):
-        lake.land(attempt, before)
+        lake.land(attempt, before, before)
     assert lake.state().batch == 0
 
 

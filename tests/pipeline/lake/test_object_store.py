@@ -108,7 +108,7 @@ def test_of_two_that_land_one_is_refused(lake: Lake, where: str, options: dict[s
         for written in slow.target.write(kit.rows_of(lake, kit.READING, [0]), kit.READING):
             slow.adopt(written)
         with pytest.raises(Overtaken, match="somebody else fills this lake"):
-            lake.land(slow, before)
+            lake.land(slow, before, before)
     # at the very same moment: the store itself refuses the second
     store = delta(lake).store
     one, two = book.read(store), book.read(store)

@@ -52,7 +52,7 @@ def land(lake: Lake, event_type: str, rows: pa.Table, shard: str = "north") -> N
             place = attempt.table(events(event_type)) / f"day={day}"
             place.mkdir(parents=True)
             pq.write_table(whole.filter(pc.equal(days, day)), place / "part-0.parquet")
-        lake.land(attempt, lake.state())
+        lake.land(attempt, state := lake.state(), state)
 
 
 def empty(path: Path, *, has_incidents: bool = True) -> Lake:

@@ -23,7 +23,7 @@ from tieline.pipeline.decode.records import NEEDED
 from tieline.pipeline.jobs import ingest_task
 from tieline.pipeline.jobs.ingest_batch import Batch, ingest_in_tasks
 from tieline.pipeline.jobs.ingest_task import Work
-from tieline.pipeline.lake import LakeError, State
+from tieline.pipeline.lake import LakeError, Overtaken, State
 from tieline.pipeline.lake.columns import RECORD
 
 if TYPE_CHECKING:
@@ -112,7 +112,15 @@ def batch_of(spark: SparkSession, files: Sequence[File]) -> Batch:
     def after(state: State) -> State:
         return msgspec.structs.replace(state, files={**state.files, **{each.digest: str(each.path) for each in files}})
 
-    return Batch(run, lambda: _births(files), after)
+    def check(state: State) -> None:
+        taken = [str(each.path) for each in files if each.digest in state.files]
+        if taken:
+            raise Overtaken(
+                f"{', '.join(taken)}: in the tables since this command has looked, because somebody else fills this "
+                "lake. Nothing of this batch was brought in; the same command goes on with the files that are left."
+            )
+
+    return Batch(run, lambda: _births(files), after, check)
 
 
 def _pieces(path: Path) -> Iterator[Piece]:

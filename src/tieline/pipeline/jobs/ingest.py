@@ -10,6 +10,9 @@ range.
 The place in the logs is part of the lake's state and lands in one step with the batch that it belongs to.  A batch that
 did not land has left nothing, and is read again; one that has landed is never asked for again.  So every record of the
 logs is in the tables once, whatever dies in between.
+
+A batch lands only if it begins at the place in the very state that it is committed onto.  So it is also once when two
+ingest at the same time, or one was stopped for long and another has taken its part: the later one is told, and ends.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ import pyarrow.compute as pc
 from tieline.pipeline.decode.births import PATTERN, TOPICS, Birth
 from tieline.pipeline.jobs import history
 from tieline.pipeline.jobs.ingest_batch import MAX_ROWS, Batch, Ingest, Landed, Logs, OnLanded, ingest_in_tasks
-from tieline.pipeline.lake import Lake, LakeError, State, compaction
+from tieline.pipeline.lake import Lake, LakeError, Overtaken, State, compaction
 from tieline.pipeline.lake.disk import Busy
 from tieline.pipeline.options import SparkOffset
 from tieline.pipeline.source.following import Following
@@ -70,6 +73,8 @@ class Filling:
         self._ingest = Ingest(lake)
         self._options = read_options(logs.source())
         self._following = Following(self._options)
+        #: The place as the lake says it, after the last batch of this object or when it began.
+        self._kept: SparkOffset | None = None
         self._behind: dict[str, int] | None = None
         self._is_stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -126,7 +131,7 @@ class Filling:
 
     def _place(self) -> SparkOffset:
         """Where reading goes on, or begins."""
-        kept = self._lake.place()
+        kept = self._kept = self._lake.place(self._lake.state())
         if kept is None:
             return self._following.begin()
         if CREATED not in kept:
@@ -143,6 +148,7 @@ class Filling:
         latest = shards(self._following.latest())
         if end != start:
             landed = self._ingest.take(self._batch(start, end))
+            self._kept = end
             self._following.commit(end)
             if self._on_landed is not None:
                 self._on_landed(landed)
@@ -164,16 +170,27 @@ class Filling:
         def after(state: State) -> State:
             return msgspec.structs.replace(state, positions={**state.positions, **shards(end)}, place=end)
 
+        def check(state: State) -> None:
+            if (place := self._lake.place(state)) != self._kept:
+                raise Overtaken(
+                    f"{self._lake.where} has come to {_told(place)} in the logs, and this ingest to "
+                    f"{_told(self._kept)}: somebody else fills this lake. Nothing was brought in twice; let one ingest."
+                )
+
         # checks the stores once more, right before they are read, and tells which records are lost
         ranges = self._following.ranges(start, end)
         run = partial(ingest_in_tasks, self._spark, ranges, partial(_records, self._options))
-        return Batch(run, partial(self._births, ranges), after)
+        return Batch(run, partial(self._births, ranges), after, check)
 
     def _births(self, ranges: Sequence[Range]) -> list[Birth]:
         topics = self._options.topics or TOPICS
         asked = replace(self._options, columns=Birth._fields, topics=topics)
         rows = in_tasks(self._spark, ranges, partial(_births, asked), _BIRTHS_DDL)
         return [Birth(row["shard"], row["offset"], row["topic"], bytes(row["payload"])) for row in rows]
+
+
+def _told(place: SparkOffset | None) -> str:
+    return ", ".join(f"{name} {offset:,}" for name, offset in sorted(shards(place).items())) or "the beginning"
 
 
 def _records(options: SourceOptions, ranges: Sequence[Range]) -> Iterator[pa.RecordBatch]:

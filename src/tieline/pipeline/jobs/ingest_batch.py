@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 RunTasks = Callable[[Work], Iterable[tuple[str, bytes]]]
 #: The state after a batch, but for what all batches have in common.
 After = Callable[[State], State]
+#: Raises :class:`tieline.pipeline.lake.layout.Overtaken` unless a batch follows a state.
+Check = Callable[[State], None]
 
 
 class Batch(NamedTuple):
@@ -49,6 +51,9 @@ class Batch(NamedTuple):
     births: Callable[[], list[Birth]]
     #: How the state tells that it was taken.
     after: After
+    #: Whether it begins where a state ends.  Of two that fill one lake, the later one's place is behind the lake's, and
+    #: what comes next for it is in the tables.
+    check: Check
 
 
 class Landed(NamedTuple):
@@ -76,17 +81,19 @@ class Ingest:
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
-        #: The memory after the batch of this number; None if it has to be read again.
+        #: The memory after this state; None if it has to be read again.
         self._memory: IngestMemory | None = None
-        self._number = -1
+        self._landed = State()
         self._reads_births = any(known.declared.payload == "sparkplug" for known in lake.document.types.values())
 
     def take(self, batch: Batch) -> Landed:
-        """Decode and land a batch."""
+        """Decode and land a batch; refuses one that does not begin where the lake's state ends."""
         began = time.monotonic()
         state = self._lake.state()
+        # the batch lands on this state or not at all
+        batch.check(state)
         memory = self._memory
-        if memory is None or self._number != state.batch:
+        if memory is None or self._landed != state:
             with self._lake.memory() as directory:
                 memory = IngestMemory.restored(directory)
         # until the batch has landed, what is in memory is ahead of what is on the disk
@@ -103,10 +110,10 @@ class Ingest:
             after = _after(batch.after(state), reported)
             attempt.state.mkdir(parents=True, exist_ok=True)
             memory.save(attempt.state)
-            self._number = self._lake.land(attempt, after).batch
+            self._landed = self._lake.land(attempt, state, after)
         self._memory = memory
         records = sum(seen.records for seen in reported.seen)
-        return Landed(records, _rows(reported.files), self._number, time.monotonic() - began)
+        return Landed(records, _rows(reported.files), self._landed.batch, time.monotonic() - began)
 
     def _work(self, attempt: Attempt, memory: IngestMemory, batch: Batch) -> Work:
         before = tuple(memory.births)

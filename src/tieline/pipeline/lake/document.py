@@ -27,11 +27,13 @@ from tieline.match.events import EventType
 from tieline.match.space import Space
 from tieline.pipeline.lake.columns import arrow_schema, check_names
 from tieline.pipeline.lake.disk import Disk
-from tieline.pipeline.lake.layout import Changed, LakeError, NotALake, Table
+from tieline.pipeline.lake.layout import Changed, LakeError, NotALake, Overtaken, Table
 
 VERSION: Final = 2
 _READ: Final = (1, VERSION)
 Format = Literal["parquet", "delta"]
+#: How a sentence ends that is said to a batch which another one came before.
+SOMEBODY_ELSE: Final = "somebody else fills this lake. Nothing of the latter was brought in."
 #: Bits of the curve's key: a signed 64-bit column holds it.
 _BITS: Final = 62
 #: Cells along one axis: 65,536 are finer than row groups can be.
@@ -136,12 +138,20 @@ def check_empty(root: Path, document: Path) -> None:
         raise LakeError(f"{root} is not empty, and no lake.")
 
 
-def overtaken(where: str, newest: int, followed: int) -> str:
-    """What is said to a batch that another one came before."""
-    return (
-        f"batch {newest} has landed in {where} while another one was made that follows batch {followed}: somebody else "
-        "fills this lake. Nothing of the latter was brought in."
+def check_followed(where: str, newest: State, followed: State) -> None:
+    """Raise :class:`Overtaken` unless a batch was made for the lake as it is.
+
+    Two states are the same if all is: places, files and numbers.  A number alone would not say it, since a copy of the
+    lake may have been put in place that has come as far with other batches.
+    """
+    if newest == followed:
+        return
+    what = (
+        f"batch {newest.batch} has landed in {where} while another one was made that follows batch {followed.batch}"
+        if newest.batch != followed.batch
+        else f"batch {newest.batch} of {where} is not the one that another batch was made to follow"
     )
+    raise Overtaken(f"{what}: {SOMEBODY_ELSE}")
 
 
 def now_text() -> str:

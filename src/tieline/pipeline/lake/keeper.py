@@ -85,8 +85,8 @@ class Keeper(Protocol):
         """A directory with what was remembered after the last batch."""
         ...
 
-    def place(self) -> SparkOffset | None:
-        """Where reading the logs goes on; None if nothing was read yet."""
+    def place(self, state: State) -> SparkOffset | None:
+        """Where reading the logs goes on after a state; None if nothing was read yet."""
         ...
 
     def evolve(self, settings: Settings) -> None:
@@ -97,8 +97,11 @@ class Keeper(Protocol):
         """A place for the files of the next batch."""
         ...
 
-    def land(self, attempt: Attempt, state: State) -> State:
-        """Bring an attempt into the tables as the next batch, together with the state after it."""
+    def land(self, attempt: Attempt, follows: State, state: State) -> State:
+        """Bring an attempt into the tables as the next batch, together with the state after it.
+
+        Raises :class:`tieline.pipeline.lake.layout.Overtaken` unless the newest state is the one that it follows.
+        """
         ...
 
     def ingesting(self) -> AbstractContextManager[None]:

@@ -143,21 +143,21 @@ class Lake:
         """Take over the event types of a configuration: new types, new attributes."""
         self.keeper.evolve(settings)
 
-    def place(self) -> SparkOffset | None:
-        """Where reading the logs goes on; None if nothing was read yet."""
-        return self.keeper.place()
+    def place(self, state: State) -> SparkOffset | None:
+        """Where reading the logs goes on after a state; None if nothing was read yet."""
+        return self.keeper.place(state)
 
     def attempt(self) -> AbstractContextManager[Attempt]:
         """A place for the files of the next batch."""
         return self.keeper.attempt()
 
-    def land(self, attempt: Attempt, state: State) -> State:
+    def land(self, attempt: Attempt, follows: State, state: State) -> State:
         """Bring an attempt into the tables as the next batch, together with the state after it.
 
-        ``state`` was made of the state that the batch follows.  If another batch has landed since, this one may hold
-        the same records: it is refused with :class:`tieline.pipeline.lake.layout.Overtaken`.
+        ``follows`` is the state that the batch was made for.  If the lake has come further since, this batch may hold
+        records that are there: it is refused with :class:`tieline.pipeline.lake.layout.Overtaken`.
         """
-        return self.keeper.land(attempt, state)
+        return self.keeper.land(attempt, follows, state)
 
     def ingesting(self) -> AbstractContextManager[None]:
         """While this lasts, no other process ingests into the lake, where its store can tell."""

@@ -19,7 +19,7 @@ from tieline.pipeline.lake.disk import Disk, locked
 from tieline.pipeline.lake.document import Document, State
 from tieline.pipeline.lake.keeper import Days, TableStatus, size_of
 from tieline.pipeline.lake.landing import Attempt
-from tieline.pipeline.lake.layout import Layout, Overtaken, Table, day_of, files
+from tieline.pipeline.lake.layout import Layout, Table, day_of, files
 from tieline.pipeline.options import SparkOffset
 
 if TYPE_CHECKING:
@@ -77,8 +77,8 @@ class Plain:
     def memory(self) -> Iterator[Path | None]:
         yield documents.newest_state(self.layout.state)[1]
 
-    def place(self) -> SparkOffset | None:
-        return self.state().place or earlier.place(self.layout, self.document, self.state())
+    def place(self, state: State) -> SparkOffset | None:
+        return state.place or earlier.place(self.layout, self.document, state)
 
     def frame(self, spark: SparkSession, table: Table, days: Days) -> DataFrame:
         # Spark leaves out the days itself: they are names of directories
@@ -115,18 +115,13 @@ class Plain:
     def attempt(self) -> AbstractContextManager[Attempt]:
         return landing.attempt(self.layout, self.disk)
 
-    def land(self, attempt: keeper.Attempt, state: State) -> State:
-        """Bring an attempt into the tables.
-
-        ``state`` was made of the state that the batch follows.  If another batch has landed since, this one may hold
-        the same records: it is refused with :class:`Overtaken`.
-        """
+    def land(self, attempt: keeper.Attempt, follows: State, state: State) -> State:
+        """Bring an attempt into the tables."""
         mine = cast("Attempt", attempt)
         with self.changing():
             landing.land_decided(self.layout, self.disk)
             newest = self.state()
-            if newest.batch != state.batch:
-                raise Overtaken(documents.overtaken(self.where, newest.batch, state.batch))
+            documents.check_followed(self.where, newest, follows)
             number = newest.batch + 1
             state = msgspec.structs.replace(state, batch=number, landed=documents.now_text())
             documents.save_state(state, mine.state, self.disk)

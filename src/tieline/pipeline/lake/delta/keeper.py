@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 import pyarrow as pa
@@ -37,6 +37,10 @@ def has_delta(where: str | Path, options: Mapping[str, str]) -> bool:
         check()
         return book.is_there(Store(where, options))
     return book.is_there(Store(where, options)) or before.is_there(Path(where))
+
+
+#: How often the book is turned anew when others came before.
+_TRIES: Final = 20
 
 
 class Attempt:
@@ -133,8 +137,7 @@ class Delta:
         finally:
             shutil.rmtree(folder)
 
-    def place(self) -> SparkOffset | None:
-        state = self.state()
+    def place(self, state: State) -> SparkOffset | None:
         if state.place or self.store.directory is None:
             return state.place or None
         return earlier.place(Layout(self.store.directory), self.document, state)
@@ -182,25 +185,29 @@ class Delta:
         finally:
             shutil.rmtree(folder)
 
-    def land(self, attempt: keeper.Attempt, state: State) -> State:
+    def land(self, attempt: keeper.Attempt, follows: State, state: State) -> State:
         """Commit the files that tasks have reported.
 
         The book is turned only if it stands where the batch began; then the tables follow.
         """
         mine = cast("Attempt", attempt)
-        opened = self._read()
-        newest = opened.page.state.batch
-        if newest != state.batch or mine.number != newest + 1:
-            raise Overtaken(documents.overtaken(self.where, newest, state.batch))
-        self._finish()
         state = msgspec.structs.replace(state, batch=mine.number, landed=documents.now_text())
         memory = {path.name: path.read_bytes() for path in sorted(mine.state.iterdir())}
-        try:
-            self._turn(opened, Page(opened.page.document, state, mine.manifest, memory))
-        except commits.Refused:
-            raise Overtaken(documents.overtaken(self.where, self.state().batch, newest)) from None
-        self._finish()
-        return state
+        for _ in range(_TRIES):
+            opened = self._read()
+            documents.check_followed(self.where, opened.page.state, follows)
+            # the files have the number in them
+            if mine.number != follows.batch + 1:
+                raise Overtaken(f"{self.where} had other batches when this one was begun: {documents.SOMEBODY_ELSE}")
+            self._finish()
+            try:
+                self._turn(opened, Page(opened.page.document, state, mine.manifest, memory))
+            except commits.Refused:
+                # another batch, or only other event types: the next look tells
+                continue
+            self._finish()
+            return state
+        raise LakeError(f"{self.where} is changed by others all the time; batch {mine.number} could not be committed.")
 
     @contextmanager
     def ingesting(self) -> Iterator[None]:
