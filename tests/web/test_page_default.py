@@ -85,7 +85,7 @@ def test_which_brokers_have_http_beside_them(monkeypatch: pytest.MonkeyPatch) ->
     assert len(serve._services(PLAIN)) == 1
     assert serve._services(with_http(Http(page="off"))) == []
     assert len(serve._services(with_http(Http(url="http://127.0.0.1:0", page="off")))) == 1
-    monkeypatch.setattr(serve, "is_installed", lambda _name: False)
+    monkeypatch.setattr("tieline.net.preflight.is_installed", lambda _name: False)
     assert serve._services(PLAIN) == [], "without the extra nothing has changed"
     for http, key in ((Http(url="http://127.0.0.1:0"), "http.url"), (Http(page="on"), "http.page")):
         with pytest.raises(Trouble, match=f"{key} needs the extra"):

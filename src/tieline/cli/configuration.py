@@ -23,19 +23,19 @@ def check(file: Annotated[Path, typer.Argument(help="The TOML file.", metavar="F
     """Print the settings of FILE as they will act (* = not the default) and write nothing.
 
     Everything that is wrong is said at once, and what `serve` would warn of. Exit code 2 means that `tieline serve
-    --config FILE` would refuse to start, as far as that can be known without starting: whether an address is free, and
-    whether the store is whole, it does not try.
+    --config FILE` would refuse to start, as far as that can be known without starting: it does not look whether
+    another broker uses the addresses or the data directory, and whether the store is whole.
     """
     settings, problems = inspect(file)
     sentences = [str(problem) for problem in problems]
     if settings is not None:
         from tieline.net.preflight import obstacles, warnings
 
+        sentences += [f"{file}: {sentence}" for sentence in obstacles(settings)]
         if not problems:
             print(effective(settings))
-        sentences += [f"{file}: {sentence}" for sentence in obstacles(settings)]
-        for sentence in warnings(settings):
-            print(f"tieline: warning: {sentence}", file=sys.stderr)
+            for sentence in warnings(settings):
+                print(f"tieline: warning: {sentence}", file=sys.stderr)
     for sentence in sentences:
         print(f"tieline: {sentence}", file=sys.stderr)
     if sentences:

@@ -16,7 +16,6 @@ from tieline.conf.error import ConfError
 from tieline.conf.load import load
 from tieline.conf.overlay import Peer, StrategyName
 from tieline.conf.schema import Listener, Settings
-from tieline.extras import is_installed, remedy
 
 if TYPE_CHECKING:
     from tieline.net.services import Service
@@ -25,9 +24,6 @@ Level = Literal["debug", "info", "warning", "error"]
 Format = Literal["human", "json"]
 
 app = new_app()
-
-#: What the extra "web" brings.
-_LIBRARIES = ("starlette", "uvicorn", "prometheus_client")
 
 _LISTEN = (
     "tcp://, tls://, ws://, wss://, peer:// or peer+tls:// and host:port, or peer+unix:// and a path; replaces the "
@@ -94,12 +90,11 @@ def serve(  # one for each option
 
 def _services(settings: Settings) -> list[Service]:
     """What runs beside the broker: the page and its like, where they are wanted and their libraries are there."""
-    http = settings.http
-    missing = next((name for name in _LIBRARIES if not is_installed(name)), None)
-    if missing is not None and (http.url is not None or http.page == "on"):
-        key = "http.url" if http.url is not None else "http.page"
-        raise Trouble(f'{key} needs the extra "web" ({missing} is missing): {remedy("web")}.', code=MISUSED)
-    if missing is not None or (http.url is None and http.page == "off"):
+    from tieline.net.preflight import has_web, without_web
+
+    if problem := without_web(settings):
+        raise Trouble(problem, code=MISUSED)
+    if not has_web() or (settings.http.url is None and settings.http.page == "off"):
         return []
     from tieline.web.service import HttpService
 

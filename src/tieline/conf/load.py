@@ -33,7 +33,7 @@ def load(path: str | Path) -> Settings:
 def loads(text: str, name: str = "configuration") -> Settings:
     """Settings from a TOML text; ``name`` stands for the file in error messages."""
     settings, problems = _examined(text, name)
-    if settings is None or problems:
+    if problems:
         raise problems[0]
     return settings
 
@@ -41,7 +41,7 @@ def loads(text: str, name: str = "configuration") -> Settings:
 def inspect(path: str | Path) -> tuple[Settings | None, list[ConfError]]:
     """The same for somebody who wants to know everything that is wrong with a file, in the order of its lines.
 
-    There are settings as soon as every key has a meaning, also where rules between keys are broken.
+    The settings are those that the file has without what is refused in it; there are none only where it is no TOML.
     """
     path = Path(path)
     try:
@@ -49,20 +49,19 @@ def inspect(path: str | Path) -> tuple[Settings | None, list[ConfError]]:
     except ConfError as problem:
         return None, [problem]
     problems.sort(key=lambda problem: problem.line or 0)
-    return None if settings is None else _anchored(settings, path.parent), problems
+    return _anchored(settings, path.parent), problems
 
 
-def _examined(text: str, name: str) -> tuple[Settings | None, list[ConfError]]:
-    """Settings, if the text can mean any, and what is wrong with them."""
+def _examined(text: str, name: str) -> tuple[Settings, list[ConfError]]:
+    """Settings, as far as the text can mean any, and what is wrong with them."""
     data = _parsed(text, name)
-    settings = None
     try:
-        settings = msgspec.convert(data, Settings, strict=True)
-    except msgspec.ValidationError:
-        found = refusals(data)
-    else:
-        settings = access_rules.placed(settings, text, name)
+        settings = access_rules.placed(msgspec.convert(data, Settings, strict=True), text, name)
         found = [*endless(data, ()), *rules.broken(settings)]
+    except msgspec.ValidationError:
+        refused = refusals(data)
+        settings = msgspec.convert(refused.rest, Settings, strict=True)
+        found = [*refused.findings, *refused.in_the_file([*endless(refused.rest, ()), *rules.broken(settings)])]
     return settings, [ConfError(file=name, line=line_of(text, path), text=sentence) for path, sentence in found]
 
 

@@ -1,7 +1,8 @@
 """In which ways a table of TOML does not fit the schema, each as a path and a sentence in the words of the reference.
 
 The library that converts stops at the first thing that it refuses.  To find the others, a table is taken apart into
-the parts that cannot spoil each other, what was refused is taken out, and what is left is tried again.
+the parts that cannot spoil each other, what was refused is taken out, and what is left is tried again.  What is left in
+the end can be converted, so that rules between settings are asked in the same run.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ import copy
 import difflib
 import math
 import re
-from collections.abc import Iterator
-from typing import Any  # Any: TOML has values of every type
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple  # Any: TOML has values of every type
 
 import msgspec
 
@@ -24,13 +25,52 @@ _STEP = re.compile(r"\.([^.\[]+)|\[(?:(\d+)|\.\.\.)\]")
 _UNKNOWN = re.compile(r"unknown field `(.*?)`")
 _MISSING = re.compile(r"missing required field `(.*?)`")
 
+#: Of every kind that a key may have to be of: what is said of them is never told.
+_STAND_INS: tuple[Any, ...] = (0, "a", False, [], {})
+
 #: Settings whose tables have names that the file gives.
 _NAMED = ("event", "groups")
 
 
-def refusals(data: dict[str, Any]) -> list[Finding]:
-    """Everything that the schema refuses."""
-    return [found for place, part in _parts(data) for found in _refused_in(place, part)]
+class Refused(NamedTuple):
+    """What the schema refuses of a table, and what it does not."""
+
+    findings: list[Finding]
+    #: The rest, which converts.
+    rest: dict[str, Any]
+    #: Of arrays of tables: at which number each table of the rest has been.
+    numbers: dict[str, list[int]]
+
+    def in_the_file(self, found: Iterable[Finding]) -> Iterator[Finding]:
+        """What was found in the rest, at its place in the file; without what may only be so because of a refusal."""
+        refused = [path for path, _sentence in self.findings]
+        for path, sentence in found:
+            whole, said = path, sentence
+            if len(path) > 1 and isinstance(path[1], int) and path[0] in self.numbers:
+                number = self.numbers[path[0]][path[1]]
+                whole = (path[0], number, *path[2:])
+                said = sentence.replace(describe.dotted(path[:2]), describe.dotted(whole[:2]))
+            if not any(whole == each[: len(whole)] or each == whole[: len(each)] for each in refused):
+                yield whole, said
+
+
+def refusals(data: dict[str, Any]) -> Refused:
+    """Everything that the schema refuses, and what is left without it."""
+    findings: list[Finding] = []
+    rest: dict[str, Any] = {}
+    numbers: dict[str, list[int]] = {}
+    for place, part in _parts(data):
+        part = copy.deepcopy(part)
+        findings += _refused_in(place, part)
+        for key, value in part.items():
+            if isinstance(value, list) and len(place) > 1 and isinstance(place[1], int):
+                rest.setdefault(key, []).extend(value)
+                numbers.setdefault(key, []).append(place[1])
+            elif isinstance(value, dict) and key in _NAMED:
+                rest.setdefault(key, {}).update(value)
+            else:
+                rest[key] = value
+    return Refused(findings, rest, numbers)
 
 
 def _parts(data: dict[str, Any]) -> Iterator[tuple[KeyPath, dict[str, Any]]]:
@@ -47,7 +87,7 @@ def _parts(data: dict[str, Any]) -> Iterator[tuple[KeyPath, dict[str, Any]]]:
 
 
 def _refused_in(place: KeyPath, part: dict[str, Any]) -> Iterator[Finding]:
-    part = copy.deepcopy(part)
+    """Say what is refused of a part, and take it out of the part."""
     taken_out: set[KeyPath] = set()
     while True:
         try:
@@ -58,17 +98,35 @@ def _refused_in(place: KeyPath, part: dict[str, Any]) -> Iterator[Finding]:
             return
         path = _place_in(message, part)
         missing = _MISSING.search(message)
-        if missing is not None and (*path, missing[1]) in taken_out:
-            return  # it was there, and has been refused already
-        whole = (*place, *path[len(place) :]) if len(path) >= len(place) else path
-        yield _explained(message, whole, _value_at(part, path))
+        # what was there, and has been refused already, is missing only since then
+        is_known = missing is not None and (*path, missing[1]) in taken_out
+        if is_known and missing is not None and _filled(part, (*path, missing[1])):
+            continue
+        if not is_known:
+            whole = (*place, *path[len(place) :]) if len(path) >= len(place) else path
+            yield _explained(message, whole, _value_at(part, path))
         if unknown := _UNKNOWN.search(message):
             path = (*path, unknown[1])
-        above = _value_at(part, path[:-1]) if path else None
-        if missing is not None or not isinstance(above, dict) or path[-1] not in above:
-            return
+        # an array is taken out as a whole, so that its other values keep their numbers
+        while not isinstance(above := _value_at(part, path[:-1]), dict):
+            path = path[:-1]
         del above[path[-1]]
         taken_out.add(path)
+
+
+def _filled(part: dict[str, Any], path: KeyPath) -> bool:
+    """Put something that converts where a value was refused that has to be there, so that the rest of its table stays."""
+    table = _value_at(part, path[:-1])
+    for value in _STAND_INS:
+        table[path[-1]] = value
+        try:
+            msgspec.convert(part, Settings, strict=True)
+        except msgspec.ValidationError as problem:
+            if _place_in(str(problem), part)[: len(path)] == path:
+                continue
+        return True
+    del table[path[-1]]
+    return False
 
 
 def _place_in(message: str, data: dict[str, Any]) -> KeyPath:

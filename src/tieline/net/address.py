@@ -11,7 +11,7 @@ import socket
 import ssl
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any  # Any: an address is of another shape in each family
 
 if TYPE_CHECKING:
     from tieline.conf.schema import Listener
@@ -22,12 +22,8 @@ Option = tuple[int, int, int]
 
 def bind(host: str, port: int, *, backlog: int, options: tuple[Option, ...] = ()) -> socket.socket:
     """A socket that listens, and does not block; what it accepts begins with the same options.  Raises OSError."""
-    family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[
-        0
-    ]
-    sock = socket.socket(family, kind, protocol)
+    sock, place = _socket_for(host, port)
     try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         for option in options:
             sock.setsockopt(*option)
         sock.setblocking(False)
@@ -37,6 +33,22 @@ def bind(host: str, port: int, *, backlog: int, options: tuple[Option, ...] = ()
         sock.close()
         raise
     return sock
+
+
+def try_address(host: str, port: int) -> None:
+    """See whether an address could be listened on, without listening; raises OSError."""
+    sock, place = _socket_for(host, port)
+    with sock:
+        sock.bind(place)
+
+
+def _socket_for(host: str, port: int) -> tuple[socket.socket, Any]:
+    """A socket that takes an address whose last connections are still fading away, and the address."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, kind, protocol, _, place = found[0]
+    sock = socket.socket(family, kind, protocol)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    return sock, place
 
 
 def bind_path(path: str, *, backlog: int) -> socket.socket:

@@ -1,27 +1,38 @@
 """What would keep a broker from starting with some settings, and what it would warn of, without starting it.
 
-Files are read and certificates tried by the functions that the start itself calls.  Nothing is written, and no address
-is bound: whether one is free is known only to whoever binds it.
+Files are read and certificates tried by the functions that the start itself calls.  Nothing is written.  An address is
+tried for a moment, but nobody listens there: one that is in use is none that could not be listened on, since the broker
+that runs with these settings may be the one that uses it.
 """
 
 from __future__ import annotations
 
+import errno
+import os
 import ssl
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from tieline.access.users import closed_to_everybody, open_to_everybody
 from tieline.conf import urls
-from tieline.conf.paths import distrust, too_long
+from tieline.conf.paths import distrust, management_socket, too_long
 from tieline.conf.peers import with_identity
 from tieline.conf.schema import Listener, Settings
 from tieline.extras import is_installed, remedy
-from tieline.net.address import load_certificate, secure_context
+from tieline.net.address import load_certificate, secure_context, try_address
 from tieline.net.auth import passwords
 from tieline.net.listener import ListenError
 from tieline.net.log import log
 from tieline.net.peer_settings import read_client_context, read_key
+
+#: What the extra "web" brings.
+_LIBRARIES: Final = ("starlette", "uvicorn", "prometheus_client")
+#: File systems of the kernel, in which nobody can keep anything.
+_OF_THE_KERNEL: Final = frozenset(
+    ("proc", "sysfs", "cgroup", "cgroup2", "devpts", "debugfs", "tracefs", "securityfs", "configfs", "bpf", "pstore")
+)
 
 
 def obstacles(settings: Settings) -> Iterator[str]:
@@ -29,6 +40,8 @@ def obstacles(settings: Settings) -> Iterator[str]:
     yield from _data(settings)
     for listener in settings.listener:
         yield from _certificates(with_identity(listener, settings.overlay))
+        with suppress(urls.UrlError):  # what is no address has been said already
+            yield from _address(urls.parse(listener.url))
     yield from _users(settings)
     yield from _secrets(settings)
     yield from _http(settings)
@@ -55,15 +68,63 @@ def warn(settings: Settings) -> None:
 
 
 def _data(settings: Settings) -> Iterator[str]:
+    socket = management_socket(settings.data, settings.name)
+    if problem := too_long(settings.data, settings.name):
+        yield f"data: {problem}."
+    elif socket.exists() and not socket.is_socket():
+        yield f"{socket} is in the way: it is not a socket, and not ours to remove."
     if settings.data is None:
+        if socket.parent.exists() and (problem := distrust(socket.parent)):
+            yield f"{problem}."
         return
     place = Path(settings.data)
     if place.exists() and not place.is_dir():
         yield f"data = {settings.data} is not a directory."
     elif place.exists() and (problem := distrust(place)):
         yield f"data: {problem}."
-    if problem := too_long(settings.data, settings.name):
-        yield f"data: {problem}."
+    elif problem := _unwritable(place):
+        yield f"data = {settings.data} cannot be used: {problem}."
+
+
+def _unwritable(place: Path) -> str | None:
+    """Why nothing can be kept in a directory, or the directory not be made; None if nothing speaks against it."""
+    while not place.exists():
+        place = place.parent
+    if not place.is_dir():
+        return f"{place} is not a directory"
+    if not os.access(place, os.W_OK | os.X_OK):
+        return f"{place} cannot be written by this user"
+    if os.statvfs(place).f_flag & os.ST_RDONLY:
+        return f"{place} is on a file system that is read only"
+    if (kind := _file_system(place)) in _OF_THE_KERNEL:
+        return f"{place} is on a file system of the kernel ({kind}), which keeps nothing"
+    return None
+
+
+def _file_system(place: Path) -> str:
+    """Of which kind the file system of a directory is; empty where the system does not say."""
+    device = place.stat().st_dev
+    with suppress(OSError):
+        for line in Path("/proc/self/mountinfo").read_text("utf-8", "replace").splitlines():
+            mount, _dash, source = line.partition(" - ")
+            if mount.split()[2] == f"{os.major(device)}:{os.minor(device)}":
+                return source.split()[0]
+    return ""
+
+
+def _address(url: urls.ListenerUrl) -> Iterator[str]:
+    if url.is_unix:
+        path = Path(url.path)
+        if path.exists() and not path.is_socket():
+            yield f"cannot listen on {url}: something that is no socket is in the way."
+        elif not path.parent.is_dir() or not os.access(path.parent, os.W_OK | os.X_OK):
+            yield f"cannot listen on {url}: {path.parent} is no directory that this user can write."
+        return
+    try:
+        try_address(url.host, url.port)
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            yield f"cannot listen on {url}: {error.strerror or error}."
 
 
 def _certificates(listener: Listener) -> Iterator[str]:
@@ -111,17 +172,32 @@ def _secrets(settings: Settings) -> Iterator[str]:
         yield str(problem)
 
 
+def has_web() -> bool:
+    """Whether everything is installed that pages are served with."""
+    return all(map(is_installed, _LIBRARIES))
+
+
+def without_web(settings: Settings) -> str | None:
+    """Why the pages that these settings ask for cannot be served by what is installed; None if they can."""
+    http = settings.http
+    missing = next((name for name in _LIBRARIES if not is_installed(name)), None)
+    if missing is None or (http.url is None and http.page != "on"):
+        return None
+    key = "http.page" if http.url is None else "http.url"
+    return f'{key} needs the extra "web" ({missing} is missing): {remedy("web")}.'
+
+
 def _http(settings: Settings) -> Iterator[str]:
     http = settings.http
+    if problem := without_web(settings):
+        yield problem
     if http.url is None:
         return
-    for library in ("starlette", "uvicorn", "prometheus_client"):
-        if not is_installed(library):
-            yield f'http.url needs the extra "web" ({library} is missing): {remedy("web")}.'
-            break
     with suppress(urls.UrlError):  # what is no address has been said already
-        if not urls.parse_http(http.url).is_loopback() and settings.auth.password_file is None:
+        url = urls.parse_http(http.url)
+        if not url.is_loopback() and settings.auth.password_file is None:
             yield f"{http.url} could be read from other machines: set auth.password_file first, or stay local."
+        yield from _address(url)
     if http.certificate is not None and http.key is not None:
         try:
             secure_context(http.certificate, http.key)
