@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.pipeline.jobs.here import TOML, Here
 from tests.pipeline.lake import kit
 from tests.pipeline.source.conftest import Serve
 from tieline.conf.schema import Log, Settings
+from tieline.pipeline.jobs import ingest
 from tieline.pipeline.jobs.ingest import Filling
 from tieline.pipeline.jobs.ingest_batch import Landed, Logs
 from tieline.pipeline.lake import Lake, LakeError, Overtaken
@@ -103,6 +105,36 @@ def test_small_files_are_merged_on_the_way(tmp_path: Path, serve: Serve, form: A
     (reading,) = (each for each in lake.status().tables if each.name == "events/reading")
     assert (reading.rows, reading.files) == (40, 1)
     assert sorted(pq.read_table(lake.files("events/reading"))["_offset"].to_pylist()) == list(range(40))
+
+
+def test_files_that_never_counted_go_on_the_way_when_they_are_of_age(
+    tmp_path: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingest, "_SWEEP_EVERY", 2)
+    served = serve(records=16)
+    lake = Lake.create(tmp_path / "lake", kit.settings(TOML), form="delta")
+
+    def run(batches: int) -> None:
+        """So many batches, each in a run of its own."""
+        for _ in range(batches):
+            filling = Filling(Here(), Lake.open(lake.where), Logs([served.url], 2, {}), compact_every=2)  # type: ignore[arg-type]
+            place = filling._place()
+            assert filling._round(place) != place
+
+    run(4)
+    before = {*kit.parquet(lake, kit.READING)}
+    # an executor was given up long ago, and another one just now
+    with lake.attempt() as attempt:
+        for _ in range(2):
+            attempt.target.write(kit.rows_of(lake, kit.READING, [0]), kit.READING)
+    old, young = {*kit.parquet(lake, kit.READING)} - before
+    os.utime(old, (time.time() - 8 * 86_400,) * 2)
+    # of four times that small files are merged, the last one looks for what is old
+    run(2)
+    assert old.exists()
+    run(2)
+    assert not old.exists() and young.exists()
+    assert sorted(pq.read_table(lake.files("events/reading"))["_offset"].to_pylist()) == list(range(16))
 
 
 def test_somebody_else_compacts(lake: Lake, serve: Serve, caplog: pytest.LogCaptureFixture) -> None:

@@ -208,11 +208,69 @@ def test_files_that_nobody_reported_do_not_count_and_go_when_they_are_of_age(
     list(compact(lake))
     assert len(kit.parquet(lake, kit.READING)) == 2
     (orphan,) = {*kit.parquet(lake, kit.READING)} - {Path(uri) for uri in table_of(lake).file_uris()}
-    old = time.time() - 8 * 86_400
-    os.utime(orphan, (old, old))
+    aged(orphan)
     list(compact(lake))
     assert len(kit.parquet(lake, kit.READING)) == 1
     assert offsets(lake) == [0]
+
+
+def pages(lake: Lake) -> set[Path]:
+    return set((Path(lake.where) / book.NAME).glob("page-*.parquet"))
+
+
+def aged(*paths: Path) -> None:
+    """Make files as old as nobody looks at any more."""
+    old = time.time() - 8 * 86_400
+    for path in paths:
+        os.utime(path, (old, old))
+
+
+def test_a_page_that_nobody_turned_to_goes_when_it_is_of_age(lake: Lake) -> None:
+    kit.land(lake, readings(lake, 0))
+    (current,) = pages(lake)
+    # a driver that dies between writing and committing, twice; one of them long ago
+    page = book.read(delta(lake).store).page
+    book._put(delta(lake).store, page)
+    (young,) = pages(lake) - {current}
+    book._put(delta(lake).store, page)
+    aged(*pages(lake) - {young})
+    list(compact(Lake.open(lake.where)))
+    assert pages(lake) == {current, young}
+    kit.land(Lake.open(lake.where), readings(lake, 1))
+    assert offsets(lake) == [0, 1]
+
+
+def test_what_is_decided_is_never_swept(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver died before the tables followed, and nobody came for more than a week."""
+    kit.land(lake, readings(lake, 0))
+    other = Lake.open(lake.where)
+
+    class Crash(BaseException):
+        pass
+
+    def die(*_: Any) -> None:
+        raise Crash
+
+    with monkeypatch.context() as patch:
+        patch.setattr(commits, "add_once", lambda *given: None if given[-1] == 0 else die())
+        with pytest.raises(Crash):
+            kit.land(lake, readings(lake, 1))
+    aged(*kit.parquet(lake, kit.READING))
+    # whoever opens a lake in an object store brings nothing to its end
+    list(compact(other))
+    assert offsets(lake) == [0, 1]
+
+
+def test_a_batch_that_has_waited_until_its_files_may_be_gone_is_refused(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with lake.attempt() as attempt:
+        attempt.adopt(*attempt.target.write(kit.rows_of(lake, kit.READING, [0]), kit.READING))
+        real = time.time
+        monkeypatch.setattr(time, "time", lambda: real() + 4 * 86_400)
+        with pytest.raises(LakeError, match="batch 0 was begun 96 hours ago"):
+            lake.land(attempt, lake.state(), lake.state())
+    assert offsets(lake) == [] and lake.state().batch == -1
 
 
 def test_who_reads_every_file_of_a_compacted_table_reads_rows_twice_and_a_list_helps(lake: Lake) -> None:

@@ -49,6 +49,8 @@ log: Final = logging.getLogger("tieline.pipeline.ingest")
 
 #: Between two looks at logs that had nothing new.
 _IDLE_S: Final = 0.25
+#: Merges of small files between two looks for files that do not count any more: each lists all files there are.
+_SWEEP_EVERY: Final = 10
 _BIRTHS_DDL: Final = "shard string, offset bigint, topic string, payload binary"
 
 
@@ -64,10 +66,12 @@ class Filling:
         on_landed: OnLanded | None = None,
         compact_every: int = 0,
     ) -> None:
-        """After each ``compact_every`` batches the small files of each day are merged; 0 leaves them as they are."""
+        """After each ``compact_every`` batches the small files of each day are merged; 0 leaves them as they are.
+
+        Batches are counted by the lake, so it makes no difference how often this is begun anew.
+        """
         self._spark = spark
         self._compact_every = compact_every
-        self._batches = 0
         self._lake = lake
         self._on_landed = on_landed
         self._ingest = Ingest(lake)
@@ -152,17 +156,21 @@ class Filling:
             self._following.commit(end)
             if self._on_landed is not None:
                 self._on_landed(landed)
-            self._batches += 1
-            if self._compact_every and self._batches % self._compact_every == 0:
-                self._merge_small()
+            if self._compact_every and (landed.number + 1) % self._compact_every == 0:
+                self._tidy((landed.number + 1) // self._compact_every)
         self._behind = {name: max(0, offset - end.get(name, 0)) for name, offset in latest.items()}
         return end
 
-    def _merge_small(self) -> None:
-        """Merge what small batches have left; whoever compacts besides has done it, or will."""
+    def _tidy(self, times: int) -> None:
+        """Merge what small batches have left, and sometimes remove what has not counted for long.
+
+        Whoever compacts besides has done it, or will.
+        """
         try:
             for each in compaction.compact(self._lake, run=compaction.on_spark(self._spark), small_only=True):
                 log.info("%s: %d files became %d", each.table, each.files_before, each.files_after)
+            if times % _SWEEP_EVERY == 0:
+                compaction.sweep(self._lake)
         except (LakeError, Busy) as problem:
             log.warning("small files stay as they are until the next time: %s", problem)
 

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tieline.pipeline.lake import landing
+from tieline.pipeline.lake.delta import book
 from tieline.pipeline.lake.delta import compaction as delta
 from tieline.pipeline.lake.delta.keeper import Delta
 from tieline.pipeline.lake.disk import locked
@@ -31,7 +32,7 @@ from tieline.pipeline.lake.merging import FILE_ROWS, Compacted, Merge, RunMerges
 from tieline.pipeline.lake.plain import Plain
 from tieline.pipeline.lake.writing import part_name, write_file
 
-__all__ = ["FILE_ROWS", "Compacted", "Merge", "compact", "here", "on_spark"]
+__all__ = ["FILE_ROWS", "Compacted", "Merge", "compact", "here", "on_spark", "sweep"]
 
 
 class DirectoryMerge(NamedTuple):
@@ -59,8 +60,8 @@ def compact(
 ) -> Iterator[Compacted]:
     """Compact every table; days before ``keep_from`` are removed.
 
-    With ``small_only`` only what is small beside the rest of its day is merged, as often as one likes, and nothing that
-    is out of date is looked for in object stores.
+    With ``small_only`` only what is small beside the rest of its day is merged, as often as one likes, and files that
+    are out of date stay until somebody sweeps.
     """
     if isinstance(lake.keeper, Delta):
         for table in lake.tables():
@@ -74,6 +75,8 @@ def compact(
             )
             if found is not None:
                 yield found
+        if not small_only:
+            sweep(lake)
         return
     plain = lake.plain
     busy = f"another process compacts {lake.where} already."
@@ -82,6 +85,13 @@ def compact(
             found = _compact(plain, table, keep_from, run, small_only=small_only)
             if found is not None:
                 yield found
+
+
+def sweep(lake: Lake) -> None:
+    """Remove the files of Delta tables that have not counted for a week; plain tables keep none."""
+    if isinstance(lake.keeper, Delta):
+        lake.keeper.finish()
+        delta.sweep(lake.keeper.store, [*(table.name for table in lake.tables()), book.NAME])
 
 
 def _compact(

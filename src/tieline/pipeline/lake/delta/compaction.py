@@ -3,13 +3,14 @@
 Files of a day that are merged give way to the merged ones in one commit that says that no row has changed.  Batches may
 land meanwhile; a second compaction that began earlier is refused, because both commit as one application.
 
-What no version of the last week names is removed at the end, whoever wrote it: files of batches that never landed, and
-those that were merged.  Until then they are there, and readers that take every file of the directory read rows twice.
+What no version of the last week names is removed now and then, whoever wrote it: files of batches that never landed,
+those that were merged, and pages of the book that nobody has turned to.  Until then they are there, and readers that
+take every file of the directory read rows twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from typing import Final, NamedTuple
 
@@ -25,7 +26,7 @@ from tieline.pipeline.lake.merging import Compacted, Merge, RunMerges, groups, s
 from tieline.pipeline.lake.written import Written
 
 _APP: Final = "tieline compaction"
-#: Somebody may still read files that were merged so long ago.
+#: Somebody may still read files that were merged so long ago, and may be about to commit what was written since.
 KEPT_HOURS: Final = 168
 
 
@@ -71,12 +72,28 @@ def compact(
             merge = InPlaceMerge(store, table, day, tuple(each.path for each in group), schema)
             _exchanged(store, table, group, merge, run)
             is_changed = True
-    if not small_only:
-        _swept(store, table)
     if not is_changed:
         return None
     after = live(store.table(table.name))
     return Compacted(table.name, len(before), len(after), sum(each.rows for each in after), removed)
+
+
+def sweep(store: Store, tables: Iterable[str]) -> None:
+    """Remove every file of these tables that no version names and that nobody may be about to commit.
+
+    What is decided has to be in the tables before: until then, no version of theirs names it.
+    """
+    from deltalake.exceptions import DeltaError
+
+    for name in tables:
+        opened = store.table(name)
+        if opened is None:
+            continue
+        try:
+            opened.vacuum(retention_hours=KEPT_HOURS, dry_run=False, full=True)
+        except DeltaError as problem:
+            raise LakeError(f"{store.address(name)}: old files stay until the next time: {problem}.") from None
+        settle(store, name)
 
 
 def _exchanged(store: Store, table: Table, group: Sequence[Live], merge: Merge, run: RunMerges) -> None:
@@ -103,11 +120,3 @@ def _alone(table: Table, commit: Callable[[], None]) -> None:
         commit()
     except Refused:
         raise LakeError(f"{table.name} was compacted by somebody else meanwhile; this has changed nothing.") from None
-
-
-def _swept(store: Store, table: Table) -> None:
-    """Remove every file that no version names and that nobody may be about to commit."""
-    opened = store.table(table.name)
-    if opened is not None:
-        opened.vacuum(retention_hours=KEPT_HOURS, dry_run=False, full=True)
-        settle(store, table.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from tieline.pipeline.lake import earlier, keeper
 from tieline.pipeline.lake.columns import BATCH
 from tieline.pipeline.lake.delta import before, book, commits, frames
 from tieline.pipeline.lake.delta.book import Manifest, Opened, Page
+from tieline.pipeline.lake.delta.compaction import KEPT_HOURS
 from tieline.pipeline.lake.delta.store import Store, check, is_address
 from tieline.pipeline.lake.delta.target import InPlace
 from tieline.pipeline.lake.document import Document, State
@@ -48,6 +50,7 @@ class Attempt:
 
     def __init__(self, store: Store, number: int, state: Path) -> None:
         self._store = store
+        self.began_s = time.time()
         #: The number that the batch will have.
         self.number = number
         self.state = state
@@ -191,6 +194,11 @@ class Delta:
         The book is turned only if it stands where the batch began; then the tables follow.
         """
         mine = cast("Attempt", attempt)
+        if (hours := (time.time() - mine.began_s) / 3_600) > KEPT_HOURS / 2:
+            raise LakeError(
+                f"batch {mine.number} was begun {hours:.0f} hours ago: its files may have been swept away as nobody's. "
+                "Nothing of it was brought in; begin again."
+            )
         state = msgspec.structs.replace(state, batch=mine.number, landed=documents.now_text())
         memory = {path.name: path.read_bytes() for path in sorted(mine.state.iterdir())}
         for _ in range(_TRIES):
@@ -212,9 +220,13 @@ class Delta:
     @contextmanager
     def ingesting(self) -> Iterator[None]:
         """Of two that ingest at once, the second to land is told so: a store knows no locks that end with a process."""
+        self.finish()
+        yield
+
+    def finish(self) -> None:
+        """Commit what a process has decided that died before its tables followed."""
         self._read()
         self._finish()
-        yield
 
     def _read(self) -> Opened:
         self._opened = book.read(self.store, self._opened)
