@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from tests.kits.patience import PATIENCE_S, until
-from tests.robust.chaos.brokers import Broker
+from tests.robust.chaos.brokers import Broker, Disk
 from tests.robust.chaos.cables import Cables
 from tests.robust.chaos.clients import TOPICS, Sink, Source, Wrong, value_of
+from tests.robust.chaos.faults import attempt, fill
 from tests.robust.chaos.rounds import run
+from tests.robust.chaos.storm import STEADY_GROWTH, Storm
+from tests.robust.chaos.trend import trend
 from tieline.wire.packets import Publish
 
 TOPIC = TOPICS[0]
@@ -150,6 +156,63 @@ def test_a_cable_is_cut_silenced_and_mended() -> None:
             until(crosses, "bytes cross again")
         finally:
             cables.close()
+
+
+def _weighings(grown: Callable[[float], float], *, seconds: int = 600) -> list[tuple[float, int]]:
+    """What a made-up broker holds, as it is weighed in a storm: uneven, and sometimes far too much."""
+    random = Random(7)
+    found = []
+    for at in range(5, seconds, 25):
+        uneven = random.gauss(0.0, 150_000.0) + (3_000_000 if random.random() < 0.1 else 0)
+        found.append((at + random.uniform(0.0, 5.0), int(80e6 + grown(at) + uneven)))
+    return found
+
+
+def test_a_broker_that_grows_is_found_and_one_that_warms_up_is_not() -> None:
+    leaking = trend(_weighings(lambda at: 6_000.0 * at))
+    assert leaking is not None and leaking.grown > STEADY_GROWTH
+    assert 5_000 < leaking.slope < 7_000
+    for innocent in (
+        lambda at: 0.0,
+        lambda at: min(at, 120.0) * 100_000.0,  # caches that fill
+        lambda at: 5e6 if at > 400.0 else 0.0,  # a table that doubles
+        lambda at: -6_000.0 * at,
+    ):
+        found = trend(_weighings(innocent))
+        assert found is not None and found.grown < STEADY_GROWTH, found
+    assert trend(_weighings(lambda at: 6_000.0 * at, seconds=200)) is None, "too few to say anything"
+    assert trend([]) is None
+
+
+def test_a_fault_counts_if_it_happened_and_is_named_if_it_was_not_possible(
+    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steady = Broker(tmp_path, "steady", 3, 4)
+    later: list[float] = []
+    storm = cast(
+        "Storm",
+        SimpleNamespace(
+            random=Random(1), present=[steady, broker], steady=steady, faults=Counter(), not_possible=Counter(),
+            tell=lambda text: None, later=lambda after_s, do: later.append(after_s),
+        ),
+    )  # fmt: skip
+    try:
+        attempt(storm, fill)
+        monkeypatch.setattr(Broker, "is_running", True)
+        for is_small in (False, True):
+            monkeypatch.setattr(Disk, "is_small", is_small)
+            monkeypatch.setattr(Disk, "fill", lambda disk: None)
+            for _ in range(10):
+                attempt(storm, fill)
+    finally:
+        monkeypatch.undo()
+        steady.close()
+    assert storm.faults == {"fill": 10} and len(later) == 10
+    assert storm.not_possible == {
+        "fill (no broker runs that it could befall)": 1,
+        "fill (no file system of its own may be mounted for a broker)": 10,
+    }
+    assert broker.is_doomed and not steady.is_doomed
 
 
 @pytest.mark.slow

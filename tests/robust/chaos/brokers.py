@@ -223,6 +223,16 @@ class Broker:
             return 0
         return now - held
 
+    @property
+    def own_bytes(self) -> int:
+        """What the broker and its writer hold in memory that is no part of a file."""
+        held = 0
+        for pid in (self.pid, self.writer):
+            if pid is not None:
+                lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+                held += sum(int(line.split()[1]) << 10 for line in lines if line.startswith("RssAnon:"))
+        return held
+
     def troubles(self) -> list[str]:
         """Lines of its log that should not be there."""
         lines = self.log.read_text(errors="replace").splitlines() if self.log.exists() else []

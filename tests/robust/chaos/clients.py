@@ -138,6 +138,11 @@ class Source(Member, Publisher):
                 self.send(Publish(topic=topic, payload=self.write(topic, number), qos=0))
 
     @property
+    def assured(self) -> int:
+        """How many messages were acknowledged to it."""
+        return sum(number + 1 for number in self.acknowledged.values())
+
+    @property
     def has_room(self) -> bool:
         """It may publish more."""
         return len(self._open) < WINDOW
@@ -167,6 +172,8 @@ class Sink(Member, Subscriber):
         self.recent: deque[tuple[float, Flow, int]] = deque(maxlen=200)
         self._last: dict[Flow, int] = {}
         self.taken = 0
+        #: Those among them that came once more, where the protocol allows it.
+        self.taken_again = 0
 
     def session_lost(self) -> None:
         super().session_lost()
@@ -203,6 +210,7 @@ class Sink(Member, Subscriber):
             is_again = message.dup or is_new or (flow[1], number) in source.again
             if not (flow[2] == 1 and is_again) and not is_doubtful:
                 raise Wrong("came twice", flow, number)
+            self.taken_again += 1
         elif number <= self._last.get(flow, -1) and not (self.has_moved or source.has_moved or is_doubtful):
             raise Wrong(f"came behind number {self._last[flow]}", flow, number)
         else:

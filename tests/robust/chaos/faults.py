@@ -12,9 +12,13 @@ from tests.robust.chaos.storm import Cable, Storm
 from tieline.overlay.strategies import STRATEGIES
 
 
+class NotPossible(Exception):
+    """A fault cannot happen here and now; the text says why."""
+
+
 def kill(storm: Storm) -> None:
     """A broker, its writer or both die, or it is asked to stop; it is started again."""
-    broker = _somebody(storm)
+    broker = _mortal(storm)
     how = storm.random.choices(["broker", "both", "writer", "stop"], [5, 5, 2, 2])[0]
     storm.tell(f"{broker.name} is ended: {how}")
     broker.kill(how)
@@ -65,9 +69,9 @@ def slow(storm: Storm) -> None:
 
 def fill(storm: Storm) -> None:
     """A disk is full for a while."""
-    broker, for_s = _somebody(storm), storm.random.uniform(1.0, 5.0)
+    broker, for_s = _mortal(storm), storm.random.uniform(1.0, 5.0)
     if not broker.disk.is_small:
-        return
+        raise NotPossible("no file system of its own may be mounted for a broker")
     storm.tell(f"the disk of {broker.name} is full for {for_s:.1f}")
     broker.disk.fill()
     broker.is_doomed = True
@@ -76,7 +80,10 @@ def fill(storm: Storm) -> None:
 
 def hang_up(storm: Storm) -> None:
     """A client's connection ends, and it comes back."""
-    client = storm.random.choice(list(storm.clients()))
+    clients = [client for client in storm.clients() if client.is_connected]
+    if not clients:
+        raise NotPossible("no client is connected")
+    client = storm.random.choice(clients)
     for_s = storm.random.choice((0.0, storm.random.uniform(0.1, 3.0)))
     storm.tell(f"{client.client_id} hangs up for {for_s:.1f}")
     client.hang_up()
@@ -86,8 +93,8 @@ def hang_up(storm: Storm) -> None:
 def move(storm: Storm) -> None:
     """A client comes back to another broker, where its session is to follow it."""
     clients = [client for client in storm.clients() if isinstance(client, Source | Sink)]
-    client = storm.random.choice(clients)
-    _move(storm, client)
+    if not _move(storm, storm.random.choice(clients)):
+        raise NotPossible("there is no other broker of which all have heard")
 
 
 def drain(storm: Storm) -> None:
@@ -101,13 +108,14 @@ def drain(storm: Storm) -> None:
     storm.later(for_s, partial(broker.ask, "drain", "--stop"))
 
 
-def _move(storm: Storm, client: Source | Sink) -> None:
+def _move(storm: Storm, client: Source | Sink) -> bool:
     settled = [broker for broker in storm.present if broker.is_settled and not broker.is_leaving]
     others = [broker for broker in settled if broker is not client.broker]
     if others:
         target = storm.random.choice(others)
         storm.tell(f"{client.client_id} moves from {client.broker.name} to {target.name}")
         client.move(target)
+    return bool(others)
 
 
 def change_strategy(storm: Storm) -> None:
@@ -115,7 +123,7 @@ def change_strategy(storm: Storm) -> None:
     broker = _somebody(storm)
     broker.strategy = storm.random.choice(list(STRATEGIES))
     storm.tell(f"{broker.name} goes by {broker.strategy}")
-    broker.is_doomed = True  # before it is ready, the signal ends it
+    broker.is_doomed |= broker is not storm.steady  # before it is ready, the signal ends it
     broker.reload()
 
 
@@ -141,16 +149,33 @@ def befall(storm: Storm, seconds: float) -> None:
     kinds = list(KINDS)
     while left > 0:
         (do,) = storm.random.choices(kinds, [KINDS[kind] for kind in kinds])
-        do(storm)
-        storm.faults[do.__name__] = storm.faults.get(do.__name__, 0) + 1
+        attempt(storm, do)
         wait_s = storm.random.choice((0.1, 0.5, 1.0, 2.0))
         storm.run_for(wait_s)
         left -= wait_s
 
 
-def _somebody(storm: Storm) -> Broker:
+def attempt(storm: Storm, do: Callable[[Storm], None]) -> None:
+    """One fault, counted by what became of it."""
+    name = do.__name__.replace("_", " ")
+    try:
+        do(storm)
+    except NotPossible as reason:
+        storm.not_possible[f"{name} ({reason})"] += 1
+    else:
+        storm.faults[name] += 1
+
+
+def _somebody(storm: Storm, *spared: Broker) -> Broker:
     running = [broker for broker in storm.present if broker.is_running and not broker.is_stopped]
-    return storm.random.choice(running or storm.present)
+    if not (able := [broker for broker in running if broker not in spared]):
+        raise NotPossible("no broker runs that it could befall")
+    return storm.random.choice(able)
+
+
+def _mortal(storm: Storm) -> Broker:
+    """Somebody whose end is no matter: what the steady one holds is followed to the end."""
+    return _somebody(storm, storm.steady)
 
 
 def _cut(storm: Storm, cable: Cable, for_s: float) -> None:

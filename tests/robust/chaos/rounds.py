@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
@@ -41,12 +42,22 @@ def run(folder: Path, seed: int, *, seconds: float, brokers: int, tell: Callable
             most = max(broker.resident_bytes for broker in storm.present)
             tell(
                 f"round {rounds}, {monotonic() - began:.0f} s: {_sums(storm)}, at rest after "
-                f"{monotonic() - healing:.1f} s, {len(storm.present)} brokers of at most {most / 1e6:.0f} MB"
+                f"{monotonic() - healing:.1f} s, {len(storm.present)} brokers of at most {most / 1e6:.0f} MB, "
+                f"{storm.steady.name} holds {storm.weighed[-1][1] / 1e6:.2f} MB"
             )
-        faults = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in sorted(storm.faults.items()))
-        return f"{rounds} rounds, {_sums(storm)}, nothing wrong; faults: {faults}, {coming} join, {leaving} leave"
+        held = storm.judge_memory()
+        faults = _listed(storm.faults + Counter(join=coming, leave=leaving))
+        not_possible = f"; not possible: {_listed(storm.not_possible)}" if storm.not_possible else ""
+        return f"{rounds} rounds, {_sums(storm)}, nothing wrong; faults: {faults}{not_possible}; {held}"
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
 
 
 def _sums(storm: Storm) -> str:
     sent = sum(sum(source.sent.values()) for source in storm.sources.values())
-    return f"{sent:,} published, {sum(sink.taken for sink in storm.sinks.values()):,} taken"
+    assured = sum(source.assured for source in storm.sources.values())
+    taken = sum(sink.taken for sink in storm.sinks.values())
+    again = sum(sink.taken_again for sink in storm.sinks.values())
+    return f"{sent:,} published, {assured:,} of them acknowledged, {taken:,} taken, {again:,} of them again"

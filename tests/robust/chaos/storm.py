@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import selectors
 import socket
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -15,12 +16,15 @@ from typing import Final
 from tests.robust.chaos.brokers import Broker
 from tests.robust.chaos.cables import Cables
 from tests.robust.chaos.clients import WISHES, Member, Prober, Sink, Source, Wrong
+from tests.robust.chaos.trend import trend
 from tests.robust.remembering import Flow
 
 #: How long everything may take to come to rest when nothing is wrong any more; the machine may be busy.
 SETTLE_S: Final = 120.0
 #: Bytes that a broker may hold beyond what it held when everything had come to rest for the first time in its life.
 GROWTH: Final = 24 << 20
+#: Bytes by which the broker that runs all the time may grow steadily, after its warm-up.
+STEADY_GROWTH: Final = 2 << 20
 #: How long nothing may come any more before everything counts as settled.
 _QUIET_S: Final = 1.0
 _CALL_S: Final = 0.2
@@ -69,8 +73,11 @@ class Storm:
         self._names = count(1)
         self._numbers = count(1)
         self._published_at = monotonic()
-        #: How many faults there were, by their names.
-        self.faults: dict[str, int] = {}
+        #: How many faults there were, by their names; and how many were not possible, by their names and reasons.
+        self.faults: Counter[str] = Counter()
+        self.not_possible: Counter[str] = Counter()
+        #: What the steady broker held whenever everything had come to rest.
+        self.weighed: list[tuple[float, int]] = []
         for _ in range(brokers):
             self.add()
         more = self.random.randint(1, brokers - 1)
@@ -116,6 +123,11 @@ class Storm:
         self.tell(f"{dialler.name} dials {acceptor.name}")
 
     @property
+    def steady(self) -> Broker:
+        """The first one: nothing ends it, so that what it holds can be followed from the beginning to the end."""
+        return next(iter(self.brokers.values()))
+
+    @property
     def present(self) -> list[Broker]:
         """The brokers that have not left."""
         return [broker for broker in self.brokers.values() if not broker.has_left]
@@ -132,8 +144,8 @@ class Storm:
 
     def leave(self) -> Broker | None:
         """A broker that nobody needs leaves for ever: its clients have ended their sessions, and others forget it."""
-        able = [broker for broker in self.present if self._holds_without(broker)]
-        if len(able) < 2 or len(self.present) <= 3:
+        able = [broker for broker in self.present if broker is not self.steady and self._holds_without(broker)]
+        if not able or len(self.present) <= 3:
             return None
         broker = self.random.choice(able)
         self.tell(f"{broker.name} is going to leave")
@@ -270,6 +282,7 @@ class Storm:
                     self.fail(f"{_name(flow, number)} is missing at {sink}, with {others}", flow, number)
                 self.fail(f"everything has to come to rest, and these do not: {waits}")
         self.tell("everything has arrived")
+        self.weighed.append((now - self._began, self.steady.own_bytes))
         for source in self.sources.values():
             for topic, number in source.sent.items():
                 for each in self.sinks.values():
@@ -285,6 +298,18 @@ class Storm:
                 self.fail(
                     f"{broker.name} has grown by {grown >> 20} MiB since everything was settled for the first time"
                 )
+
+    def judge_memory(self) -> str:
+        """Whether the steady broker has grown from the warm-up to the end, in words."""
+        found = trend(self.weighed)
+        if self.steady.starts != 1:
+            self.fail(f"{self.steady.name} was to run all the time, and was started {self.steady.starts} times")
+        if found is None:
+            return f"the memory of {self.steady.name} was weighed too few times to be judged"
+        if found.grown > STEADY_GROWTH:
+            series = ", ".join(f"{held / 1e6:.2f} at {at:.0f} s" for at, held in self.weighed)
+            self.fail(f"{self.steady.name} grows: {found}; in MB: {series}")
+        return f"{self.steady.name}, which ran all the time, held {found}"
 
     def _is_settled(self, client: Member) -> bool:
         if isinstance(client, Prober):
