@@ -81,6 +81,13 @@ def test_bytes_and_growth_come_from_real_brokers(need: Callable[[str], str], tmp
 
 
 @pytest.mark.usefixtures("tiny")
+def test_memory_is_weighed_when_all_know_what_all_want(tmp_path: Path) -> None:
+    found = runner.run(SUITE, make_plan(["memory"], quick=True, disk=tmp_path), Quiet())
+    assert [row.note for row in found.rows] == [""]
+    assert found.rows[0].metrics["broker_bytes"] > 10e6
+
+
+@pytest.mark.usefixtures("tiny")
 def test_a_broker_that_falls_silent_is_gone_around(tmp_path: Path) -> None:
     plan = make_plan(["death"], quick=True, disk=tmp_path)
     (case,) = [case for case in plan.cases if case.rows[0].workload == "death-silent"]
