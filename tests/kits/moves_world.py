@@ -39,6 +39,7 @@ from tieline.wire.packets import (
     Suback,
     Subscribe,
     Subscription,
+    Will,
 )
 from tieline.wire.reason import Reason
 
@@ -68,6 +69,7 @@ class Client:
         self.world = world
         self.client_id = client_id
         self.expiry_s = expiry_s
+        self.will: Will | None = None
         self.home: Home | None = None
         self.conn: Connection | None = None
         self.is_in = False
@@ -108,6 +110,7 @@ class Client:
                 client_id=self.client_id,
                 clean_start=is_clean,
                 keep_alive=0,
+                will=self.will,
                 properties={"session_expiry_interval": self.expiry_s},
             )
         )

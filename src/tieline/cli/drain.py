@@ -33,7 +33,7 @@ def drain(
 
     Clients are told to use another server, and which one if other brokers say where they are (overlay.reference). What
     is left is printed until nothing is; then the broker may be ended without loss. Exit code 1: something was left when
-    the time was over.
+    the time was over, or somebody has stopped it.
     """
     with at.reach() as broker:
         if stop:
@@ -50,7 +50,8 @@ def drain(
                 last = line
             if answer["is_done"]:
                 return
-            if deadline is not None and time.monotonic() >= deadline:
+            is_late = deadline is not None and time.monotonic() >= deadline
+            if is_late or not answer["is_draining"]:
                 raise typer.Exit(FAILED)
             time.sleep(_EVERY_S)
             answer = shown(broker.ask("drain"))

@@ -194,8 +194,7 @@ class Broker(Rooms):
             self.account,
         )
         restoring.restore(state, now)
-        self._sessions.elsewhere.restored(now)
-        restoring.go_on(now)
+        restoring.go_on(now, self._sessions.elsewhere.restored(now))
 
     def end_session(self, session: Session, now: float) -> None:
         """End a session whose client is away, for a reason that the caller knows."""

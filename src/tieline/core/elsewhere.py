@@ -23,8 +23,8 @@ class Elsewhere(Protocol):
     def ended(self, session: Session) -> None:
         """A session is over."""
 
-    def restored(self, now: float) -> None:
-        """The sessions of the predecessor are back."""
+    def restored(self, now: float) -> float:
+        """The sessions of the predecessor are back; until when others may still say that they have a later one."""
 
     def reference(self) -> str:
         """Where a client may go that cannot stay here, as clients name servers; empty if nobody has said so."""
@@ -43,8 +43,9 @@ class Nowhere:
     def ended(self, session: Session) -> None:
         """There is nobody to tell."""
 
-    def restored(self, now: float) -> None:
+    def restored(self, now: float) -> float:
         """Nothing of them is anywhere else."""
+        return now
 
     def reference(self) -> str:
         """There is no other place."""

@@ -19,7 +19,7 @@ from tieline.core.inbound.sessions import Sessions
 from tieline.core.inbound.subscribe import Subscribing
 from tieline.core.inbound.subscription_request import read_request
 from tieline.core.inbound.taken_over import TakenOver
-from tieline.core.inbound.will import Wills
+from tieline.core.inbound.will import Wills, delay_s
 from tieline.core.message import Message, Origin
 from tieline.core.outbound.deliver import Delivery
 from tieline.core.outbound.replay import Replays
@@ -130,8 +130,11 @@ class Restoring:
         self._producers.restore(state.tables["producer"])
         self._restored, self._bequeathed = tuple(sessions.values()), tuple(estates.values())
 
-    def go_on(self, now: float) -> None:
-        """Act on what was under way, once other brokers' parts of it are back as well."""
+    def go_on(self, now: float, heard_at: float) -> None:
+        """Act on what was under way, once other brokers' parts of it are back as well.
+
+        At ``heard_at`` this broker has heard of clients that have come back to other ones.
+        """
         for message in self._unrouted:
             publisher = self._sessions.by_id.get(message.origin.client)
             if publisher is not None:
@@ -139,7 +142,7 @@ class Restoring:
             # everybody is away: it waits for those who are kept, and nobody gets it at QoS 0 who may have had it before
             self._taken_over.route_one(message, now)
         for session in self._restored:
-            self._await(session, now)
+            self._await(session, now, heard_at)
         for session in self._bequeathed:
             self._estates.add(session)
 
@@ -198,15 +201,20 @@ class Restoring:
             return None
         return self._subscribing.keep(session, request, identifier, conditions), request.filter
 
-    def _await(self, session: Session, now: float) -> None:
-        """The client is away: its will and the end of its session come when they would have come."""
+    def _await(self, session: Session, now: float, heard_at: float) -> None:
+        """The client is away: its will and the end of its session come when they would have come.
+
+        If that was while this broker was down, a will that had a delay waits until it is known that nobody else has
+        the client: it may have come back in time.
+        """
         assert session.left is not None
         if not session.expiry_s:
             # a session that ended with its connection, known only for its will
             self._sessions.end(session, now)
             return
-        self._wills.schedule(session, now, session.left)
-        self._sessions.expire_at(session, session.left + session.expiry_s)
+        earliest = heard_at if delay_s(session) else now
+        self._wills.schedule(session, now, max(session.left, earliest - delay_s(session)))
+        self._sessions.expire_at(session, max(session.left + session.expiry_s, earliest))
 
 
 def subscription_of(filter_: str, options: int) -> Subscription:

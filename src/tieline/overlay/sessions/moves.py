@@ -238,7 +238,7 @@ class Moves:
             self._core.journal.note(bytes((EPOCH,)) + client_id.encode(), None)
         self._tell_soon()
 
-    def restored(self, now: float) -> None:
+    def restored(self, now: float) -> float:
         """The sessions of the predecessor are back: what was under way goes on."""
         self.post.now = now
         notes, self._notes = self._notes, []
@@ -258,6 +258,7 @@ class Moves:
             self.registry.moved(passage.client_id, passage.after, passage.after_epoch)
             self._departures.resume(passage, now)
         self._core.timers.soon(self._resume)
+        return now + WAIT_S if self.post.others else now
 
     def _resume(self, now: float) -> None:
         for passage in list(self.passages.arriving.values()):
