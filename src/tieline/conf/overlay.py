@@ -84,7 +84,8 @@ class Overlay(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     key_file: Annotated[
         str | None,
         Meta(
-            description="File with a secret of at least 16 bytes, which every broker proves to have. Without one, "
+            description="File with a secret of at least 16 bytes, which every broker proves to have; while it is being "
+            "replaced with several, each on a line, of which the first is proven and all are accepted. Without one, "
             "peer:// is on this machine only."
         ),
     ] = None

@@ -28,7 +28,11 @@ class Listener(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     certificate: Annotated[str | None, Meta(description="PEM file with the certificate chain (tls, wss).")] = None
     key: Annotated[str | None, Meta(description="PEM file with the private key (tls, wss).")] = None
     client_ca: Annotated[
-        str | None, Meta(description="PEM file with the authorities whose client certificates are required.")
+        str | None,
+        Meta(
+            description="PEM file with the authorities whose client certificates are required, and perhaps "
+            "with their revocation lists. Clients of an authority that is gone after a reload are disconnected."
+        ),
     ] = None
     user_from: Annotated[
         Literal["cn", "san"] | None,

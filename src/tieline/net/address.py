@@ -13,6 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any  # Any: an address is of another shape in each family
 
+from tieline.net.trust import Context
+
 if TYPE_CHECKING:
     from tieline.conf.schema import Listener
 
@@ -82,18 +84,18 @@ def _is_served(path: str) -> bool:
         return sock.connect_ex(path) in (0, errno.EAGAIN)
 
 
-def server_context(listener: Listener) -> ssl.SSLContext:
+def server_context(listener: Listener) -> Context:
     """What TLS needs on a listener; client certificates are required where an authority is given."""
     if listener.certificate is None or listener.key is None:
         raise ValueError(f"{listener.url} needs both certificate and key")
     context = secure_context(listener.certificate, listener.key)
     if listener.client_ca is not None:
-        context.load_verify_locations(listener.client_ca)
+        context.believe(listener.client_ca)
         context.verify_mode = ssl.CERT_REQUIRED
     return context
 
 
-def secure_context(certificate: str | Path, key: str | Path) -> ssl.SSLContext:
+def secure_context(certificate: str | Path, key: str | Path) -> Context:
     """TLS 1.2 and later, with forward secrecy and authenticated ciphers only; raises as loading a certificate does."""
     context = _strict_context(ssl.PROTOCOL_TLS_SERVER, certificate, key)
     # each ticket costs a write and memory per connection; resumption still works with one
@@ -101,15 +103,15 @@ def secure_context(certificate: str | Path, key: str | Path) -> ssl.SSLContext:
     return context
 
 
-def client_context(certificate: str, key: str, authorities: str) -> ssl.SSLContext:
+def client_context(certificate: str, key: str, authorities: str) -> Context:
     """The same for the end that dials: it shows its own certificate, and wants one that is for the name it dialled."""
     context = _strict_context(ssl.PROTOCOL_TLS_CLIENT, certificate, key)
-    context.load_verify_locations(authorities)
+    context.believe(authorities)
     return context
 
 
-def _strict_context(side: int, certificate: str | Path, key: str | Path) -> ssl.SSLContext:
-    context = ssl.SSLContext(side)
+def _strict_context(side: int, certificate: str | Path, key: str | Path) -> Context:
+    context = Context(side)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     # of TLS 1.2; those of 1.3 are all of this kind
     context.set_ciphers("ECDHE+AESGCM:ECDHE+CHACHA20")

@@ -15,10 +15,10 @@ from tieline.net.address import bind, server_context
 from tieline.net.entrance import Entrance
 
 if TYPE_CHECKING:
-    import ssl
-
     from tieline.conf.schema import Listener
+    from tieline.core.client import Connection
     from tieline.net.loop import Loop
+    from tieline.net.trust import Context
 
 #: Connections accepted in one turn before the established ones get theirs.
 ACCEPTS_PER_TURN = 64
@@ -53,9 +53,9 @@ class ListeningSocket:
         self._ceiling = highest_descriptor()
         loop.watch(self)
 
-    def renew(self, conf: Listener, context: ssl.SSLContext | None) -> None:
-        """Other terms from now on, and another certificate for new connections; those that are open keep theirs."""
-        self._entrance.renew(conf, context)
+    def renew(self, conf: Listener, context: Context | None) -> list[tuple[Connection, str]]:
+        """Other terms from now on; which connections may not stay by them, and why."""
+        return self._entrance.renew(conf, context)
 
     def handle(self, events: int, now: float, is_alone: bool) -> None:
         """Accept as many connections as one turn allows; the others wait in the kernel."""
@@ -96,7 +96,7 @@ class ListeningSocket:
             self.fd = -1
 
 
-def context_of(conf: Listener) -> ssl.SSLContext | None:
+def context_of(conf: Listener) -> Context | None:
     """What TLS needs to know on a listener; None where there is no TLS."""
     if not urls.parse(conf.url).is_tls:
         return None

@@ -128,4 +128,4 @@ def _side(settings: Settings, *, is_outside: bool) -> Settings:
 
 def _among_gateways(name: str, settings: Settings, known: Secrets) -> Self:
     """What a gateway says of itself to those of other regions: brokers of a region are of another cluster."""
-    return Self(name, f"{settings.overlay.cluster}/regions", known.key, known.keys)
+    return Self(name, f"{settings.overlay.cluster}/regions", known.keys, known.own_keys)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tieline.core.broker import Broker
     from tieline.net.dialler import Dialler
     from tieline.net.tls import Tls
+    from tieline.net.trust import Trust
     from tieline.net.turns import Turns
     from tieline.overlay.links.greeting import Self
     from tieline.overlay.node import Node
@@ -82,11 +83,14 @@ class PeerLink:
         #: None if the other end has dialled.
         self.dialler = dialler
         self._tls = tls
+        self._me = owner.me
         self.greeting: Greeting | None = Greeting(
             owner.me, secrets.token_hex(16), has_dialled=dialler is not None, check=self._check
         )
         #: Who is there; empty until it has proven that.
         self.peer = ""
+        #: The key by which it has done so.
+        self._key: bytes | None = None
         self._is_connecting = dialler is not None
         #: What was read and is looked at when others have had their turn.
         self._put_off = b""
@@ -109,6 +113,16 @@ class PeerLink:
     @property
     def is_tls(self) -> bool:
         return self._tls is not None
+
+    def is_believed(self, me: Self, trust: Trust | None) -> bool:
+        """Whether what the other end has proven is still good; what it is proving now counts as that."""
+        if self._tls is not None and trust is not None and not self._tls.is_believed(trust):
+            return False
+        if not self.peer:
+            # the keys were handed out when the greeting began
+            return self._me == me
+        keys = me.keys_of(self.peer)
+        return not keys or self._key in keys
 
     @property
     def round_trip_s(self) -> float:
@@ -228,7 +242,7 @@ class PeerLink:
         try:
             rest = greeting.take(data)
             if greeting.is_over:
-                self.peer = greeting.peer
+                self.peer, self._key = greeting.peer, greeting.key
                 self._owner.admit(self, now)
         except Refusal as refusal:
             if not refusal.is_theirs:

@@ -15,10 +15,10 @@ from tieline.net.listener import NO_DESCRIPTORS, PAUSE_S, ListenError, context_o
 from tieline.net.tls import Tls
 
 if TYPE_CHECKING:
-    import ssl
-
     from tieline.conf.schema import Listener
     from tieline.core.broker import Broker
+    from tieline.core.client import Connection
+    from tieline.net.trust import Context
     from tieline.net.turns import Turns
 
 _BACKLOG: Final = 64
@@ -57,9 +57,10 @@ class PeerListener:
         self._ceiling = highest_descriptor()
         accepting.loop.watch(self)
 
-    def renew(self, conf: Listener, context: ssl.SSLContext | None) -> None:
-        """Another certificate for new connections; those that are open keep theirs."""
+    def renew(self, conf: Listener, context: Context | None) -> list[tuple[Connection, str]]:
+        """Another certificate for new connections; whether a link may stay is asked where all links are known."""
         self._context = context
+        return []
 
     def handle(self, events: int, now: float, is_alone: bool) -> None:
         """Accept a few connections; the others wait in the kernel."""

@@ -8,47 +8,59 @@ from typing import TYPE_CHECKING, Any, NamedTuple  # Any: settings of every kind
 
 from tieline.net.address import client_context
 from tieline.net.listener import ListenError
+from tieline.net.trust import Trust, read_trust
 
 if TYPE_CHECKING:
-    import ssl
-
     from tieline.conf.overlay import Peer
     from tieline.conf.schema import Settings
+    from tieline.net.trust import Context
 
 
 class Secrets(NamedTuple):
     """What is in the files that the settings of other brokers name."""
 
-    #: That of all brokers; None where peers need not prove anything.
-    key: bytes | None
+    #: Those of all brokers; none where peers need not prove anything.
+    keys: tuple[bytes, ...]
     #: By name, those that only one peer and this broker have.
-    keys: Mapping[str, bytes]
+    own_keys: Mapping[str, tuple[bytes, ...]]
     #: For addresses that are dialled with TLS; None where there are none.
-    context: ssl.SSLContext | None
+    context: Context | None
+    #: Whose certificates are believed; None where brokers have none.
+    trust: Trust | None
 
 
 def read_secrets(settings: Settings) -> Secrets:
     """Everything that is needed of files; raises ListenError where one of them cannot be used."""
     overlay = settings.overlay
     return Secrets(
-        None if overlay.key_file is None else read_key(overlay.key_file),
-        {peer.name: read_key(peer.key_file) for peer in settings.peer if peer.name and peer.key_file},
+        () if overlay.key_file is None else read_keys(overlay.key_file),
+        {peer.name: read_keys(peer.key_file) for peer in settings.peer if peer.name and peer.key_file},
         read_client_context(settings),
+        _read_trust(settings),
     )
 
 
-def read_key(path: str) -> bytes:
-    """A secret that brokers share; raises ListenError."""
+def read_keys(path: str) -> tuple[bytes, ...]:
+    """The secrets that brokers share, one on each line; raises ListenError."""
     try:
-        key = Path(path).read_bytes().strip()
+        lines = Path(path).read_bytes().splitlines()
     except OSError as error:
         raise ListenError(f"{path}: the key cannot be read: {error.strerror or error}.") from error
-    if len(key) < 16:
-        raise ListenError(f"{path}: a key has at least 16 bytes.")
-    return key
+    keys = tuple(key for line in lines if (key := line.strip()))
+    if not keys or min(map(len, keys)) < 16:
+        raise ListenError(f"{path}: a key has at least 16 bytes, on one line.")
+    return keys
 
 
-def read_client_context(settings: Settings) -> ssl.SSLContext | None:
+def _read_trust(settings: Settings) -> Trust | None:
+    path = settings.overlay.ca
+    try:
+        return None if path is None else read_trust(path)
+    except OSError as error:
+        raise ListenError(f"overlay.ca: {path} cannot be used: {error}") from error
+
+
+def read_client_context(settings: Settings) -> Context | None:
     """What dialling with TLS needs; None where no address asks for it.  Raises ListenError."""
     if not any(peer.url is not None and peer.url.startswith("peer+tls://") for peer in settings.peer):
         return None

@@ -49,6 +49,7 @@ _BY_WORDS: Final = {
     "TLS": "tls",
     "a newer connection": "replaced",
     "this broker stops": "stopped",
+    "what it has proven": "revoked",
 }
 
 
@@ -77,7 +78,7 @@ S = TypeVar("S", bound=Side)
 
 def _of_cluster(name: str, settings: Settings, known: Secrets) -> Self:
     """What a broker says of itself to those of its group."""
-    return Self(name, settings.overlay.cluster, known.key, known.keys)
+    return Self(name, settings.overlay.cluster, known.keys, known.own_keys)
 
 
 class Peers(Generic[S]):
@@ -290,10 +291,10 @@ class Peers(Generic[S]):
     def renew(self, settings: Settings, known: Secrets, now: float) -> None:
         """Act by other settings: who is new is dialled, who is gone let go, and links that stay are tuned.
 
-        Whoever is said to have another key, or rights where it had none, has to greet again.  Links stay when only the
-        secret of all brokers changes: they could not be had again before every broker has the new one.
+        Whoever has proven itself by a key or a certificate that is not believed any more, and whoever has rights where
+        it had none, has to greet again.
         """
-        before, keys = self._by_name, self.me.keys
+        before = self._by_name
         self.me = self._identify(self.joined.name, settings, known)
         self._context = known.context
         self._by_name = {peer.name: peer for peer in settings.peer if peer.name}
@@ -305,8 +306,10 @@ class Peers(Generic[S]):
             else:
                 dialler.conf = conf
                 del addresses[conf.url or ""]
-        for name in [name for name, link in self.up.items() if self._is_another(name, before, keys)]:
+        for name in [name for name in self.up if self._is_another(name, before)]:
             self.up[name].close(now, "the settings say something else of it")
+        for link in [link for link in self._links.values() if not link.is_believed(self.me, known.trust)]:
+            link.close(now, "what it has proven is not believed any more")
         self.joined.limit({name: May(peer.may) for name, peer in self._by_name.items() if peer.may is not None})
         self.joined.use(settings.overlay.strategy, now, covering=settings.overlay.covering)
         self.tune_all(now)
@@ -314,11 +317,11 @@ class Peers(Generic[S]):
             self.diallers.append(Dialler(self, conf))
             self.diallers[-1].dial(now)
 
-    def _is_another(self, name: str, before: Mapping[str, Peer], keys: Mapping[str, bytes]) -> bool:
-        """Whether what was proven by a peer, or believed of it, holds no longer."""
+    def _is_another(self, name: str, before: Mapping[str, Peer]) -> bool:
+        """Whether what was said of a peer holds no longer."""
         old, new = before.get(name), self._by_name.get(name)
         was_fenced, is_fenced = old is not None and old.may is not None, new is not None and new.may is not None
-        return (old is not None and new is None) or was_fenced != is_fenced or keys.get(name) != self.me.keys.get(name)
+        return (old is not None and new is None) or was_fenced != is_fenced
 
     def _let_go(self, dialler: Dialler, now: float) -> None:
         """An address is dialled no longer, and the connection to it ends."""

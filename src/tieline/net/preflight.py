@@ -25,7 +25,7 @@ from tieline.net.address import load_certificate, secure_context, try_address
 from tieline.net.auth import passwords
 from tieline.net.listener import ListenError
 from tieline.net.log import log
-from tieline.net.peer_settings import read_client_context, read_key
+from tieline.net.peer_settings import read_client_context, read_keys
 
 #: What the extra "web" brings.
 _LIBRARIES: Final = ("starlette", "uvicorn", "prometheus_client")
@@ -163,7 +163,7 @@ def _secrets(settings: Settings) -> Iterator[str]:
     for path in (overlay.key_file, *(peer.key_file for peer in settings.peer)):
         if path is not None:
             try:
-                read_key(path)
+                read_keys(path)
             except ListenError as problem:
                 yield str(problem)
     try:

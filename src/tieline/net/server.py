@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
     from tieline.access.users import Authenticator
     from tieline.core.account import Drop
+    from tieline.core.client import Connection
     from tieline.core.ports import Access, Allowed, Refused, Store
     from tieline.core.timers import Action
     from tieline.net.across import Across
@@ -382,12 +383,15 @@ class Server:
         core, now = self.core, monotonic()
         stays = None if self.door is None else self.door.renew(settings, users)
         self.settings = settings
+        untrusted: list[tuple[Connection, str]] = []
         for listener, conf, context in zip(self._listeners, settings.listener, contexts, strict=True):
-            listener.renew(conf, context)
+            untrusted += listener.renew(conf, context)
         core.renew(settings)
         if self._peers is not None and known is not None:
             self._peers.renew(settings, known, now)
-        gone = 0
+        gone = len(untrusted)
+        for conn, why_not in untrusted:
+            core.shut(conn, "certificate_revoked", now, reason=Reason.ADMINISTRATIVE_ACTION, text=why_not)
         for conn in [*core.connections]:
             why = stays(conn.login) if stays is not None and conn.session is not None and conn.login else None
             if why is not None:

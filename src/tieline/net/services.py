@@ -12,7 +12,6 @@ from tieline.core.ports import Allowed, Login, Pending, Refused, Verdict
 
 if TYPE_CHECKING:
     import asyncio
-    import ssl
 
     from tieline.conf.schema import Listener, Settings
     from tieline.core.broker import Broker as Core
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from tieline.net.entrance import Entrance
     from tieline.net.net_report import NetReport
     from tieline.net.peer_settings import Secrets
+    from tieline.net.trust import Context
     from tieline.net.vitals import Vitals
 
 Done = Callable[[Allowed | Refused], None]
@@ -31,7 +31,7 @@ class Renewal(NamedTuple):
     """What a broker acts by, read again: settings, one TLS context for each listener, users, what brokers prove."""
 
     settings: Settings
-    contexts: Sequence[ssl.SSLContext | None]
+    contexts: Sequence[Context | None]
     users: Passwords | None
     known: Secrets | None
 

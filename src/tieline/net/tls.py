@@ -7,9 +7,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal  # Any: a certificate as ssl describes it
 
 from tieline.net.layer import LayerError
+from tieline.net.trust import Trust, verified_chain
 
 if TYPE_CHECKING:
-    pass
+    from tieline.net.trust import Context
 
 
 _READ = 65_536
@@ -22,15 +23,16 @@ TLS_BYTES = 24_000
 class Tls:
     """One end of one TLS connection: the server's, or with the name of the server that of who dials it."""
 
-    __slots__ = ("_incoming", "_object", "_outgoing", "_work", "is_over", "is_ready")
+    __slots__ = ("_incoming", "_object", "_outgoing", "_trust", "_work", "is_over", "is_ready")
 
     #: Everything that can be decrypted is: a chunk of it is little.
     has_more = False
 
-    def __init__(self, context: ssl.SSLContext, server: str | None = None) -> None:
+    def __init__(self, context: Context, server: str | None = None) -> None:
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._object = context.wrap_bio(self._incoming, self._outgoing, server is None, server)
+        self._trust = context.trust
         self.is_ready = False
         self.is_over = False
         self._work = 0
@@ -64,6 +66,13 @@ class Tls:
     def user(self, source: Literal["cn", "san"]) -> str:
         """Whom the client's certificate names; empty if nobody."""
         return user_of(self._object.getpeercert(), source)
+
+    def is_believed(self, trust: Trust) -> bool:
+        """Whether the other end has shown a certificate that is good by what is trusted now."""
+        if self._trust is None or trust == self._trust:
+            return self._trust is not None
+        # whoever is still shaking hands is verified by what was trusted when it began
+        return self.is_ready and trust.still_holds(self._trust, verified_chain(self._object))
 
     @property
     def names(self) -> frozenset[str]:
@@ -122,7 +131,9 @@ def _explain(data: bytes, error: ssl.SSLError, *, is_ready: bool) -> str:
         return "plain MQTT on a TLS port"
     if not is_ready and data[:4] in {b"GET ", b"POST", b"HEAD"}:
         return "plain HTTP on a TLS port"
-    return error.reason.lower().replace("_", " ") if error.reason else str(error)
+    text = error.reason.lower().replace("_", " ") if error.reason else str(error)
+    # such as "certificate revoked", or that a list of these is too old
+    return f"{text}: {error.verify_message}" if isinstance(error, ssl.SSLCertVerificationError) else text
 
 
 #: Alternative names that can stand for a user; addresses cannot.

@@ -102,7 +102,7 @@ class HostilePeer(Liar):
 
     def __init__(self, url: str, name: str) -> None:
         self.sock = open_socket(url)
-        greeting = Greeting(Self(name, CLUSTER, KEY), secrets.token_hex(16), has_dialled=True)
+        greeting = Greeting(Self(name, CLUSTER, (KEY,)), secrets.token_hex(16), has_dialled=True)
         rest = b""
         while not greeting.is_over or greeting.out:
             out, greeting.out = greeting.out, b""

@@ -1,8 +1,11 @@
 """Who is at the other end of a connection: settled before anything else is read.
 
 Both ends say at once, in a line of text, who they are and a number that is used once.  Each answers with a proof
-that it has the key: a code over both numbers, both names and who has dialled, so that nothing can be said back or
+that it has a key: a code over both numbers, both names and who has dialled, so that nothing can be said back or
 repeated later.  Where no key is set the proof is a dash.  Whoever does not accept the other says why, and closes.
+
+There may be several keys.  A broker proves that it has the first, and accepts a proof with any: so a key can be
+replaced at one broker after the other.
 """
 
 from __future__ import annotations
@@ -35,9 +38,13 @@ class Self(NamedTuple):
     name: str
     cluster: str
     #: None where peers need not prove anything.
-    key: bytes | None
-    #: By name, the keys of peers that have one of their own.
-    keys: Mapping[str, bytes] = MappingProxyType({})
+    keys: tuple[bytes, ...]
+    #: By name, the keys of peers that have their own.
+    own_keys: Mapping[str, tuple[bytes, ...]] = MappingProxyType({})
+
+    def keys_of(self, name: str) -> tuple[bytes, ...]:
+        """The keys that a peer may have; none where it need not prove anything."""
+        return self.own_keys.get(name, self.keys)
 
 
 def _accept_anybody(name: str) -> None:
@@ -67,7 +74,9 @@ class Greeting:
         self.out = f"{VERSION} {me.name} {me.cluster} {nonce}\n".encode()
         #: Who the other end says it is; known to be true when the greeting is over.
         self.peer = ""
-        self._expected = ""
+        #: The key that it has proven to have; None where none was asked for.
+        self.key: bytes | None = None
+        self._expected: list[tuple[str, bytes | None]] = []
 
     @property
     def is_over(self) -> bool:
@@ -109,23 +118,30 @@ class Greeting:
         self._check(name)
         self.peer = name
         mine = (self._nonce, nonce) if self._has_dialled else (nonce, self._nonce)
-        self.out += f"{self._proof(me.name, name, mine, is_dialler=self._has_dialled)}\n".encode()
-        self._expected = self._proof(name, me.name, mine, is_dialler=not self._has_dialled)
+        keys: tuple[bytes | None, ...] = me.keys_of(name) or (None,)
+        self.out += f"{self._proof(keys[0], me.name, name, mine, is_dialler=self._has_dialled)}\n".encode()
+        self._expected = [
+            (self._proof(key, name, me.name, mine, is_dialler=not self._has_dialled), key) for key in keys
+        ]
         self._stage = _Stage.PROOF
 
-    def _proof(self, prover: str, other: str, nonces: tuple[str, str], *, is_dialler: bool) -> str:
-        key = self._me.keys.get(self.peer, self._me.key)
+    def _proof(  # with which key, who proves it to whom, and in which conversation
+        self, key: bytes | None, prover: str, other: str, nonces: tuple[str, str], *, is_dialler: bool
+    ) -> str:
         if key is None:
             return _NONE
         said = "\n".join((VERSION, self._me.cluster, prover, other, *nonces, "dialled" if is_dialler else "listened"))
         return hmac.digest(key, said.encode(), "sha256").hex()
 
     def _proven(self, proof: str) -> None:
-        if not hmac.compare_digest(proof.encode(), self._expected.encode()):
+        # all are compared, so that the time does not tell which it was
+        found = [key for expected, key in self._expected if hmac.compare_digest(proof.encode(), expected.encode())]
+        if not found:
             why = "another key"
             if proof == _NONE:
                 why = "no key"
-            elif self._expected == _NONE:
+            elif not self._me.keys_of(self.peer):
                 why = f"a key, and broker {self._me.name} has none"
             raise Refusal(f"broker {self.peer} has {why}")
+        self.key = found[0]
         self._stage = _Stage.DONE
