@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,27 @@ def test_the_committed_page_is_what_the_command_writes(name: str) -> None:
     assert {figure.name for figure in record.figures} == {figure.name for _, figure in load(name).figures()}
     for table in record.tables:
         assert (PAGES / name / f"{table}.csv").exists()
+
+
+#: Numbers with a unit that the prose may have, by paper: what the papers and the standards that they cite say, and what
+#: a set-up is.  Whatever was measured is in a record.
+SAID = {
+    "heat": {"128 kB"},
+    "priority-qos": {"20 Hz"},
+    "psp": set[str](),
+    "ring": {
+        "270 ms", "530 ms", "35 %", "48 %", "49 %", "49.2 %", "39.08 %", "207–253 V", "195.5–253 V", "253 V", "230 V",
+        "190 V", "10 V", "49–51 Hz", "42.5–57.5 Hz", "50 Hz", "40 Hz", "3 Hz", "2 Hz", "95 %", "10 %",
+    },
+    "rpcp": {"20 s"},
+}  # fmt: skip
+_QUANTITY = re.compile(r"\d[\d.,–]*[  ]?(?:(?:ms|µs|s|min|h|kB|MB|GB|B|kbit/s|J|mJ|mW|MHz|Hz|V|m)\b|%)")
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_no_quantity_in_the_prose_is_ours(name: str) -> None:
+    found = set(_QUANTITY.findall(page.reading(load(name).package)))
+    assert found == SAID[name], "what was measured belongs into a record, what others say into the list above"
 
 
 def test_groups_name_papers() -> None:

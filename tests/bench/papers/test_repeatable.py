@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.kits.check_paper import check_repeatable
-from tieline.bench.papers.frame.declaration import Request
+from tieline.bench.papers.frame.declaration import N, Request
 from tieline.bench.papers.frame.table import Table
 from tieline.bench.papers.psp import PAPER as PSP
 from tieline.bench.papers.psp import bound, future, plans, printed
@@ -25,7 +25,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 class OneSeed(Request):
     """Only the first of the seeds."""
 
-    def seeds(self, *, quick: int, full: int, long: int | None = None) -> range:
+    def seeds(self, *, quick: int, full: int, long: int | None = None, note: str = "") -> range:
         return range(self.seed, self.seed + 1)
 
 
@@ -42,6 +42,28 @@ def test_constraints_on_a_ring_come_out_again(tmp_path: Path, monkeypatch: pytes
     experiment = next(one for one in RING.experiments if one.name == "constraints")
     tables = check_repeatable(experiment, OneSeed(seed=3), tmp_path)
     assert [table.name for table in tables] == ["constraints"]
+
+
+def test_the_ring_papers_workload_comes_out_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measures, "NODES", (5,))
+    monkeypatch.setattr(measures, "PAYLOADS", (100,))
+    experiment = next(one for one in RING.experiments if one.name == "workload")
+    (table,) = check_repeatable(experiment, OneSeed(seed=3), tmp_path)
+    assert len(table.rows) == len(measures.WAYS) * len(measures.TIMES)
+
+
+class FewBrokers(OneSeed):
+    """Only the least of the numbers that an experiment may choose, of several the first."""
+
+    def chosen(self, name: str, *, quick: N, full: N, long: N | None = None, unit: str = "", note: str = "") -> N:
+        return (20,) if isinstance(quick, tuple) else quick  # type: ignore[return-value] # a tuple for a tuple
+
+
+def test_many_brokers_on_a_ring_come_out_again(tmp_path: Path) -> None:
+    experiment = next(one for one in RING.experiments if one.name == "scale")
+    (table,) = check_repeatable(experiment, FewBrokers(seed=3), tmp_path)
+    assert table.words("dispatch") == list(measures.WAYS)
+    assert table.numbers("nodes") == [20.0]
 
 
 def test_only_what_the_clock_measures_may_differ() -> None:

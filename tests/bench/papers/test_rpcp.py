@@ -13,7 +13,7 @@ pytest.importorskip("scipy")
 
 from tests.kits.check_paper import check_repeatable
 from tests.sim.sensors.worlds import SMALL
-from tieline.bench.papers.frame.declaration import Experiment, Request
+from tieline.bench.papers.frame.declaration import Experiment, Parameter, Request
 from tieline.bench.papers.frame.table import Table
 from tieline.bench.papers.rpcp import PAPER, lifetime, readings, runs, sensitivity, sweep, theorems, trees
 from tieline.bench.papers.rpcp.runs import OURS, PRINTED, Job, carry_out
@@ -64,8 +64,52 @@ def test_every_load_means_every_load() -> None:
     ]
     found = list(lifetime.claims({"lifetime": Table("lifetime", dict.fromkeys(columns, ""), rows)}))
     verdicts = {claim.paper_says: claim for claim in found if "longest under" in claim.paper_says}
-    assert {claim.we_measure for claim in verdicts.values()} == {"in 11 of 12 comparisons, by loss"}
+    assert {claim.we_measure for claim in verdicts.values()} == {
+        "in 11 of 12 comparisons, by loss, and equally long in 0"
+    }
     assert [claim.judgement.verdict for claim in verdicts.values()] == ["reproduced", "not reproduced"]
+
+
+def test_who_lives_equally_long_has_not_won() -> None:
+    columns = ("protocol", "events", "seed", "first_death", "tenth_dead", "half_dead", "loss", "success")
+    rows = [
+        (name, events, 0, 10.0, 20.0, 30.0, 900.0, 1.0)
+        for name in (PRINTED, OURS, "psm", "cetp", "rpcp-filter-still")
+        for events in (50.0, 800.0)
+    ]
+    claims = lifetime.claims({"lifetime": Table("lifetime", dict.fromkeys(columns, ""), rows)})
+    longest = [claim for claim in claims if "longest" in claim.paper_says or "by every definition" in claim.paper_says]
+    assert len(longest) == 4
+    assert {claim.judgement.verdict for claim in longest} == {"not reproduced"}
+    assert "in 0 of 4 comparisons, by loss, and equally long in 4" in {claim.we_measure for claim in longest}
+
+
+def test_what_jobs_have_of_their_own_is_stated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "outcome", lambda job: job)
+    stated: list[Parameter] = []
+    jobs = [Job(OURS, Parameters(battery_j=0.5, topics=count), 0, 40.0) for count in (2, 10)]
+    assert [job for job, _ in carry_out(jobs, Request(stated=stated.append), note="few topics")] == jobs
+    assert [(one.name, one.value, one.note) for one in stated] == [
+        ("battery_j", "0.5", "few topics"),
+        ("topics", "2, 10", "few topics"),
+        ("until all is over, at most", "40", "few topics"),
+    ]
+
+
+def test_no_battery_is_smaller_than_half_a_joule(monkeypatch: pytest.MonkeyPatch) -> None:
+    batteries: set[float] = set()
+
+    def seen(jobs: list[Job], _request: Request, *, note: str = "") -> list[object]:
+        batteries.update(job.parameters.battery_j for job in jobs)
+        return []
+
+    for module in (lifetime, sensitivity):
+        monkeypatch.setattr(module, "loaded", runs.loaded)
+        monkeypatch.setattr(module, "carry_out", seen)
+    for effort in ("quick", "full"):
+        lifetime.measure(Request(effort=effort))
+        sensitivity.measure_fitted(Request(effort=effort))
+    assert min(batteries) >= 0.5
 
 
 def test_many_processes_find_what_one_finds(monkeypatch: pytest.MonkeyPatch) -> None:

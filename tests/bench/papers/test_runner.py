@@ -27,6 +27,8 @@ from tieline.bench.papers.frame.table import Table
 
 
 def measure(request: Request) -> list[Table]:
+    request.state("width", 0.25, "m", note="of the | first")
+    request.chosen("events", quick=10, full=(100, 2_000))
     rows = [
         (name, x, seed, x * (seed + 1.0))
         for name in ("one", "other")
@@ -91,6 +93,13 @@ def test_a_paper_leaves_page_record_data_and_drawings(tmp_path: Path) -> None:
     text = (tmp_path / "heat.md").read_text()
     assert "![Figure 1: y over x](heat/fig-1.png)" in text and "Fitted: scale 3 m." in text and "--seed 4" in text
     assert "| y falls | no | **not reproduced** | a \\| b |" in text and "unseen" not in text
+    # what the experiment set for itself, once each
+    for line in (
+        "| width | 0.25 m | ours | of the \\| first |",
+        "| events | 100, 2,000 | ours |",
+        "| seeds | 4 to 6 | ours |",
+    ):
+        assert text.count(f"| lines and bars {line}") == 1
     assert record.tally() == "1 reproduced, 1 not reproduced"
     assert quiet.steps == 1 and quiet.begun == ["heat: lines and bars"]
     assert "interpreter" not in record.machine

@@ -1,9 +1,10 @@
 """Formulation F2 (22)-(31) exactly as printed, kept for comparison.
 
 Each request has a dummy arc from its source to its subscriber, with a ζ and an x of its own, and (23) counts them among
-the arcs that leave the source, of which there is exactly one.  So a topic of several subscribers of which one has to
-stay unmet has no solution: the source would need its dummy arc and a real one.  Capacity (29) is for each direction by
-itself.  The text gives no n_max; where the instance has none, (25) lets a broker send to all subscribers.
+the arcs that leave the source, of which there is exactly one.  So where one of several subscribers of a topic has to
+stay unmet the source cannot serve the others: it would need its dummy arc and a real one.  Another publisher serves
+them, since (27) binds brokers alone, or there is no solution.  Capacity (29) is for each direction by itself.  The text
+gives no n_max; where the instance has none, (25) lets a broker send to all subscribers.
 """
 
 from __future__ import annotations

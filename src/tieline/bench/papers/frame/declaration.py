@@ -6,7 +6,7 @@ files, style, verdicts and pages are the frame's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -22,10 +22,22 @@ Tables = Mapping[str, Table]
 Panel = Callable[["Axes"], None]
 Panels = Callable[[Tables], Mapping[str, Panel]]
 T = TypeVar("T")
+#: What an experiment may set: a number, a word, or several.
+Stated = str | float | Collection[str] | Collection[float]
+N = TypeVar("N", bound=Stated)
 
 
-def _silent(_text: str) -> None:
-    """What hears of progress where nobody watches."""
+def _silent(_told: object) -> None:
+    """What hears of progress and of parameters where nobody keeps them."""
+
+
+def _in_words(value: Stated) -> str:
+    """A value as it stands on a page; of seeds that follow each other the first and the last."""
+    if isinstance(value, range) and len(value) > 2:
+        return f"{value[0]} to {value[-1]}"
+    if isinstance(value, Collection) and not isinstance(value, str):
+        return ", ".join(map(_in_words, value))
+    return value if isinstance(value, str) else f"{value:,.6g}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +48,12 @@ class Request:
     seed: int = 0
     #: Hears what an experiment is doing now.
     step: Callable[[str], None] = field(default=_silent, compare=False)
+    #: Hears of parameters that an experiment sets for itself; they become part of the record.
+    stated: Callable[[Parameter], None] = field(default=_silent, compare=False)
+
+    def state(self, name: str, value: Stated, unit: str = "", *, origin: Origin = "ours", note: str = "") -> None:
+        """Keep with the result what an experiment sets beside the parameters of its paper, or in their place."""
+        self.stated(Parameter(name=name, value=_in_words(value), unit=unit, origin=origin, note=note))
 
     def choose(self, *, quick: T, full: T, long: T | None = None) -> T:
         """One of these by the effort; without a word for ``long`` it is as ``full``."""
@@ -43,9 +61,17 @@ class Request:
             return quick
         return full if self.effort == "full" or long is None else long
 
-    def seeds(self, *, quick: int, full: int, long: int | None = None) -> range:
+    def chosen(self, name: str, *, quick: N, full: N, long: N | None = None, unit: str = "", note: str = "") -> N:
+        """A number, or several, by the effort; kept with the result under this name."""
+        value = self.choose(quick=quick, full=full, long=long)
+        self.state(name, value, unit, note=note)
+        return value
+
+    def seeds(self, *, quick: int, full: int, long: int | None = None, note: str = "") -> range:
         """So many seeds, from the one that was asked for."""
-        return range(self.seed, self.seed + self.choose(quick=quick, full=full, long=long))
+        seeds = range(self.seed, self.seed + self.choose(quick=quick, full=full, long=long))
+        self.state("seeds", seeds, note=note)
+        return seeds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -177,16 +177,21 @@ def bars(  # as lines
     colours: Roles = _NONE,
     names: Mapping[str, str] = _NONE,
     scale: float = 1.0,
+    ticks: Mapping[str, str] = _NONE,
 ) -> None:
-    """Bars at the medians, side by side for each value of x, with a dot for each row."""
-    ticks, shown = table.words(x), table.words(series) if series else [""]
+    """Bars at the medians, side by side for each value of x, with a dot for each row.
+
+    ``ticks`` are words for values of x.
+    """
+    places, shown = table.words(x), table.words(series) if series else [""]
+    words = [ticks.get(place, place) for place in places]
     width = 0.8 / max(1, len(shown))
     for number, name in enumerate(shown):
         ink = colour(colours, name, number)
         chosen = table.where(**{series: _written(name)}) if series else table
         at_once = True
-        for place, tick in enumerate(ticks):
-            here = chosen.where(**{x: _written(tick)})
+        for place, value in enumerate(places):
+            here = chosen.where(**{x: _written(value)})
             values = [scale * value for value in here.column(y)]
             if not values:
                 continue
@@ -196,11 +201,11 @@ def bars(  # as lines
             axis.bar(at, scale * here.median(y), width=width * 0.92, color=ink, alpha=0.8, label=label or None)
             if len(values) > 1:
                 axis.plot([at] * len(values), values, ".", color="#222222", markersize=3.5, alpha=0.7)
-    turned = max(map(len, ticks), default=0) > 14 and len(ticks) > 4
+    turned = max(map(len, words), default=0) > 14 and len(words) > 4
     axis.set_xticks(
-        range(len(ticks)), ticks, fontsize=8, rotation=30 if turned else 0, ha="right" if turned else "center"
+        range(len(words)), words, fontsize=8, rotation=30 if turned else 0, ha="right" if turned else "center"
     )
     axis.margins(y=0.12)
     # a single bar does not have to fill the panel, a single group of them does
-    edge = 0.6 if len(ticks) * len(shown) > 2 else 1.2
-    axis.set_xlim(-edge, len(ticks) - 1 + edge)
+    edge = 0.6 if len(words) * len(shown) > 2 else 1.2
+    axis.set_xlim(-edge, len(words) - 1 + edge)

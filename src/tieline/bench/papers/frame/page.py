@@ -12,7 +12,7 @@ from importlib.resources import files
 from rich.console import Console
 from rich.table import Table as Drawn
 
-from tieline.bench.papers.frame.record import Judged, PaperRecord, Shown
+from tieline.bench.papers.frame.record import Given, Judged, PaperRecord, Shown
 from tieline.bench.papers.frame.verdicts import RULES
 from tieline.bench.suite.report import drawn
 from tieline.bench.suite.report import page_table as bare_table
@@ -21,6 +21,7 @@ _COLOURS = {"reproduced": "green", "in part": "yellow", "not reproduced": "red",
 _FITTED = (
     "*Fitted* are those that were chosen so that something of the paper comes out: agreement in that is no evidence."
 )
+_SET = "What each experiment sets for itself, beside these or in their place:"
 _HEADINGS = ("where", "the paper says", "we measure", "verdict", "why")
 
 
@@ -48,8 +49,13 @@ def _lines(record: PaperRecord, prose: str) -> Iterator[str]:
     if record.parameters:
         yield from ("## Parameters", "")
         yield from (_FITTED, "")
-        given = [[one.name, f"{one.value} {one.unit}".strip(), one.origin, one.note] for one in record.parameters]
+        given = [_parameter(one) for one in record.parameters]
         yield from page_table(("parameter", "value", "from", ""), given, words=4)
+        yield ""
+    if any(record.settings.values()):
+        yield from (_SET, "")
+        given = [[title, *_parameter(one)] for title, settings in record.settings.items() for one in settings]
+        yield from page_table(("experiment", "parameter", "value", "from", ""), given, words=5)
         yield ""
     yield from (
         "## How verdicts are given",
@@ -69,6 +75,10 @@ def _lines(record: PaperRecord, prose: str) -> Iterator[str]:
         [_file(record, name), "; ".join(f"`{column}` {words}" for column, words in columns.items())]
         for name, columns in record.tables.items()
     ], words=2)  # fmt: skip
+
+
+def _parameter(one: Given) -> list[str]:
+    return [one.name, f"{one.value} {one.unit}".strip(), one.origin, one.note]
 
 
 def _figure(record: PaperRecord, figure: Shown) -> Iterator[str]:

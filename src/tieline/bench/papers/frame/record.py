@@ -91,6 +91,8 @@ class PaperRecord(Record):
     figures: list[Shown] = field(default_factory=list)
     #: Columns of every table that was written, with their words.
     tables: dict[str, dict[str, str]] = field(default_factory=dict)
+    #: By the title of an experiment what it sets for itself, beside the parameters of the paper or otherwise.
+    settings: dict[str, list[Given]] = field(default_factory=dict)
     #: Experiments that failed, and why.
     failures: dict[str, str] = field(default_factory=dict)
 

@@ -13,8 +13,8 @@ from tieline.bench.brokers import known_peers
 from tieline.bench.load.job import Failure
 from tieline.bench.machine import versions
 from tieline.bench.papers.frame import drawing, page
-from tieline.bench.papers.frame.declaration import Claim, Experiment, Figure, Paper, Request, Tables
-from tieline.bench.papers.frame.record import Judged, PaperRecord, Shown
+from tieline.bench.papers.frame.declaration import Claim, Experiment, Figure, Paper, Parameter, Request, Tables
+from tieline.bench.papers.frame.record import Given, Judged, PaperRecord, Shown
 from tieline.bench.papers.frame.table import Table
 from tieline.bench.papers.frame.verdicts import unmeasured
 
@@ -58,11 +58,13 @@ def _run(paper: Paper, request: Request, directory: Path, progress: Progress) ->
     folder.mkdir(parents=True, exist_ok=True)
     for experiment in paper.experiments:
         progress.step(f"{paper.name}: {experiment.title}")
+        stated: dict[Parameter, None] = {}
         with _noting(record, experiment):
-            for table in experiment.measure(request):
+            for table in experiment.measure(replace(request, stated=stated.setdefault)):
                 assert table.name not in record.tables, f"two experiments write {table.name}.csv"
                 table.write(folder / f"{table.name}.csv")
                 record.tables[table.name] = dict(table.columns)
+        record.settings[experiment.title] = [Given.of(parameter) for parameter in stated]
     record.seconds = round(time.monotonic() - began, 1)
     _show(record, paper, directory, progress)
     return record

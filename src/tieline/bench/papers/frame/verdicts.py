@@ -31,7 +31,8 @@ RULES: Final = {
     "spans": "reproduced if the least and the greatest number are both as near to the paper's two ends as a quarter of "
     "their distance; a range that lies elsewhere in it, or is much narrower or wider, is not the paper's range",
     "below, above": "reproduced if every number keeps the limit; in part if the median does",
-    "ordered": "reproduced if in every seed each is less than the next by a tenth; in part if the medians are so",
+    "ordered": "reproduced if in every seed each is less than the next by a tenth, or by half where a paper says *by "
+    "multiples*; in part if the medians are so",
     "rises, falls": "reproduced if the medians go that way at every step and by a tenth in all; in part if only "
     "the last differs so from the first",
     "flat": "reproduced if all medians are within 25 % of the middle one",

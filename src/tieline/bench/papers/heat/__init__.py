@@ -96,9 +96,7 @@ def _figure2_claims(tables: Tables) -> Iterator[Claim]:
         f"{verdicts.percent(losses.where(policy='taxonomy').column('lost_low'))} with the taxonomy; of all "
         f"{verdicts.percent(losses.where(policy='heat').column('lost_all'))} and "
         f"{verdicts.percent(losses.where(policy='taxonomy').column('lost_all'))}",
-        judgement=verdicts.ordered(
-            [losses.where(policy=policy).column("lost_low") for policy in ("heat", "taxonomy")], margin=0.0
-        ),
+        judgement=verdicts.ordered([losses.where(policy=policy).column("lost_low") for policy in ("heat", "taxonomy")]),
         why="what a full queue gives up is the lowest class of the taxonomy as a whole, but with heat there are as "
         "many ranks as topics",
     )

@@ -111,7 +111,9 @@ def measure(request: Request) -> list[Table]:
         _episode(timetable, subscribers, writers, has_high=False)
         unblocked_s = statistics.fmean(wait for one in subscribers for wait in one.waits_s("low"))
         _episode(timetable, subscribers, writers, has_high=True)  # the port is known to be blocked when it counts
-        for episode in range(request.choose(quick=2, full=5)):
+        request.state("floor", 0, note="so that slots are all that low messages get")
+        request.state("timeout of a subscriber", 0.01, "s", note="so that slots may be used at once")
+        for episode in range(request.chosen("bursts", quick=2, full=5)):
             request.step(f"burst {episode}")
             _episode(timetable, subscribers, writers, has_high=True)
             rows += [_row(one, episode, unblocked_s) for one in subscribers]

@@ -145,13 +145,15 @@ def _ignore(_arrival: Arrival, _when_ns: int) -> None:
 
 def measure(request: Request) -> list[Table]:
     """All brokers at once; bursts one after another, the mean delay of the most wanted topics for each."""
-    repetitions = request.choose(quick=2, full=5)
+    seeds = request.seeds(quick=2, full=5, note="bursts")
+    request.state("burst, losses", _LOSS_COUNT, "messages")
+    request.state("queue, losses", _LOSS_QUEUE, "messages")
     peers = {name: make for name, make in _PEERS.items() if name != "mosquitto" or known_peers()[name].version()}
     delays: list[tuple[Cell, ...]] = []
     with _scenes(peers) as (timetable, scenes):
         _burst(timetable, scenes, COUNTS[-1], seed=-1)  # the port is known to be blocked when the experiment begins
         for count in COUNTS:
-            for seed in range(request.seed, request.seed + repetitions):
+            for seed in seeds:
                 request.step(f"{count} messages, burst {seed}")
                 _burst(timetable, scenes, count, seed=seed)
                 for name, scene in scenes.items():
@@ -159,7 +161,7 @@ def measure(request: Request) -> list[Table]:
                     delays.append((name, count, seed, statistics.fmean(waits)))
     losses: list[tuple[Cell, ...]] = []
     with _scenes(_SHORT_PEERS) as (timetable, scenes):
-        for seed in range(request.seed, request.seed + repetitions):
+        for seed in seeds:
             request.step(f"losses, burst {seed}")
             _burst(timetable, scenes, _LOSS_COUNT, seed=seed)
             for name, scene in scenes.items():

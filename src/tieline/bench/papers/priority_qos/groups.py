@@ -153,12 +153,14 @@ class _Subscriber(_Node):
 def measure(request: Request) -> list[Table]:
     """Every case a few times, each on a broker of its own, paced and saturated."""
     rows: list[tuple[Cell, ...]] = []
-    seconds = request.choose(quick=0.6, full=4.0)
+    seconds = request.chosen("published for", quick=0.6, full=4.0, unit="s", note="in each run")
+    runs = request.chosen("runs", quick=2, full=5, note="of each case, each on a broker of its own")
+    request.state("levels, Fig. 8", PARTLY_EQUAL)
     for case in CASES:
         if not known_peers()[case.peer].version():
             continue
         for traffic, is_saturated in TRAFFIC.items():
-            for number in range(request.choose(quick=2, full=5)):
+            for number in range(runs):
                 request.step(f"{case.name}, {traffic}, run {number}")
                 means = run(case, is_saturated=is_saturated, seconds=seconds)
                 rows += [(case.name, traffic, group, number, mean) for group, mean in enumerate(means, start=1)]

@@ -29,7 +29,7 @@ class Counterexample:
 
 def measure(request: Request) -> list[Table]:
     """How many optima of small instances the paper's "bound" exceeds, and the two values of the counter-example."""
-    tally = tallies(request.choose(quick=60, full=400))[PAPER]
+    tally = tallies(request.chosen("small instances", quick=60, full=400, note="the paper's bound"))[PAPER]
     example = counterexample()
     return [
         Table(

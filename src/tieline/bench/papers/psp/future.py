@@ -45,6 +45,12 @@ def measure(request: Request) -> list[Table]:
     robust: list[tuple[Cell, ...]] = []
     sources: list[tuple[Cell, ...]] = []
     attached: list[tuple[Cell, ...]] = []
+    request.state("size", _SIZE)
+    request.state("tightness", TIGHTNESS, note="rates, sources")
+    request.state("tightness", SCARCE, note="attachment")
+    request.state("rates may rise by", f"{RISE:.0%}")
+    request.state("tries with rates at random", _TRIED, note=f"each rate has risen with a chance of {_CHANCE:g}")
+    request.state("brokers that a client sees", _SEEN)
     for seed in request.seeds(quick=3, full=8):
         bare = paper(_SIZE, seed=seed, tightness=TIGHTNESS)
         scarce = paper(_SIZE, seed=seed, tightness=SCARCE)

@@ -58,6 +58,13 @@ def limits(request: Request) -> Limits:
 def measure(request: Request) -> list[Table]:
     """Every instance, solved by everybody."""
     allowed = limits(request)
+    for name, value in (
+        ("ours", allowed.ours_s), ("naive F1", allowed.naive_s), ("F1 as printed", allowed.printed_s),
+        ("a run of annealing", allowed.annealing_s),
+    ):  # fmt: skip
+        request.state(f"limit of {name}", value, "s", note="for one instance, by the clock")
+    request.state("tightness", allowed.tightness)
+    request.seeds(quick=allowed.seeds, full=allowed.seeds, note="of each size; tiny is always the same")
     request.step("compiling and warming up")
     warm_up()
     instances: list[tuple[Cell, ...]] = []

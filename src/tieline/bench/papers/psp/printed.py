@@ -29,17 +29,20 @@ def measure(request: Request) -> list[Table]:
         for printed, corrected in PAIRS.items():
             theirs, ours = (solve_model(compact, Run(), model=model) for model in (printed, corrected))
             value, true = theirs.notes.get("model_value"), ours.notes.get("model_value")
-            # the corrected F1 and T/B may work in two stages, whose last value is about cost alone
-            best = ours.objective if printed != "f2-paper" or true is None else float(true)
+            # corrected formulations may work in two stages, and the value of the last one is about cost alone
+            is_priced = instance.unmet_cost is not None or not ours.unmet
+            best = ours.objective if printed != "f2-paper" else float(true) if true is not None and is_priced else None
             rows.append((
                 printed, seed, None if value is None else float(value), best, bool(theirs.notes.get("infeasible", 0.0)),
                 int(theirs.notes.get("overloaded_links", 0)), theirs.unmet, ours.unmet,
             ))  # fmt: skip
     columns = {
         "model": "formulation, as printed", "seed": "seed", "value": "its value, if it has one",
-        "corrected": "value of the corrected formulation", "infeasible": "whether it has no solution",
-        "overloaded": "links that its answer overloads, both directions together", "unmet":
-        "requests that its plan leaves unmet", "corrected_unmet": "requests that the corrected plan leaves unmet",
+        "corrected": "value of the corrected formulation, if the two can be compared",
+        "infeasible": "whether it has no solution",
+        "overloaded": "links that its answer overloads, both directions together",
+        "unmet": "requests that its plan leaves unmet",
+        "corrected_unmet": "requests that the corrected plan leaves unmet",
     }  # fmt: skip
     return [Table("printed", columns, rows)]
 
@@ -85,9 +88,10 @@ def claims(tables: Tables) -> Iterator[Claim]:
         we_measure=f"as printed {infeasible} of {of} small instances have no solution, the answer overloads a link on "
         f"{overloaded}, and the plan that is read from it serves fewer than it could on {fewer}",
         judgement=verdicts.always(of - max(fewer, infeasible + overloaded), of),
-        why="any publisher may emit any topic, as in F1; (23) lets one arc leave a source, dummies included, so a "
-        "topic of which one request must stay unmet has no solution of its own; (29) counts each direction of a link "
-        "by itself. With at most one real arc from the own source, and capacity shared, it states it",
+        why="any publisher may emit any topic, as in F1, and (23) makes them do so: it lets one arc leave a source, "
+        "dummies included, so where one request of a topic has to stay unmet the others are served by a publisher that "
+        "does not have it, or, where there is none that can, there is no solution. With at most one real arc, from the "
+        "own source, and with capacity shared by both directions, of which (29) counts each by itself, it states it",
     )
     of, _none, _over, low, fewer = _counts(table.where(model="tb-paper"))
     yield Claim(

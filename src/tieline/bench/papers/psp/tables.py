@@ -33,6 +33,9 @@ PAPER_ANNEALING: Final = {
 #: The sizes on which the paper's own bound proved its plans optimal.
 SELF_PROVEN: Final = ("tiny", "case2", "case3", "res0")
 _SHORTEST_S: Final = 1e-3
+#: How far marks of one size stand apart, and where those stand that have no distance.
+_BESIDE: Final = 0.2
+_NO_PLAN_AT: Final = 600.0
 #: Percent beyond which distances are drawn on a scale that shortens long ones.
 _FAR: Final = 25.0
 
@@ -302,16 +305,32 @@ def annealing_panels(tables: Tables) -> dict[str, Panel]:
     sizes = table.words("size")
 
     def panel(axis: Axes) -> None:
-        roles = dict(
-            zip([str(value) for value in table.values("tightness")], ("ours", "second", "baseline"), strict=False)
-        )
-        names = {name: f"tightness {float(name):g}" for name in roles}
-        drawing.lines(
-            axis, table, x="size", y="distance", series="tightness", colours=roles, names=names, scale=100, style=_apart
-        )
+        shown = sorted(table.numbers("tightness"), reverse=True)
+        for number, (tightness, role) in enumerate(zip(shown, ("ours", "second", "baseline"), strict=False)):
+            ink, marker = drawing.COLOURS[role], "os^"[number]
+            beside = _BESIDE * (number - (len(shown) - 1) / 2)
+            missing = []
+            for place, size in enumerate(sizes):
+                gaps = [100 * gap for gap in table.where(size=size, tightness=tightness).column("distance")]
+                if not gaps:
+                    missing.append(place + beside)
+                    continue
+                axis.plot([place + beside] * len(gaps), gaps, ".", color=ink, markersize=4, alpha=0.45)
+                axis.plot(place + beside, median(gaps), marker, color=ink, markersize=5)
+            axis.plot([], [], marker, color=ink, markersize=5, label=f"tightness {tightness:g}")
+            axis.plot(missing, [_NO_PLAN_AT] * len(missing), "x", color=ink, markersize=6, markeredgewidth=1.6)
         printed = [(place, PAPER_ANNEALING[size][0]) for place, size in enumerate(sizes)]
-        shown = [(place, gap) for place, gap in printed if gap is not None]
-        axis.plot(*zip(*shown, strict=True), "v:", color="#9aa5b1", markersize=4, label="as the paper prints it")
+        known = [(place, gap) for place, gap in printed if gap is not None]
+        axis.plot(*zip(*known, strict=True), "v:", color="#9aa5b1", markersize=4, label="as the paper prints it")
+        none = [place for place, gap in printed if gap is None]
+        axis.plot(none, [_NO_PLAN_AT] * len(none), "v", color="#9aa5b1", markersize=5, fillstyle="none")
+        # ours are so close together that one scale for all would hide them
+        axis.set_yscale("symlog", linthresh=10)
+        ticks = (0, 5, 10, 50, 200)
+        axis.set_yticks([*ticks, _NO_PLAN_AT], [*map(str, ticks), "no run\nas good"])
+        axis.minorticks_off()
+        axis.set_ylim(-1, 1.6 * _NO_PLAN_AT)
+        axis.set_xticks(range(len(sizes)), sizes, fontsize=8)
         drawing.labels(axis, y="dearer than the best plan, %")
 
     return {f"Annealing, {ANNEALING_RUNS} runs on each instance": panel}

@@ -54,13 +54,20 @@ def _over(table: Table, y: str, *, x: str = "nodes", series: str = "dispatch", w
             axis.set_yscale("log")
             drawing.plain_ticks(axis)
         else:
-            axis.set_ylim(bottom=0)
+            _from_nothing(axis, max(table.column(y), default=0.0) * scale)
             axis.yaxis.set_major_formatter("{x:,g}")
+        if x == "subscriptions":
+            axis.xaxis.set_major_formatter("{x:,g}")
         if x == "nodes" and "x" not in log:
             axis.set_xticks(table.numbers(x))
         drawing.labels(axis, x=table.columns[x], y=words)
 
     return panel
+
+
+def _from_nothing(axis: Axes, most: float) -> None:
+    """An axis from 0 on, with room for whole marks at either end."""
+    axis.set_ylim(-0.03 * (most or 1.0), 1.07 * (most or 1.0))
 
 
 def _figure14(tables: Tables) -> dict[str, Panel]:
@@ -104,7 +111,7 @@ def _figure20(tables: Tables) -> dict[str, Panel]:
             over(axis)
             drawing.limit(axis, papers, f"the paper's ring: {papers:g}")
             drawing.limit(axis, multicast, f"its multicast: {multicast:g}")
-            axis.set_ylim(0, 1.1 * max(multicast, *table.column(name)))
+            _from_nothing(axis, max(multicast, *table.column(name)))
 
         return drawn
 
@@ -138,7 +145,7 @@ def _deaths(tables: Tables) -> dict[str, Panel]:
         drawing.lines(axis, table, x="dead", y="stale", colours={"": "ours"}, scale=100)
         shares = table.numbers("dead")
         axis.set_xticks(shares, [f"{100 * share:g}" for share in shares])
-        axis.set_ylim(0, max(1.0, 110 * max(table.column("stale"))))
+        _from_nothing(axis, max(1.0, 100 * max(table.column("stale"))))
         drawing.limit(axis, 0.2, "0.2 %")
         drawing.labels(axis, x="brokers that died, % of all", y="deliveries missed before repair, %")
 
@@ -204,7 +211,6 @@ _WORKLOAD: Final = Experiment(
             tables=("delivery",),
             caption="Bytes of all copies of an event, with TCP and IP, for three sizes of payload.",
             panels=_figure16,
-            columns=3,
             claims=claims.traffic,
         ),
         Figure(
@@ -270,7 +276,10 @@ _SCALE: Final = Experiment(
             name="scale",
             title="Beyond the paper: many brokers that want 4.5 % of events each",
             tables=("scale",),
-            caption="The same shipped code with up to a thousand brokers (ten thousand with --long).",
+            caption="The same shipped code with up to a thousand brokers, with --long up to ten thousand. Above a "
+            "thousand the two ways are left out by which every event visits every broker, circulation with the "
+            "successor and multicast to every table entry: what they take grows with the number of brokers, or faster, "
+            "and the lines up to there show how.",
             panels=_scale,
             claims=claims.scale,
         ),

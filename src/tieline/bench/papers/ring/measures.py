@@ -39,6 +39,14 @@ PAYLOADS: Final = (50, 100, 500)
 OURS_ORDER: Final = 6
 #: Bytes per second of every way: a link of Table I.
 RATE: Final = 100_000 / 8
+#: Seconds between two events, as in the paper; with thousands of brokers copies are longer on their way.
+EVERY_S: Final = 10.0
+_SCALE_EVERY_S: Final = 20.0
+#: Publications right after brokers have died, and once more when the others have looked around for so long.
+_MOURNED: Final = 5
+_REPAIR_S: Final = 120.0
+#: Brokers beyond which ways are left out by which every event visits every broker.
+_ALL_VISITED: Final = 1_000
 
 
 def _merging(dispatch: str) -> Callable[..., Merging]:
@@ -57,9 +65,12 @@ def _ring(work: Workload, dispatch: str, seed: int, *, service_s: float = 0.0, r
 def paper_workload(request: Request) -> list[Table]:
     """The paper's nodes and subscriptions by every way of dispatching, with equal processing and with its own times."""
     rows = []
+    events = request.chosen("events", quick=15, full=90)
+    request.state("an event every", EVERY_S, "s", origin="paper")
+    seeds = request.seeds(quick=2, full=5)
     for nodes in NODES:
         request.step(f"the paper's workload, {nodes} nodes")
-        for seed in request.seeds(quick=2, full=5):
+        for seed in seeds:
             work = paper(nodes, Random(seed))
             for dispatch in WAYS:
                 # our sums need not be as coarse as the paper's third order
@@ -67,9 +78,8 @@ def paper_workload(request: Request) -> list[Table]:
                 for payload in PAYLOADS:
                     for times, service_s in zip(TIMES, (EQUAL_S, PAPER_MATCHING_S[dispatch]), strict=True):
                         network, places = _ring(asked, dispatch, seed, service_s=service_s, rate=RATE)
-                        events = request.choose(quick=15, full=90)
                         spread = publish(places, network, work, Random(seed), events=events, payload=payload,
-                                         settle_s=10.0)  # fmt: skip
+                                         settle_s=EVERY_S)  # fmt: skip
                         rows.append((dispatch, nodes, payload, times, seed, *_numbers(spread)))
     columns = {"dispatch": "way of dispatching", "nodes": "nodes", "payload": "payload, B",
                "times": "processing times", "seed": "seed", **_COLUMNS}  # fmt: skip
@@ -101,13 +111,21 @@ def _numbers(spread: Spread) -> tuple[float, ...]:
     )
 
 
+def _unlimited(request: Request) -> None:
+    """Say that messages, hops and bytes are counted and time is that of the ways alone."""
+    request.state("rate of a way", "unlimited")
+    request.state("processing time of a node", "none")
+
+
 def constraints(request: Request) -> list[Table]:
     """Messages for an event with one to three constraints: topics, and one key of the curve."""
     rows: list[tuple[str | float, ...]] = []
-    events = request.choose(quick=15, full=60)
+    events = request.chosen("events", quick=15, full=60)
+    _unlimited(request)
+    seeds = request.seeds(quick=2, full=5)
     for nodes in NODES:
         request.step(f"constraints, {nodes} nodes")
-        for seed in request.seeds(quick=2, full=5):
+        for seed in seeds:
             random = Random(seed)
             for dimensions in (1, 2, 3):
                 work = constrained(nodes, random, dimensions)
@@ -132,17 +150,22 @@ def constraints(request: Request) -> list[Table]:
 def at_scale(request: Request) -> list[Table]:
     """Brokers that want 4.5 % of all events, as many of them as the machine allows."""
     rows = []
-    for nodes in request.choose(quick=(20, 100, 1_000), full=(20, 100, 300, 1_000), long=(20, 100, 1_000, 10_000)):
-        for seed in request.seeds(quick=2, full=3, long=1):
+    _unlimited(request)
+    request.state("an event every", _SCALE_EVERY_S, "s")
+    request.state("what a broker says that it wants", "a digest under a budget of bytes", note="by every way")
+    events = request.chosen("events", quick=5, full=20)
+    sizes = request.chosen("brokers", quick=(20, 100, 1_000), full=(20, 100, 300, 1_000),
+                           long=(20, 100, 300, 1_000, 10_000))  # fmt: skip
+    seeds = request.seeds(quick=1, full=3, note="of ten thousand brokers the first alone")
+    for nodes in sizes:
+        for seed in seeds if nodes <= _ALL_VISITED else seeds[:1]:
             work = sparse(nodes, Random(seed))
             for dispatch in WAYS:
-                if nodes > 1_000 and dispatch in (CIRCULATION, DUPLICATING):
-                    # every node would be visited several times, for each event
+                if nodes > _ALL_VISITED and dispatch in (CIRCULATION, DUPLICATING):
                     continue
                 request.step(f"{nodes:,} brokers, {dispatch}")
                 network, places = _ring(work, dispatch, seed, merging=Digests)
-                events = request.choose(quick=10, full=20, long=5)
-                spread = publish(places, network, work, Random(seed), events=events, settle_s=20.0)
+                spread = publish(places, network, work, Random(seed), events=events, settle_s=_SCALE_EVERY_S)
                 state = state_of(places)
                 rows.append((dispatch, nodes, seed, *_numbers(spread), round(spread.messages_per_receiver, 3),
                              round(state.fingers, 2), round(state.table_bytes)))  # fmt: skip
@@ -155,20 +178,24 @@ def at_scale(request: Request) -> list[Table]:
 def deaths(request: Request) -> list[Table]:
     """Publications right after a part of all brokers has died, before anybody has looked around, and once they have."""
     rows = []
-    nodes = request.choose(quick=150, full=1_000)
+    _unlimited(request)
+    nodes = request.chosen("brokers", quick=150, full=1_000)
+    settings = RingSettings(stabilise_s=12.0)
+    request.state("stabilising", settings.stabilise_s, "s", note="so that publications come before any repair")
+    request.state("repaired after", _REPAIR_S, "s")
+    request.state("events", _MOURNED, note="before repair, and after it")
+    seeds = request.seeds(quick=1, full=2, note="brokers that die")
     for share in (0.05, 0.1, 0.2):
-        for seed in request.seeds(quick=1, full=2):
+        for seed in seeds:
             request.step(f"{share:.0%} of {nodes:,} brokers die")
             work = sparse(nodes, Random(seed))
             network = Network(Direct(nodes, Random(seed)))
-            plan = RingPlan(
-                subscriptions=work.subscriptions, spaces=work.spaces, settings=RingSettings(stabilise_s=12.0)
-            )
+            plan = RingPlan(subscriptions=work.subscriptions, spaces=work.spaces, settings=settings)
             places = found(plan, network, is_alive=True)
             kill(places, share, Random(seed + 1))
-            stale = publish(places, network, work, Random(seed + 2), events=5, settle_s=1.0)
-            network.clock.run_for(120.0)
-            healed = publish(places, network, work, Random(seed + 3), events=5, settle_s=2.0)
+            stale = publish(places, network, work, Random(seed + 2), events=_MOURNED, settle_s=1.0)
+            network.clock.run_for(_REPAIR_S)
+            healed = publish(places, network, work, Random(seed + 3), events=_MOURNED, settle_s=2.0)
             rows.append((nodes, share, seed, round(stale.missed, 6), round(healed.missed, 6)))
     columns = {"nodes": "brokers", "dead": "share of them that died", "seed": "seed",
                "stale": "deliveries missed before repair", "healed": "deliveries missed after it"}  # fmt: skip
@@ -178,9 +205,10 @@ def deaths(request: Request) -> list[Table]:
 def upkeep(request: Request) -> list[Table]:
     """What stabilising costs a broker, by its period."""
     rows = []
+    seeds = request.seeds(quick=1, full=3, note="upkeep, of 20 brokers")
     for settings in (PAPER, RingSettings(stabilise_s=1.0), RingSettings(), RingSettings(stabilise_s=5.0)):
         request.step(f"stabilising every {settings.stabilise_s:g} s")
-        for seed in request.seeds(quick=1, full=3):
+        for seed in seeds:
             work = paper(20, Random(seed))
             network = Network(Direct(20, Random(seed)))
             found(
@@ -198,12 +226,14 @@ def upkeep(request: Request) -> list[Table]:
 def matching(request: Request) -> list[Table]:
     """Matching one event against up to 3,000 subscriptions, through the index and one by one."""
     rows = []
+    published = request.chosen("events", quick=100, full=400, note="matching")
+    seeds = request.seeds(quick=2, full=5, note="matching")
     for count in (500, 1_000, 2_000, 3_000):
         request.step(f"{count:,} subscriptions at one node")
-        for seed in request.seeds(quick=2, full=5):
+        for seed in seeds:
             random = Random(seed)
             subscriptions = paper(1, random, subscriptions=count).subscriptions[0]
-            events = [event(number, random) for number in range(request.choose(quick=100, full=400))]
+            events = [event(number, random) for number in range(published)]
             index = AdaptiveIndex(2)
             for number, subscription in enumerate(subscriptions):
                 assert subscription.box is not None

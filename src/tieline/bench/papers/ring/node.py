@@ -58,8 +58,11 @@ Boxes = Sequence[Sequence[tuple[float, float]]]
 def measure(request: Request) -> list[Table]:
     """Brokers with more and more subscriptions, each way of saying who wants what."""
     rows: list[tuple[Cell, ...]] = []
+    request.state("events", _by_effort(request, EVENTS), note="a broker")
+    request.state("idling", _by_effort(request, IDLE_S), "s", note="a broker")
+    seeds = request.seeds(quick=1, full=3, note="a broker")
     for count in _by_effort(request, COUNTS):
-        for seed in request.seeds(quick=1, full=3):
+        for seed in seeds:
             for way in WAYS:
                 request.step(f"a broker with {count:,} subscriptions, {way}")
                 rows.append((way, count, seed, *_one(request, way, count, Random(seed))))

@@ -163,8 +163,9 @@ PAPER = Paper(
                     name="fitted",
                     title="The two fitted parameters",
                     tables=("idle", "airtime"),
-                    caption="Gains in lifetime over the power of an idle sensor, and delays over the airtime of a "
-                    "frame: either can be chosen so that a number of the paper comes out.",
+                    caption=f"Gains in lifetime over the power of an idle sensor, each with {lifetime.BATTERY_J:g} J, "
+                    "and delays over the airtime of a frame: either can be chosen so that a number of the paper comes "
+                    "out.",
                     fitted=_BOTH,
                     panels=sensitivity.fitted_panels,
                     height=4.4,

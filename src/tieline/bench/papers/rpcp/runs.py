@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from tieline.bench.papers.frame.declaration import Request
 from tieline.sim.sensors.outcome import Outcome
-from tieline.sim.sensors.parameters import Parameters
+from tieline.sim.sensors.parameters import Parameters, stated
 from tieline.sim.sensors.protocols import simulate
 
 #: What each protocol is to the reader.
@@ -58,14 +58,28 @@ class Job(NamedTuple):
     label: str = ""
 
 
-def carry_out(jobs: Sequence[Job], request: Request) -> Iterator[tuple[Job, Outcome]]:
-    """All jobs with their outcomes, in their order, on all processors."""
+def carry_out(jobs: Sequence[Job], request: Request, *, note: str = "") -> Iterator[tuple[Job, Outcome]]:
+    """All jobs with their outcomes, in their order, on all processors; ``note`` says what they are about."""
+    for label in dict.fromkeys(job.label for job in jobs):
+        _state([job for job in jobs if job.label == label], request, label or note)
     workers = min(os.cpu_count() or 1, len(jobs) // _WORTH)
     if workers < 2:
         yield from _counted(jobs, map(outcome, jobs), request)
         return
     with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
         yield from _counted(jobs, pool.map(outcome, jobs), request)
+
+
+def _state(jobs: Sequence[Job], request: Request, note: str) -> None:
+    """Keep with the result every parameter that is not what it is by default, read off the jobs themselves."""
+    settings = [list(stated(job.parameters)) for job in jobs]
+    for place, default in enumerate(stated(Parameters())):
+        values = sorted({of_job[place].value for of_job in settings})
+        if values != [default.value]:
+            request.state(default.name, values, default.unit, origin=default.origin, note=note)
+    limits = sorted({job.until_dead_s for job in jobs if job.until_dead_s is not None})
+    if limits:
+        request.state("until all is over, at most", limits, "s", note=note)
 
 
 def _counted(jobs: Sequence[Job], outcomes: Iterable[Outcome], request: Request) -> Iterator[tuple[Job, Outcome]]:

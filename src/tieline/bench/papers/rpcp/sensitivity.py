@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 _FOUR: Final = (PRINTED, OURS, "psm", "cetp")
 _LOAD: Final = 800.0
+#: The one in the middle is the fitted one.
+_POWERS_MW: Final = (0.25, 0.5, 1.0)
 
 
 def measure_fitted(request: Request) -> list[Table]:
     """Lifetimes over idle power, delays over airtime, and energy over the number of topics."""
-    seeds = request.seeds(quick=2, full=3)
-    powers = (0.25, 0.5, 1.0)
-    battery_j = request.choose(quick=BATTERY_J / 2, full=BATTERY_J)
     idle = [
-        # a sensor that only idles lives equally long
-        Job(name, loaded(_LOAD, idle_mw=power, battery_j=battery_j * power / 0.5), seed, LONGEST_S)
-        for power in powers for seed in seeds for name in _FOUR
+        # as long as a sensor lives that only idles
+        Job(name, loaded(_LOAD, idle_mw=power, battery_j=BATTERY_J), seed, LONGEST_S * 0.5 / power)
+        for power in _POWERS_MW for seed in request.seeds(quick=1, full=3, note="idle power") for name in _FOUR
     ]  # fmt: skip
+    seeds = request.seeds(quick=2, full=3, note="airtime, topics")
     lives = [
         (job.protocol, job.parameters.idle_mw, job.parameters.battery_j, job.seed,
          *(getattr(found.lifetime, definition) for definition in DEFINITIONS))
-        for job, found in carry_out(idle, request)
+        for job, found in carry_out(idle, request, note="idle power")
     ]  # fmt: skip
     loads = request.choose(quick=(400, 800, 1200), full=(200, 400, 600, 800, 1000, 1200))
     airtimes = [
@@ -44,13 +44,13 @@ def measure_fitted(request: Request) -> list[Table]:
     delays = [
         (job.protocol, job.parameters.frame_ms, job.parameters.events_per_100s, job.seed, found.success,
          None if math.isnan(found.delay_s) else found.delay_s)
-        for job, found in carry_out(airtimes, request)
+        for job, found in carry_out(airtimes, request, note="airtime")
     ]  # fmt: skip
     counts = request.choose(quick=(2, 10, 40), full=(2, 5, 10, 20, 40))
     topics = [Job(name, loaded(_LOAD, topics=count), seed) for count in counts for seed in seeds for name in _FOUR]
     energy = [
         (job.protocol, job.parameters.topics, job.seed, found.active_j, found.success)
-        for job, found in carry_out(topics, request)
+        for job, found in carry_out(topics, request, note="topics")
     ]
     protocol, seed = {"protocol": "protocol"}, {"seed": "seed"}
     return [
@@ -97,7 +97,7 @@ def fitted_panels(tables: Tables) -> dict[str, Panel]:
             "RPCP as printed over PSM": "paper", "ours over PSM": "ours", "RPCP as printed over CETP": "third",
             "ours over CETP": "#7fb89e"})  # fmt: skip
         axis.axhline(0, color="#444444", linewidth=0.8)
-        drawing.labels(axis, x="power of an idle sensor, mW (fitted: 0.5); batteries in proportion",
+        drawing.labels(axis, x=f"power of an idle sensor, mW (fitted: 0.5); batteries of {BATTERY_J:g} J",
                        y="longer until a tenth is dead, %")  # fmt: skip
 
     def knee(axis: Axes) -> None:
@@ -191,7 +191,8 @@ def size_panels(tables: Tables) -> dict[str, Panel]:
                 axis.set_yticks((1, 3, 10, 30, 100), ("1", "3", "10", "30", "100"))
                 axis.yaxis.minorticks_off()
             else:
-                axis.set_ylim(bottom=0)
+                # marks at 100 % are whole, too
+                axis.set_ylim(0, 105)
             drawing.labels(axis, x="sensors, at the same density", y=y)
 
         return panel

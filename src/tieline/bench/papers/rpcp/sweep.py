@@ -130,7 +130,7 @@ def success_panels(tables: Tables) -> dict[str, Panel]:
     def limited(axis: Axes) -> None:
         panel(axis)
         drawing.limit(axis, 80.0)
-        axis.set_ylim(0, 103)
+        axis.set_ylim(0, 105)
 
     return {"Fig. 7: success rate": limited}
 
