@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-from tieline.sim.regions.measure import Regions
-from tieline.sim.regions.network import OVERHEAD
+from tieline.sim.region_measures import Regions
+from tieline.sim.region_network import OVERHEAD
 
 
 def test_three_regions() -> None:

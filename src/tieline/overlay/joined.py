@@ -18,8 +18,7 @@ from tieline.core.account import Drop
 from tieline.core.broker import Broker
 from tieline.core.ports import Prospect
 from tieline.overlay.agreeing.agreeing import Agreeing
-from tieline.overlay.agreeing.chance import chances
-from tieline.overlay.agreeing.counting import Counting
+from tieline.overlay.agreeing.inputs import Counting, chances
 from tieline.overlay.carrier.ends import Limits
 from tieline.overlay.figures import prospect
 from tieline.overlay.frames.frame import ERRANDS

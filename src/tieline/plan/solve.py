@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final
 
 from tieline.plan.arrays import Arrays, arrays
-from tieline.plan.distributed.planning import distributed
+from tieline.plan.distributed import distributed
 from tieline.plan.flaws import checked
 from tieline.plan.instance import Instance
 from tieline.plan.methods.annealing import annealing

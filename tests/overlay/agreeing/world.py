@@ -8,7 +8,7 @@ from random import Random
 
 from tieline.core.timers import Timers
 from tieline.overlay.agreeing.agreeing import Agreeing
-from tieline.overlay.agreeing.chance import chances
+from tieline.overlay.agreeing.inputs import chances
 from tieline.overlay.agreeing.round import CountedTopic
 from tieline.overlay.frames.frame import Notice
 from tieline.overlay.membership import LinkState, Membership

@@ -6,7 +6,7 @@ from random import Random
 
 from tieline.match.box import Box
 from tieline.overlay.ring.events import Event, RingSubscription
-from tieline.sim.ring import known, topics
+from tieline.sim.ring import known
 from tieline.sim.ring.network import Links, random_links
 
 #: A square with a tail: 0 - 1 - 2 - 3 - 0, and 4 behind 2.
@@ -41,4 +41,4 @@ def test_each_constraint_costs_an_answer_and_a_message_for_whoever_has_matched()
 
     subscriptions = [box(1.0, 1.0), box(1.0, 0.1), box(0.1, 1.0), []]
     event = Event("a", b"", "t", (0.5, 0.5))
-    assert [topics.messages(subscriptions, event, count, 3) for count in (0, 1, 2)] == [3, 3 + 6, 3 + 6 + 4]
+    assert [known.messages_by_topics(subscriptions, event, count, 3) for count in (0, 1, 2)] == [3, 3 + 6, 3 + 6 + 4]

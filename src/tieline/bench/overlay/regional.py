@@ -12,8 +12,8 @@ from typing import Final
 
 from tieline.bench.suite.declaration import Running
 from tieline.bench.suite.results import Row
-from tieline.sim.regions.measure import Regions
-from tieline.sim.regions.network import OVERHEAD
+from tieline.sim.region_measures import Regions
+from tieline.sim.region_network import OVERHEAD
 
 #: Brokers of each region beside its gateway.
 MEMBERS: Final = 31

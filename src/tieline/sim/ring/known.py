@@ -3,14 +3,20 @@
 ``path`` sends one copy over each link of the shortest ways to all receivers, ``tree`` over those of one spanning tree,
 ``flood`` over every link.  Their frames are those of joined brokers: the destinations in a frame take three bytes each.
 Only groups of 255 brokers go by these; beyond that it is what it would take, and what everybody would have to know.
+
+The ring paper compares conditions with topics, and constraints that are sent one after the other, as its section IV-A
+has it: the publication goes to everybody in the topic's group; those who match what they have been sent inform the
+publisher, which sends the next constraint to them alone, and so on.  So each constraint costs an answer and a message
+for everybody who has matched all earlier ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tieline.overlay.ring.events import Event, RingSubscription
 from tieline.sim.ring.network import OVERHEAD, Links
 
 #: A frame with one destination beside its payload, and each further destination.
@@ -83,4 +89,26 @@ def _along(parents: Mapping[int, int], graph: Links, source: int, receivers: Col
         bytes=sum(size + _DESTINATION * (count - 1) for count in behind.values()),
         links=links,
         last_s=last_s,
+    )
+
+
+def messages_by_topics(
+    subscriptions: Sequence[Sequence[RingSubscription]], event: Event, constraints: int, publisher: int
+) -> int:
+    """How many messages a publication takes by topics with so many constraints; all who want anything are the group."""
+    group = [asked for number, asked in enumerate(subscriptions) if asked and number != publisher]
+    found = len(group)
+    for constraint in range(constraints):
+        matched = sum(_matches(asked, event, constraint) for asked in group)
+        found += 2 * matched
+    return found
+
+
+def _matches(subscriptions: Sequence[RingSubscription], event: Event, constraints: int) -> bool:
+    """Whether somebody who asks for all this matches the first constraints of an event."""
+    point = event.point[:constraints]
+    return any(
+        one.box is None
+        or all(low <= value <= high for low, value, high in zip(one.box.lo, point, one.box.hi, strict=False))
+        for one in subscriptions
     )

@@ -10,12 +10,12 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from typing import Final
+from typing import Protocol as Interface
 
 import numpy as np
 
 from tieline.sim.sensors.outcome import Outcome
-from tieline.sim.sensors.protocol import Protocol
-from tieline.sim.sensors.radio import Radio
+from tieline.sim.sensors.radio import Arrival, Radio
 from tieline.sim.sensors.world import World
 
 #: A sink keeps its sensor while that is this share of the reach away at most.
@@ -23,6 +23,43 @@ _KEEPS: Final = 0.85
 #: The network has died when half of the sensors have, and this share of what was wanted is lost.
 _LOSS: Final = 0.5
 _WINDOW_S: Final = 20
+#: Frames that a sender may be ahead of its pace.
+_AHEAD: Final = 6
+
+
+class Protocol(Interface):
+    """Carries events from the sensors to the sinks that want them, in one simulation.
+
+    Every protocol answers the same questions by the same names, in the order in which they are asked.
+    """
+
+    def setup(self) -> None:
+        """Begin: sinks hold their first interests, and nobody knows of them."""
+
+    def tick(self, second: int) -> None:
+        """Another second begins: what is due every so many seconds is done now."""
+
+    def subscribe(self, sink: int, interest: int) -> None:
+        """A sink wants something more."""
+
+    def unsubscribe(self, sink: int, interest: int) -> None:
+        """A sink does not want something any more."""
+
+    def attach(self, sink: int) -> None:
+        """A sink has moved and is attached to another sensor."""
+
+    def publish(self, event: int, node: int) -> None:
+        """A sensor has sensed something."""
+
+    def receive(self, arrival: Arrival) -> None:
+        """A frame has reached the node that it is for."""
+
+    def died(self, nodes: set[int]) -> None:
+        """These sensors have died in the last second."""
+
+    def table_sizes(self) -> dict[int, int]:
+        """Entries of each table that knows of subscriptions, by the number of its holder."""
+        ...
 
 
 class Simulation:
@@ -152,3 +189,31 @@ class Simulation:
         ]  # fmt: skip
         slots = [int(self.radio.air.received[event, sink]) for event in window for sink in self.wanted[event]]
         return sum(slot >= 0 for slot in slots) < _LOSS * len(slots)
+
+
+class Pacer:
+    """Frames of one sender that come in a burst are spread over time, so that no queue on their way overflows.
+
+    A sender may be some frames ahead of its pace; what exceeds that waits for its turn, in order (the generic cell rate
+    algorithm: one number per sender, the slot in which it would be level with its pace).
+    """
+
+    def __init__(self, run: Simulation) -> None:
+        self._run: Final = run
+        self._pace: Final = max(1, run.parameters.slots(run.parameters.hand_over_ms / 1000.0))
+        self._level: dict[int, int] = {}
+
+    def put(self, sender: int, frame: Callable[[], None]) -> None:
+        """Send a frame now, or when it is its turn."""
+        now = self._run.now
+        level = max(self._level.get(sender, 0), now)
+        self._level[sender] = level + self._pace
+        wait = level - _AHEAD * self._pace - now
+        if wait <= 0:
+            frame()
+        else:
+            self._run.after(wait, frame)
+
+    def is_level(self, sender: int) -> bool:
+        """Whether nothing of a sender waits."""
+        return self._level.get(sender, 0) - (_AHEAD + 1) * self._pace <= self._run.now

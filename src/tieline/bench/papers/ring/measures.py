@@ -15,9 +15,9 @@ from tieline.match.index import AdaptiveIndex
 from tieline.overlay.ring.events import RingSubscription
 from tieline.overlay.ring.merging import Digests, Merging, Rectangles
 from tieline.overlay.ring.settings import PAPER, RingSettings
-from tieline.sim.ring import topics
 from tieline.sim.ring.churn import kill
 from tieline.sim.ring.founding import RingPlan, found
+from tieline.sim.ring.known import messages_by_topics
 from tieline.sim.ring.measure import Spread, publish, state_of
 from tieline.sim.ring.network import Direct, Network, PlacedNode
 from tieline.sim.ring.workload import Workload, constrained, event, paper, spaces, sparse
@@ -137,7 +137,7 @@ def constraints(request: Request) -> list[Table]:
             published = [event(number, random, dimensions=3) for number in range(events)]
             for count in (0, 1, 2):
                 total = sum(
-                    topics.messages(work.subscriptions, one, count, random.randrange(nodes)) for one in published
+                    messages_by_topics(work.subscriptions, one, count, random.randrange(nodes)) for one in published
                 )
                 label = f"topics, {count} constraint{'' if count == 1 else 's'}"
                 rows.append(("topics", label, 1, nodes, count, seed, total / events))

@@ -7,13 +7,12 @@ from typing import Final
 
 from tieline.sim.sensors.outcome import Outcome
 from tieline.sim.sensors.parameters import Parameters
-from tieline.sim.sensors.protocol import Protocol
 from tieline.sim.sensors.protocols.bounds import Central, Flooding
 from tieline.sim.sensors.protocols.cetp import Cetp
 from tieline.sim.sensors.protocols.psm import Psm
 from tieline.sim.sensors.protocols.rpcp.backbone import Style
 from tieline.sim.sensors.protocols.rpcp.protocol import Rpcp
-from tieline.sim.sensors.simulation import Simulation
+from tieline.sim.sensors.simulation import Protocol, Simulation
 from tieline.sim.sensors.world import World
 
 _STYLES: Final = {

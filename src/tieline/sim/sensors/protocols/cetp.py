@@ -18,9 +18,8 @@ from functools import partial
 from typing import Final
 
 from tieline.sim.sensors.clusters import Clusters
-from tieline.sim.sensors.pacing import Pacer
 from tieline.sim.sensors.radio import Arrival
-from tieline.sim.sensors.simulation import Simulation
+from tieline.sim.sensors.simulation import Pacer, Simulation
 
 #: Events that a coordinator stores, and that a sink carries and offers on entering a community.
 _STORE: Final = 100

@@ -13,8 +13,7 @@ from typing import Final, Literal
 import numpy as np
 
 from tieline.sim.sensors.clusters import Clusters
-from tieline.sim.sensors.pacing import Pacer
-from tieline.sim.sensors.simulation import Simulation
+from tieline.sim.sensors.simulation import Pacer, Simulation
 from tieline.sim.sensors.tables import Covering, HeadTable, Link, Telling, link_of_sink
 
 

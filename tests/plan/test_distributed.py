@@ -23,8 +23,7 @@ from tieline.overlay.agreeing.protocol import (
     size,
 )
 from tieline.plan.arrays import arrays
-from tieline.plan.distributed.exchange import Exchange
-from tieline.plan.distributed.planning import distributed
+from tieline.plan.distributed import Exchange, distributed
 from tieline.plan.generate.testset import mesh, paper
 from tieline.plan.run import Run
 

@@ -15,7 +15,7 @@ from tieline.core.message import Message
 from tieline.match.box import Box
 from tieline.overlay.interests.entries import size_of_all
 from tieline.overlay.node import Node
-from tieline.sim.regions.network import Network, PlacedBroker
+from tieline.sim.region_network import Network, PlacedBroker
 from tieline.sim.ring.workload import SHARE, sparse
 
 #: What all brokers have declared.

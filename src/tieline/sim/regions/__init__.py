@@ -1,1 +1,0 @@
-"""Regions of brokers behind gateways in virtual time: cores and nodes as they are shipped, on invented wires."""
