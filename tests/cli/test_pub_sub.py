@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Served, Tieline
+from tests.kits.certificates import issue
 from tests.kits.patience import PATIENCE_S
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -242,3 +243,16 @@ def test_what_other_servers_answer(tieline: Tieline, answer: bytes, said: str) -
         thread.join(5)
     assert shown.returncode == 1
     assert said in shown.stderr and shown.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("verb", [("pub", "-m", "x"), ("sub",)])
+def test_a_key_with_a_password_is_refused_without_asking(
+    tieline: Tieline, tmp_path: Path, verb: tuple[str, ...]
+) -> None:
+    made = issue(tmp_path)
+    made.encrypt_key()
+    files = "--cafile", str(made.authority), "--cert", str(made.certificate), "--key", str(made.key)
+    # answers are read from the terminal, not from the input, so a question would last until the test gives up
+    ended = tieline(*verb, "-t", "t", *files)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr.endswith("key.pem: the key is encrypted with a password.\n")

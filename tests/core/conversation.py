@@ -185,6 +185,11 @@ def serve(steps: Iterable[Step], cut: str, *, cache: int = 1_000, guarded: bool 
         write_out(broker, conns, sent, now)
     for conn in conns:
         broker.closed(conn, GENESIS + 100)
+    return outcome_of(broker, sent)
+
+
+def outcome_of(broker: Broker, sent: Iterable[bytes]) -> Outcome:
+    """What has come of a conversation at a broker that has sent this to each client."""
     account = broker.account
     return Outcome(
         tuple(sent),

@@ -31,6 +31,14 @@ class Certificates:
             context.load_cert_chain(self.client)
         return context
 
+    def encrypt_key(self) -> None:
+        """Give the broker's key a password."""
+        from cryptography.hazmat.primitives import serialization as pem
+
+        key = pem.load_pem_private_key(self.key.read_bytes(), None)
+        secret = pem.BestAvailableEncryption(b"passphrase")
+        self.key.write_bytes(key.private_bytes(pem.Encoding.PEM, pem.PrivateFormat.PKCS8, secret))
+
     def listeners(self, urls: Sequence[str], *, asks_clients: bool = False) -> tuple[Listener, ...]:
         """A listener for each address; those that encrypt get the certificate."""
         return tuple(

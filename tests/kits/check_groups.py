@@ -10,13 +10,15 @@ topic, QoS), and in the end nothing is owed or left on any route.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
 from random import Random
 from typing import Final
 
+from tests.kits import history
 from tests.kits.group_world import GroupWorld, Person
+from tests.kits.history import histories
 from tieline.conf.overlay import Overlay
 from tieline.conf.schema import Attribute, Event
 from tieline.wire.topics import matches
@@ -48,28 +50,19 @@ class Kind(StrEnum):
 
 
 @dataclass
-class Verdict:
+class Verdict(history.Verdict):
     """What was wrong with a history, and how it went."""
 
-    seed: int
-    kind: Kind
-    wrong: list[str] = field(default_factory=list)
-    story: list[str] = field(default_factory=list)
     #: How many copies for groups were judged, messages handed on and picked anew.
     judged: int = 0
     handed_on: int = 0
     reassigned: int = 0
 
-    def __str__(self) -> str:
-        return "\n".join([f"{self.kind.value} history {self.seed}:", *self.story, *self.wrong[:20]])
-
 
 def check_groups(kind: Kind, seeds: Iterable[int]) -> Verdict:
     """Run histories and fail at the first that is wrong, with its story; what they came to."""
     total = Verdict(0, kind)
-    for seed in seeds:
-        verdict = run_history(kind, seed)
-        assert not verdict.wrong, str(verdict)
+    for verdict in histories(seeds, lambda seed: run_history(kind, seed)):
         total.judged += verdict.judged
         total.handed_on += verdict.handed_on
         total.reassigned += verdict.reassigned

@@ -14,6 +14,8 @@ from itertools import combinations
 from random import Random
 from typing import Final
 
+from tests.kits import history
+from tests.kits.history import histories
 from tests.kits.invariants import check
 from tests.kits.moves_world import Client, MovesWorld
 from tieline.overlay.joined import Joined
@@ -35,29 +37,21 @@ class Kind(StrEnum):
 
 
 @dataclass
-class Verdict:
+class Verdict(history.Verdict):
     """What was wrong with a history, and how it went."""
 
-    seed: int
-    kind: Kind
     lost: list[str] = field(default_factory=list)
     doubled: list[str] = field(default_factory=list)
     misordered: list[str] = field(default_factory=list)
-    other: list[str] = field(default_factory=list)
-    story: list[str] = field(default_factory=list)
     moves: int = 0
     deliveries: int = 0
     #: What came out of order where a broker had counted that it did not wait for that.
     excused: int = 0
 
-    @property
-    def is_wrong(self) -> bool:
-        return bool(self.lost or self.doubled or self.misordered or self.other)
-
-    def __str__(self) -> str:
-        named = ("lost", self.lost), ("doubled", self.doubled), ("misordered", self.misordered), ("wrong", self.other)
-        complaints = [f"{name}: {text}" for name, texts in named for text in texts[:12]]
-        return "\n".join([f"{self.kind.value} history {self.seed}:", *self.story, *complaints])
+    def faults(self) -> dict[str, list[str]]:
+        """With each kind of fault apart."""
+        named = {"lost": self.lost, "doubled": self.doubled, "misordered": self.misordered}
+        return named | super().faults()
 
 
 def check_moves(
@@ -65,9 +59,7 @@ def check_moves(
 ) -> tuple[int, int]:
     """Run histories and fail at the first that is wrong; how many moves and deliveries there were."""
     moves = deliveries = 0
-    for seed in seeds:
-        verdict = run_history(kind, seed, joined, strategy)
-        assert not verdict.is_wrong, str(verdict)
+    for verdict in histories(seeds, lambda seed: run_history(kind, seed, joined, strategy)):
         moves, deliveries = moves + verdict.moves, deliveries + verdict.deliveries
     return moves, deliveries
 
@@ -204,10 +196,10 @@ class History:
             if home.joined is not None:
                 passages = home.joined.moves.passages
                 left = [repr(each) for each in (*passages.arriving.values(), *passages.leaving.values())]
-                self.verdict.other.append(f"{number} has not run empty: {home.joined.node.unfinished}, {left}")
+                self.verdict.wrong.append(f"{number} has not run empty: {home.joined.node.unfinished}, {left}")
         for client in world.clients:
             if not client.is_in or client.unanswered:
-                self.verdict.other.append(f"{client.client_id} is in: {client.is_in}, unanswered {client.unanswered}")
+                self.verdict.wrong.append(f"{client.client_id} is in: {client.is_in}, unanswered {client.unanswered}")
 
     def _is_empty(self) -> bool:
         homes = [self.world.home(number) for number in self.world.brokers]
@@ -235,10 +227,10 @@ class History:
                 check(home.core)
         for client in world.clients:
             if not all(client.sessions[1:]) and self.kind is not Kind.ISLANDS:
-                verdict.other.append(f"{client.client_id} was told of sessions {client.sessions}")
+                verdict.wrong.append(f"{client.client_id} was told of sessions {client.sessions}")
             held = [n for n in world.brokers if world.home(n).core and client.client_id in world.home(n).core.sessions]  # type: ignore[union-attr]  # asked for just before
             if len(held) != 1:
-                verdict.other.append(f"{client.client_id} has sessions at {held}")
+                verdict.wrong.append(f"{client.client_id} has sessions at {held}")
 
     def _judge_client(self, client: Client) -> None:
         verdict = self.verdict

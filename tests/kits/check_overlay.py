@@ -15,6 +15,8 @@ from itertools import combinations
 from random import Random
 from typing import Final
 
+from tests.kits import history
+from tests.kits.history import histories
 from tests.kits.overlay_world import Broker, Cable, Choice, Make, Message, World, wants, wish_of
 
 FAULTS_S: Final = 6.0
@@ -36,36 +38,19 @@ class Kind(StrEnum):
 
 
 @dataclass
-class Verdict:
+class Verdict(history.Verdict):
     """What was wrong with a history, and how it went."""
 
-    seed: int
-    kind: Kind
     lost: list[str] = field(default_factory=list)
     doubled: list[str] = field(default_factory=list)
     misordered: list[str] = field(default_factory=list)
     loops: list[str] = field(default_factory=list)
-    other: list[str] = field(default_factory=list)
-    story: list[str] = field(default_factory=list)
     deliveries: int = 0
 
-    @property
-    def is_wrong(self) -> bool:
-        return bool(self.lost or self.doubled or self.misordered or self.loops or self.other)
-
-    def __str__(self) -> str:
-        complaints = [
-            f"{name}: {text}"
-            for name, texts in (
-                ("lost", self.lost),
-                ("doubled", self.doubled),
-                ("misordered", self.misordered),
-                ("loop", self.loops),
-                ("wrong", self.other),
-            )
-            for text in texts[:10]
-        ]
-        return "\n".join([f"{self.kind.value} history {self.seed}:", *self.story, *complaints])
+    def faults(self) -> dict[str, list[str]]:
+        """With each kind of fault apart."""
+        named = {"lost": self.lost, "doubled": self.doubled, "misordered": self.misordered, "loop": self.loops}
+        return named | super().faults()
 
 
 def check_overlay(make: Make, kind: Kind, seeds: Iterable[int], *, switching: Sequence[Choice] = ()) -> int:
@@ -74,9 +59,7 @@ def check_overlay(make: Make, kind: Kind, seeds: Iterable[int], *, switching: Se
     Brokers change to one of the strategies in ``switching`` now and then, each when it likes.
     """
     deliveries = 0
-    for seed in seeds:
-        verdict = run_history(make, kind, seed, switching=switching)
-        assert not verdict.is_wrong, str(verdict)
+    for verdict in histories(seeds, lambda seed: run_history(make, kind, seed, switching=switching)):
         deliveries += verdict.deliveries
     return deliveries
 
@@ -219,7 +202,7 @@ def _run_empty(world: World, verdict: Verdict) -> None:
             owed = broker.node and [
                 (key, stream) for key, stream in broker.node.carrier.sender.outgoing.items() if stream.owing.unsettled
             ]
-            verdict.other.append(f"{number} has not run empty: custody {left}, owed {owed}")
+            verdict.wrong.append(f"{number} has not run empty: custody {left}, owed {owed}")
 
 
 def _judge(world: World, verdict: Verdict) -> None:
@@ -237,7 +220,7 @@ def _judge(world: World, verdict: Verdict) -> None:
             is_assured = message.flow[2] > 0
             if number not in message.wanted_by:
                 if message.text in committed or message.text in given_ever:
-                    verdict.other.append(f"{number} got {_name(message)}, which it did not want")
+                    verdict.wrong.append(f"{number} got {_name(message)}, which it did not want")
             elif is_assured or verdict.kind is Kind.CALM:
                 arrived = committed if is_assured else given_ever
                 if message.text not in arrived and not _is_forgotten(world, message, broker):
@@ -277,7 +260,7 @@ def _judge_grants(world: World, verdict: Verdict, broker: Broker, accepted: list
     number = broker.number
     for filter, grant in broker.filters.items():
         if grant is None:
-            verdict.other.append(f"{number} was never granted {filter}")
+            verdict.wrong.append(f"{number} was never granted {filter}")
             continue
         at, echoed = grant
         for message in accepted:
@@ -303,7 +286,7 @@ def _unsubscribe(world: World, verdict: Verdict) -> None:
             continue  # it has left meanwhile, and that is told already
         wanted = {other: entries for other, (_, entries) in broker.node.interests.known.items() if entries}
         if wanted or broker.node.unfinished:
-            verdict.other.append(f"{number} still knows {wanted}, {broker.node.unfinished} unfinished")
+            verdict.wrong.append(f"{number} still knows {wanted}, {broker.node.unfinished} unfinished")
 
 
 def _name(message: Message) -> str:

@@ -12,13 +12,15 @@ nobody wants.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
 from typing import Final
 from urllib.parse import quote
 
+from tests.kits import history
 from tests.kits.group_world import Person
+from tests.kits.history import histories
 from tests.kits.region_world import OUTER, RegionWorld
 from tieline.wire.topics import matches
 
@@ -42,13 +44,9 @@ class Kind(StrEnum):
 
 
 @dataclass
-class Verdict:
+class Verdict(history.Verdict):
     """What was wrong with a history, and how it went."""
 
-    seed: int
-    kind: Kind
-    wrong: list[str] = field(default_factory=list)
-    story: list[str] = field(default_factory=list)
     #: Copies that were judged; of these in other regions than that of the publisher, and those after a late SUBACK.
     judged: int = 0
     crossed: int = 0
@@ -56,16 +54,11 @@ class Verdict:
     #: Times at which a stream stood still at a gateway for want of room on its other side.
     stalled: int = 0
 
-    def __str__(self) -> str:
-        return "\n".join([f"{self.kind.value} history {self.seed}:", *self.story, *self.wrong[:20]])
-
 
 def check_regions(kind: Kind, seeds: Iterable[int]) -> Verdict:
     """Run histories and fail at the first that is wrong, with its story; what they came to."""
     total = Verdict(0, kind)
-    for seed in seeds:
-        verdict = run_history(kind, seed)
-        assert not verdict.wrong, str(verdict)
+    for verdict in histories(seeds, lambda seed: run_history(kind, seed)):
         total.judged += verdict.judged
         total.crossed += verdict.crossed
         total.late += verdict.late

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import resource
-import signal
 import socket
 import subprocess
 import sys
@@ -14,7 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.kits.dial import Dial, dial
-from tests.kits.patience import PATIENCE_S, until
+from tests.kits.patience import until
+from tests.kits.processes import stop
 from tests.robust.arena import Pair, shrink
 
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
@@ -115,11 +115,4 @@ def serving(folder: Path, limits: str = "", mqtt: str = "", more: str = "") -> I
         assert served.is_running
         assert "internal error" not in served.log()
     finally:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
+        stop(process)

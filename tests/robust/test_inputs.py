@@ -110,14 +110,6 @@ def _made(tmp_path: Path) -> Certificates:
     return issue(tmp_path)
 
 
-def _encrypt(made: Certificates) -> None:
-    from cryptography.hazmat.primitives import serialization as pem
-
-    key = pem.load_pem_private_key(made.key.read_bytes(), None)
-    secret = pem.BestAvailableEncryption(b"passphrase")
-    made.key.write_bytes(key.private_bytes(pem.Encoding.PEM, pem.PrivateFormat.PKCS8, secret))
-
-
 CERTIFICATES: dict[str, tuple[Callable[[Certificates], object], str]] = {
     "no certificate": (lambda made: made.certificate.unlink(), "No such file"),
     "no key": (lambda made: made.key.unlink(), "No such file"),
@@ -127,7 +119,7 @@ CERTIFICATES: dict[str, tuple[Callable[[Certificates], object], str]] = {
         lambda made: trustme.CA().issue_cert("x").private_key_pem.write_to_path(str(made.key)),
         "mismatch",
     ),
-    "a key with a password": (_encrypt, "the key is encrypted with a password"),
+    "a key with a password": (Certificates.encrypt_key, "the key is encrypted with a password"),
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterable
 from contextlib import ExitStack
 from typing import Any
 
@@ -11,7 +10,7 @@ import msgspec
 import pytest
 from hypothesis import given
 
-from tests.core.conversation import Outcome, Step, conversations
+from tests.core.conversation import Outcome, Step, conversations, outcome_of
 from tests.kits.check_store import LateStore
 from tests.kits.invariants import check
 from tests.kits.ledger import Model
@@ -37,20 +36,6 @@ _CLIENTS = 3
 def quiet(**options: Any) -> Broker:
     """A broker that says nothing of itself, and begins with the clocks."""
     return Broker(configured(**options), now=GENESIS)
-
-
-def outcome(broker: Broker, sent: Iterable[bytes]) -> Outcome:
-    account = broker.account
-    return Outcome(
-        tuple(sent),
-        dict(account.closed),
-        {why.value: count for why, count in account.drops.items()},
-        account.packets_in,
-        account.publishes_in,
-        account.publishes_out,
-        account.bytes_out,
-        len(broker.retained),
-    )
 
 
 def told_over_sockets(steps: list[Step]) -> Outcome:
@@ -103,7 +88,7 @@ def told_over_sockets(steps: list[Step]) -> Outcome:
         settle()
     assert not faults
     assert not broker.connections
-    return outcome(broker, sent)
+    return outcome_of(broker, sent)
 
 
 def told_in_virtual_time(steps: list[Step]) -> Outcome:
@@ -134,7 +119,7 @@ def told_in_virtual_time(steps: list[Step]) -> Outcome:
             client.close()
     clock.run_for(0)
     assert not node.broker.connections
-    return outcome(node.broker, sent)
+    return outcome_of(node.broker, sent)
 
 
 @given(conversations())

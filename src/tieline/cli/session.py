@@ -15,6 +15,7 @@ from paho.mqtt.properties import Properties
 
 from tieline.cli.options import ClientOptions, build_properties
 from tieline.cli.trouble import Trouble
+from tieline.net.address import load_certificate
 
 #: How long a broker may take to answer CONNECT before we say that it does not answer.
 _CONNACK_S = 15.0
@@ -127,7 +128,7 @@ def _tls(options: ClientOptions) -> ssl.SSLContext:
         if options.is_insecure:
             context.check_hostname = False
         if options.certificate is not None:
-            context.load_cert_chain(options.certificate, options.key)
+            load_certificate(context, options.certificate, options.key)
     except (OSError, ValueError) as problem:
         names = ", ".join(name for name in (options.cafile, options.capath, options.certificate, options.key) if name)
         raise Trouble(f"cannot use {names}: {_reason(problem)}.") from None

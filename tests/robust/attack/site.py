@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.kits.certificates import issue
-from tests.kits.patience import PATIENCE_S
+from tests.kits.processes import stop
 from tests.net.auth.users import write_users
 from tests.robust.attack.peer import CLUSTER, KEY
 from tieline.conf.paths import management_socket
@@ -126,11 +125,4 @@ def serving(folder: Path, *, is_ruled: bool, is_kept: bool = False) -> Iterator[
             log,
         )
     finally:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
+        stop(process)
