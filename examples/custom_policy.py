@@ -47,8 +47,7 @@ async def main() -> None:
     POLICIES[Smallest.name] = Smallest
     for name in ("fifo", "smallest"):
         print(f"{name}: {order_of(name)}")
-    # a file may name only the policies of the schema, therefore its type is narrower
-    settings = tieline.Settings(priority=Priority(policy="smallest"))  # type: ignore[arg-type]
+    settings = tieline.Settings(priority=Priority(policy="smallest"))  # type: ignore[arg-type]  # a file may name only ours
     async with tieline.Broker(settings, listen=["tcp://127.0.0.1:0"]) as broker:
         print("a broker that uses it:", broker.settings.priority.policy)
 

@@ -161,7 +161,7 @@ class Joined(Side):
         core.meet(self.moves)
         if core.chronicle is not None:
             core.chronicle.beside = self._carried
-        self.node.interests.watch(self.remote.learned)
+        self.node.interests.follow(self.remote.learned)
 
     def _make_agreeing(self, seed: int) -> Agreeing:
         node = self.node

@@ -27,7 +27,7 @@ LEAST_GAIN = 0.01
 _TRIES = 4
 
 
-class Proposal(NamedTuple):
+class ClientMove(NamedTuple):
     """A client that should use another broker."""
 
     client: str
@@ -46,13 +46,13 @@ def proposals(  # what runs, and who may do what
     movable: Collection[str],
     brokers: Collection[str],
     most: int,
-) -> list[Proposal]:
+) -> list[ClientMove]:
     """Clients that should move to one of some brokers, in the order in which they should; ``at`` is where all are."""
     where = dict(at)
     standing = InForce(instance, where, parts)
     carried, short = _carried(standing), shortfall(standing)
     least = LEAST_GAIN * carried
-    found: list[Proposal] = []
+    found: list[ClientMove] = []
     tries = 0
     for client, broker in _candidates(instance, where, movable, brokers):
         if len(found) == most or tries == most * _TRIES:
@@ -65,7 +65,7 @@ def proposals(  # what runs, and who may do what
         is_relief = now_short < short - 1e-6
         if now_short > short + 1e-6 or not (is_relief or carried - now_carried >= max(least, 1e-9)):
             continue
-        found.append(Proposal(client, where[client], broker, carried - now_carried, short - now_short))
+        found.append(ClientMove(client, where[client], broker, carried - now_carried, short - now_short))
         where[client], carried, short = broker, now_carried, now_short
     return found
 

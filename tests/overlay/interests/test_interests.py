@@ -56,7 +56,7 @@ def test_a_step_fits_what_it_was_made_for_and_is_asked_for_whole_otherwise() -> 
 def test_whoever_watches_hears_what_was_known_and_what_changes() -> None:
     interests = Interests(1, 1, {2: Known(5, {Entry("a"): ONE})})
     heard: list[tuple[int, Entries, frozenset[Entry]]] = []
-    interests.watch(lambda *change: heard.append(change))
+    interests.follow(lambda *change: heard.append(change))
     interests.learn(Said(2, Form.WHOLE, 6, 0, {Entry("a"): Terms(2), Entry("b"): ONE}))
     interests.learn(_whole(2, 7, "b"))
     assert heard == [

@@ -18,7 +18,7 @@ from tieline.cli.trouble import MISUSED, Trouble
 from tieline.cli.verbs import with_blocks
 
 if TYPE_CHECKING:
-    from tieline.plan.attach import Proposal
+    from tieline.plan.attach import ClientMove
 
 
 @with_blocks
@@ -46,7 +46,7 @@ def clients(
             print(f"{several(sent, 'client')} sent to another broker")
 
 
-def _proposed(channel: Management, seconds: float, most: int) -> list[Proposal]:
+def _proposed(channel: Management, seconds: float, most: int) -> list[ClientMove]:
     from tieline.overlay.plans import FRAMED
     from tieline.plan.attach import proposals
     from tieline.plan.in_force import homes
@@ -81,7 +81,7 @@ def _movable(channel: Management, broker: str) -> tuple[str, list[str]]:
             return said["reference"], ids
 
 
-def _sent(channel: Management, proposal: Proposal) -> bool:
+def _sent(channel: Management, proposal: ClientMove) -> bool:
     """Whether a client was sent away; one that has gone by itself needs nothing."""
     with suppress(Trouble):
         Passed(channel, proposal.before).ask("plan", act="move", client=proposal.client, to=proposal.after)
@@ -89,7 +89,7 @@ def _sent(channel: Management, proposal: Proposal) -> bool:
     return False
 
 
-def _table(found: list[Proposal]) -> Table:
+def _table(found: list[ClientMove]) -> Table:
     table = Table(box=None, pad_edge=False)
     for heading in ("client", "from", "to"):
         table.add_column(heading)

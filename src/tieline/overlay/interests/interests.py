@@ -48,7 +48,7 @@ PAUSE_S: Final = 0.005
 #: Needs that are said in another way with one step, at most: each takes about fifteen microseconds.
 _MOVES: Final = 50
 #: Called with a broker, what it wants now beside before, and what it wants no longer; the former comes first.
-Watcher = Callable[[int, Entries, frozenset[Entry]], None]
+Follower = Callable[[int, Entries, frozenset[Entry]], None]
 
 
 def life_of(version: int) -> int:
@@ -103,7 +103,7 @@ class Interests:
         self.known: dict[int, Known] = {}
         #: By broker, about as many bytes as its entries take.
         self._sizes: dict[int, int] = {}
-        self._watcher: Watcher = _nobody
+        self._follower: Follower = _nobody
         #: By filter, the brokers that want it and with how many entries.
         self._tree: FilterTree[dict[int, int]] = FilterTree()
         self._wanted: dict[str, frozenset[int]] = {}
@@ -118,11 +118,11 @@ class Interests:
 
     # -- what others want
 
-    def watch(self, watcher: Watcher) -> None:
+    def follow(self, follower: Follower) -> None:
         """Tell somebody what every other broker wants, now and whenever it changes."""
-        self._watcher = watcher
+        self._follower = follower
         for broker, known in self.known.items():
-            watcher(broker, {**known.entries}, frozenset())
+            follower(broker, {**known.entries}, frozenset())
 
     def learn(self, said: Said) -> News | None:
         """Take in what was said of another broker; what is news of it.  None if nothing is, or if it does not fit.
@@ -167,7 +167,7 @@ class Interests:
             del entries[entry]
         self.known[broker] = Known(version, entries)
         self._enter(broker, new, removed)
-        self._watcher(broker, added, removed)
+        self._follower(broker, added, removed)
 
     def conclude(self, broker: int, version: int) -> None:
         """All changes that lead to a version were taken in."""

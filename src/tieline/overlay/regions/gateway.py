@@ -47,8 +47,8 @@ class Gateway:
             # what many want is said in few words: those who read it decide, and need not hear of each change of it
             side.node.interests.substitutes = Substitutes(size=_BYTES, condition_size=_CONDITION_BYTES)
         inside.grants.want([(mark(self.region), True)], now)
-        inside.node.interests.watch(self._inside_learned)
-        outside.node.interests.watch(self._outside_learned)
+        inside.node.interests.follow(self._inside_learned)
+        outside.node.interests.follow(self._outside_learned)
 
     def _time(self) -> float:
         """What it was when something last came, or a turn ended."""
