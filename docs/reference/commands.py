@@ -19,8 +19,8 @@ _INTRODUCTION = """\
 
 `tieline VERB --help` prints the same from the program. Exit codes: 0 done; 1 failed (no connection, a refusal, a file
 that cannot be read); 2 asked for something it cannot mean, or given a configuration that `serve` would refuse; 3
-`tieline log` met a gap that retention left; 27 `tieline sub -W` ran out of time; 130 ended with Ctrl-C. A failure is one
-sentence on standard error.
+`tieline log` met a gap that retention left; 27 `tieline sub -W` ran out of time; 130 ended with Ctrl-C. A failure is
+one sentence on standard error.
 """
 
 _RAW = {"pub": (pub.GROUPS, "mosquitto_pub"), "sub": (sub.GROUPS, "mosquitto_sub")}

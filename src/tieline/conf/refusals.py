@@ -115,7 +115,7 @@ def _refused_in(place: KeyPath, part: dict[str, Any]) -> Iterator[Finding]:
 
 
 def _filled(part: dict[str, Any], path: KeyPath) -> bool:
-    """Put something that converts where a value was refused that has to be there, so that the rest of its table stays."""
+    """Put something that converts where a value was refused that must be there, so that the rest of its table stays."""
     table = _value_at(part, path[:-1])
     for value in _STAND_INS:
         table[path[-1]] = value
