@@ -9,6 +9,7 @@ import typer
 
 from tieline.cli.trouble import Trouble
 from tieline.cli.verbs import new_app
+from tieline.cli.waiting import waiting
 
 if TYPE_CHECKING:
     from tieline.net.store.care import Findings
@@ -25,7 +26,8 @@ def check(data: Directory) -> None:
     from tieline.net.store.schema import Unusable
 
     try:
-        found = care.check(data)
+        with waiting(f"reading {data}"):
+            found = care.check(data)
     except Unusable as problem:
         raise Trouble(str(problem)) from None
     _print(found)
@@ -41,7 +43,8 @@ def repair(data: Directory) -> None:
     from tieline.net.store.schema import Unusable
 
     try:
-        found = care.repair(data)
+        with waiting(f"saving what can be read in {data}"):
+            found = care.repair(data)
     except Unusable as problem:
         raise Trouble(str(problem)) from None
     _print(found)
@@ -60,7 +63,8 @@ def backup(
     from tieline.net.store.schema import Unusable
 
     try:
-        care.backup(data, target)
+        with waiting(f"copying {data} to {target}"):
+            care.backup(data, target)
     except Unusable as problem:
         raise Trouble(str(problem)) from None
     print(f"{target}: {target.stat().st_size} bytes")

@@ -61,17 +61,17 @@ def latency(  # one for each option
         from tieline.pipeline.jobs.traffic import carried, deliveries
 
         required = requirements_of(require or ())
-        with spark.session("tieline latency", rows=source.check()) as here:
+        brokers = BROKERS if by_broker or on_the_way else ()
+        with spark.session("tieline latency", rows=source.check(), work="counting deliveries") as here:
             told = source.read(here)
             records = carried(told) if on_the_way else deliveries(told)
             found = job(records, required, judged=part, depth=depth, by_broker=by_broker or on_the_way)
-            brokers = BROKERS if by_broker or on_the_way else ()
-            columns = (*brokers, *(("hops",) if on_the_way else ()), *_LATENCY)
             rows = sorted(
                 found.collect(),
                 key=lambda row: (*(row[name] for name in brokers), -row["level"], row["class"], row["topics"]),
             )
-            show(columns, [row.asDict() for row in rows], style)
+        columns = (*brokers, *(("hops",) if on_the_way else ()), *_LATENCY)
+        show(columns, [row.asDict() for row in rows], style)
 
 
 _TRAFFIC: Final = (
@@ -114,30 +114,30 @@ def traffic(
         links = None if network is None else planning.NetworkFile.read(network)
         if instance is not None:
             check_target(instance)
-        with spark.session("tieline traffic", rows=source.check()) as here:
+        with spark.session("tieline traffic", rows=source.check(), work="counting deliveries") as here:
             told = source.read(here).cache()
             passed = deliveries(told)
             matrix = [row.asDict() for row in demand_matrix(passed).collect()]
-            show(_TRAFFIC, matrix, style)
-            if instance is not None:
-                known = {row["client"]: row["shard"] for row in homes(told).collect()}
-                found = planning.instance(
-                    matrix,
-                    links or planning.NetworkFile.of(row["shard"] for row in matrix),
-                    name=name,
-                    homes=known,
-                    unit=unit,
-                )
-                _write(instance, rendered(found))
-                shape = f"{len(found.nodes):,} nodes, {len(found.links):,} links, {len(found.topics):,} topics"
-                print(f"{instance}: {shape}", file=sys.stderr)
+            known = {} if instance is None else {row["client"]: row["shard"] for row in homes(told).collect()}
             unnamed = unnamed_share(passed)
-            if unnamed:
-                print(
-                    f"tieline: {unnamed:.1%} of the deliveries have no names, because they do not fit in a period's "
-                    "table; a larger log.period_keys has room for more.",
-                    file=sys.stderr,
-                )
+        show(_TRAFFIC, matrix, style)
+        if instance is not None:
+            found = planning.instance(
+                matrix,
+                links or planning.NetworkFile.of(row["shard"] for row in matrix),
+                name=name,
+                homes=known,
+                unit=unit,
+            )
+            _write(instance, rendered(found))
+            shape = f"{len(found.nodes):,} nodes, {len(found.links):,} links, {len(found.topics):,} topics"
+            print(f"{instance}: {shape}", file=sys.stderr)
+        if unnamed:
+            print(
+                f"tieline: {unnamed:.1%} of the deliveries have no names, because they do not fit in a period's "
+                "table; a larger log.period_keys has room for more.",
+                file=sys.stderr,
+            )
 
 
 def _write(file: Path, text: bytes) -> None:

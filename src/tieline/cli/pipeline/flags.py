@@ -126,18 +126,20 @@ class OnSpark:
         """Whether the master is a Spark Connect server."""
         return is_server(self.master)
 
-    def session(self, name: str, *, rows: int | None = None) -> AbstractContextManager[SparkSession]:
+    def session(
+        self, name: str, *, rows: int | None = None, work: str | None = None
+    ) -> AbstractContextManager[SparkSession]:
         """A session that ends with the block; ``rows`` is about how many the job reads, if that is known.
 
         Such a job ends by itself.  With few, most of the time goes into a JVM that compiles what it runs once: then it
-        compiles quickly instead.
+        compiles quickly instead.  People are told that ``work`` is done, if that is said.
         """
         given = self.settings()
         if rows is not None and rows <= _FEW_ROWS and self.master is None:
             from tieline.pipeline.session import brief
 
             given = {**brief(), **given}
-        return session(self.master, name, settings=given, verbose=self.verbose, ends=rows is not None)
+        return session(self.master, name, settings=given, verbose=self.verbose, ends=rows is not None, work=work)
 
     def settings(self) -> dict[str, str]:
         """The settings given with ``--conf``, by name; fails on what is none of Spark's."""

@@ -20,13 +20,14 @@ from tieline.cli.verbs import new_app, with_blocks
 from tieline.conf.paths import management_socket
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
     from tieline.pipeline.jobs.topic_heat import Weights, Windows
 
 #: A broker keeps so many entries; what is colder than all of these has the broker's own heat.
 _MOST: Final = 100_000
 _COLUMNS: Final = ("topic", "heat", "subscribers", "brokers", "deliveries", "publishes")
+_CELLS: Final = ("start", "end", "events", "share", "condition")
 _LOOK_S: Final = 1
 
 Give = Callable[[dict[str, float]], dict[str, Any]]
@@ -133,26 +134,31 @@ def heat(  # one for each option
                 opened.known(content)
         if content is None:
             rows += source.check()
-        # a stream goes on, and pays for a JVM that compiles well
-        with spark.session("tieline heat", rows=rows if telling.every is None else None) as here:
-            if lake is not None and content is not None:
-                _show_cells(here, lake, content, windows, most, source.span, style)
-                return
-            _once(source.read(here), _published(here, lake, source.span), windows, weighed, most, to_broker, style)
-            if every_s is not None and to_broker is not None:
+        if every_s is not None and to_broker is not None:
+            # a stream goes on, and pays for a JVM that compiles well; it says something as often as it has something
+            with spark.session("tieline heat") as here:
+                now = _hottest(source.read(here), _published(here, lake, source.span), windows, weighed, most)
+                _tell(now, to_broker, style)
                 _follow(here, source.options(), windows, weighed, most, to_broker, every_s)
+            return
+        with spark.session("tieline heat", rows=rows, work="looking for what is hot") as here:
+            cells: list[dict[str, Any]] | None = None
+            found: list[Row] = []
+            if lake is not None and content is not None:
+                cells = _cells(here, lake, content, windows, most, source.span)
+            else:
+                found = _hottest(source.read(here), _published(here, lake, source.span), windows, weighed, most)
+        if cells is not None:
+            show(_CELLS, cells, style)
+        else:
+            _tell(found, to_broker, style)
 
 
-def _once(
-    events: DataFrame,
-    published: DataFrame | None,
-    windows: Windows,
-    weights: Weights,
-    most: int,
-    to_broker: Give | None,
-    style: Style,
-) -> None:
-    from tieline.pipeline.jobs.topic_heat import from_deliveries, heat_by_topic, hottest, recent, topic_heat
+def _hottest(
+    events: DataFrame, published: DataFrame | None, windows: Windows, weights: Weights, most: int
+) -> list[Row]:
+    """The hottest topics of the last window."""
+    from tieline.pipeline.jobs.topic_heat import from_deliveries, hottest, recent, topic_heat
     from tieline.pipeline.jobs.traffic import deliveries
 
     activity = from_deliveries(deliveries(events))
@@ -160,7 +166,13 @@ def _once(
         activity = activity.unionByName(published)
     # both steps look twice: at the last moment, and at what belongs to it
     found = topic_heat(recent(activity.cache(), windows), windows, weights).cache()
-    rows = hottest(found, most, behind_s=windows.length_s - windows.slide_s)
+    return hottest(found, most, behind_s=windows.length_s - windows.slide_s)
+
+
+def _tell(rows: list[Row], to_broker: Give | None, style: Style) -> None:
+    """Print what is hot, and tell the broker if there is one to be told."""
+    from tieline.pipeline.jobs.topic_heat import heat_by_topic
+
     show(_COLUMNS, [row.asDict() for row in rows], style)
     if to_broker is not None:
         if not rows:
@@ -219,9 +231,10 @@ def _published(spark: SparkSession, lake: str | None, span: TimeSpan) -> DataFra
     return from_messages(reduce(DataFrame.unionByName, rows), topic="_topic", time="_received")
 
 
-def _show_cells(
-    spark: SparkSession, lake: str, name: str, windows: Windows, most: int, span: TimeSpan, style: Style
-) -> None:
+def _cells(
+    spark: SparkSession, lake: str, name: str, windows: Windows, most: int, span: TimeSpan
+) -> list[dict[str, Any]]:
+    """The hot cells of an event type, each with the condition that it stands for."""
     from pyspark.sql import functions as sql
 
     from tieline.match.events import Events
@@ -231,8 +244,7 @@ def _show_cells(
     rows = opened.read(spark, name, span.since, span.until)
     event = Events(opened.document.settings()).types[name]
     found = cell_heat(rows, event, windows).orderBy(sql.desc("events"), "start", "cell").limit(most).collect()
-    told = [{**row.asDict(), "condition": described(row["cell"], event) or "anything"} for row in found]
-    show(("start", "end", "events", "share", "condition"), told, style)
+    return [{**row.asDict(), "condition": described(row["cell"], event) or "anything"} for row in found]
 
 
 def _giver(where: str, period: str, user: str | None, password: str | None) -> Give:

@@ -63,26 +63,29 @@ def match(  # one for each option
         wanted = _subscriptions(subscription or [], file)
         settings = settings_of(config)
         rows = source.check()
-        with spark.session("tieline match", rows=rows) as here:
+        with spark.session("tieline match", rows=rows, work="matching") as here:
             if source.lake is not None:
                 found = _on_tables(here, source.lake, wanted, source.span, counted=count)
             else:
-                told = source.read_log(here, columns_for(settings))
-                found = match_messages(told, wanted, settings, counted=count)
+                messages = source.read_log(here, columns_for(settings))
+                found = match_messages(messages, wanted, settings, counted=count)
             if out is not None:
                 found.write.mode("error").parquet(str(out.absolute()))
                 return
             if count:
-                counts = found.orderBy(sql.desc("matches"), "subscription").collect()
-                known = {row["subscription"] for row in counts}
-                never = [{"subscription": each.id, "matches": 0} for each in wanted if each.id not in known]
-                show(_COUNTS, [*(row.asDict() for row in counts), *never], style)
-                return
-            ordered = found.orderBy("_time", "_shard", "_offset", "subscription")
-            pairs = (ordered.limit(most + 1) if most else ordered).collect()
-            show(_PAIRS, [row.asDict() for row in (pairs[:most] if most else pairs)], style)
-            if most and len(pairs) > most:
-                print("tieline: there are more; --most says how many are printed, --count counts.", file=sys.stderr)
+                rows_found = found.orderBy(sql.desc("matches"), "subscription").collect()
+            else:
+                ordered = found.orderBy("_time", "_shard", "_offset", "subscription")
+                rows_found = (ordered.limit(most + 1) if most else ordered).collect()
+        told = [row.asDict() for row in rows_found]
+        if count:
+            known = {row["subscription"] for row in told}
+            never = [{"subscription": each.id, "matches": 0} for each in wanted if each.id not in known]
+            show(_COUNTS, [*told, *never], style)
+            return
+        show(_PAIRS, told[:most] if most else told, style)
+        if most and len(told) > most:
+            print("tieline: there are more; --most says how many are printed, --count counts.", file=sys.stderr)
 
 
 def _on_tables(

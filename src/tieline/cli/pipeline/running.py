@@ -8,11 +8,13 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final  # Any: a handler as the signal module has it
 
 from tieline.cli.trouble import FAILED, INTERRUPTED, Trouble
+from tieline.cli.waiting import Step, waiting
 from tieline.extras import library_in, remedy
 from tieline.pipeline.complaint import sentence
 
@@ -55,13 +57,15 @@ def session(
     settings: Mapping[str, str] | None = None,
     verbose: bool = False,
     ends: bool = False,
+    work: str | None = None,
 ) -> Iterator[SparkSession]:
     """A Spark session that ends with the block; SIGTERM interrupts the block as Ctrl-C does.
 
     ``master`` may also be a Spark Connect server, ``sc://host``.  What ``ends`` by itself may leave an archive of
-    classes, with which later jobs start sooner.
+    classes, with which later jobs start sooner.  ``work`` says what a terminal is told while it runs; whoever gives it
+    prints answers behind the block.
     """
-    with sentences(), _terminable():
+    with sentences(), _terminable(), _told(work) as step:
         from tieline.pipeline.session import make_session
 
         # Spark would put a handler of its own in place of ours
@@ -78,11 +82,25 @@ def session(
                     # errors arrive as exceptions and become sentences; at level ERROR their traces would come first
                     spark.sparkContext.setLogLevel("FATAL")
         try:
+            if work is not None:
+                step.go_on(work, None if is_server(master) else partial(_tasks, spark))
             yield spark
         finally:
             # a second Ctrl-C must not leave a Java process behind
             with _handled(signal.SIGINT, signal.SIG_IGN), _handled(signal.SIGTERM, signal.SIG_IGN):
                 spark.stop()
+
+
+def _told(work: str | None) -> AbstractContextManager[Step]:
+    return nullcontext(Step("")) if work is None else waiting("starting Spark")
+
+
+def _tasks(spark: SparkSession) -> str:
+    """How many of the tasks are done that Spark has begun with."""
+    tracker = spark.sparkContext.statusTracker()
+    stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+    done, all_ = (sum(count) for count in zip(*((s.numCompletedTasks, s.numTasks) for s in stages if s), strict=True))
+    return f"{done:,} of {all_:,} tasks"
 
 
 def is_server(master: str | None) -> bool:
