@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -28,7 +28,7 @@ from tieline.bench.pipeline.processes import (
 )
 from tieline.bench.pipeline.publishers import Crowd, Device
 from tieline.bench.pipeline.sources import Station
-from tieline.bench.process import Process
+from tieline.bench.process import Process, until
 from tieline.bench.suite.results import Row, rows_of
 from tieline.pipeline.lake.delta import book
 from tieline.pipeline.lake.delta.book import Opened
@@ -39,7 +39,15 @@ from tieline.pipeline.lake.layout import LakeError, Layout
 WORKLOAD: Final = "kills"
 TOGETHER: Final = "all of them"
 #: What happens; each comes once before one comes again.
-VICTIMS: Final = ("driver", "executor", "executor stands still", "broker", "log server", "machine")
+VICTIMS: Final = (
+    "driver",
+    "driver stands still",
+    "executor",
+    "executor stands still",
+    "broker",
+    "log server",
+    "machine",
+)
 #: The same on a cluster.
 CLUSTER_VICTIMS: Final = (*VICTIMS, "worker with its executor")
 #: Messages a second of each publisher, and offsets of one batch: small enough that batches are always in the making.
@@ -58,6 +66,8 @@ _RASH: Final = 0.25
 _RASH_S: Final = 8.0
 #: An executor is given up when it has said nothing for so long; one that stands still does so for up to twice as long.
 _GIVEN_UP_S: Final = 12.0
+#: What a driver says that another one has overtaken.
+_TOLD: Final = "somebody else fills this lake"
 #: On the command lines of Python workers, and of JVMs.
 _PYTHON: Final = b"pyspark"
 _JAVA: Final = b"java"
@@ -122,6 +132,7 @@ class Kills(Part):
             records = running.finish()
             metrics = prove(site.spark, running.lake, running.crowd.publishers, records)
         metrics |= {"kills": float(kills), "restarts": float(running.restarts), "struck": float(running.struck)}
+        metrics["told"] = float(running.told)
         return {**metrics, "wall_s": time.monotonic() - began}
 
 
@@ -144,6 +155,7 @@ class PipelineUnderKills:
             rate=_RATE,
         )
         self._driver = self._ingest("driver")
+        self._replacement = self._ingest("replacement", on_cluster=False)
         self._deck: list[str] = []
         #: The last batch that had landed when something was killed.
         self._batch = -1
@@ -151,6 +163,8 @@ class PipelineUnderKills:
         self.restarts = 0
         #: Files that a loss of power has hit.
         self.struck = 0
+        #: Of two drivers that filled one lake, those that ended because they were told so.
+        self.told = 0
 
     def start(self) -> None:
         """Start everything and wait for the first batch."""
@@ -191,6 +205,7 @@ class PipelineUnderKills:
         """End everything that was started."""
         self.crowd.end()
         self._driver.kill()
+        self._replacement.kill()
         self.station.stop()
 
     def kill(self, victim: str) -> None:
@@ -200,6 +215,8 @@ class PipelineUnderKills:
             self._signal_executor(signal.SIGKILL)
         elif victim == "executor stands still":
             self._let_executor_stand_still()
+        elif victim == "driver stands still":
+            self._let_driver_stand_still()
         elif victim == "machine":
             self._stop_machine()
         else:
@@ -229,9 +246,43 @@ class PipelineUnderKills:
         try:
             time.sleep(self._random.uniform(0, 2 * _GIVEN_UP_S))
         finally:
-            for pid in stopped:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGCONT)
+            _let_go_on(stopped)
+
+    def _let_driver_stand_still(self) -> None:
+        """It goes on where it was; where no lock keeps others away, another one has taken its part meanwhile.
+
+        That other one is on this machine, because the one that stands still keeps the executors that it has.
+        """
+        stopped = family(self._driver.pid)
+        for pid in stopped:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+        try:
+            if self._form == "parquet":
+                time.sleep(self._random.uniform(0, 2 * _GIVEN_UP_S))
+                return
+            self._replace()
+        finally:
+            _let_go_on(stopped)
+        both = (self._driver, self._replacement)
+        until("of two drivers one is told", _PATIENCE_S, lambda: not all(each.is_running for each in both))
+        self.told += sum(not each.is_running and _TOLD in each.said() for each in both)
+        # what the other one is making lands, and the place is for one again
+        for each in both:
+            each.stop()
+        self._driver.start()
+
+    def _replace(self) -> None:
+        """Start another driver, and wait until it has landed a batch."""
+        before = self._landed()
+        self._replacement.start()
+
+        def has_landed() -> bool:
+            if not self._replacement.is_running:
+                raise Failure(f"the replacement of the driver ended: {self._replacement.said()}")
+            return self._landed() > before
+
+        until("the replacement of the driver lands a batch", _PATIENCE_S, has_landed)
 
     def _stop_machine(self) -> None:
         """Everything ends at once, and what nobody had synchronised of the tables is lost."""
@@ -295,8 +346,8 @@ class PipelineUnderKills:
             return newest_state(Layout(self.lake).state)[0].batch
         return self._batch
 
-    def _ingest(self, name: str, *more: str) -> Process:
-        master = "local[2]" if self._cluster is None else self._cluster.url
+    def _ingest(self, name: str, *more: str, on_cluster: bool = True) -> Process:
+        master = self._cluster.url if self._cluster is not None and on_cluster else "local[2]"
         command = our_program(
             "pipeline", "ingest", "--lake", str(self.lake), "--config", str(self.station.config), "--quiet",
             "--url", self.station.url, "--max-rows", str(_BATCH), "--master", master, "--compact-every", str(_COMPACT),
@@ -307,6 +358,12 @@ class PipelineUnderKills:
         )  # fmt: skip
         log = self._folder / f"{name.replace(' ', '-')}.log"
         return Process(name, command, log, environment={**with_journal(self._folder), **driver_environment()})
+
+
+def _let_go_on(stopped: Iterable[int]) -> None:
+    for pid in stopped:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
 
 
 def journal_of(folder: Path) -> Path:

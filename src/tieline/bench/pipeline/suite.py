@@ -43,6 +43,7 @@ METRICS: Final = {
     "bend": Metric("b of the larger sizes : b of the smaller ones, the larger by the smaller", "x"),
     "kills": Metric("processes killed", ""),
     "struck": Metric("files of the tables that a loss of power removed, emptied or cut in half", ""),
+    "told": Metric("drivers that stood still, were replaced, and were told so (or their replacements)", ""),
     "restarts": Metric("drivers that ended by themselves after another process was killed, and were started again", ""),
     "acknowledged": Metric("messages that publishers were told are kept", ""),
     "doubtful": Metric("messages that nobody answered for and nobody sent again", ""),
@@ -101,7 +102,7 @@ TABLES: Final = {
         title="Random kills: what the tables hold, in Spark and in DuckDB",
         columns={
             "kills": "kills", "acknowledged": "acknowledged", "lost": "lost", "twice": "twice", "unknown": "unknown",
-            "struck": "files hit",
+            "struck": "files hit", "told": "told",
             "duplicates": "repeats kept apart", "debris": "debris", "unaccounted": "unaccounted", "wall_s": "time",
         },
     ),
