@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from tieline.bench.load.job import Failure
-from tieline.bench.pipeline import PARTS, ranges, tables
+from tieline.bench.pipeline import PARTS, cases, ranges, tables
 from tieline.bench.pipeline.cases import make_plan
 from tieline.bench.pipeline.kills_proof import Finding, compared, debris
 from tieline.bench.pipeline.publishers import Device
@@ -179,6 +180,15 @@ def test_tables_that_do_not_hold_what_they_should_are_wrong() -> None:
 def test_a_plan_counts_its_steps() -> None:
     assert make_plan(quick=False).steps == sum(make_plan([part], quick=False).steps for part in PARTS)
     assert make_plan(["kills"], quick=False).steps == 50 + 8
+
+
+def test_the_help_and_the_pages_say_how_long_it_takes() -> None:
+    full, quick = (sum(part.seconds for part in parts) / 60 for parts in (cases.FULL, cases.QUICK))
+    assert 30 < full < 60 and 7 < quick < 9
+    page = (Path(__file__).parents[2] / "docs" / "benchmarks.md").read_text()
+    assert re.search(r"tieline bench pipeline +# within an hour;  --quick takes about eight minutes", page)
+    told = CliRunner().invoke(app, ["pipeline", "--help"], env={"COLUMNS": "200"}).output
+    assert "within an hour, --quick within about eight minutes" in " ".join(told.split())
 
 
 def test_a_quick_run_measures_every_goal() -> None:

@@ -56,6 +56,16 @@ def test_every_relative_link_leads_somewhere(page: Path) -> None:
             assert anchor in _anchors(there), f"{_name(page)} links to {link}; there is no such heading"
 
 
+def test_what_a_billion_rows_a_day_need_is_the_same_on_both_pages() -> None:
+    def figures(page: str) -> list[str]:
+        """The rows of the table of slopes, without its headings."""
+        text = (ROOT / "docs" / page).read_text()
+        return text[text.index("| CPU, log to plain tables |") :].partition("\n\n")[0].splitlines()
+
+    assert len(figures("scale.md")) == 7
+    assert figures("scale.md") == figures("how/sizing.md")
+
+
 _RULE = re.compile(r"\|(?: *:?-+:? *\|)+")
 
 

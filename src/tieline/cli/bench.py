@@ -149,7 +149,7 @@ def overlay(
 @app.command()
 def pipeline(
     *,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer rows, three kills: about four minutes.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer rows, three kills: about eight minutes.")] = False,
     part: Annotated[list[str] | None, _part_option(PIPELINE_PARTS)] = None,
     out: Out = Path("bench-results"),
     disk: Annotated[
@@ -161,7 +161,7 @@ def pipeline(
 
     Every answer that is compared must be right, and after the kills every acknowledged message must be in the tables
     once, or the command fails. Writes pipeline.json and pipeline.md. Needs pip install 'tieline\[pipeline,log,bench]'
-    and Java. Ends within half an hour, --quick within about four minutes.
+    and Java. Ends within an hour, --quick within about eight minutes.
     """
     from tieline.cli.pipeline.running import sentences
 

@@ -35,7 +35,7 @@ FULL: Final[tuple[Part, ...]] = (
     Pruning(records=4_000_000, queries=30, seconds=60.0),
     Growth(sizes=(1_000_000, 4_000_000, 20_000_000), repetitions=2, seconds=450.0),
     Jobs(report_rows=1_000_000, brief_rows=60_000, repetitions=2, seconds=200.0),
-    Kills(kills=50, seconds=1_800.0),
+    Kills(kills=50, seconds=2_000.0),
 )
 QUICK: Final[tuple[Part, ...]] = (
     Ingest(records=200_000, from_memory=1_000_000, repetitions=2, seconds=60.0),
