@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tieline.access.rules import Rules
 from tieline.conf.load import loads
+from tieline.conf.overlay import Overlay
 from tieline.conf.schema import Action, Actions, Rule, Settings
 from tieline.core.ports import Allowed, Login, Refused
 from tieline.wire.reason import Reason
@@ -235,3 +236,14 @@ def test_memory_of_users_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(100):
         assert may(rules, "read", f"u{number}", f"u{number}/x")
     assert len(rules._by_user) <= 10
+
+
+def test_what_others_were_told_is_not_published_is_refused_before_all_rules() -> None:
+    overlay = Overlay(publishes=("grid/#",))
+    for settings in (Settings(overlay=overlay), Settings(overlay=overlay, rule=(Rule(allow="all", filter="#"),))):
+        rules = Rules(settings)
+        assert not rules.is_open
+        assert rules.may("write", "ann", "c", "grid/1")
+        assert rules.may("read", "ann", "c", "site/1")
+        decision = rules.decide("write", "ann", "c", "site/1")
+        assert (decision.is_allowed, decision.text) == (False, "no filter of overlay.publishes matches this topic")

@@ -30,6 +30,7 @@ FAULTS_S: Final = 9.0
 EMPTY_S: Final = 60.0
 _TOPICS: Final = ("grid/a", "grid/b", "site/1")
 _REGIONS: Final = ("west", "east", "north")
+_DECLARATIONS: Final[tuple[tuple[str, ...], ...]] = (("grid/a",), ("grid/#",), ("site/+",), ("grid/b", "site/1"), ())
 
 
 class Kind(StrEnum):
@@ -40,6 +41,7 @@ class Kind(StrEnum):
     CRASHES = "crashes"  # gateways crash, most of them around a commit, and so do others; links are cut
     ISLANDS = "islands"  # all links of a gateway are cut, so that its region is alone for a while
     SEVERAL = "several"  # as crashes, where every region has two gateways
+    DECLARED = "declared"  # as crashes, where brokers declare what is published at them, and something else by and by
     FULL = "full"  # so little may be owed to a region that is cut off that gateways have no room
 
 
@@ -53,6 +55,10 @@ class Verdict(history.Verdict):
     late: int = 0
     #: Times at which a stream stood still at a gateway for want of room on its other side.
     stalled: int = 0
+    #: Subscriptions of which some brokers had not told others when messages came, and brokers that were sent more than
+    #: they want, since they did not know yet what else is published.
+    spared: int = 0
+    supplemented: int = 0
 
 
 def check_regions(kind: Kind, seeds: Iterable[int]) -> Verdict:
@@ -63,6 +69,8 @@ def check_regions(kind: Kind, seeds: Iterable[int]) -> Verdict:
         total.crossed += verdict.crossed
         total.late += verdict.late
         total.stalled += verdict.stalled
+        total.spared += verdict.spared
+        total.supplemented += verdict.supplemented
     return total
 
 
@@ -105,6 +113,8 @@ class _History:
             own = list(range(first + 10, first + 10 + several))
             self.region_of |= dict.fromkeys(brokers, region)
             for number in brokers:
+                if self.kind is Kind.DECLARED:
+                    world.published[number] = random.choice(_DECLARATIONS)
                 world.start(number)
             for number in own:
                 world.gateway(number, region)
@@ -141,6 +151,11 @@ class _History:
         times = sorted(random.uniform(BEGIN_S, FAULTS_S) for _ in range(90))
         for counter, at in enumerate(times, 1):
             world.after(at, self.publish, random.choice(self.publishers), random.choice(_TOPICS), counter)
+        if self.kind is Kind.DECLARED:
+            for _ in range(5):
+                number = random.choice([each.home for each in self.publishers])
+                at = random.uniform(BEGIN_S, FAULTS_S - 1)
+                world.after(at, world.declare, number, random.choice(_DECLARATIONS))
 
     def _home(self) -> int:
         return self.random.choice(sorted(self.region_of))
@@ -158,6 +173,13 @@ class _History:
         self.subscribers.append(_Subscriber(person, filter_, above, share, is_early))
 
     def publish(self, publisher: Person, topic: str, counter: int) -> None:
+        filters = self.world.published.get(publisher.home)
+        if filters is not None:
+            allowed = [each for each in _TOPICS if any(matches(filter_, each) for filter_ in filters)]
+            if not allowed:
+                return
+            topic = topic if topic in allowed else allowed[counter % len(allowed)]
+        self._note_declared()
         qos, value = self.random.choice((0, 1, 1, 2, 2)), self.random.randrange(100)
         text = b'{"v": %d, "n": %d}' % (value, counter)
         self.messages[text] = publisher.name, topic, qos, counter, value, self.world.clock.now
@@ -166,9 +188,16 @@ class _History:
             self.retained.add(text)
         self.world.put(publisher, topic, text, qos, retain=is_retained)
 
+    def _note_declared(self) -> None:
+        for number in self.region_of:
+            joined = self.world.site(number).joined
+            if joined is not None:
+                self.verdict.spared += len(joined.grants.sparing.spared)
+                self.verdict.supplemented += joined.grants.supplemented
+
     def faults(self) -> None:
         random, world, kind = self.random, self.world, self.kind
-        is_crashing = kind in {Kind.CRASHES, Kind.SEVERAL}
+        is_crashing = kind in {Kind.CRASHES, Kind.SEVERAL, Kind.DECLARED}
         if kind is Kind.LINKS or is_crashing:
             for _ in range(random.randint(3, 8)):
                 for_s = random.choice((random.uniform(0.01, 0.1), random.uniform(0.1, 2)))

@@ -45,6 +45,8 @@ class RegionWorld(GroupWorld):
         #: By number, the region that a gateway is of.
         self.regions: dict[int, str] = {}
         self.gateways: dict[int, Gateway] = {}
+        #: By number, what may be published at a broker that has declared that.
+        self.published: dict[int, tuple[str, ...]] = {}
         #: Bytes that may be owed to one broker.
         self.owed_bytes = Limits().owed_bytes
 
@@ -61,9 +63,18 @@ class RegionWorld(GroupWorld):
     def settings(self, site: Site) -> Settings:
         settings = super().settings(site)
         region = self.regions.get(site.number)
-        if region is None:
-            return settings
-        return msgspec.structs.replace(settings, overlay=msgspec.structs.replace(settings.overlay, region=region))
+        publishes = self.published.get(site.number, "anything")
+        overlay = msgspec.structs.replace(settings.overlay, region=region, publishes=publishes)
+        return msgspec.structs.replace(settings, overlay=overlay)
+
+    def declare(self, number: int, filters: tuple[str, ...]) -> None:
+        """From now on nothing else is published at a broker, also when it begins again."""
+        self.published[number] = filters
+        self.tell(f"{number} declares {filters}")
+        site = self.site(number)
+        if site.joined is not None:
+            site.joined.use(self.strategy, self.clock.now, publishes=filters)
+            self.serve(site)
 
     def begin(self, site: Site) -> list[tuple[bytes, bytes]]:
         return part(super().begin(site))[1]

@@ -10,15 +10,20 @@ from typing import Any  # Any: what a test asks of a broker
 import msgspec
 import pytest
 
+from tests.kits.dial import dial
 from tests.kits.patience import until
-from tests.net.test_peers import node_of, settings
+from tests.net.test_peers import node_of, publish, settings, subscribe
 from tests.net.test_reload import Served
 from tieline.conf.overlay import Overlay, Peer
 from tieline.conf.schema import Settings
+from tieline.core.broker import Broker
 from tieline.net.listener import ListenError
 from tieline.net.peer_settings import differences, read_secrets
 from tieline.net.reload import compare, merge
+from tieline.overlay.joined import Joined
 from tieline.pytest_plugin import BrokerThread
+from tieline.wire.packets import Puback, Publish
+from tieline.wire.reason import Reason
 
 ALONE = """\
 name = "edge"
@@ -136,3 +141,42 @@ def test_a_key_that_cannot_be_used_is_a_sentence_before_anything_is_changed(tmp_
         with pytest.raises(ListenError, match=text):
             read_secrets(Settings(overlay=Overlay(key_file=str(tmp_path / path))))
     assert list(differences((), ())) == []
+
+
+def declarations_at(broker: BrokerThread) -> dict[str, frozenset[str] | None]:
+    return broker.ask(lambda core: joined_at(core).grants.declarations())
+
+
+def spared_at(broker: BrokerThread) -> set[str]:
+    return broker.ask(lambda core: {entry.filter for entry in joined_at(core).grants.sparing.spared})
+
+
+def joined_at(core: Broker) -> Joined:
+    assert isinstance(core.routes.neighbours, Joined)
+    return core.routes.neighbours
+
+
+def test_what_nobody_publishes_is_not_told_until_somebody_may(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir(mode=0o700)
+    declares = '[overlay]\npublishes = ["{}"]\n'
+    with BrokerThread(settings("hub", overlay=Overlay(publishes=("grid/#",)))) as hub:
+        alone, joined = ALONE.format(data=tmp_path / "d"), JOINED.format(url=hub.urls[1])
+        edge = Served(tmp_path, alone + joined + declares.format("site/+"))
+        try:
+            until(lambda: declarations_at(hub) == {"edge": frozenset({"site/+"})}, "the hub has heard what is declared")
+            with dial(hub.urls[0]) as reader, dial(edge.urls[0]) as writer:
+                subscribe(reader, "grid/1", 1)
+                until(lambda: spared_at(hub) == {"grid/1"}, "the edge is not told what cannot be met there")
+                writer.send(Publish(topic="grid/1", payload=b"x", qos=1, packet_id=7))
+                assert writer.expect(Puback).reason == Reason.NOT_AUTHORIZED
+                edge.write(alone + joined + declares.format("grid/+"))
+                assert edge.reload().returncode == 0
+                # at once: whoever does not know of it yet is sent everything
+                publish(writer, "grid/1", b"y", 1)
+                assert reader.expect(Publish).payload == b"y"
+                until(lambda: spared_at(hub) == set(), "the edge is told")
+                publish(writer, "grid/1", b"z", 1)
+                reader.send(Puback(packet_id=1))
+                assert reader.expect(Publish).payload == b"z"
+        finally:
+            edge.close()

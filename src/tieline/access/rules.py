@@ -36,6 +36,7 @@ from msgspec import Struct
 
 from tieline.access.patterns import Pattern, is_pattern, narrow, wide
 from tieline.conf.access_rules import WrittenRule
+from tieline.conf.published import published
 from tieline.conf.schema import Action, Rule, Settings
 from tieline.core.ports import Allowed, Login, Refused
 from tieline.match.cover.filters import covers, overlap
@@ -154,11 +155,18 @@ class Rules:
     def __init__(self, settings: Settings) -> None:
         self._entries = [_entry(number, rule) for number, rule in enumerate(settings.rule)]
         self._groups = {name: frozenset(members) for name, members in settings.groups.items()}
+        #: What may be published at all, if that is not anything.
+        self._published = _tree(published(settings))
         #: There is no rule, so everything is allowed.
-        self.is_open = not settings.rule
+        self._has_none = not settings.rule
         #: Selections by the orders of their rules, and the one of each user; bounded, and found again when needed.
         self._selections: dict[tuple[int, ...], _Selection] = {}
         self._by_user: dict[str | None, _Selection] = {}
+
+    @property
+    def is_open(self) -> bool:
+        """Everybody may read and write everything."""
+        return self._has_none and self._published is None
 
     @property
     def effort(self) -> int:
@@ -167,7 +175,11 @@ class Rules:
 
     def decide(self, action: Action, user: str | None, client_id: str, subject: str) -> Decision:
         """The answer to one question; the subject of ``subscribe`` is a filter, without its share and condition."""
-        if self.is_open:
+        declared = self._published
+        if action == "write" and declared is not None and not subject.startswith("$") and not declared.match(subject):
+            # before all rules, since other brokers were told that nothing else is published here
+            return _NOT_PUBLISHED
+        if self._has_none:
             return _OPEN
         selection = self._selection(user)
         if action == "subscribe":
@@ -239,6 +251,17 @@ def _order(entry: _Entry) -> int:
     return entry.order
 
 
+def _tree(filters: frozenset[str] | None) -> FilterTree[bool] | None:
+    """What matches topics of some filters."""
+    if filters is None:
+        return None
+    tree: FilterTree[bool] = FilterTree()
+    for filter_ in filters:
+        tree.put(filter_, True)
+    return tree
+
+
+_NOT_PUBLISHED: Final = Decision(is_allowed=False, rule=None, text="no filter of overlay.publishes matches this topic")
 _OPEN: Final = Decision(is_allowed=True, rule=None, text="there are no rules")
 _REFUSALS: Final[dict[Action, Decision]] = {
     "read": Decision(is_allowed=False, rule=None, text="no rule allows to read this"),

@@ -124,6 +124,14 @@ class Overlay(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "comes and goes is told alone."
         ),
     ] = "optimal"
+    publishes: Annotated[
+        Literal["anything", "events"] | tuple[str, ...],
+        Meta(
+            description="What may be published at this broker: anything, or topics that these filters match, or with "
+            "events those of declared event types. Everything else is refused. Other brokers are told, and need not "
+            "say here what they want of topics that nobody publishes."
+        ),
+    ] = "anything"
     groups: Annotated[
         Literal["local", "balanced"],
         Meta(

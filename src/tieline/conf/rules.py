@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from tieline.conf import access_rules, events, peers, urls
+from tieline.conf import access_rules, events, peers, published, urls
 from tieline.conf.describe import Finding, KeyPath
 from tieline.conf.filters import flaw
 from tieline.conf.quantities import bound, seconds
@@ -48,6 +48,7 @@ def broken(settings: Settings) -> Iterator[Finding]:
     for number, listener in enumerate(settings.listener):
         yield from _broken_listener(listener, ("listener", number), seen)
     yield from peers.broken(settings)
+    yield from published.broken(settings)
     yield from access_rules.broken(settings)
 
 

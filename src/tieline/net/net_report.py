@@ -119,7 +119,12 @@ class NetReport:
 
     def totals(self) -> dict[str, int]:
         """The numbers that have no name of a link, a class or a reason."""
-        return figures.totals(self._node, self._peers.core.from_brokers.useless)
+        grants = self._peers.joined.grants
+        return {
+            **figures.totals(self._node, self._peers.core.from_brokers.useless),
+            "interests/spared": len(grants.sparing.spared),
+            "interests/supplemented": grants.supplemented,
+        }
 
     @property
     def lost(self) -> dict[str, int]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import socket
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 from tieline.conf.overlay import Peer
+from tieline.conf.published import published
 from tieline.core.account import Event
 from tieline.net.dialler import Dialler
 from tieline.net.peer_link import PeerLink
@@ -68,7 +69,9 @@ class Side(Protocol):
 
     def limit(self, rights: Mapping[str, May]) -> None: ...
 
-    def use(self, strategy: str, now: float, *, covering: str = "optimal") -> None: ...
+    def use(
+        self, strategy: str, now: float, *, covering: str = "optimal", publishes: Iterable[str] | None = None
+    ) -> None: ...
 
     def lost(self, name: str, why: str, text: str) -> None: ...
 
@@ -311,7 +314,8 @@ class Peers(Generic[S]):
         for link in [link for link in self._links.values() if not link.is_believed(self.me, known.trust)]:
             link.close(now, "what it has proven is not believed any more")
         self.joined.limit({name: May(peer.may) for name, peer in self._by_name.items() if peer.may is not None})
-        self.joined.use(settings.overlay.strategy, now, covering=settings.overlay.covering)
+        overlay = settings.overlay
+        self.joined.use(overlay.strategy, now, covering=overlay.covering, publishes=published(settings))
         self.tune_all(now)
         for conf in addresses.values():
             self.diallers.append(Dialler(self, conf))

@@ -61,7 +61,7 @@ LIVE: Final[dict[str, frozenset[str] | None]] = {
             "user_retained_bytes",
         }
     ),
-    "overlay": frozenset({"strategy", "covering", "reference", "key_file", "certificate", "key", "ca"}),
+    "overlay": frozenset({"strategy", "covering", "publishes", "reference", "key_file", "certificate", "key", "ca"}),
     "mqtt": frozenset({"absent", "pause_max_s", "session_expiry_max_s", "keep_alive_max_s", "server_reference"}),
 }
 #: Of a listener everything but where it is.

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final  # Any: values of JSON
 
+from tieline.conf.published import published
 from tieline.core.account import Drop
 from tieline.core.broker import Broker
 from tieline.core.ports import Prospect
@@ -154,14 +155,15 @@ class Joined(Side):
         self._groups = OwnGroups()
         #: Interests that have begun (True) or ended since others were last told.
         self._changes: list[tuple[Entry, bool]] = []
-        self.grants = Grants(self.node)
+        self.grants = Grants(self.node, core.timers)
+        self.grants.declare(published(core.settings), 0.0)
         if not core.journal.is_volatile:
             core.journal.before_seal = self.seal
         core.routes.neighbours = self
         core.meet(self.moves)
         if core.chronicle is not None:
             core.chronicle.beside = self._carried
-        self.node.interests.follow(self.remote.learned)
+        self.grants.follow(self.remote.learned)
 
     def _make_agreeing(self, seed: int) -> Agreeing:
         node = self.node
@@ -196,10 +198,14 @@ class Joined(Side):
         if not self._core.journal.is_volatile:
             self._core.journal.note(key, value)
 
-    def use(self, strategy: str, now: float, *, covering: str = "optimal") -> None:
+    def use(
+        self, strategy: str, now: float, *, covering: str = "optimal", publishes: Iterable[str] | None = None
+    ) -> None:
         """Choose links by another strategy from now on; nothing that is under way is lost."""
         self._strategy = strategy
         self._choose(now)
+        if not self._core.from_brokers.is_gateway:
+            self.grants.declare(publishes, now)
         self.node.announcing.cover(optimally=covering == "optimal", now=now)
         self.moves.settings_changed()
 

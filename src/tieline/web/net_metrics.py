@@ -26,6 +26,8 @@ _GAUGES: Final = {
     "held/parcels": "Parcels that wait for an earlier one of their stream.",
     "owed/parcels": "Parcels with QoS 1 or 2 that other brokers have not taken over.",
     "owed/bytes": "Bytes of parcels that other brokers have not taken over.",
+    "interests/spared": "Interests that others are not told, since nothing that meets them is published there.",
+    "interests/supplemented": "Brokers that are sent everything until they know what is published here.",
 }
 _COUNTERS: Final = {
     "bytes/sent": "Bytes written to other brokers, inside TLS.",

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.match.cover.interests import FILTERS, NAMES
 from tests.match.topics import filters
-from tieline.match.cover.filters import CoverTree, canonical, covers, overlap
+from tieline.match.cover.filters import CoverTree, OverlapTree, canonical, covers, overlap
 from tieline.wire.topics import matches
 
 #: Names with one level more than any filter, so that what only a # reaches is among them.
@@ -24,6 +24,14 @@ def test_covering_is_inclusion_of_the_names() -> None:
 def test_overlap_is_a_name_in_common() -> None:
     for one, other in itertools.product(FILTERS, repeat=2):
         assert overlap(one, other) == bool(MATCHED[one] & MATCHED[other]), (one, other)
+
+
+def test_a_tree_of_filters_says_whether_one_of_them_overlaps() -> None:
+    plain = [filter for filter in FILTERS if not filter.startswith("$")]
+    for one, other, third in itertools.product(plain, plain[:8], plain):
+        tree = OverlapTree.of((one, other))
+        assert tree.meets(third) == (overlap(one, third) or overlap(other, third)), (one, other, third)
+    assert not OverlapTree.of(()).meets("#")
 
 
 def test_filters_with_the_same_names_have_one_canonical_form() -> None:

@@ -9,6 +9,8 @@ import pytest
 
 from tests.kits.check_regions import Kind, check_regions, run_history
 from tests.kits.interpreted import replaces_methods
+from tieline.overlay.interests.sparing import Sparing
+from tieline.overlay.interests.supplement import Supplement
 from tieline.overlay.receivers.turns import Turns
 from tieline.overlay.regions.bridge import Bridge
 from tieline.overlay.regions.gateway import Gateway
@@ -21,6 +23,7 @@ def test_everybody_gets_what_was_published_in_any_region(kind: Kind) -> None:
     assert total.crossed > 150
     assert total.late > 0 or kind is not Kind.CALM
     assert total.stalled > 0 or kind is not Kind.FULL
+    assert (total.spared > 0 and total.supplemented > 0) or kind is not Kind.DECLARED
 
 
 @pytest.mark.slow
@@ -53,6 +56,16 @@ def _all_take_their_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Turns, "choose", lambda _self, wanted, _publisher: wanted)
 
 
+def _believes_whoever_goes_by_something_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is taken to want more than it says."""
+    monkeypatch.setattr(Supplement, "_is_unaware", lambda *_: False)
+
+
+def _withdraws_before_others_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What meets no declaration is withdrawn while marks say that it would be told."""
+    monkeypatch.setattr(Sparing, "_mark", lambda self, _marks, now: self._await(frozenset(), now))
+
+
 @replaces_methods
 @pytest.mark.parametrize(
     ("kind", "spoil"),
@@ -60,6 +73,8 @@ def _all_take_their_turns(monkeypatch: pytest.MonkeyPatch) -> None:
         (Kind.CALM, _echoes_at_once),
         (Kind.CRASHES, _acknowledges_before_it_owes),
         (Kind.SEVERAL, _all_take_their_turns),
+        (Kind.DECLARED, _believes_whoever_goes_by_something_else),
+        (Kind.DECLARED, _withdraws_before_others_know),
     ],
 )
 def test_the_kit_notices(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tieline.overlay.interests.entries import Entry, Form, Said, Terms, put_said, read_said
-from tieline.overlay.receivers.turns import Turns, is_mark, mark, outside_name, region_of
+from tieline.overlay.receivers.turns import Turns, gateway_mark, is_gateway, outside_name, region_of
 
 
 def turns(*names: str, plain: tuple[str, ...] = ()) -> Turns:
@@ -44,9 +44,9 @@ def test_gateways_of_different_regions_all_get_it() -> None:
 
 
 def test_a_mark_is_read_before_anything_that_is_wanted() -> None:
-    wanted = {Entry("#", "g"): Terms(1, 1), Entry("!/x"): Terms(1), mark("west"): Terms(2, 1)}
+    wanted = {Entry("#", "g"): Terms(1, 1), Entry("!/x"): Terms(1), gateway_mark("west"): Terms(2, 1)}
     first = next(iter(read_said(put_said(Said(1, Form.WHOLE, 5, 0, wanted))).added))
-    assert is_mark(first)
+    assert is_gateway(first)
 
 
 def test_names() -> None:

@@ -16,7 +16,7 @@ stored in their canonical form, where a ``#`` never stands for a level that some
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, TypeVar
 
 from tieline.match.trees import LevelTree, TreeNode
@@ -136,6 +136,42 @@ class CoverTree(LevelTree[T]):
         if node is self._root:
             return [child for name, child in children.items() if not name.startswith("$")]
         return [child for name, child in children.items() if name != "#"]
+
+
+class OverlapTree(LevelTree[bool]):
+    """Filters that can be asked whether some name that another filter matches is matched by one of them.
+
+    For filters and names that do not begin with $.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, filters: Iterable[str]) -> OverlapTree:
+        """A tree of some filters."""
+        tree = cls()
+        for filter_ in filters:
+            tree.put(canonical(filter_), True)
+        return tree
+
+    def meets(self, filter: str) -> bool:
+        """Whether one of the filters overlaps this one."""
+        nodes = [self._root] if len(self) else []
+        for level in canonical(filter).split("/"):
+            if level == "#":
+                # every node has a filter at it or below it
+                return bool(nodes)
+            deeper: list[TreeNode[bool]] = []
+            for node in nodes:
+                children = node.children or {}
+                if "#" in children:
+                    return True
+                if level == "+":
+                    deeper.extend(children.values())
+                else:
+                    deeper.extend(children[name] for name in (level, "+") if name in children)
+            nodes = deeper
+        return any(node.value is not None or "#" in (node.children or {}) for node in nodes)
 
 
 def _value(node: TreeNode[T]) -> Iterator[T]:

@@ -34,7 +34,7 @@ _MEMBERS: Final = 1 << 32
 #: Filters that match the same names as a shorter one.
 _SHORTER: Final = {"+/#": "#", "/+/#": "/#"}
 #: Filters that no client of a joined broker makes it ask for.
-_OF_ITSELF: Final = "$SYS/"
+OF_ITSELF: Final = "$SYS/"
 #: The lowest two bits are the QoS.
 _SHARED, _CONDITIONAL, _KNOWN = 4, 8, 15
 
@@ -173,7 +173,7 @@ def _put_all(entries: Entries) -> Iterable[bytes]:
 
 def _rank(item: tuple[Entry, Terms]) -> tuple[bool, Entry]:
     """What a broker says of itself comes before what its clients want: whoever reads that knows the former."""
-    return not item[0].filter.startswith(_OF_ITSELF), item[0]
+    return not item[0].filter.startswith(OF_ITSELF), item[0]
 
 
 def read_said(body: bytes) -> Said:

@@ -87,6 +87,10 @@ def _nobody(broker: int, added: Entries, removed: frozenset[Entry]) -> None:
     pass
 
 
+def _nothing(broker: int) -> None:
+    pass
+
+
 class Interests:
     """What this broker wants, what the others want, and how far they know of us."""
 
@@ -104,6 +108,8 @@ class Interests:
         #: By broker, about as many bytes as its entries take.
         self._sizes: dict[int, int] = {}
         self._follower: Follower = _nobody
+        #: Told when everything that a broker has said is taken in.
+        self.concluded: Callable[[int], None] = _nothing
         #: By filter, the brokers that want it and with how many entries.
         self._tree: FilterTree[dict[int, int]] = FilterTree()
         self._wanted: dict[str, frozenset[int]] = {}
@@ -172,6 +178,12 @@ class Interests:
     def conclude(self, broker: int, version: int) -> None:
         """All changes that lead to a version were taken in."""
         self.known[broker] = Known(version, self.known.get(broker, Known(0, {})).entries)
+        self.concluded(broker)
+
+    @property
+    def is_growing(self) -> bool:
+        """Whether something is needed here that others were not told of."""
+        return self._needs.is_grown
 
     @property
     def kept_bytes(self) -> int:

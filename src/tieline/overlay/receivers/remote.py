@@ -15,11 +15,12 @@ from tieline.match.where import Asked, ExpressionError, Predicate, parse, spell
 from tieline.overlay.counts import Counts
 from tieline.overlay.interests.digests import is_digest, read_digest
 from tieline.overlay.interests.entries import Entries, Entry
+from tieline.overlay.interests.marks import is_mark
 from tieline.overlay.interests.meanings import Meanings
 from tieline.overlay.may import May
 from tieline.overlay.receivers.destination import Collector, Destination
 from tieline.overlay.receivers.shared_groups import RemoteGroups
-from tieline.overlay.receivers.turns import Turns, is_mark, region_of
+from tieline.overlay.receivers.turns import Turns, is_gateway, region_of
 from tieline.wire.packets import Subscription
 from tieline.wire.topics import SHARE
 
@@ -65,7 +66,7 @@ class RemoteInterests:
             )
             if self._are_outside:
                 self._turns.regions[number] = region_of(self._names[number])
-        for mark in filter(is_mark, added):
+        for mark in filter(is_gateway, added):
             self._turns.regions[number] = mark.share
         wants = self._wants.setdefault(number, {})
         is_fellow = self._core.from_brokers.is_gateway and not self._are_outside and number in self._turns.regions
@@ -81,7 +82,7 @@ class RemoteInterests:
                 self._hold(destination, wants[entry])
             if entry.share:
                 self._groups.learned(destination, entry, terms.members)
-        if any(is_mark(entry) for entry in removed):
+        if any(is_gateway(entry) for entry in removed):
             self._turns.regions.pop(number, None)
         # a set of both would be no frozenset, which compiled code takes it for
         for entry in [entry for entry in removed if entry in wants]:

@@ -18,12 +18,12 @@ from tieline.overlay.interests.entries import Entry
 _MARK: Final = "$SYS/gateway"
 
 
-def mark(region: str) -> Entry:
+def gateway_mark(region: str) -> Entry:
     """What a gateway of a region says of itself among what it wants."""
     return Entry(_MARK, region)
 
 
-def is_mark(entry: Entry) -> bool:
+def is_gateway(entry: Entry) -> bool:
     """Whether an entry says that whoever wants it is a gateway."""
     return entry.filter == _MARK and bool(entry.share)
 

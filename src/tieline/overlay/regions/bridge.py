@@ -24,6 +24,7 @@ from typing import Final
 from tieline.core.timers import Timers
 from tieline.overlay.grants import Grants
 from tieline.overlay.interests.entries import Entries, Entry
+from tieline.overlay.interests.marks import is_mark
 from tieline.overlay.node import Node
 
 #: How often it is looked whether everybody has said something, and how long at most that is waited for.
@@ -66,7 +67,7 @@ class Bridge:
         heard = self._heard.setdefault(broker, _Heard())
         changes: list[tuple[Entry, bool]] = []
         for entry in added:
-            if entry not in heard.entries:
+            if entry not in heard.entries and not is_mark(entry):
                 heard.entries.add(entry)
                 changes.append((entry._replace(share=""), True))
         for entry in removed:

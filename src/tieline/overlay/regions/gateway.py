@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tieline.conf.published import MOST_FILTERS
 from tieline.core.broker import Broker
 from tieline.core.message import Message
 from tieline.overlay.interests.entries import Entries, Entry
 from tieline.overlay.interests.substitutes import Substitutes
 from tieline.overlay.joined import Joined
-from tieline.overlay.receivers.turns import mark, region_of
+from tieline.overlay.receivers.turns import gateway_mark, region_of
 from tieline.overlay.regions.bridge import Bridge
 from tieline.overlay.regions.outside import Outside
 
@@ -46,9 +47,11 @@ class Gateway:
         for side in (inside, outside):
             # what many want is said in few words: those who read it decide, and need not hear of each change of it
             side.node.interests.substitutes = Substitutes(size=_BYTES, condition_size=_CONDITION_BYTES)
-        inside.grants.want([(mark(self.region), True)], now)
-        inside.node.interests.follow(self._inside_learned)
-        outside.node.interests.follow(self._outside_learned)
+        inside.grants.want([(gateway_mark(self.region), True)], now)
+        inside.grants.follow(self._inside_learned)
+        outside.grants.follow(self._outside_learned)
+        inside.grants.on_declared = outside.grants.on_declared = self._declare
+        self._declare()
 
     def _time(self) -> float:
         """What it was when something last came, or a turn ended."""
@@ -65,6 +68,15 @@ class Gateway:
         if region_of(self.outside.names[number]) != self.region:
             self.outside.remote.learned(number, added, removed)
             self.inward.learned(number, added, removed)
+
+    def _declare(self) -> None:
+        """What may be published on each side, since brokers there have declared it, comes out of the other one."""
+        now = self._time()
+        inside, outside = self.inside, self.outside
+        fellows = {inside.names[number] for number in inside.turns.regions if number in inside.names}
+        self.outside.grants.declare(_together(inside.grants.declarations(), fellows), now)
+        others = {name for name in outside.names.values() if region_of(name) == self.region}
+        self.inside.grants.declare(_together(outside.grants.declarations(), others), now)
 
     def _lacks_room(self, message: Message) -> bool:
         """Whether so much is owed to somebody who wants a message that it has to wait where it is."""
@@ -85,3 +97,14 @@ class Gateway:
         self.outside.outgoing.flush(now)
         self.inside.end_turn(now)
         self.outside.end_turn(now)
+
+
+def _together(declarations: dict[str, frozenset[str] | None], but: set[str]) -> frozenset[str] | None:
+    """What several brokers have declared, but for some; None if one of them has not, or there are too many filters."""
+    filters: set[str] = set()
+    declared = [each for name, each in declarations.items() if name not in but]
+    for each in declared:
+        if each is None:
+            return None
+        filters |= each
+    return frozenset(filters) if declared and len(filters) <= MOST_FILTERS else None

@@ -87,9 +87,11 @@ class Outside(Side):
         self.remote = RemoteInterests(core, names, self.destinations, self.outgoing, counts, turns, are_outside=True)
         addressing = self.outgoing.addressing
         self.incoming = Incoming(core, names, self.node, self.destinations, addressing, None)
-        self.grants = Grants(self.node)
+        self.grants = Grants(self.node, core.timers)
 
-    def use(self, strategy: str, now: float, *, covering: str = "optimal") -> None:
+    def use(
+        self, strategy: str, now: float, *, covering: str = "optimal", publishes: Iterable[str] | None = None
+    ) -> None:
         """Choose links by another strategy from now on."""
         if strategy != self.node.carrier.strategy.name:
             self.node.use(STRATEGIES[strategy], now)
