@@ -94,6 +94,9 @@ class Grants:
         if self._supplement is not None:
             self._supplement.declare(published)
         self.tell([*((mark, True) for mark in sorted(after - before))], now)
+        # at once: on every link it goes before what is published from now on, so whoever carries that knows of it
+        while self.is_growing:
+            self._node.announcing.say(now)
         self.tell([*((mark, False) for mark in sorted(before - after))], now)
 
     def _concluded(self, broker: int) -> None:
