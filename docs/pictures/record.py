@@ -1,6 +1,7 @@
-"""Pictures of the live page, taken by a browser while the scene plays: ``make pictures``.
+"""Pictures of plans, and of the live page, taken by a browser while the scene plays: ``make pictures``.
 
-What they show is measured while they are taken, so they differ from one recording to the next; nobody compares them.
+What those of the page show is measured while they are taken, so they differ from one recording to the next; nobody
+compares them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Final
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from docs.pictures.plans import draw
 from docs.pictures.scene import ISLAND_S, Scene, playing
 
 FOLDER: Final = Path(__file__).parent.parent / "how" / "pictures"
@@ -38,6 +40,8 @@ def main() -> None:
     asked.add_argument("--every", action="store_true", help="every view in light, dark and on a phone, to look at")
     options = asked.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
+    for drawn in draw(options.out):
+        _lighten(drawn)
     with tempfile.TemporaryDirectory() as folder, playing(Path(folder)) as scene, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         # the way that a grid took is drawn by whoever has watched it
@@ -81,8 +85,12 @@ def _take(page: Page, folder: Path, theme: str, size: tuple[int, int], *, every:
 
 
 def _shoot(page: Page, path: Path) -> None:
-    """A picture with no more colours than it needs: a third of the bytes, and nobody sees it."""
     page.screenshot(path=path)
+    _lighten(path)
+
+
+def _lighten(path: Path) -> None:
+    """Give a picture no more colours than it needs: a third of the bytes, and nobody sees it."""
     with Image.open(path) as taken:
         drawn = taken.convert("RGB").quantize(_COLOURS, dither=Image.Dither.NONE)
     drawn.save(path, optimize=True)
@@ -90,7 +98,7 @@ def _shoot(page: Page, path: Path) -> None:
 
 def _trace(page: Page) -> None:
     page.keyboard.press("/")
-    page.fill("input[name=topic]", "microgrid/cigre_lv/R17/reading")
+    page.fill("input[name=topic]", "microgrid/cigre-lv/R17/reading")
     page.fill("input[name=payload]", '{"voltage": 200, "frequency": 49.1}')
     page.keyboard.press("Enter")
     page.wait_for_selector("dialog .steps", timeout=120_000)

@@ -29,6 +29,10 @@ def test_a_message_is_followed_to_the_door_of_other_brokers() -> None:
             found = trace(core, Probe(topic="x/1", qos=1), time.monotonic())
             return {fate.client: (fate.fate, fate.text) for fate in found.receivers}
 
+        def ways(core: Broker) -> dict[str, tuple[str, ...]]:
+            return {fate.client: fate.way for fate in trace(core, Probe(topic="x/1"), time.monotonic()).receivers}
+
+        assert a.ask(ways) == {"near": (), "broker c": ("a", "b", "c")}
         assert a.ask(fates) == {"near": ("sent", "at once"), "broker c": ("carried", "by the link to b: b → c")}
         assert b.ask(fates) == {
             "broker a": ("carried", "by the link to a"),

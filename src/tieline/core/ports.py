@@ -208,6 +208,8 @@ class Prospect(NamedTuple):
     fate: Literal["carried", "waits", "dropped"]
     #: By which links, or why not.
     text: str
+    #: The brokers on its way, this one first; nothing where it leaves by several links, or does not leave.
+    way: tuple[str, ...] = ()
 
 
 class Neighbours(Protocol):

@@ -230,4 +230,5 @@ def prospect(node: Node, destination: int, *, is_assured: bool) -> Prospect:
     if len(peers) > 1:
         return Prospect("carried", f"a copy over each of {len(peers)} links{behind}")
     way = [names[broker] for broker in shortest_way(node.membership, peers[0], destination)]
-    return Prospect("carried", f"by the link to {way[0]}" + (f": {' → '.join(way)}" if way[1:] else "") + behind)
+    text = f"by the link to {way[0]}" + (f": {' → '.join(way)}" if way[1:] else "") + behind
+    return Prospect("carried", text, (node.name, *way))

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from tieline.cli import demo
 from tieline.cli.demo.children import Children
+from tieline.cli.demo.planner import Planner
 from tieline.cli.demo.play import Wishes
 from tieline.cli.trouble import Trouble
 from tieline.pipeline.java import NoJava
@@ -45,7 +46,7 @@ def test_without_spark_it_shows_the_broker_alone(tmp_path: Path) -> None:
     process = _start("--without-spark", "--seconds", "20", "--keep", "kept", folder=tmp_path)
     shown, errors = process.communicate(timeout=_ANSWER_S)
     assert (process.returncode, errors) == (0, ""), shown
-    assert "7 of 7 claims hold" in shown and "Left out, as asked" in shown and "✗" not in shown
+    assert "7 of 7 claims hold" in shown and "Left out: the tables, the report" in shown and "✗" not in shown
     assert (tmp_path / "kept" / "data").is_dir()
     assert [file.name for file in (tmp_path / "tieline-demo").iterdir()] == ["plan.html"]
     account = (tmp_path / "tieline-demo" / "plan.html").read_text("utf-8")
@@ -55,20 +56,16 @@ def test_without_spark_it_shows_the_broker_alone(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(200)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_can_be_ended_early(tmp_path: Path, number: signal.Signals) -> None:
+def test_ctrl_c_stops_everything(tmp_path: Path, number: signal.Signals) -> None:
     process = _start("--without-spark", "--seconds", "300", "--keep", "kept", folder=tmp_path)
     assert process.stdout is not None
     for line in process.stdout:
         if " live" in line:
             break
+    assert _our_processes(str(tmp_path))
     process.send_signal(number)
-    shown, errors = process.communicate(timeout=_ANSWER_S)
-    if number == signal.SIGTERM:
-        assert (process.returncode, errors) == (130, "tieline: interrupted.\n")
-    else:
-        # so early there may be nothing yet that could be overtaken, and then the exit code has to say so
-        assert "claims hold" in shown and "zone 1" in shown
-        assert (process.returncode == 0) == ("7 of 7 claims hold" in shown)
+    _shown, errors = process.communicate(timeout=_ANSWER_S)
+    assert (process.returncode, errors) == (130, "tieline: interrupted: everything was stopped.\n")
     assert _our_processes(str(tmp_path)) == []
 
 
@@ -93,25 +90,40 @@ def test_what_keeps_spark_from_running_is_named(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("words", "missing", "is_good", "code"),
     [
-        ([], None, True, 0),
-        ([], None, False, 1),
-        ([], "there is no Java", True, 1),
-        (["--without-spark"], "there is no Java", True, 0),
+        ([], (), True, 0),
+        ([], (), False, 1),
+        ([], ("spark",), True, 1),
+        ([], ("planner",), True, 1),
+        ([], ("page",), True, 1),
+        (["--without-spark"], ("spark",), True, 0),
+        (["--without-planner"], ("planner",), True, 0),
+        (["--without-spark", "--without-planner"], ("spark",), True, 0),
+        (["--without-planner"], ("spark", "planner"), True, 1),
     ],
 )
 def test_the_exit_code_says_whether_everything_was_shown_and_right(
-    monkeypatch: pytest.MonkeyPatch, words: list[str], missing: str | None, is_good: bool, code: int
+    monkeypatch: pytest.MonkeyPatch, words: list[str], missing: tuple[str, ...], is_good: bool, code: int
 ) -> None:
-    told: list[bool] = []
+    told: list[tuple[Wishes, demo.LeftOut]] = []
 
-    def perform(_console: object, wishes: Wishes, **_more: object) -> bool:
-        told.append(wishes.with_spark)
+    def perform(_console: object, wishes: Wishes, left_out: demo.LeftOut, **_more: object) -> bool:
+        told.append((wishes, left_out))
         return is_good
 
-    monkeypatch.setattr(demo, "_missing", lambda: missing)
+    monkeypatch.setattr(demo, "_missing", lambda: "no Java" if "spark" in missing else None)
+    monkeypatch.setattr(Planner, "missing", lambda: "no scipy" if "planner" in missing else None)
+    monkeypatch.setattr(demo, "_no_page", lambda: "no uvicorn" if "page" in missing else "")
     monkeypatch.setattr(demo, "_perform", perform)
     assert CliRunner().invoke(demo.app, words).exit_code == code
-    assert told == [missing is None]
+    ((wishes, left_out),) = told
+    unwanted = {word.removeprefix("--without-") for word in words}
+    shown = (wishes.with_spark, wishes.with_planner, wishes.with_page)
+    assert shown == tuple(name not in {*missing, *unwanted} for name in ("spark", "planner", "page"))
+    assert [why for _what, why in left_out.told()] == [
+        demo.AS_ASKED if name in unwanted else why
+        for name, why in (("spark", "no Java"), ("planner", "no scipy"), ("page", "no uvicorn"))
+        if name in {*missing, *unwanted}
+    ]
 
 
 @pytest.mark.slow

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -43,7 +44,7 @@ def _made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
         report=tmp_path / "report.html",
     )  # fmt: skip
     children: Any = SimpleNamespace(check=lambda: None)
-    return Play(wishes, Show(Console(), False, steps()), children, threading.Event())
+    return Play(wishes, Show(Console(), False, steps()), children)
 
 
 def _planned(made: Play, *said: dict[str, Any], look: Look | None = _LOOK) -> tuple[bool, dict[str, Any]]:
@@ -70,3 +71,26 @@ def test_a_broker_that_never_follows_fails_the_claim(made: Play, monkeypatch: py
 
 def test_without_a_plan_there_is_nothing_to_wait_for(made: Play) -> None:
     assert not _planned(made, _status(0, 0, 0), look=None)[0]
+
+
+def _waited(made: Play, waiting: list[int]) -> list[int]:
+    """What is left of what the link would have said, once the planner may begin."""
+
+    def join(look: Callable[[], object], *, until: Callable[[], bool]) -> None:
+        look()
+        while not until():
+            look()
+
+    live: Any = SimpleNamespace(begun=time.monotonic(), join=join)
+    brokers: Any = SimpleNamespace(waiting=lambda: waiting.pop(0))
+    made._wait_for_waiting(live, brokers)
+    return waiting
+
+
+def test_a_planner_begins_when_something_waits_for_the_thin_link(made: Play) -> None:
+    assert _waited(made, [0, play._WAITING - 1, play._WAITING, 7]) == [7]
+
+
+def test_a_planner_begins_in_the_end_where_nothing_ever_waits(made: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(play, "_FULL_S", 0.0)
+    assert _waited(made, [0, 0]) == [0]

@@ -160,6 +160,7 @@ class World:
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self._stop = threading.Event()
         self._clients: list[Dial] = []
+        self.others: dict[str, BrokerThread] = {}
         shown = Shown(settings("control", is_joined=True, class_=CLASSES, event={"reading": READING}, data=str(folder)))
         stack.callback(shown.close)
         self.shown = shown
@@ -172,7 +173,7 @@ class World:
                 class_=CLASSES,
                 event={"reading": READING},
             )
-            stack.enter_context(BrokerThread(quiet))
+            self.others[name] = stack.enter_context(BrokerThread(quiet))
         until(lambda: reaches(shown.broker, 2), "all brokers are joined")
         stack.callback(self._end)
         for name, wanted in (

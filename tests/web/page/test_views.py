@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 
+from tests.kits.dial import dial
 from tests.kits.patience import until
 from tests.web.page.axe import axe_source, violations
 from tests.web.page.conftest import DESK, PHONE, Open, World
@@ -42,6 +43,34 @@ def test_every_view_is_whole_in_every_look(
     eye.page.wait_for_selector("dialog .steps")
     assert violations(eye.page, axe) == []
     eye.check()
+
+
+def test_a_trace_says_by_which_way_and_by_which_condition(world: World, open_eye: Open) -> None:
+    condition = "$where/delta(frequency)%3E0.05/microgrid/+/+/reading"
+    with dial(world.others["north"].urls[0], "storage-1") as far:
+        far.subscribe(condition)
+        eye = open_eye(world.shown.url)
+        page = eye.look("overview")
+        page.keyboard.press("/")
+        page.fill("input[name=topic]", "microgrid/lv/R1/reading")
+        page.fill("input[name=payload]", '{"voltage": 200, "frequency": 49.9}')
+        table = page.locator("dialog table[aria-label=Receivers]")
+
+        def rows() -> dict[str, list[str]]:
+            page.click("dialog button:text('Trace')")
+            page.wait_for_selector("dialog button.primary:not([disabled])")
+            cells = [row.locator("td").all_inner_texts() for row in table.locator("tbody tr").all()]
+            return {name: rest for name, *rest in cells}
+
+        until(lambda: "storage-1" in rows(), "what is asked for elsewhere is known here")
+        found = rows()
+        assert table.locator("th").all_inner_texts() == ["Subscriber", "Fate", "At", "Way", "By", "Why"]
+        assert found["storage-1"][1:4] == ["north", "control → north", "?delta(frequency)>0.05"]
+        assert found["control-room"][1:4] == ["control", "–", "?voltage<207"]
+        assert found["historian"][3] == "microgrid/#"
+        assert "broker north" not in found, "who told of its receivers stands for itself no more"
+        assert page.get_by_title(condition).count() == 1, "what was written is in the title"
+        eye.check()
 
 
 def test_what_is_shown_is_what_happens(world: World, open_eye: Open) -> None:

@@ -7,12 +7,11 @@ import shutil
 import signal
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 from rich.console import Console, Group, RenderableType
@@ -32,8 +31,29 @@ if TYPE_CHECKING:
 
 app = new_app()
 
+#: Why something is left out that could have been shown.
+AS_ASKED: Final = "As asked."
+
 #: Whoever reads a pipe has room for a whole row of the tables.
 _PIPE_WIDTH = 160
+
+
+class LeftOut(NamedTuple):
+    """Why parts are left out, each as a sentence; empty for those that are shown."""
+
+    spark: str
+    planner: str
+    page: str
+
+    @property
+    def is_short(self) -> bool:
+        """Whether something is left out that nobody has asked to leave out."""
+        return any(why not in ("", AS_ASKED) for why in self)
+
+    def told(self) -> Iterator[tuple[str, str]]:
+        """What is left out, and why."""
+        whats = ("the tables, the report, and the claims about them", "the plan, and the claims about it", "the page")
+        return ((what, why) for what, why in zip(whats, self, strict=True) if why)
 
 
 @app.command()
@@ -48,7 +68,8 @@ def demo(
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where the report goes.")] = Path(
         "tieline-demo/power-quality.html"
     ),
-    without_spark: Annotated[bool, typer.Option("--without-spark", help="Broker and microgrid only.")] = False,
+    without_spark: Annotated[bool, typer.Option("--without-spark", help="No tables and no report.")] = False,
+    without_planner: Annotated[bool, typer.Option("--without-planner", help="No plan and no way around.")] = False,
     clients: Annotated[
         bool, typer.Option("--clients", help="Instead: what MQTT promises, scene by scene, in ten seconds.")
     ] = False,
@@ -58,8 +79,9 @@ def demo(
     Three brokers run as one, two feeders and a control centre, joined by thin links; stock MQTT clients subscribe to
     the zones of EN 50160; a planner measures the traffic and gives the brokers a plan that relieves the full link; the
     control centre's broker is killed while readings are on their way to it, and comes back; a page shows it all; Spark
-    ingests the logs of all brokers, and a backfilled week; at the end there is a report. Ctrl-C ends the live
-    part early. Exit code 0 means that everything was checked, and right.
+    ingests the logs of all brokers, and a backfilled week; at the end there is a report. Ctrl-C stops everything.
+    Exit code 0 means that everything was shown and checked, and right: whatever an extra is missing for, and nobody has
+    left out, is named and makes it 1.
     """
     if clients:
         from tieline.cli.demo.clients import show_clients
@@ -68,46 +90,51 @@ def demo(
         return
     console = terminal.console(pipe_width=_PIPE_WIDTH)
     console.print(
-        "[bold]tieline demo[/]: a microgrid, three brokers, a planner, Spark. Ctrl-C ends it early.", highlight=False
+        "[bold]tieline demo[/]: a microgrid, three brokers, a planner, Spark. Ctrl-C stops everything.", highlight=False
     )
-    missing = None if without_spark else _missing()
-    with _folder(keep) as folder:
-        from tieline.cli.demo.planner import Planner
-        from tieline.cli.demo.play import Wishes
+    from tieline.cli.demo.planner import Planner
+    from tieline.cli.demo.play import Wishes
 
-        with_spark = not without_spark and missing is None
+    left_out = LeftOut(
+        spark=AS_ASKED if without_spark else _missing() or "",
+        planner=AS_ASKED if without_planner else Planner.missing() or "",
+        page=_no_page(),
+    )
+    with _folder(keep) as folder:
         wishes = Wishes(
-            seconds=seconds, seed=seed, with_spark=with_spark, with_planner=Planner.missing() is None,
-            with_page=is_installed("uvicorn") and is_installed("starlette"), folder=folder, report=out,
+            seconds=seconds, seed=seed, with_spark=not left_out.spark, with_planner=not left_out.planner,
+            with_page=not left_out.page, folder=folder, report=out,
         )  # fmt: skip
-        is_good = _perform(console, wishes, headless=headless, missing=missing)
-    if not is_good or missing is not None:
+        is_good = _perform(console, wishes, left_out, headless=headless)
+    if not is_good or left_out.is_short:
         raise typer.Exit(FAILED)
 
 
-def _perform(console: Console, wishes: Wishes, *, headless: bool, missing: str | None) -> bool:
+def _perform(console: Console, wishes: Wishes, left_out: LeftOut, *, headless: bool) -> bool:
     from tieline.cli.demo.children import Children
-    from tieline.cli.demo.planner import Planner
     from tieline.cli.demo.play import OF_PLANNER, OF_SPARK, Play, steps
     from tieline.cli.demo.show import Show
     from tieline.sim.microgrid.extra import Unbuildable
 
     show = Show(console, console.is_terminal and not headless, steps())
-    if not wishes.with_spark:
-        for name in OF_SPARK:
-            show.leave_out(name, missing or "")
-    if not wishes.with_planner:
-        for name in OF_PLANNER:
-            show.leave_out(name, Planner.missing() or "")
+    for why, names in ((left_out.spark, OF_SPARK), (left_out.planner, OF_PLANNER)):
+        for name in names if why else ():
+            show.leave_out(name, why)
     try:
-        with _enough(console) as enough, Children(wishes.folder) as children, show:
-            checks = Play(wishes, show, children, enough).run()
+        with _stoppable(), Children(wishes.folder) as children, show:
+            checks = Play(wishes, show, children).run()
     except Unbuildable as problem:
         raise Trouble(str(problem)) from None
     except KeyboardInterrupt:
-        raise Trouble("interrupted.", code=INTERRUPTED) from None
-    console.print(_summary(show, checks, wishes, missing))
+        raise Trouble("interrupted: everything was stopped.", code=INTERRUPTED) from None
+    console.print(_summary(show, checks, wishes, left_out))
     return all(check.is_good for check in checks)
+
+
+def _no_page() -> str:
+    """What keeps the page from being served here, as a sentence; empty if nothing does."""
+    library = next((each for each in ("starlette", "uvicorn", "prometheus_client") if not is_installed(each)), None)
+    return "" if library is None else f"{library} is not installed: {remedy('web')}"
 
 
 def _missing() -> str | None:
@@ -141,25 +168,21 @@ def _folder(keep: Path | None) -> Iterator[Path]:
 
 
 @contextmanager
-def _enough(console: Console) -> Iterator[threading.Event]:
-    """The first Ctrl-C ends the live part, the second everything; SIGTERM is a second one."""
-    enough = threading.Event()
+def _stoppable() -> Iterator[None]:
+    """Ctrl-C and SIGTERM stop everything, in its order."""
 
-    def interrupt(number: int, _frame: FrameType | None) -> None:
-        if enough.is_set() or number == signal.SIGTERM:
-            raise KeyboardInterrupt
-        enough.set()
-        console.print("That was enough: what has been published is brought into the tables. Ctrl-C again ends at once.")
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
 
     before = {each: signal.signal(each, interrupt) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield enough
+        yield
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
 
 
-def _summary(show: Show, checks: list[Check], wishes: Wishes, missing: str | None) -> RenderableType:
+def _summary(show: Show, checks: list[Check], wishes: Wishes, left_out: LeftOut) -> RenderableType:
     """The checks as a table, the operator's waits by class, and a sentence."""
     table = Table(title="what was checked", title_justify="left", title_style="", expand=False)
     table.add_column("claim", style="bold", no_wrap=True)
@@ -167,19 +190,17 @@ def _summary(show: Show, checks: list[Check], wishes: Wishes, missing: str | Non
     table.add_column("")
     for check in checks:
         table.add_row(check.title, Text(check.story), "[green]✓[/]" if check.is_good else "[bold red]✗[/]")
-    return Group(show.waits(), Text(), table, _verdict(show, checks, wishes, missing))
+    return Group(show.waits(), Text(), table, _verdict(show, checks, wishes, left_out))
 
 
-def _verdict(show: Show, checks: list[Check], wishes: Wishes, missing: str | None) -> Panel:
+def _verdict(show: Show, checks: list[Check], wishes: Wishes, left_out: LeftOut) -> Panel:
     good = sum(check.is_good for check in checks)
     text = Text()
     text.append(f"{good} of {len(checks)} claims hold", "green" if good == len(checks) else "bold red")
     text.append(f", in {show.elapsed():.0f} seconds.")
-    if missing is not None:
-        text.append(f"\nLeft out, because Spark cannot run here: the tables and the report. {missing}", "bold red")
-    elif not wishes.with_spark:
-        text.append("\nLeft out, as asked: the tables and the report.", "dim")
-    elif wishes.report.is_file():
+    for what, why in left_out.told():
+        text.append(f"\nLeft out: {what}. {why}", "dim" if why == AS_ASKED else "bold red")
+    if wishes.with_spark and wishes.report.is_file():
         text.append("\nThe report: ")
         text.append(str(wishes.report), "bold")
     account = wishes.report.with_name("plan.html")

@@ -102,6 +102,12 @@ class Brokers:
         """By broker, where its log is read."""
         return {name: broker.log_url for name, broker in self._brokers.items() if broker.log_url}
 
+    def waiting(self) -> int:
+        """How many messages wait at the first feeder for its link to the control centre."""
+        with self.reach(NORTH) as broker:
+            links = broker.ask("net")["own"]
+        return sum(each["waiting"] for link in links if link["peer"] == CENTRE for each in link["classes"])
+
     def kill_centre(self) -> float:
         """End the control centre's broker as a loss of power would, and start it again; seconds until it is ready."""
         broker = self._brokers[CENTRE]

@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple  # Any: values of JSON
 import msgspec
 
 from tieline.cli.demo.brokers import CENTRE, Brokers
-from tieline.cli.demo.children import Child, Children, wait_for
-from tieline.cli.trouble import Trouble
+from tieline.cli.demo.children import Child, Children
+from tieline.compiling import PLAIN
 from tieline.extras import is_installed, remedy
 
 #: How long each look counts, how long from one plan to the next, and how much of a link is left free: much,
@@ -18,8 +18,9 @@ from tieline.extras import is_installed, remedy
 _LOOKS: Final = ("--every", "4", "--least", "60", "--headroom", "45")
 #: Looks since the plan until it is compared: what waited before it has to go, too.
 _COMPARED: Final = 3
-#: After an installation the search is compiled, which takes most of a minute and more beside others.
-_READY_S: Final = 300.0
+#: A dozen flows over three links are planned in plain Python sooner than the search for thousands is compiled, which
+#: takes most of a minute after an installation, and several beside others.
+_ENVIRONMENT: Final = {PLAIN: "1"}
 
 
 class Look(NamedTuple):
@@ -33,7 +34,7 @@ class Look(NamedTuple):
 
 
 class Planner:
-    """Asks one broker, and through it all of them; started before the traffic, told to watch when there is some."""
+    """Asks one broker, and through it all of them, as soon as there is traffic."""
 
     def __init__(self, children: Children, brokers: Brokers) -> None:
         self._children = children
@@ -44,19 +45,10 @@ class Planner:
     @staticmethod
     def missing() -> str | None:
         """What keeps it from running here, as a sentence."""
-        for library in ("numba", "scipy", "rustworkx"):
+        for library in ("scipy", "rustworkx", "highspy"):
             if not is_installed(library):
                 return f"{library} is not installed: {remedy('plan')}"
         return None
-
-    def rehearse(self) -> None:
-        """Take one look that changes nothing: what is compiled once is compiled before anybody waits for a plan."""
-        child = self._start("rehearsal", "--every", "0.5", "--times", "1", "--dry")
-        deadline = time.monotonic() + _READY_S
-        while not wait_for(child, 1.0):
-            self._children.check()
-            if time.monotonic() > deadline:
-                raise Trouble(f"the planner was not ready within {_READY_S:g} seconds: {child.said()}")
 
     def watch(self) -> None:
         """Look again and again from now on."""
@@ -82,7 +74,7 @@ class Planner:
 
     def _start(self, name: str, *words: str) -> Child:
         config = str(self._brokers.config(CENTRE))
-        return self._children.start(name, "plan", "watch", "--config", config, *words)
+        return self._children.start(name, "plan", "watch", "--config", config, *words, environment=_ENVIRONMENT)
 
     def _listen(self, child: Child) -> None:
         assert child.process.stdout is not None

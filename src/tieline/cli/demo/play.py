@@ -57,6 +57,9 @@ _KILL_AT: Final = 0.75
 #: How much longer the microgrid publishes for a plan that is late, and after the broker has come back.
 _PLAN_S: Final = 90.0
 _AFTERWARDS_S: Final = 2.0
+#: So many messages wait for a link that carries less than is asked of it, and for how long that may take to be so.
+_WAITING: Final = 200
+_FULL_S: Final = 30.0
 #: For how long a planner may be at work on the next plan: a few of its looks.
 _SETTLED_S: Final = 20.0
 #: Waits are those of readings that were sent within so long; the last ones are on their way whatever happens.
@@ -71,7 +74,7 @@ _BRIEF: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 #: What is left out without Spark.
 OF_SPARK: Final = ("week", "ingest", "backfill", "report")
 #: And without the planner.
-OF_PLANNER: Final = ("ready", "plan")
+OF_PLANNER: Final = ("plan",)
 
 
 def steps() -> dict[str, Step]:
@@ -79,7 +82,6 @@ def steps() -> dict[str, Step]:
     return {
         "world": Step("a microgrid, from physics and a seed"),
         "brokers": Step("two feeders and a control centre, joined by thin links"),
-        "ready": Step("a planner makes itself ready"),
         "audience": Step("subscribers by zone, an operator, a neighbour"),
         "live": Step("the last minutes of a week, live"),
         "plan": Step("the planner measures, and gives the brokers a plan"),
@@ -106,13 +108,12 @@ class Wishes:
 
 
 class Play:
-    """One performance; ``enough`` ends the live part early."""
+    """One performance, from the beginning to the end."""
 
-    def __init__(self, wishes: Wishes, show: Show, children: Children, enough: threading.Event) -> None:
+    def __init__(self, wishes: Wishes, show: Show, children: Children) -> None:
         self._wishes = wishes
         self._show = show
         self._children = children
-        self._enough = enough
         # whole steps of the coarse part, so that it ends where the live part begins
         self._live_s = max(1, round(wishes.seconds * SPEED / _COARSE_S)) * _COARSE_S
         self._lake = wishes.folder / "lake"
@@ -125,16 +126,17 @@ class Play:
             world = self._world()
         brokers = self._join(world)
         history = self._start_history() if self._wishes.with_spark else None
-        planner = self._planner(brokers) if self._wishes.with_planner else None
+        planner = Planner(self._children, brokers) if self._wishes.with_planner else None
         with ExitStack() as stack:
             with self._show.doing("audience"):
                 audience = self._show.audience = stack.enter_context(Audience(brokers))
-            live = _Live(self._show, world, brokers, self._enough)
+            live = _Live(self._show, world, brokers)
             audience.interlock.signal()
+            ingest = None if history is None else self._ingest(brokers)
             if planner is not None:
                 self._show.begin("plan")
+                self._wait_for_waiting(live, brokers)
                 planner.watch()
-            ingest = None if history is None else self._ingest(brokers)
             seen_at = self._wait_for_plan(audience, live, brokers, planner)
             checks = self._crossed(audience, brokers, live, planner, seen_at)
             checks += self._killed(audience, brokers, live)
@@ -174,13 +176,6 @@ class Play:
         )
         return brokers
 
-    def _planner(self, brokers: Brokers) -> Planner:
-        """A planner whose search is compiled; it watches as soon as there is something to see."""
-        planner = Planner(self._children, brokers)
-        with self._show.doing("ready"):
-            planner.rehearse()
-        return planner
-
     def _start_history(self) -> Child:
         """The week up to the live part, written by a process of its own."""
         self._show.begin("week")
@@ -207,6 +202,11 @@ class Play:
 
     def _into(self, brokers: Brokers) -> tuple[str, ...]:
         return ("pipeline", "ingest", "--lake", str(self._lake), "--config", str(brokers.config(CENTRE)))
+
+    def _wait_for_waiting(self, live: _Live, brokers: Brokers) -> None:
+        """Until something waits for the link that is too thin: a plan of less would have nothing to move."""
+        at_most = live.begun + _FULL_S
+        live.join(self._children.check, until=lambda: brokers.waiting() >= _WAITING or time.monotonic() >= at_most)
 
     def _wait_for_plan(self, audience: Audience, live: _Live, brokers: Brokers, planner: Planner | None) -> float:
         """Until most of the time is over, and what waited before the plan has gone: slow machines take longer.
@@ -362,13 +362,12 @@ class Play:
 
 
 class _Live:
-    """The world, published by a thread until it is stopped, or somebody has seen enough."""
+    """The world, published by a thread until it is stopped."""
 
-    def __init__(self, show: Show, world: World, brokers: Brokers, enough: threading.Event) -> None:
+    def __init__(self, show: Show, world: World, brokers: Brokers) -> None:
         from tieline.sim.microgrid.publish import Publisher
 
         self._show = show
-        self._enough = enough
         north, south = (f"mqtt://127.0.0.1:{brokers.port(name)}" for name in (NORTH, SOUTH))
         elsewhere = dict.fromkeys(_AT_SOUTH, south)
         self._publisher = Publisher(
@@ -393,8 +392,6 @@ class _Live:
     def join(self, look: Callable[[], object], *, until: Callable[[], bool] = lambda: False) -> None:
         """Wait for the end, or until something is so; ``look`` raises if something else has gone wrong meanwhile."""
         while self._thread.is_alive() and not until():
-            if self._enough.is_set():
-                self._publisher.stop()
             look()
             self._thread.join(_LOOK_S)
         if self._failure is not None:

@@ -18,6 +18,7 @@ from tieline.cli.plan.importing import Headroom
 from tieline.cli.plan.looks import Looks, Outcome, Wishes
 from tieline.cli.trouble import Trouble
 from tieline.cli.verbs import with_blocks
+from tieline.compiling import is_compiled
 
 #: Reasons that are printed, before it says how many more there are.
 _MOST: Final = 5
@@ -111,6 +112,8 @@ def _watch(looks: Looks, times: int | None, *, as_json: bool, every_s: float) ->
 
 def _make_ready(console: Console) -> None:
     """Compile or load the loops of the search before anything is measured that has to be answered soon."""
+    if not is_compiled():
+        return
     from tieline.plan.adapt.repair import ready
     from tieline.plan.search.warm import warm
 

@@ -40,6 +40,8 @@ class Fate(Struct, frozen=True, kw_only=True):
     text: str
     #: The other broker that this is, by its name; empty for clients.
     broker: str = ""
+    #: The brokers on the way there, this one first.
+    way: tuple[str, ...] = ()
     #: The QoS with which it would get it.
     qos: int = 0
     #: The name of the drop, if it is one.
@@ -226,10 +228,14 @@ class Audience:
     ) -> None:
         queue = receiver.queue if isinstance(receiver, Session) else None
         condition, values = self._compared(asked)
+        way: tuple[str, ...] = ()
+        if fate == "carried":
+            way = self._broker.routes.neighbours.prospect(receiver.client_id, is_assured=qos > 0).way
         self.fates.append(
             Fate(
                 client=receiver.client_id,
                 broker=receiver.client_id.removeprefix("broker ") if receiver.is_broker else "",
+                way=way,
                 fate=fate,
                 text=text,
                 qos=qos,

@@ -55,6 +55,7 @@ class Journal:
         "expected",
         "is_volatile",
         "messages",
+        "recorded",
         "routable",
         "sessions",
         "trouble",
@@ -77,6 +78,8 @@ class Journal:
         self._reads: list[tuple[int, int, int, int, int]] = []
         self._facts: list[Fact] = []
         self._log: list[tuple[object, ...]] = []
+        #: How many captured messages were handed to the store since the beginning.
+        self.recorded = 0
         self._events: list[tuple[object, ...]] = []
         #: What the facts of the current chunk release.
         self._released: list[tuple[Connection, Release, bool]] = []
@@ -293,6 +296,7 @@ class Journal:
             self.before_seal()
             self.expected = 0
         if self._facts or self._log or self._events:
+            self.recorded += len(self._log)
             self._last = self._store.submit(self._facts, self._log, self._events)
             self._facts, self._log, self._events = [], [], []
         if self._reads and self._reader is not None:

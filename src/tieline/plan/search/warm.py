@@ -9,14 +9,21 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
+from tieline.compiling import is_compiled
+from tieline.plan.instance import Instance
+
 if TYPE_CHECKING:
     from tieline.instance_document import Role
-from tieline.plan.instance import Instance
 
 
 @cache
 def warm() -> None:
-    """Compile or load every loop of the search, once per process, by planning a network of a few nodes."""
+    """Compile or load every loop of the search, once per process, by planning a network of a few nodes.
+
+    Loops that are plain Python are ready as they are.
+    """
+    if not is_compiled():
+        return
     from tieline.plan.arrays import arrays
     from tieline.plan.run import Run
     from tieline.plan.search.neighbourhood import search

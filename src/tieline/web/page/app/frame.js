@@ -56,13 +56,12 @@ function tab([view, words]) {
 
 function about() {
   const { page, config } = state;
-  const log = page?.log_records;
+  const logged = page?.logged;
   return html`<footer class="about">
     <p title=${config.name}><b>${config.name}</b> ${page?.version ?? config.version}</p>
     ${page ? html`<p>up ${span(page.uptime_s)}</p>` : nothing}
     ${page && !page.kept ? html`<p>not kept: no data directory</p>` : nothing}
-    ${typeof log === "number" ? html`<p>log ${log >= 1e6 ? `${(log / 1e6).toFixed(1)} M` : count(log)} records</p>` : nothing}
-    ${typeof page?.lake_behind_s === "number" ? html`<p>lake ${span(page.lake_behind_s)} behind</p>` : nothing}
+    ${typeof logged === "number" ? html`<p title="captured messages since it began">${logged >= 1e6 ? `${(logged / 1e6).toFixed(1)} M` : count(logged)} logged since</p>` : nothing}
   </footer>`;
 }
 

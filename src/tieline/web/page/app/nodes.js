@@ -75,6 +75,18 @@ function followMean(now) {
   if (grid.track.length > MOST_TRACK) grid.track.splice(0, grid.track.length - MOST_TRACK);
 }
 
+/** When the mean frequency left its normal range, and came back; what grid a microgrid is on, no reading says. */
+export function crossings([slow, fast]) {
+  const found = [];
+  let wasOut = false;
+  for (const { t, frequency } of grid.track) {
+    const isOut = frequency < slow || frequency > fast;
+    if (isOut !== wasOut) found.push({ t, isOut, text: isOut ? (frequency < slow ? `below ${slow} Hz` : `above ${fast} Hz`) : "back" });
+    wasOut = isOut;
+  }
+  return found;
+}
+
 const within = (value, [least, most]) => value >= least && value <= most;
 
 /** 1 where both are normal, 2 where both are tolerated for a while, 3 elsewhere. */

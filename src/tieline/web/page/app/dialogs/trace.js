@@ -41,16 +41,23 @@ function commandOf({ topic, payload, client }) {
   return ["tieline trace", quoted(topic), payload && `--payload ${quoted(payload)}`, client && `--as ${quoted(client)}`].filter(Boolean).join(" ");
 }
 
-/** Receivers here, and those that other brokers have told of. */
+/** Receivers here, and those that other brokers have told of, which say more than that something is carried to them. */
 function receivers({ receivers: here, asked: name, others = {} }) {
-  const own = here.map((one) => ({ ...one, at: name ?? state.page?.name ?? "", way: "" }));
-  const far = Object.entries(others).flatMap(([at, answer]) => (answer.receivers ?? []).map((one) => ({ ...one, at, way: answer.way ?? "" })));
-  return [...own, ...far];
+  const own = name ?? state.page?.name ?? "";
+  const ways = new Map(here.filter((one) => one.broker).map((one) => [one.broker, one.way ?? []]));
+  const near = here.filter((one) => !(one.broker in others)).map((one) => ({ ...one, at: own, way: one.way ?? [] }));
+  const far = Object.entries(others).flatMap(([at, answer]) => (answer.receivers ?? []).map((one) => ({ ...one, at, way: ways.get(at) ?? [] })));
+  return [...near, ...far];
 }
 
+/** By which condition or filter; the filter as it was written stands in the title. */
 function by(receiver) {
   const filter = receiver.filters?.[0] ?? "";
-  return receiver.condition && !filter.includes("?") && !filter.startsWith("$where") ? `${filter}?${receiver.condition}` : filter;
+  return receiver.condition ? `?${receiver.condition}` : filter;
+}
+
+function written(receiver) {
+  return (receiver.filters ?? []).join("  ") || receiver.condition || "";
 }
 
 function found(dialog) {
@@ -62,8 +69,11 @@ function found(dialog) {
     ${rows.length === 0 ? html`<p class="soft">${answer.is_refused ? "The broker would not take this message." : "Nobody would get it: no subscription matches."}</p>` : html`<div class="scroll-y" tabindex="0" role="region" aria-label="Receivers">${table([
       { head: "Subscriber", kind: "name", cell: (row) => nameLink(row.client, () => openWhy(row.client)) },
       { head: "Fate", kind: "fixed", cell: (row) => chip(row.fate.replace("_", " "), KINDS[row.fate] ?? "") },
-      ...(isJoined ? [{ head: "At", kind: "cut soft wide", cell: (row) => row.at }] : []),
-      { head: "By", kind: "cut", cell: (row) => html`<code title=${by(row)}>${by(row)}</code>` },
+      ...(isJoined ? [
+        { head: "At", kind: "cut soft wide", cell: (row) => row.at },
+        { head: "Way", kind: "cut soft wide", cell: (row) => html`<span title=${row.way.join(" → ")}>${row.way.join(" → ") || UNKNOWN}</span>` },
+      ] : []),
+      { head: "By", kind: "cut", cell: (row) => html`<code title=${written(row)}>${by(row)}</code>` },
       { head: "Why", kind: "soft wide", cell: (row) => marked(row.text || row.why || UNKNOWN) },
     ], rows, { kind: "roomy", label: "Receivers" })}</div>`}
     ${answer.unlisted ? html`<p class="soft">${answer.unlisted} more are not listed.</p>` : nothing}

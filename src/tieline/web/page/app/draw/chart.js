@@ -10,6 +10,7 @@ import { spread } from "./spread.js";
 const STEPS_S = [1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600];
 const LABEL_PX = 18;
 const NEAR_PX = 12;
+const LETTER_PX = 7;
 const pad = (number) => String(number).padStart(2, "0");
 
 function timeOfDay(moment, stepS) {
@@ -105,7 +106,7 @@ class Chart extends HTMLElement {
       scales: { x: { time: this.#data.isTime !== false, range: (_plot, from, to) => this.#data.window ?? [from, to] }, y },
       axes: [
         { stroke: soft, font, size: 26, gap: 7, space: 90, incrs: STEPS_S, grid: { show: false }, ticks: { show: false },
-          values: (_plot, splits, _axis, _space, stepS) => splits.map((moment) => this.#moment(moment, stepS)) },
+          values: (plot, splits, _axis, _space, stepS) => splits.map((moment) => this.#whole(plot, moment, this.#moment(moment, stepS))) },
         { stroke: soft, font, size: this.#data.axisRoom ?? 53, gap: 7, space: isLog ? 1 : 40, grid: { stroke: line, width: 1 }, ticks: { show: false },
           splits: isLog ? () => this.#tens() : undefined, filter: (_plot, splits) => splits,
           values: (_plot, splits) => splits.map((value) => this.#data.axis(value)) },
@@ -117,6 +118,14 @@ class Chart extends HTMLElement {
         setCursor: [(plot) => this.#label(plot.cursor.idx)],
       },
     };
+  }
+
+  /** The words below a moment, if the chart does not end within them. */
+  #whole(plot, moment, words) {
+    const { min, max } = plot.scales.x;
+    const wide = this.#width - (this.#data.axisRoom ?? 53) - (this.#data.room ?? 76);
+    const left = ((max - moment) / (max - min)) * wide + (this.#data.room ?? 76);
+    return left >= words.length * LETTER_PX / 2 ? words : "";
   }
 
   #moment(moment, stepS) {
@@ -160,36 +169,39 @@ class Chart extends HTMLElement {
     }
   }
 
-  /** What happened, as dashed verticals with their words; words that would lie over others are left out. */
+  /** What happened, as dashed verticals with their words beside them; words that would lie over anything are left out. */
   #events(plot, soft, font, colour) {
     const { ctx, bbox } = plot;
     const ratio = devicePixelRatio;
     const [from, to] = [plot.scales.x.min, plot.scales.x.max];
+    const lines = [];
+    for (const { t, text } of this.#data.events ?? []) {
+      const x = t < from || t > to ? null : plot.valToPos(t, "x", true);
+      // what happened at once is one line, with the first one's words
+      if (x !== null && x - (lines.at(-1)?.x ?? -Infinity) >= NEAR_PX * ratio) lines.push({ x, text });
+    }
     ctx.save();
     ctx.strokeStyle = ctx.fillStyle = soft;
     ctx.lineWidth = 1.3 * ratio;
     ctx.setLineDash([3 * ratio, 3 * ratio]);
     ctx.font = font.replace("12px", `${12 * ratio}px`);
-    ctx.textAlign = "right";
-    let free = bbox.left;
-    let last = -Infinity;
-    for (const { t, text } of this.#data.events ?? []) {
-      if (t < from || t > to) continue;
-      const x = plot.valToPos(t, "x", true);
-      if (x - last < NEAR_PX * ratio) continue; // what happened at once is one line, with the first one's words
-      last = x;
+    ctx.textAlign = "left";
+    const gap = 6 * ratio;
+    const y = this.#belowLimit(plot, bbox.top + 9 * ratio, ratio);
+    let free = bbox.left; // where the words before end
+    lines.forEach(({ x, text }, number) => {
       ctx.beginPath();
       ctx.moveTo(x, bbox.top - 4 * ratio);
       ctx.lineTo(x, bbox.top + bbox.height);
       ctx.stroke();
       const size = ctx.measureText(text).width;
-      const end = x - size - 6 * ratio >= free ? x - 6 * ratio : x + size + 6 * ratio;
-      const begins = end - size;
-      if (begins >= free && end <= bbox.left + bbox.width) {
-        ctx.fillText(text, end, bbox.top + 9 * ratio);
-        free = end + 8 * ratio;
-      }
-    }
+      const before = Math.max(free, number ? lines[number - 1].x : bbox.left);
+      const after = number + 1 < lines.length ? lines[number + 1].x : bbox.left + bbox.width;
+      const begins = x - gap - size >= before + gap ? x - gap - size : x + gap + size <= after - gap ? x + gap : null;
+      if (begins === null) return;
+      ctx.fillText(text, begins, y);
+      free = begins + size;
+    });
     const { limit } = this.#data;
     if (limit) {
       const y = plot.valToPos(limit, "y", true);
@@ -201,6 +213,13 @@ class Chart extends HTMLElement {
       ctx.stroke();
     }
     ctx.restore();
+  }
+
+  /** Where words stand that are not to be struck through by the limit: as high as was asked, or right below it. */
+  #belowLimit(plot, y, ratio) {
+    const { limit } = this.#data;
+    const at = limit ? plot.valToPos(limit, "y", true) : -Infinity;
+    return Math.abs(at - (y - 4 * ratio)) < 10 * ratio ? at + 15 * ratio : y;
   }
 
   /** The words at the ends of the lines: the last values, or those under the pointer. */

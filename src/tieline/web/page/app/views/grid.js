@@ -6,7 +6,7 @@ import { openWhy } from "../dialogs/why.js";
 import { plane } from "../draw/plane.js";
 import { clock, count, duration, hertz, percent, rate, span, volts } from "../format.js";
 import { card, chip, facts, nameLink, refusal, segments, table } from "../parts.js";
-import { distance, grid, outsideBy, zoneOf } from "../nodes.js";
+import { crossings, distance, grid, outsideBy, zoneOf } from "../nodes.js";
 import { state, changed, paintNow } from "../state.js";
 
 const FEW = 8;
@@ -39,7 +39,9 @@ function verdict() {
   const zones = zonesNow();
   const nodes = [...grid.nodes.values()];
   const system = state.chosen.system === "island" ? "an island" : "an interconnected grid";
-  const detail = `${grid.begun ? `Watched since ${clock(grid.begun)} · ` : ""}zones of EN 50160 for ${system}, ${declared.nominal_v} V and ${declared.nominal_hz} Hz · \`${declared.filter}\``;
+  const last = crossings(zones.normal.frequency).at(-1);
+  const since = last?.isOut ? `Frequency outside since ${clock(last.t)} · ` : grid.begun ? `Watched since ${clock(grid.begun)} · ` : "";
+  const detail = `${since}zones of EN 50160 for ${system}, ${declared.nominal_v} V and ${declared.nominal_hz} Hz · \`${declared.filter}\``;
   if (nodes.length === 0) return { state: "none", text: "No reading has come yet.", detail };
   const [low, high] = zones.normal.voltage;
   const below = nodes.filter(({ voltage }) => voltage < low).length;
@@ -84,8 +86,9 @@ function frequencyCard(zones, declared) {
   const range = () => [declared.nominal_hz - reach, declared.nominal_hz + Math.min(reach, (fast - declared.nominal_hz) * 1.5)];
   const bands = [[0, slow, "--zone-2"], [slow, fast, "--zone-1"], [fast, 1e3, "--zone-2"]];
   const lines = [{ kind: "steel", values, format: hertz, width: 2 }];
+  const events = crossings([slow, fast]);
   return card("Frequency", track.length > 1 ? `the mean of all nodes, last ${span(track.at(-1).t - track[0].t)}` : "", html`<tieline-chart class="chart frequency" .data=${
-    { times: track.map(({ t }) => t), lines, bands, range, axis: (value) => (Number.isInteger(value) ? value : value.toFixed(1)), events: state.page.events, says: `Frequency, now ${hertz(values.at(-1))}` }}></tieline-chart>`);
+    { times: track.map(({ t }) => t), lines, bands, range, axis: (value) => (Number.isInteger(value) ? value : value.toFixed(1)), events, says: `Frequency, now ${hertz(values.at(-1))}` }}></tieline-chart>`);
 }
 
 function nodeTable(nodes, zones, declared) {

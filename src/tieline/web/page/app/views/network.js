@@ -126,7 +126,7 @@ function useOf(link) {
   const capacity = link.capacity_bps === null ? null : link.capacity_bps / 1000;
   const range = (_least, most) => [0, Math.max(most ?? 0, capacity ?? 0) * 1.08 || 1];
   const says = `kbit/s on ${link.ends.join(" – ")} over time`;
-  return card("Use of this link", "kbit/s", html`<tieline-chart class="chart link-use" .data=${{ times: history.times, window: [end - state.span, end], lines, limit: capacity, range, axis: (value) => rate(value), events: page.events, room: 18, says }}></tieline-chart>`);
+  return card("Use of this link", "kbit/s", html`<tieline-chart class="chart link-use" .data=${{ times: history.times, window: [end - state.span, end], lines, limit: capacity, range, axis: (value) => rate(value), events: page.events, room: 24, says }}></tieline-chart>`);
 }
 
 function brokerTable() {
