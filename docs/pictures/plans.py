@@ -30,7 +30,7 @@ def draw(out: Path) -> list[Path]:
         drawn = []
         for name in ("villages", "abilene"):
             _plan(folder, "solve", f"{name}.json", "--seed", "1", "--json", f"{name}.plan.json")
-            drawn.append(out / f"plan-{name}.png")
+            drawn.append(out.absolute() / f"plan-{name}.png")
             _plan(folder, "draw", f"{name}.json", f"{name}.plan.json", "--out", str(drawn[-1]))
     return drawn
 

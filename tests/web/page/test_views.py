@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from itertools import pairwise
 
@@ -206,3 +207,30 @@ def test_it_paints_at_most_four_times_a_second_and_not_while_hidden(world: World
     page.evaluate("() => { window.isAway = false; document.dispatchEvent(new Event('visibilitychange')); }")
     until(lambda: page.evaluate("paints.length") > 0, "it goes on when it is seen again")
     eye.check()
+
+
+def test_words_of_events_lie_on_no_line_and_on_no_other_words(world: World, open_eye: Open) -> None:
+    """Two thousand charts from a seed; whoever has no place beside its line is not there at all."""
+    chance = random.Random(22)
+    charts = [
+        [
+            {"x": x, "size": chance.uniform(5, 150)}
+            for x in sorted(chance.uniform(0, 600) for _ in range(chance.randint(0, 12)))
+        ]
+        for _ in range(2_000)
+    ]
+    page = open_eye(world.shown.url).look()
+    asked = "async (charts) => { const { beside } = await import('/page/app/draw/spread.js');"
+    placed = page.evaluate(asked + " return charts.map((each) => beside(each, 0, 600, 6)); }", charts)
+    kept = 0
+    for verticals, begins in zip(charts, placed, strict=True):
+        words = [(at, at + each["size"]) for at, each in zip(begins, verticals, strict=True) if at is not None]
+        kept += len(words)
+        assert all(left >= 0 and right <= 600 for left, right in words)
+        assert all(not left <= each["x"] <= right for left, right in words for each in verticals)
+        assert all(one[1] <= other[0] for one, other in pairwise(sorted(words)))
+        # who stands alone has a place wherever its words fit on one of both sides
+        if len(verticals) == 1:
+            x, size = verticals[0]["x"], verticals[0]["size"]
+            assert (begins[0] is None) == (x < size + 12 and x + size + 12 > 600)
+    assert kept > 2_000

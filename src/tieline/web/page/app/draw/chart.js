@@ -5,7 +5,7 @@
 
 import { html, render } from "../../vendor/lit-html/lit-html.js";
 import { classTag } from "../parts.js";
-import { spread } from "./spread.js";
+import { beside, spread } from "./spread.js";
 
 const STEPS_S = [1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600];
 const LABEL_PX = 18;
@@ -188,19 +188,13 @@ class Chart extends HTMLElement {
     ctx.textAlign = "left";
     const gap = 6 * ratio;
     const y = this.#belowLimit(plot, bbox.top + 9 * ratio, ratio);
-    let free = bbox.left; // where the words before end
+    const places = beside(lines.map(({ x, text }) => ({ x, size: ctx.measureText(text).width })), bbox.left, bbox.left + bbox.width, gap);
     lines.forEach(({ x, text }, number) => {
       ctx.beginPath();
       ctx.moveTo(x, bbox.top - 4 * ratio);
       ctx.lineTo(x, bbox.top + bbox.height);
       ctx.stroke();
-      const size = ctx.measureText(text).width;
-      const before = Math.max(free, number ? lines[number - 1].x : bbox.left);
-      const after = number + 1 < lines.length ? lines[number + 1].x : bbox.left + bbox.width;
-      const begins = x - gap - size >= before + gap ? x - gap - size : x + gap + size <= after - gap ? x + gap : null;
-      if (begins === null) return;
-      ctx.fillText(text, begins, y);
-      free = begins + size;
+      if (places[number] !== null) ctx.fillText(text, places[number], y);
     });
     const { limit } = this.#data;
     if (limit) {

@@ -36,3 +36,18 @@ export function spread(labels, space, least, most) {
 
 const begin = ({ labels, middle }, space) => middle - ((labels.length - 1) * space) / 2;
 const end = ({ labels, middle }, space) => middle + ((labels.length - 1) * space) / 2;
+
+/**
+ * Where words begin that stand beside verticals at `x` and are `size` wide: before theirs, or else behind it.  None lies on
+ * another vertical, on other words, or beyond `least` and `most`; null for words that have no such place.
+ */
+export function beside(verticals, least, most, gap) {
+  let free = least; // where what was placed last ends
+  return verticals.map(({ x, size }, number) => {
+    const from = Math.max(free, verticals[number - 1]?.x ?? least);
+    const to = verticals[number + 1]?.x ?? most;
+    const begins = x - gap - size >= from + gap ? x - gap - size : x + gap + size <= to - gap ? x + gap : null;
+    if (begins !== null) free = begins + size;
+    return begins;
+  });
+}
