@@ -16,7 +16,7 @@ COMPILED_TESTS := $(addprefix tests/,clause core interop match net overlay robus
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses=2
 SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 
-.PHONY: help shape tree install compile uncompile demo site papers pictures test test-core test-compiled test-cluster explore histories check format bench docs spec fuzz attack chaos lock peers clean
+.PHONY: help shape tree install compile uncompile demo site papers pictures test test-core test-compiled test-cluster explore histories check format bench docs spec fuzz attack memory chaos lock peers clean
 
 help: ## print this list
 	@printf '\n  \033[1mTieline\033[0m: make …\n\n'
@@ -105,6 +105,9 @@ fuzz: $(STAMP) ## feed the decoder bytes that nobody meant
 
 attack: $(STAMP) ## ten minutes of attacks on a broker, and what honest clients notice; ARGS="--seconds 60" for less
 	@$(BIN)/python -m tests.robust.attack $(ARGS)
+
+memory: $(STAMP) ## fill every kind of memory that is counted, and weigh the process: twenty minutes
+	@$(BIN)/python -m pytest -m slow -s --timeout=0 tests/robust/test_memory.py $(ARGS)
 
 chaos: $(STAMP) ## ten minutes of dying, stopped and cut off brokers, and what their clients miss; ARGS="--seconds 60"
 	@$(BIN)/python -m tests.robust.chaos $(ARGS)

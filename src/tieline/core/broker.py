@@ -149,9 +149,9 @@ class Broker(Rooms):
         session = self.spills.sessions.get(portion.session)
         if session is None:
             return
-        epoch_s = self.journal.epoch_s
+        kept_s = self.journal.kept_s
         entries: list[Entry] = [
-            (message_of(row, epoch_s, self._sessions), grant_of(session, terms)) for row, terms in portion.entries
+            (message_of(row, kept_s, self._sessions, now), grant_of(session, terms)) for row, terms in portion.entries
         ]
         self.spills.took(session, portion, [item.size for item, _ in entries])
         if session.is_over:

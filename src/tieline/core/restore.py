@@ -1,7 +1,8 @@
 """A broker begins with what its predecessor left: sessions, what waits for them, what is retained.
 
 Pure: rows in, state out.  Time goes on while no broker runs, so deadlines are where they would have been; a client that
-was connected when the broker ended has left by then.
+was connected when the broker ended has left by then.  Where the clock has gone back meanwhile, what was done in the
+past would have been done in the future: it counts as done now, so that nothing lives longer than it was given.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class StoredState:
 
 
 class Restoring:
-    """Gives a new broker the state of the old one; the journal's ``epoch_s`` says how late it is."""
+    """Gives a new broker the state of the old one; the journal's ``kept_s`` says how late it is."""
 
     def __init__(  # every room that has something to remember
         self,
@@ -100,7 +101,7 @@ class Restoring:
         journal.messages = state.messages
         # numbers of sessions never come back, not even those of sessions that the store was not told about
         journal.sessions = state.starts << 32
-        messages = {row[0]: message_of(row, journal.epoch_s, self._sessions) for row in state.tables["message"]}
+        messages = {row[0]: message_of(row, journal.kept_s, self._sessions, now) for row in state.tables["message"]}
         self._unrouted = [messages[number] for (number,) in state.tables["unrouted"]]
         spilled: dict[int, list[Row]] = {}
         for number, *row in state.tables["spilled"]:
@@ -167,7 +168,7 @@ class Restoring:
         session.expiry_s = expiry_s
         session.is_known = True
         session.is_kept = expiry_s > 0
-        session.left = now if left is None else left - self._journal.epoch_s
+        session.left = now if left is None else min(now, left - self._journal.kept_s)
         if patience is not None:
             period_s, frequency, timeout_s = patience
             session.patience = Patience(period_s=period_s, frequency=frequency, timeout_s=timeout_s)
@@ -228,20 +229,22 @@ def subscription_of(filter_: str, options: int) -> Subscription:
     )
 
 
-def message_of(row: Row, epoch_s: float, sessions: Sessions) -> Message:
-    """A message as the store describes it; ``epoch_s`` is what separates its clock from the broker's."""
+def message_of(row: Row, kept_s: float, sessions: Sessions, now: float) -> Message:
+    """A message as the store describes it; ``kept_s`` is what separates its clock from the broker's."""
     number, topic, payload, qos, retain, properties, expires, publisher, level, taxon, at, *rest = row
+    # more than that where it would have come in the future
+    kept_s = max(kept_s, at - now)
     message = Message(
         topic,
         payload,
         qos,
         retain=retain,
         properties=properties,
-        expires=None if expires is None else expires - epoch_s,
+        expires=None if expires is None else expires - kept_s,
         # older stores do not say who the publisher was
         origin=Origin(publisher, owner=sessions.owner(rest[0] if rest else None)),
         level=level,
-        at=at - epoch_s,
+        at=at - kept_s,
         taxon=taxon,
     )
     message.number = number

@@ -54,6 +54,7 @@ class Journal:
         "epoch_s",
         "expected",
         "is_volatile",
+        "kept_s",
         "messages",
         "recorded",
         "routable",
@@ -66,8 +67,10 @@ class Journal:
         self._store = store
         #: Nobody will read the facts: do not make them.
         self.is_volatile = store.is_volatile
-        #: What to add to the broker's time to get seconds since 1970.
+        #: What to add to the broker's time to get seconds since 1970, as the wall clock says now.
         self.epoch_s = 0.0
+        #: What to add to it to get times as the store keeps them: those go on evenly, whatever the wall clock does.
+        self.kept_s = 0.0
         #: The numbers given last.
         self.messages = 0
         self.sessions = 0
@@ -117,7 +120,7 @@ class Journal:
                 session.client_id,
                 session.user,
                 session.expiry_s,
-                None if left is None else left + self.epoch_s,
+                None if left is None else left + self.kept_s,
                 None
                 if will is None
                 else (will.topic, will.payload, will.qos, will.retain, encode_properties(will.properties)),
@@ -167,7 +170,7 @@ class Journal:
 
     def ended(self, session: Session, left: float) -> None:
         """A session is over, and what waits for it is seen to entry by entry; then it is forgotten."""
-        self._facts.append((facts.ENDED, session.number, session.client_id, session.user, left + self.epoch_s))
+        self._facts.append((facts.ENDED, session.number, session.client_id, session.user, left + self.kept_s))
 
     def sent(self, session: Session, message: Message, grant: Grant, packet_id: int) -> None:
         """What waited got a packet id: it is in flight, under the same grant."""
@@ -205,7 +208,7 @@ class Journal:
 
     def produced(self, producer: str, number: int, at: float) -> None:
         """A number of a producer was accepted: it and those below are repetitions from now on."""
-        self._facts.append((facts.PRODUCED, 0, producer, number, at + self.epoch_s))
+        self._facts.append((facts.PRODUCED, 0, producer, number, at + self.kept_s))
 
     def unproduced(self, producer: str) -> None:
         """A producer is forgotten for want of room: a number that comes again is taken for a new one."""
@@ -236,11 +239,11 @@ class Journal:
                 message.qos,
                 message.retain,
                 message.properties,
-                None if message.expires is None else message.expires + self.epoch_s,
+                None if message.expires is None else message.expires + self.kept_s,
                 message.origin.client,
                 message.level,
                 message.taxon,
-                message.at + self.epoch_s,
+                message.at + self.kept_s,
                 None if message.origin.owner is None else message.origin.owner.user,
             )
         )

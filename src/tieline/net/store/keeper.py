@@ -1,8 +1,18 @@
-"""The store in a running broker: opened before the first client, watched by the loop, closed after the last one."""
+"""The store in a running broker: opened before the first client, watched by the loop, closed after the last one.
+
+Theory of operation
+-------------------
+Deadlines outlive the process, so the store needs a clock that does.  It is not the wall's: that leaps, as on a device
+without a battery, which starts in 1970 and asks the network later; what was written before a leap would be over, or
+would never be.  The store's clock goes on evenly while a broker runs.  How far the wall is ahead of it is noted
+whenever that has changed, and by this the next broker finds out how long there was none.  A leap in that time cannot be
+told from time that has passed.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import struct
 from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic, time
@@ -19,8 +29,12 @@ if TYPE_CHECKING:
     from tieline.core.broker import Broker
     from tieline.net.loop import Loop
 
-#: How often the broker's clock is compared with the wall's.
+#: How often the broker's clock is compared with the wall's, and by how many seconds it leaps at least.
 _CLOCK_S: Final = 10.0
+_LEAP_S: Final = 1.0
+#: Under which it is noted how far the wall's clock is ahead of the store's.
+_CLOCK_KEY: Final = b"!clock"
+_AHEAD: Final = struct.Struct(">d")
 #: How long a shutdown waits for what clients were not told yet.
 _CATCH_UP_S: Final = 10.0
 
@@ -56,16 +70,20 @@ class Keeper:
         self._awaited = 0
         self._caught_up = asyncio.Event()
         self._state = self.store.open()
+        noted = [value for key, value in self._state.tables["note"] if key == _CLOCK_KEY]
+        #: How far the wall's clock was ahead of the store's when that was noted last.
+        self._ahead_s = float(_AHEAD.unpack(noted[0])[0]) if noted else 0.0
 
     @property
     def notes(self) -> list[tuple[bytes, bytes]]:
         """What the predecessor has noted for others than the core, before :meth:`begin`."""
-        return [(key, value) for key, value in self._state.tables["note"]]
+        return [(key, value) for key, value in self._state.tables["note"] if key != _CLOCK_KEY]
 
     def begin(self, core: Broker, loop: Loop) -> None:
         """Give the broker what its predecessor left, and take over what it must not lose."""
         self._core, self._loop = core, loop
         now = monotonic()
+        core.journal.kept_s = time() - now - self._ahead_s
         self._set_clock(now)
         core.restore(self._state, now)
         core.seal()
@@ -89,7 +107,12 @@ class Keeper:
 
     def _set_clock(self, now: float) -> None:
         assert self._core is not None
-        self._core.journal.epoch_s = time() - monotonic()
+        journal = self._core.journal
+        journal.epoch_s = time() - monotonic()
+        ahead_s = journal.epoch_s - journal.kept_s
+        if abs(ahead_s - self._ahead_s) > _LEAP_S:
+            self._ahead_s = ahead_s
+            journal.note(_CLOCK_KEY, _AHEAD.pack(ahead_s))
         self._core.timers.at(now + _CLOCK_S, self._set_clock)
 
     def _alarm(self, text: str) -> None:

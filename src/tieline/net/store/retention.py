@@ -2,6 +2,9 @@
 
 Named readers hold what they have not read, up to a hard number of bytes; then it goes all the same, and an alarm says
 whose it was.
+
+Ages are by the wall clock.  Where that has gone back, rows from before are of the future, and would be kept until it
+has come.  They are older than what stands behind them, so they go when the first row does that is not.
 """
 
 from __future__ import annotations
@@ -52,10 +55,18 @@ class Retention:
             (PORTION,),
         ).fetchall()
         slowest, needed = self._needed() if stream == "log" else ("", None)
+        # rows of the future are as old as the first one behind them that is not
+        latest = now
+        if keep.age_s is not None and oldest and oldest[0][2] > now:
+            found = self._db.execute(
+                f"SELECT time FROM {stream} WHERE time <= ? ORDER BY first_offset LIMIT 1",  # noqa: S608 - a constant
+                (now,),
+            ).fetchone()
+            latest = now if found is None else found[0]
         last: int | None = None
         lost = 0
         for first, count, when, size in oldest:
-            is_old = keep.age_s is not None and when < now - keep.age_s
+            is_old = keep.age_s is not None and (latest if when > now else when) < now - keep.age_s
             is_much = keep.bytes is not None and total > keep.bytes
             if not (is_old or is_much):
                 break
