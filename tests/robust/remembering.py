@@ -105,9 +105,9 @@ class Client:
                 return
             if isinstance(packet, Connack):
                 if packet.reason:
-                    self.hang_up()
+                    self.refused()
                     return
-                if self.is_known and not packet.session_present:
+                if self.is_known and self.is_anew_by(packet):
                     self.session_lost()
                 self.is_known = self.is_kept
                 self.is_welcome = True
@@ -115,6 +115,14 @@ class Client:
             else:
                 self.handle(packet)
         self.send()
+
+    def refused(self) -> None:
+        """It was not let in."""
+        self.hang_up()
+
+    def is_anew_by(self, connack: Connack) -> bool:
+        """Whether the session that it had may be gone."""
+        return not connack.session_present
 
     def welcomed(self) -> None:
         """CONNACK has come."""

@@ -21,7 +21,7 @@ from tests.robust.chaos.faults import attempt, fill
 from tests.robust.chaos.rounds import run
 from tests.robust.chaos.storm import STEADY_GROWTH, Storm
 from tests.robust.chaos.trend import trend
-from tieline.wire.packets import Publish
+from tieline.wire.packets import Connack, Publish
 
 TOPIC = TOPICS[0]
 
@@ -99,6 +99,28 @@ def test_who_has_moved_may_get_things_late_and_nothing_twice(broker: Broker, tmp
             sink.take(_message(flow, two))
         source.doubtful.add((TOPIC, two))  # sent to a new session once more
         sink.take(_message(flow, two))
+    finally:
+        elsewhere.close()
+
+
+def test_who_was_not_told_of_a_new_session_subscribes_once_more(broker: Broker, tmp_path: Path) -> None:
+    sink, source, _ = _pair(broker, 1)
+    elsewhere = Broker(tmp_path, "c", 3, 4)
+    welcome = Connack(session_present=True)
+    try:
+        sink.is_known = sink.is_subscribed = True
+        assert not sink.is_anew_by(welcome)
+        sink.move(elsewhere)
+        for ends, is_anew in ((sink.refused, False), (sink.hang_up, True)):
+            near, far = socket.socketpair()
+            sink.sock = near
+            ends()
+            far.close()
+            assert sink.is_anew_by(welcome) is is_anew
+            assert not sink.is_anew_by(welcome), "it knows now"
+        sink.promise(source.flow(TOPIC), 0)
+        sink.session_lost()
+        assert not sink.is_subscribed and sink.missing(source.flow(TOPIC), 50) == []
     finally:
         elsewhere.close()
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from tests.kits.check_moves import Kind, check_moves, run_history
 from tests.kits.interpreted import replaces_methods
+from tests.kits.moves_world import MovesWorld
 from tieline.overlay.sessions.arrivals import Arrivals
 from tieline.overlay.sessions.errands import Mark
 from tieline.overlay.sessions.passage import Passage
@@ -78,3 +81,26 @@ def test_the_kit_notices_when_nothing_is_held_for_the_tail(monkeypatch: pytest.M
 
 def _some_are_wrong() -> bool:
     return any(run_history(Kind.CALM, seed).is_wrong for seed in range(20))
+
+
+def test_a_new_session_of_which_its_client_did_not_hear_is_the_session_that_there_is() -> None:
+    world = MovesWorld(Random(1))
+    for number in (1, 2):
+        world.start(number)
+    world.join(1, 2, 0.01, 125_000.0)
+    world.clock.run_for(2.0)
+    client = world.client("s")
+    client.wants = {"x": 1}
+    client.connect(world.home(1))
+    world.clock.run_for(2.0)
+    assert client.granted
+    world.crash(1, 1_000.0)
+    client.is_deaf = True
+    client.connect(world.home(2))
+    world.clock.run_for(10.0)  # nobody can fetch its session, and CONNACK is not read
+    client.is_deaf = False
+    client.connect(world.home(2))
+    world.clock.run_for(2.0)
+    assert client.sessions == [False, True]
+    core = world.home(2).core
+    assert core is not None and len(core.sessions["s"].subscriptions) == 0

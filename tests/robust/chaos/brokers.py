@@ -199,15 +199,17 @@ class Broker:
             self.write()
             os.kill(self.pid, signal.SIGHUP)
 
-    def ask(self, *words: str) -> None:
-        """Have a verb of the command line ask it for something; it is not waited for that."""
+    def ask(self, *words: str) -> subprocess.Popen[bytes] | None:
+        """Have a verb of the command line ask it for something; it is not waited for that.  None if it does not run."""
         self._verbs = [verb for verb in self._verbs if verb.poll() is None]
+        begun = None
         if self.is_running:
             data = str(self.disk.folder / "data")
             verb = [sys.executable, "-m", "tieline", *words, "--data", data]
             silent = subprocess.DEVNULL
             begun = subprocess.Popen([*self.disk.prefix, *verb], stdin=silent, stdout=silent, stderr=silent)
             self._verbs.append(begun)
+        return begun
 
     @property
     def resident_bytes(self) -> int:

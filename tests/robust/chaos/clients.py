@@ -12,7 +12,7 @@ from zlib import crc32
 
 from tests.robust.chaos.brokers import Broker
 from tests.robust.remembering import WINDOW, Client, Flow, Publisher, Subscriber
-from tieline.wire.packets import Disconnect, Publish, Subscription
+from tieline.wire.packets import Connack, Disconnect, Publish, Subscription
 from tieline.wire.topics import matches
 
 TOPICS: Final = tuple(f"plant/{area}/{what}" for area in "abc" for what in ("power", "volts"))
@@ -54,6 +54,24 @@ class Member(Client):
     #: And its session could not be fetched, since nobody could reach it: nothing is promised until all is settled, and
     #: what its old home had for it may come once more after that.
     is_anew = was_anew = False
+
+    #: It has moved, and then a connection ended before CONNACK: a new session may have begun, of which it was not told.
+    is_untold = False
+
+    def hang_up(self) -> None:
+        """The connection is gone."""
+        self.is_untold |= self.is_connected and not self.is_welcome and self.has_moved
+        super().hang_up()
+
+    def refused(self) -> None:
+        """It was not let in, so no session has begun."""
+        super().hang_up()
+
+    def is_anew_by(self, connack: Connack) -> bool:
+        """Also a session that is there may be another one."""
+        is_anew = not connack.session_present or self.is_untold
+        self.is_untold = False
+        return is_anew
 
     def move(self, broker: Broker) -> None:
         """Come back to another broker."""

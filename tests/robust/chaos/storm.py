@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import selectors
 import socket
+import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -68,7 +69,7 @@ class Storm:
         self.sinks: dict[str, Sink] = {}
         self.probers: dict[str, Prober] = {}
         #: What comes back to its senses later.
-        self._agenda: list[tuple[float, int, Callable[[], None]]] = []
+        self._agenda: list[tuple[float, int, Callable[[], object]]] = []
         self._order = count()
         self._names = count(1)
         self._numbers = count(1)
@@ -76,6 +77,8 @@ class Storm:
         #: How many faults there were, by their names; and how many were not possible, by their names and reasons.
         self.faults: Counter[str] = Counter()
         self.not_possible: Counter[str] = Counter()
+        #: Brokers that have left, and what asks the others to forget them.
+        self._to_be_forgotten: dict[str, subprocess.Popen[bytes] | None] = {}
         #: What the steady broker held whenever everything had come to rest.
         self.weighed: list[tuple[float, int]] = []
         for _ in range(brokers):
@@ -167,10 +170,20 @@ class Storm:
                 client.hang_up()
 
     def forget(self, broker: Broker) -> None:
-        """Somebody says that it does not come back."""
+        """Somebody says that it does not come back, and says so again once all is well: one may not have heard it."""
         able = [other for other in self.present if other.is_running and not other.is_stopped]
         if able:
             self.random.choice(able).ask("net", "forget", broker.name)
+        self._to_be_forgotten[broker.name] = None
+
+    def _all_forgotten(self) -> bool:
+        """Ask all for it until they have forgotten those that have left; whether they have."""
+        for name, verb in list(self._to_be_forgotten.items()):
+            if verb is None or verb.poll():
+                self._to_be_forgotten[name] = self.steady.ask("net", "forget", name)
+            elif verb.poll() == 0:
+                del self._to_be_forgotten[name]
+        return not self._to_be_forgotten
 
     def _holds_without(self, broker: Broker) -> bool:
         """Whether all others are joined without it."""
@@ -184,7 +197,7 @@ class Storm:
                 front += [end for link in self.links if name in link.ends for end in link.ends if end in names]
         return found == names
 
-    def later(self, after_s: float, do: Callable[[], None]) -> None:
+    def later(self, after_s: float, do: Callable[[], object]) -> None:
         """Do something in a while."""
         heapq.heappush(self._agenda, (monotonic() + after_s, next(self._order), do))
 
@@ -269,7 +282,8 @@ class Storm:
                 for prober in self.probers.values():
                     prober.call()
             found = sum(sink.taken for sink in self.sinks.values())
-            if found != taken:
+            is_forgotten = bool(self._agenda) or self._all_forgotten()
+            if found != taken or not is_forgotten:
                 quiet_since, taken = now, found
             lost = self._lost()
             waits = [client.client_id for client in self.clients() if not self._is_settled(client)]
@@ -280,6 +294,7 @@ class Storm:
                     sink, flow, number, all_ = lost[0]
                     others = f"{all_ - 1} others, and {len(lost) - 1} other flows somewhere"
                     self.fail(f"{_name(flow, number)} is missing at {sink}, with {others}", flow, number)
+                waits += [f"{name}, which is to be forgotten" for name in self._to_be_forgotten]
                 self.fail(f"everything has to come to rest, and these do not: {waits}")
         self.tell("everything has arrived")
         self.weighed.append((now - self._began, self.steady.own_bytes))
@@ -347,8 +362,12 @@ class Storm:
                         for at, this, other in sink.recent
                         if this == flow
                     ]
-        names = [broker for broker in self.brokers.values() if flow is None or broker.name in text]
-        for broker in names:
+        concerned = [client for client in self.clients() if client.client_id in text]
+        for client in concerned:
+            state = ["not connected", "not let in", "let in"][client.is_connected + client.is_welcome]
+            story.append(f"{client.client_id} is at {client.broker.name}, after {', '.join(client.visited)}: {state}")
+        homes = {name for client in concerned for name in (client.broker.name, *client.visited)}
+        for broker in [broker for broker in self.brokers.values() if flow is None or broker.name in homes]:
             if broker.log.exists():
                 story += [
                     f"{broker.name}: {line}" for line in broker.log.read_text(errors="replace").splitlines()[-15:]
