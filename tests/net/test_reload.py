@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +22,8 @@ from tests.net.auth.users import write_users
 from tieline.conf.load import loads
 from tieline.conf.overlay import Overlay
 from tieline.conf.schema import Class, Limits, Listener, Mqtt, Rule, Settings
-from tieline.net.reload import LIVE, compare, merge
+from tieline.net.reload import LIVE, ReloadError, compare, merge, reload
+from tieline.net.server import Server
 from tieline.wire.packets import Disconnect, Pingreq, Pingresp, Puback, Publish
 from tieline.wire.reason import Reason
 
@@ -268,3 +271,24 @@ def test_the_strategy_between_brokers_changes_live_and_the_rest_of_the_overlay_d
         "overlay.cluster": False,
     }
     assert merge(old, new).overlay == Overlay(strategy="tree", cluster=old.overlay.cluster)
+
+
+async def _reload_while_it_ends() -> None:
+    may_read = threading.Event()
+    settings = Settings(listener=(Listener(url="tcp://127.0.0.1:0"),))
+
+    def reread() -> Settings:
+        may_read.wait(PATIENCE_S)
+        return settings
+
+    server = Server(settings, reread=reread)
+    async with server:
+        under_way = asyncio.create_task(reload(server))
+        await asyncio.sleep(0)
+    may_read.set()
+    with pytest.raises(ReloadError, match="this broker has ended while files were read"):
+        await under_way
+
+
+def test_a_broker_that_ends_while_it_reads_again_changes_nothing() -> None:
+    asyncio.run(_reload_while_it_ends())

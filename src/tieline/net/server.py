@@ -37,7 +37,7 @@ from tieline.net.nested import Nested
 from tieline.net.page.page import Page
 from tieline.net.preflight import warn
 from tieline.net.pump import PumpedLoop, pump
-from tieline.net.reload import on_hangup
+from tieline.net.reload import ReloadError, on_hangup
 from tieline.net.services import Inquiries, Renewal, Service
 from tieline.net.store.keeper import Keeper, wants_store
 from tieline.net.store.schema import Unusable
@@ -378,7 +378,9 @@ class Server:
             self.poke()
 
     def renew(self, renewal: Renewal) -> int:
-        """Act by what was read again; how many clients had to go."""
+        """Act by what was read again; how many clients had to go.  ReloadError if the broker has ended meanwhile."""
+        if not self._listeners:
+            raise ReloadError("nothing was changed: this broker has ended while files were read")
         settings, contexts, users, known = renewal
         core, now = self.core, monotonic()
         stays = None if self.door is None else self.door.renew(settings, users)
