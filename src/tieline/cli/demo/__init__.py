@@ -57,7 +57,7 @@ class LeftOut(NamedTuple):
 
 
 @app.command()
-def demo(
+def demo(  # one for each option
     *,
     headless: Annotated[bool, typer.Option("--headless", help="Plain lines, also on a terminal.")] = False,
     seconds: Annotated[float, typer.Option(min=20.0, help="How long the microgrid publishes.")] = 40.0,
