@@ -84,6 +84,8 @@ CALLED: dict[str, tuple[float, int, tuple[str, float, float]]] = {
     "a second more": (260.0, 1, ("swell", 260.0, 61.0)),
     "a dip of a minute": (190.0, 1, ("dip", 190.0, 60.0)),
     "no dip at all": (208.0, 1, ("dip", 208.0, 60.0)),
+    "low for as long as ten minutes": (195.5, 1, ("dip", 195.5, 600.0)),
+    "lower than that": (195.49, 1, ("dip", 195.49, 600.0)),
 }
 
 
@@ -108,9 +110,13 @@ def test_what_lasts_is_judged_and_what_passes_is_left_out(spark: SparkSession) -
         "a second more": (0, 1, 0.999, PASS),
         "a dip of a minute": (1, 0, 1.0, PASS),
         "no dip at all": (0, 0, 1.0, PASS),
+        "low for as long as ten minutes": (0, 1, 0.999, PASS),
+        "lower than that": (0, 1, 0.999, PASS),
     }
     always = {row.node: row.verdict for row in found.where("clause = 'voltage-100'").collect()}
-    assert {node for node, verdict in always.items() if verdict == FAIL} == {"half a day too high", "a second more"}
+    assert {node for node, verdict in always.items() if verdict == FAIL} == {
+        "half a day too high", "a second more", "lower than that"
+    }  # fmt: skip
 
 
 def _steady(spark: SparkSession, quantity: str, seconds: int, values: dict[str, str]) -> tuple[DataFrame, DataFrame]:
