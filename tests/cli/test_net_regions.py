@@ -17,6 +17,7 @@ from tests.kits.patience import until
 from tests.net.test_peers import publish, settings, subscribe
 from tieline.conf.overlay import Overlay, Peer
 from tieline.conf.schema import Listener, Settings
+from tieline.net.neighbours import Neighbours
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.packets import Publish
 
@@ -35,7 +36,7 @@ def gateway(name: str, region: str, data: Path, *joins: str) -> Settings:
 def _knows(broker: BrokerThread, count: int) -> bool:
     """Whether a gateway has others in reach."""
     neighbours = broker._server._peers
-    assert neighbours is not None
+    assert isinstance(neighbours, Neighbours)
     assert neighbours.outside is not None
     return len(neighbours.outside.joined.node.membership.reachable) == count
 

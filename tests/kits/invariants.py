@@ -14,6 +14,7 @@ from tieline.core.routing.route import ConditionalSubscription, subscription_byt
 from tieline.core.states import State
 from tieline.match.trees import tree_bytes
 from tieline.overlay.joined import Joined
+from tieline.overlay.ring_member.member import RingMember
 from tieline.sched.queue import RECORD
 
 #: Retained messages and subscriptions above which they are not added up after every step: it would take minutes.
@@ -92,6 +93,8 @@ def _check_holdings(broker: Broker) -> None:
         add(broker.holdings.broker, Kind.OWED, neighbours.outgoing.accounted)
         add(broker.holdings.broker, Kind.LINKS, neighbours.shortage.accounted)
         add(broker.holdings.broker, Kind.RETAINED, neighbours.retaining.convergence.accounted)
+    if isinstance(neighbours, RingMember):
+        add(broker.holdings.broker, Kind.OWED, neighbours.everybody.accounted)
     total: Counter[Kind] = Counter()
     owners = [owner for _, owner in broker.holdings.owners()]
     for owner in (*owners, broker.holdings.strangers, broker.holdings.broker):

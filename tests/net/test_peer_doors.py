@@ -18,10 +18,12 @@ import trustme
 from tests.kits.dial import dial, open_socket, read_to_end
 from tests.kits.patience import until
 from tests.net.test_peers import publish, reaches, refusals, settings, subscribe
+from tests.net.test_ring import is_round, member_of
 from tieline.conf import peers as peer_rules
-from tieline.conf.overlay import Overlay, Peer
+from tieline.conf.overlay import Overlay, Peer, Ring
 from tieline.conf.schema import Listener, Settings
 from tieline.conf.urls import parse
+from tieline.overlay.ring.messages import Peer as RingPeer
 from tieline.pytest_plugin import BrokerThread
 from tieline.wire.packets import Publish
 
@@ -236,3 +238,23 @@ def test_a_key_or_a_certificate_or_this_machine_is_enough() -> None:
         Settings(peer=(Peer(url="peer+unix:///run/x"), Peer(url="peer://127.0.0.1:1"), Peer(name="b"))),
     ):
         assert not [*peer_rules.broken(fine)]
+
+
+def test_brokers_of_a_ring_dial_each_other_with_certificates(authority: Authority) -> None:
+    def on_ring(name: str, *urls: str) -> Settings:
+        overlay = authority.overlay(name, "127.0.0.1")
+        overlay = msgspec.structs.replace(overlay, mode="ring", ring=Ring(stabilise_s=0.3))
+        return secure(name, overlay, *urls)
+
+    with (
+        BrokerThread(on_ring("a")) as first,
+        BrokerThread(on_ring("b", first.urls[1])) as second,
+        BrokerThread(on_ring("c", first.urls[1])) as third,
+    ):
+        for broker in (first, second, third):
+            until(partial(is_round, broker, 2), "the ring is round")
+        exchange(second, third)
+        # nothing that is told of an address makes a broker dial it without encryption
+        member = second.ask(member_of)
+        second.ask(lambda _core: member.links.send(RingPeer(1, "peer://127.0.0.1:1"), b"", 0.0))
+        assert member.links.counts.bad_addresses

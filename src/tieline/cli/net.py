@@ -15,6 +15,7 @@ from rich.text import Text
 
 from tieline.cli.management import RunningBroker, shown
 from tieline.cli.net_drawing import drawing
+from tieline.cli.net_ring import ring
 from tieline.cli.terminal import console, duration, size
 from tieline.cli.trouble import MISUSED, Trouble
 from tieline.cli.verbs import with_blocks
@@ -56,7 +57,12 @@ def net(
     wanted = {"all": True} if everywhere else {}
     with at.reach() as broker:
         if svg is not None:
-            _draw(svg, shown(broker.ask("net", **wanted)))
+            answer = shown(broker.ask("net", **wanted))
+            if answer.get("mode") == "ring":
+                raise Trouble(
+                    "a broker on a ring knows a few others, and no network that could be drawn.", code=MISUSED
+                )
+            _draw(svg, answer)
         elif watch and not as_json:
             _watch(lambda: render(shown(broker.ask("net", **wanted))), every_s=every)
         else:
@@ -121,6 +127,8 @@ def _draw(file: Path, answer: dict[str, Any]) -> None:
 
 def render(answer: dict[str, Any]) -> RenderableType:
     """One look: the verdict, the brokers, the links, and what passes those of the broker that was asked."""
+    if answer.get("mode") == "ring":
+        return ring(answer)
     name = answer["name"]
     parts: list[RenderableType] = [Text(answer["verdict"], style="bold"), Text(), _brokers(answer), Text()]
     if answer["links"] or answer["own"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any  # Any: settings have values of every type
 
 import msgspec
@@ -28,8 +29,8 @@ def _rows(settings: Settings) -> Iterator[tuple[str, str, str, str]]:
     for table in tables():
         if table.is_repeated:
             continue
-        here = getattr(settings, table.name) if table.name else settings
-        there = getattr(default, table.name) if table.name else default
+        of_table = attrgetter(table.name) if table.name else _itself
+        here, there = of_table(settings), of_table(default)
         for key in table.keys:
             value = getattr(here, key.name)
             mark = " " if value == getattr(there, key.name) else "*"
@@ -53,6 +54,10 @@ def _rows(settings: Settings) -> Iterator[tuple[str, str, str, str]]:
             for name, event in settings.event.items():
                 says = ", ".join(map(_attribute, event.attributes))
                 yield "*", f"event.{name}", event.topic, f"{event.payload}: {says}"
+
+
+def _itself(settings: Settings) -> Settings:
+    return settings
 
 
 def _listener(listener: Listener) -> Iterator[str]:

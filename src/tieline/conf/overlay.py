@@ -66,6 +66,43 @@ class Peer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 StrategyName = Literal["path", "tree", "ring", "flood"]
 
 
+#: The names in `tieline.overlay.ring.dispatch.DISPATCHES` of those that keep promises; a test holds them equal.
+DispatchName = Literal["arcs", "partitioned"]
+
+
+class Ring(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a broker goes around a ring whose brokers know only a few others."""
+
+    address: Annotated[
+        str | None,
+        Meta(
+            description="Where other brokers dial this one, as peer:// or peer+tls:// with host:port. By default that "
+            "is its first listener for brokers, as long as it listens at one address."
+        ),
+    ] = None
+    dispatch: Annotated[
+        DispatchName,
+        Meta(
+            description="arcs hands messages to those parts of the ring that hold somebody who wants them; partitioned "
+            "to every broker, wanted or not. All brokers of a ring have the same."
+        ),
+    ] = "arcs"
+    stabilise_s: Annotated[
+        Annotated[float, Meta(ge=0.1, le=60)],
+        Meta(
+            description="How often a broker looks whether those that it knows are there; one that is silent for two "
+            "and a half times as long is taken for dead. All brokers of a ring have the same."
+        ),
+    ] = 2.0
+    owed_bytes: Annotated[
+        Annotated[int, Meta(ge=65_536)],
+        Meta(
+            description="Bytes of QoS 1 and 2 messages that may be on their way from this broker; beyond that, "
+            "publishers wait or are refused as at a full queue."
+        ),
+    ] = 16_777_216
+
+
 class Overlay(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How joined brokers know each other, and by which links messages travel."""
 
@@ -73,6 +110,15 @@ class Overlay(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")],
         Meta(description="Brokers of other clusters are refused."),
     ] = "tieline"
+    mode: Annotated[
+        Literal["group", "ring"],
+        Meta(
+            description="In a group every broker knows every other one, of at most 255. On a ring each knows a few, "
+            "whatever their number, and [overlay.ring] says how it goes around that; its peers are brokers by which it "
+            "finds the ring, and without any it founds one."
+        ),
+    ] = "group"
+    ring: Annotated[Ring, Meta(description="How a broker of a ring goes around that.")] = Ring()
     region: Annotated[
         Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")] | None,
         Meta(

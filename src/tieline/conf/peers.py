@@ -9,8 +9,11 @@ import msgspec
 from tieline.conf import urls
 from tieline.conf.describe import Finding, KeyPath
 from tieline.conf.filters import flaw
-from tieline.conf.overlay import Overlay, Peer
+from tieline.conf.overlay import Overlay, Peer, Ring
 from tieline.conf.schema import Listener, Settings
+
+#: Hosts that stand for all addresses of a machine.
+_EVERYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104 - it is what nobody can dial
 
 
 def with_identity(listener: Listener, overlay: Overlay) -> Listener:
@@ -47,6 +50,46 @@ def broken(settings: Settings) -> Iterator[Finding]:
         yield from _broken_address(url, path, settings.overlay)
     yield from _broken_identity(settings)
     yield from _broken_gateway(settings)
+    yield from _broken_ring(settings)
+
+
+def _broken_ring(settings: Settings) -> Iterator[Finding]:
+    """A broker is on a ring with what that takes, and with nothing that only a group has."""
+    overlay, ring = settings.overlay, settings.overlay.ring
+    if overlay.mode != "ring":
+        if ring != Ring():
+            yield ("overlay", "ring"), '[overlay.ring] is for brokers with overlay.mode = "ring".'
+        return
+    listening = [urls.parse(each.url) for each in settings.listener if each.url.startswith("peer")]
+    if not listening:
+        yield ("overlay", "mode"), "other brokers of a ring dial this one: it needs a listener with peer://host:port."
+    elif ring.address is None and not listening[0].is_unix and listening[0].host in _EVERYWHERE:
+        text = f"{listening[0]} is no address that other brokers could dial: say overlay.ring.address."
+        yield ("overlay", "ring"), text
+    if ring.address is not None:
+        yield from _broken_ring_address(ring.address, listening)
+    if overlay.region is not None:
+        yield ("overlay", "region"), "a gateway is joined with the brokers of a group, and cannot be on a ring."
+    if overlay.strategy != "path":
+        yield ("overlay", "strategy"), "a ring has no strategy: overlay.ring.dispatch says how messages get around it."
+    for number, peer in enumerate(settings.peer):
+        for name in ("may", "key_file"):
+            if getattr(peer, name) is not None:
+                text = "brokers of a ring are met by their addresses, and all have the same rights and key."
+                yield ("peer", number, name), f"{text} Leave the key out."
+
+
+def _broken_ring_address(address: str, listening: list[urls.ListenerUrl]) -> Iterator[Finding]:
+    path = ("overlay", "ring", "address")
+    try:
+        url = urls.parse(address)
+    except urls.UrlError as problem:
+        yield path, str(problem)
+        return
+    if not url.is_peer or not (url.port or url.is_unix):
+        yield path, f'"{address}" is no address of a broker: write peer://host:port.'
+    elif url.scheme not in {each.scheme for each in listening}:
+        yield path, f"{url} is dialled as {url.scheme}, and no listener of this broker is one of those."
 
 
 def _broken_gateway(settings: Settings) -> Iterator[Finding]:

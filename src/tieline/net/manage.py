@@ -221,6 +221,8 @@ class Management:
         across = self._server.across
         if request["do"] == "top":
             found = self._server.top.answer("")
+        elif self._server.ring is not None:
+            found = self._server.ring.answer()
         elif self._server.net is None:
             return {"error": "this broker is not joined with others"}
         elif request.get("brief") is True:

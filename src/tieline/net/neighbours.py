@@ -15,9 +15,11 @@ from tieline.overlay.joined import Joined
 from tieline.overlay.links.greeting import Self
 from tieline.overlay.regions.gateway import Gateway
 from tieline.overlay.regions.outside import Outside, part
+from tieline.overlay.ring.settings import NOTE as OF_RING
 
 if TYPE_CHECKING:
     from tieline.conf.schema import Listener, Settings
+    from tieline.conf.urls import ListenerUrl
     from tieline.core.broker import Broker
     from tieline.core.timers import Action
     from tieline.net.loop import Loop
@@ -37,7 +39,7 @@ class Neighbours:
     ) -> None:
         """``notes`` are what the predecessor has left in the store."""
         overlay = settings.overlay
-        ours, others = part(notes)
+        ours, others = part([note for note in notes if note[0][:1] != OF_RING])
         # a life is larger than those before it, also where nothing is kept
         life = int(time() * 100)
         inside = Joined(
@@ -91,8 +93,8 @@ class Neighbours:
         """Whether something has come of the first attempt at each address."""
         return all(side.is_settled for side in self.sides)
 
-    def begin_all(self) -> None:
-        """Dial all peers of both sides, without waiting for any."""
+    def begin_all(self, listening: Sequence[ListenerUrl]) -> None:
+        """Dial all peers of both sides, without waiting for any; where it listens itself is no news to anybody."""
         for side in self.sides:
             side.begin_all()
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from tieline.net.trust import Trust
     from tieline.net.turns import Turns
     from tieline.overlay.links.greeting import Self
-    from tieline.overlay.node import Node
 
 #: Bytes read from a peer before others get their turn; bytes of one write, and writes in one turn.
 _READ: Final = 262_144
@@ -32,10 +31,28 @@ _WRITES: Final = 4
 _IN, _OUT = select.EPOLLIN, select.EPOLLOUT
 
 
+class Carries(Protocol):
+    """What a node says of the bytes of one connection."""
+
+    @property
+    def dirty(self) -> set[int]:
+        """Connections with something to write."""
+
+    def fill(self, handle: int, room: int, now: float) -> bytes:
+        """What is to be written next, about as much as there is room for."""
+
+    def packs(self, handle: int) -> bool:
+        """Whether the other end compresses what it sends."""
+
+    def note_rate(self, handle: int, bytes_per_s: float) -> None:
+        """A connection carries so much."""
+
+
 class Behind(Protocol):
     """What lies behind a link."""
 
-    node: Node
+    @property
+    def node(self) -> Carries: ...
 
     def receive(self, handle: int, data: bytes, now: float) -> bool:
         """Bytes have come; True if some wait for :meth:`go_on`."""

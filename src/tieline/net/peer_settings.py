@@ -62,9 +62,13 @@ def _read_trust(settings: Settings) -> Trust | None:
 
 def read_client_context(settings: Settings) -> Context | None:
     """What dialling with TLS needs; None where no address asks for it.  Raises ListenError."""
-    if not any(peer.url is not None and peer.url.startswith("peer+tls://") for peer in settings.peer):
-        return None
     overlay = settings.overlay
+    dialled = [peer.url for peer in settings.peer if peer.url is not None]
+    if overlay.mode == "ring":
+        # brokers of a ring dial whom they hear of, and those are reached as they are reached themselves
+        dialled += [each.url for each in settings.listener]
+    if not any(url.startswith("peer+tls://") for url in dialled):
+        return None
     if overlay.certificate is None or overlay.key is None or overlay.ca is None:
         raise ListenError("peer+tls:// needs overlay.certificate, overlay.key and overlay.ca.")
     try:

@@ -13,7 +13,7 @@ from tieline.conf.overlay import Peer
 from tieline.conf.published import published
 from tieline.core.account import Event
 from tieline.net.dialler import Dialler
-from tieline.net.peer_link import PeerLink
+from tieline.net.peer_link import Carries, PeerLink
 from tieline.net.peer_settings import Secrets, read_secrets
 from tieline.net.tls import Tls
 from tieline.overlay.links.greeting import Refusal, Self
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from tieline.core.broker import Broker
     from tieline.core.timers import Action, Timers
     from tieline.net.loop import Loop
-    from tieline.overlay.node import Node
-    from tieline.overlay.plans import Plans
 
 #: What is said of a peer of which nothing is said.
 ANYBODY: Final = Peer(name="")
@@ -40,6 +38,7 @@ _SENTENCES: Final = {
     "stuck": "it does not read what it is told",
     "replaced": "a newer connection replaces it",
     "refused": "it was refused",
+    "idle": "neither end has made use of it",
     "": "it was ended",
 }
 #: By the first words of a sentence, the name of a reason that the socket found.
@@ -54,11 +53,54 @@ _BY_WORDS: Final = {
 }
 
 
+class Ends(Protocol):
+    """What a node knows of its connections."""
+
+    #: Of peers that could not be had: the connection, whether the peer said so, and a sentence.
+    refusals: list[tuple[int, bool, str]]
+
+    def is_up(self, handle: int) -> bool:
+        """Whether both ends have said who they are."""
+
+    def why(self, handle: int) -> str:
+        """The name of the reason why a connection was ended here; empty if it was not."""
+
+
+class Switch(Carries, Protocol):
+    """What a node does with connections that come and go."""
+
+    @property
+    def doomed(self) -> set[int]:
+        """Connections that are to be ended."""
+
+    @property
+    def connections(self) -> Ends: ...
+
+    def opened(self, handle: int, now: float, cost: int, name: str) -> None:
+        """Somebody has proven to have a name, on a connection."""
+
+    def closed(self, handle: int, now: float) -> None:
+        """A connection is no more."""
+
+    def tune(self, handle: int, cost: int, now: float, *, is_packed: bool) -> None:
+        """A link is treated as is said."""
+
+
+class Paces(Protocol):
+    """What is known of how much a link may be given."""
+
+    def pace(self, peer: str) -> float | None:
+        """The bytes in a second that a plan gives the link to a peer; None if it says nothing."""
+
+
 class Side(Protocol):
     """What sockets need of what lies behind them."""
 
-    node: Node
-    plans: Plans
+    @property
+    def node(self) -> Switch: ...
+
+    @property
+    def plans(self) -> Paces: ...
 
     @property
     def name(self) -> str: ...

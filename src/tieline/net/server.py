@@ -58,6 +58,8 @@ if TYPE_CHECKING:
     from tieline.net.neighbours import Neighbours
     from tieline.net.net_report import NetReport
     from tieline.net.peer_listener import PeerListener
+    from tieline.net.ring_neighbours import RingNeighbours
+    from tieline.net.ring_report import RingReport
 
 _DROP_REPORT_S = 1.0
 #: How long the ready line waits for brokers that are to be joined, and how often it looks.
@@ -129,7 +131,9 @@ class Server:
         self._listeners: list[ListeningSocket | PeerListener] = []
         self._loop: Loop | None = None
         #: Other brokers; None while it is alone.
-        self._peers: Neighbours | None = None
+        self._peers: Neighbours | RingNeighbours | None = None
+        #: What is known of the ring; None where this broker is on none.
+        self.ring: RingReport | None = None
         #: What is known of the network of brokers; None while it is alone.
         self.net: NetReport | None = None
         #: Asks other brokers, and answers them; None while it is alone.
@@ -230,15 +234,7 @@ class Server:
         self._loop.on_events = lambda: logs.tell_events(self.core.account)
         try:
             if is_joined(self.settings):
-                # twenty modules that a broker alone has no use for
-                from tieline.net.across import Across
-                from tieline.net.neighbours import Neighbours
-                from tieline.net.net_report import NetReport
-
-                notes = [] if self._keeper is None else self._keeper.notes
-                self._peers = Neighbours(self.settings, self._core, self._loop, self._deliver, notes)
-                self.net = NetReport(self._peers.inside, self._peers.outside)
-                self.across = Across(self, self._peers.inside, self.net)
+                self._meet_others(self._core, self._loop)
             if self._keeper is not None:
                 self._keeper.begin(self._core, self._loop)
             self._page = Page(self)
@@ -256,6 +252,24 @@ class Server:
         self.page.start(monotonic())
         self._report_drops(monotonic())
 
+    def _meet_others(self, core: Core, loop: Loop) -> None:
+        """Make what this broker has for others, in a group or on a ring: modules that one alone has no use for."""
+        notes = [] if self._keeper is None else self._keeper.notes
+        if self.settings.overlay.mode == "ring":
+            from tieline.net.ring_neighbours import RingNeighbours
+            from tieline.net.ring_report import RingReport
+
+            ringed = self._peers = RingNeighbours(core, loop, self.settings, notes, self._deliver)
+            self.ring = RingReport(ringed)
+            return
+        from tieline.net.across import Across
+        from tieline.net.neighbours import Neighbours
+        from tieline.net.net_report import NetReport
+
+        grouped = self._peers = Neighbours(self.settings, core, loop, self._deliver, notes)
+        self.net = NetReport(grouped.inside, grouped.outside)
+        self.across = Across(self, grouped.inside, self.net)
+
     def _listen(self, core: Core, loop: Loop) -> None:
         """Listen for clients and for other brokers, and dial those that are to be joined."""
         for conf in self.settings.listener:
@@ -266,7 +280,7 @@ class Server:
 
                 self._listeners.append(PeerListener(self._peers.of(conf), with_identity(conf, self.settings.overlay)))
         if self._peers is not None:
-            self._peers.begin_all()
+            self._peers.begin_all([listener.url for listener in self._listeners])
 
     def _deliver(self, action: Action) -> None:
         """For other threads: have something done in the next turn."""
@@ -291,6 +305,8 @@ class Server:
     def _beside(self) -> dict[str, int]:
         """What ``$SYS`` shows of the shell."""
         found = {f"tieline/logins/{name}": count for name, count in self.logins.items()}
+        if self.ring is not None:
+            found |= self.ring.topics()
         return found if self.net is None else found | self.net.topics()
 
     def attach(self) -> None:
@@ -336,7 +352,7 @@ class Server:
         self._listeners = []
         if self._peers is not None:
             self._peers.stop(monotonic())
-            self._peers = self.net = self.across = None
+            self._peers = self.net = self.across = self.ring = None
         if self.door is not None:
             self.door.close()
             self.door = None

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tieline.net.entrance import Entrance
     from tieline.net.net_report import NetReport
     from tieline.net.peer_settings import Secrets
+    from tieline.net.ring_report import RingReport
     from tieline.net.trust import Context
     from tieline.net.vitals import Vitals
 
@@ -110,6 +111,8 @@ class Running(Protocol):
     started: float
     #: What is known of the network of brokers; None where it is alone.
     net: NetReport | None
+    #: What is known of the ring of brokers; None where it is on none.
+    ring: RingReport | None
 
     @property
     def core(self) -> Core: ...

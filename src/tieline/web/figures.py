@@ -48,6 +48,8 @@ class Figures(Struct, frozen=True, kw_only=True):
     waits: dict[str, list[int]]
     #: The network of brokers; empty while this one is alone.
     net: Net | None
+    #: What is known of the ring: what is so now, and what happened, by name; None where this broker is on none.
+    ring: tuple[dict[str, int], dict[str, int]] | None
     #: Why the broker should not be sent new clients; empty when it is ready.
     troubles: list[str]
 
@@ -123,6 +125,7 @@ def take(server: Running) -> Figures:
         classes=report(sessions, core.priorities.classes, account, now),
         waits={name: list(buckets) for name, buckets in zip(core.priorities.classes.names, account.waits, strict=True)},
         net=_net(server),
+        ring=None if server.ring is None else (server.ring.totals(), server.ring.counts),
         troubles=troubles(server),
     )
 

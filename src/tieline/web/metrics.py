@@ -16,7 +16,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.exposition import choose_encoder
 
-from tieline.web.net_metrics import net_metrics
+from tieline.web.net_metrics import net_metrics, ring_metrics
 
 if TYPE_CHECKING:
     from tieline.web.figures import Figures
@@ -100,6 +100,8 @@ class _Collector:
         yield from _classes(figures)
         if figures.net is not None:
             yield from net_metrics(figures.net)
+        if figures.ring is not None:
+            yield from ring_metrics(*figures.ring)
 
 
 def _counted(name: str, text: str, counts: dict[str, int]) -> CounterMetricFamily:

@@ -52,6 +52,31 @@ def net_metrics(net: Net) -> Iterator[Metric]:
     yield from _links(net)
 
 
+_RING: Final = {
+    "joined": "1 when everybody who has to know of this broker does.",
+    "fingers": "Brokers by which it gets to all others.",
+    "watchers": "Brokers that are told what is wanted here and behind it.",
+    "subscriptions": "Different things that clients here ask the ring for.",
+    "links/up": "Connections to other brokers that are up.",
+    "waiting/messages": "Messages between brokers that wait for a link.",
+    "unacknowledged/messages": "Messages that the next broker has not acknowledged.",
+    "owed/batches": "Batches with QoS 1 or 2 that are owed here, or carried for others.",
+    "owed/bytes": "Bytes that are owed to the ring.",
+}
+
+
+def ring_metrics(totals: dict[str, int], counts: dict[str, int]) -> Iterator[Metric]:
+    """The same of a broker on a ring."""
+    for name, text in _RING.items():
+        yield GaugeMetricFamily(f"tieline_ring_{name.replace('/', '_')}", text, totals[name])
+    for name, text in _COUNTERS.items():
+        yield CounterMetricFamily(f"tieline_ring_{name.replace('/', '_')}", text, totals[name])
+    happened = CounterMetricFamily("tieline_ring_count", "What happened on the ring, by name.", labels=("what",))
+    for what, count in counts.items():
+        happened.add_metric((what,), count)
+    yield happened
+
+
 def _links(net: Net) -> Iterator[Metric]:
     up = GaugeMetricFamily("tieline_net_link_up", "1 while the link to a broker is up.", labels=("peer",))
     trip = GaugeMetricFamily(

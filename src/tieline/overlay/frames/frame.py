@@ -20,6 +20,8 @@
     LAST        link number, slot, and the last of those bytes (:mod:`tieline.overlay.frames.segments`)
     REST        slot, and the last bytes of an INTEREST that was sent in pieces
     PACKED      other frames, compressed (:mod:`tieline.overlay.frames.packing`)
+    RING        a message between brokers of a ring, which say nothing else but HELLO, REFUSED, RESUME, HOP_ACK and this
+                (:mod:`tieline.overlay.ring_member.frames`)
 
 Integers, bytes and texts are those of :mod:`tieline.overlay.frames.fields`.  Only DATA, VOID, NOTICE and LAST have link
 numbers: the others are said again after a reconnection anyway, or are of no use then.
@@ -67,6 +69,7 @@ class Kind(IntEnum):
     PACKED = 14
     CLOCK = 20
     REST = 15
+    RING = 21
 
 
 class Topic(IntEnum):

@@ -23,12 +23,10 @@ from tieline.overlay.frames.parcel import Run, Stamp, count_packets, read_parcel
 from tieline.overlay.node import Node
 from tieline.overlay.receivers.addressing import Addressing, Handing
 from tieline.overlay.receivers.destination import Destination
+from tieline.overlay.receivers.origins import Origins
 from tieline.overlay.receivers.turns import region_of
 from tieline.overlay.retained.retaining import Retaining
 
-#: Publishers of other brokers that are remembered, and characters of their client ids.
-_ORIGINS: Final = 10_000
-_CHARACTERS: Final = 4_000_000
 #: What a parcel counts towards the work of a turn; each byte of one that cannot be understood, and how many of them
 #: are read at most.
 _WORK_PER_PARCEL: Final = 20
@@ -78,8 +76,7 @@ class Incoming:
         self.watch: Callable[[int], None] | None = None
         #: Whether an assured message would have to wait for room; set at gateways, which may not drop one.
         self.lacks_room: Callable[[Message], bool] | None = None
-        self._origins: dict[tuple[int, str], Origin] = {}
-        self._characters = 0
+        self._origins = Origins(self._make_origin)
 
     @property
     def is_behind(self) -> bool:
@@ -247,18 +244,14 @@ class Incoming:
         self._core.account.tell(Event("parcel_refused", f"broker {name}", "", text, is_trouble=True))
 
     def origin(self, broker: int, client: str) -> Origin:
-        origin = self._origins.get((broker, client))
-        if origin is None:
-            self._characters += len(client)
-            if len(self._origins) >= _ORIGINS or self._characters > _CHARACTERS:
-                self._origins.clear()
-                self._characters = len(client)
-            owner = self._core.holdings.owner(None)
-            name = self._names[broker]
-            region, _, own = client.rpartition("\0")
-            if self._retaining is None:
-                region = region_of(name)
-            is_entering = self._retaining is None
-            origin = Origin(own, 0, owner, name, region, is_entering=is_entering)
-            self._origins[broker, client] = origin
-        return origin
+        """The publisher of what a broker brings."""
+        return self._origins.of(broker, client)
+
+    def _make_origin(self, broker: int, client: str) -> Origin:
+        owner = self._core.holdings.owner(None)
+        name = self._names[broker]
+        region, _, own = client.rpartition("\0")
+        if self._retaining is None:
+            region = region_of(name)
+        is_entering = self._retaining is None
+        return Origin(own, 0, owner, name, region, is_entering=is_entering)

@@ -18,6 +18,8 @@ from tieline.overlay.ring.summary import Summary
 
 #: Peers and identifiers of one list, and events of one batch, that are taken from somebody.
 _MOST: Final = 16_384
+#: Bytes within which the lane of a publication stands: behind its origin and two integers.
+_HEAD: Final = BITS // 8 + 20
 
 
 class Peer(NamedTuple):
@@ -266,6 +268,16 @@ _NUMBERS: Final = {kind: bytes((number,)) for number, kind in enumerate(_KINDS)}
 def is_publication(data: bytes) -> bool:
     """Whether some bytes are publications under way, and not about the ring itself."""
     return data[:1] == _NUMBERS[Data]
+
+
+def lane_in(data: bytes) -> int | None:
+    """The lane of publications under way; None where some bytes are about the ring itself."""
+    if not is_publication(data):
+        return None
+    reader = Reader(data[1 : 2 + _HEAD])
+    reader.take(BITS // 8)
+    reader.integer()
+    return reader.integer()
 
 
 def encode(message: Message) -> bytes:

@@ -7,7 +7,7 @@ its clients do.  A link hands over in order what it was given, or says that it c
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -26,6 +26,10 @@ from tieline.overlay.ring.summary import NOTHING, Summary
 from tieline.overlay.ring.surroundings import Alarms, RingCounts, Surroundings
 from tieline.overlay.ring.table import Table
 from tieline.overlay.ring.upkeep import Upkeep
+
+#: Subscriptions that are added up in one go, and how long others have their turn in between.
+_PORTION: Final = 500
+_PAUSE_S: Final = 0.005
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +97,8 @@ class RingNode:
         #: Batches of others that came by a way on which they may come twice.
         self._seen: OrderedDict[Key, None] = OrderedDict()
         self._joining: list[Then] = []
+        #: What is asked for is added up anew, since some of it is no more.
+        self._recount: _Recount | None = None
 
     def __repr__(self) -> str:
         return f"<RingNode {self.me!r} {len(self.table)} fingers, {len(self.growth.watchers)} watchers>"
@@ -107,15 +113,19 @@ class RingNode:
         and speak for arcs that it does not know.
         """
         settings = self._around.settings
-        kept, self._kept = self._kept, ()
-        for batch in kept:
-            self.promises.owe(batch, self._incarnation, now)
+        self.resume(now)
         if self._has_lived and via is not None:
             self._has_lived, self._is_quiet = False, True
             self._world.alarms.at(now + settings.lease_s, partial(self._begin_anew, via))
             return
         part = (self.me.identifier >> BITS - 16) / (1 << 16)
         self.upkeep.begin(via, now, (0.5 + 0.5 * part) * settings.stabilise_s)
+
+    def resume(self, now: float) -> None:
+        """Go on with what an earlier life owed: before anything is published, for it has smaller numbers."""
+        kept, self._kept = self._kept, ()
+        for batch in kept:
+            self.promises.owe(batch, self._incarnation, now)
 
     def _begin_anew(self, via: Peer, now: float) -> None:
         self._is_quiet = False
@@ -142,17 +152,17 @@ class RingNode:
 
     # -- messages
 
-    def receive(self, peer: Peer, data: bytes, now: float) -> None:
-        """A message has come; one that is none ends nothing but itself."""
+    def receive(self, peer: Peer, data: bytes, now: float) -> bool:
+        """A message has come; one that is none ends nothing but itself, and False says that it was none."""
         try:
             message = decode(data)
         except BadFrame:
             self.counts.malformed += 1
-            return
+            return False
         if self._is_quiet:
             if not isinstance(message, Anew):
                 self._send(peer, Anew())
-            return
+            return True
         self.upkeep.wake(now)
         self.upkeep.heard(peer, now)
         if isinstance(message, Data):
@@ -164,11 +174,21 @@ class RingNode:
             self.upkeep.echoed(peer, now)
         else:
             self.upkeep.receive(peer, message, now)
+        return True
 
-    def refused(self, peer: Peer, data: bytes, sent: float, now: float) -> None:
+    def renewed(self, peer: Peer, now: float) -> None:
+        """A link has found that a broker has begun anew: the one that was known is dead."""
+        self.upkeep.lost(peer, now)
+
+    def remember(self, peer: Peer) -> None:
+        """A broker may know the ring when everybody in the table is gone, or stand in another part of it."""
+        self.upkeep.remember(peer)
+
+    def refused(self, peer: Peer, data: bytes, sent: float, now: float, *, may_have_come: bool = False) -> None:
         """A link could not hand over a message that it was given some time ago: publications go to somebody else.
 
-        The peer is gone, unless it has given a sign of life since.
+        The peer is gone, unless it has given a sign of life since.  What may have come there all the same is handed
+        over again only if it is recognised when it comes twice: with QoS 0 it is not.
         """
         message = decode(data)
         if not self.upkeep.refused(peer, sent, now) and isinstance(message, Data):
@@ -177,6 +197,8 @@ class RingNode:
             return
         if message.is_assured:
             self.promises.peer_lost(peer, now)
+        elif may_have_come:
+            self.counts.uncertain += 1
         else:
             self.counts.rerouted += 1
             self._forward(message._replace(hops=max(0, message.hops - 1)), message.origin)
@@ -211,23 +233,24 @@ class RingNode:
 
     # -- clients
 
+    def concerns(self, event: Event) -> bool:
+        """Whether somebody else may want an event, as far as it is known here.
+
+        Nobody whose subscription was acknowledged before is overlooked: everybody has echoed it, this broker included.
+        """
+        me = self.me.identifier
+        onward = self._dispatch.onward(self.table, self._made_of((event,), 0, 0), me)
+        return bool(onward.copies) or (bool(onward.gaps) and not self.upkeep.is_whole)
+
+    def _made_of(self, events: Iterable[Event], lane: int, number: int) -> Data:
+        me = self.me.identifier
+        sent = tuple(Sent(0, event) for event in events)
+        return Data(me, self._incarnation, lane, number, 0, 0, me, me, (), sent)
+
     def publish(self, events: Iterable[Event], lane: int, now: float) -> None:
         """Send events with QoS 0 to everybody else who wants them."""
         self.upkeep.wake(now)
-        me = self.me.identifier
-        data = Data(
-            me,
-            self._incarnation,
-            lane,
-            self._next_number(lane),
-            0,
-            0,
-            me,
-            me,
-            (),
-            tuple(Sent(0, event) for event in events),
-        )
-        self._forward(data, me)
+        self._forward(self._made_of(events, lane, self._next_number(lane)), self.me.identifier)
 
     def publish_assured(self, events: Iterable[Event], lane: int, then: Then, now: float) -> bool:
         """Bring events to everybody else who wants them; call once they are safe here.  False if too much is owed."""
@@ -250,12 +273,21 @@ class RingNode:
 
     def subscribe(self, subscription: RingSubscription, then: Callable[[float, bool], None], now: float) -> None:
         """Somebody here asks for more; call once everybody knows, and say whether that is so or was waited for."""
+        self.subscribe_all((subscription,), then, now)
+
+    def subscribe_all(
+        self, subscriptions: Sequence[RingSubscription], then: Callable[[float, bool], None], now: float
+    ) -> None:
+        """The same for several, of which others are told at once."""
         pending = _Pending(then, self.counts)
         self._world.alarms.at(now + self._around.settings.growth_s, pending.late)
-        self._subscriptions[subscription] = self._subscriptions.get(subscription, 0) + 1
-        more = self._around.merging.of([subscription])
+        for subscription in subscriptions:
+            self._subscriptions[subscription] = self._subscriptions.get(subscription, 0) + 1
+        more = self._around.merging.of(subscriptions)
         if not self.own.covers(more):
             self.own = self._around.merging.joined(self.own, more)
+        if self._recount is not None:
+            self._recount.add(more)
         spread = partial(self.growth.spread, self.me.identifier, of_one(self.me, more), pending.done)
         if self.upkeep.is_joined:
             spread(now)
@@ -269,8 +301,29 @@ class RingNode:
             self._subscriptions[subscription] = count - 1
             return
         del self._subscriptions[subscription]
-        self.own = self._around.merging.of(self._subscriptions)
+        if self._recount is None:
+            self._recount_soon(now)
+        elif self._recount.rest is not None:
+            self._recount.is_outdated = True
+
+    def _recount_soon(self, now: float) -> None:
+        self._recount = _Recount(self._around.merging)
+        self._world.alarms.at(now + self._around.settings.shrink_s / 2, self._count_anew)
+
+    def _count_anew(self, now: float) -> None:
+        """Add up what is asked for still, some of it at a time: there may be very much."""
+        recount = self._recount
+        assert recount is not None, "somebody has asked for less"
+        if recount.rest is None:
+            recount.rest = [*self._subscriptions]
+        if recount.go_on():
+            self._world.alarms.at(now + _PAUSE_S, self._count_anew)
+            return
+        self._recount = None
+        self.own = recount.sum
         self.growth.shrank(now)
+        if recount.is_outdated:
+            self._recount_soon(now)
 
     @property
     def subscriptions(self) -> Iterable[RingSubscription]:
@@ -287,6 +340,32 @@ class RingNode:
         self._subscriptions = dict.fromkeys(subscriptions, 1)
         self.own = own
         self.upkeep.is_joined = self.upkeep.is_closed = True
+
+
+class _Recount:
+    """The sum of what is asked for, made anew in portions; what comes meanwhile is added to it."""
+
+    __slots__ = ("_merging", "is_outdated", "rest", "sum")
+
+    def __init__(self, merging: Merging) -> None:
+        self._merging = merging
+        self.sum = NOTHING
+        #: Less is asked for since it has begun.
+        self.is_outdated = False
+        #: What has not been added yet; None before it has begun.
+        self.rest: list[RingSubscription] | None = None
+
+    def add(self, more: Summary) -> None:
+        """Somebody asks for more."""
+        self.sum = self._merging.joined(self.sum, more)
+
+    def go_on(self) -> bool:
+        """Add one portion; whether there is more."""
+        assert self.rest is not None, "it has begun"
+        portion, self.rest = self.rest[:_PORTION], self.rest[_PORTION:]
+        if portion:
+            self.add(self._merging.of(portion))
+        return bool(self.rest)
 
 
 class _Pending:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+#: In front of the keys of everything that a broker on a ring notes in its store.
+NOTE: Final = b"Y"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RingSettings:

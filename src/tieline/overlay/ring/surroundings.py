@@ -34,6 +34,8 @@ class RingCounts:
     visits: int = 0
     seen_before: int = 0
     rerouted: int = 0
+    #: Publications with QoS 0 that were under way when a link ended, and of which nobody knows whether they came.
+    uncertain: int = 0
     again: int = 0
     #: Peers that were taken for dead, and messages that are none.
     deaths: int = 0
@@ -43,6 +45,8 @@ class RingCounts:
     #: Publications that were refused because too much is owed, and hand-overs because too many are open.
     refused: int = 0
     tasks_full: int = 0
+    #: Brokers that wanted to be told what is wanted here, and were not, because too many are.
+    watchers_full: int = 0
     #: Hand-overs of QoS 0 that found nobody.
     nobody: int = 0
 

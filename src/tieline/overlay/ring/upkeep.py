@@ -53,6 +53,8 @@ _FAR: Final = 128
 #: Lost peers that are remembered, and periods between two attempts to find them again.
 _REMEMBERED: Final = 8
 _HEALING_PERIODS: Final = 8
+#: Brokers that are told what is wanted here: of ten thousand a few dozen have one of them as a finger.
+_MOST_WATCHERS: Final = 1_024
 
 
 class Upkeep:
@@ -208,6 +210,11 @@ class Upkeep:
         if hop is not None:
             self._around.send(hop, Find(place, self._me, 0))
 
+    def remember(self, peer: Peer) -> None:
+        """Somebody may know the ring."""
+        if peer != self._me and peer not in self._remembered:
+            self._remembered.append(peer)
+
     def _ask_remembered(self) -> None:
         if self._remembered:
             self._remembered.rotate()
@@ -242,6 +249,8 @@ class Upkeep:
                 self._on_before(peer, message.peer, now)
             case Watch() if self.is_leaving:
                 self._take_leave(peer)
+            case Watch() if self._is_watched_enough(peer):
+                self._around.counts.watchers_full += 1
             case Watch() if self.is_joined or self.is_closed:
                 self._growth.watched(peer, message.start, message.end, now)
             case Watch():
@@ -262,6 +271,11 @@ class Upkeep:
                 self._growth.forget(peer.identifier, now, is_dead=False)
             case _:
                 raise TypeError(f"{message} is not about the ring itself")
+
+    def _is_watched_enough(self, peer: Peer) -> bool:
+        """Whether so many look at this broker that no more can be told what is wanted here."""
+        watching = len(self._growth.watchers) + len(self._early)
+        return watching >= _MOST_WATCHERS and peer.identifier not in self._growth.watchers and peer not in self._early
 
     def _on_find(self, message: Find) -> None:
         table = self._around.table
@@ -522,8 +536,7 @@ class Upkeep:
         if peer == self._me:
             return
         self._around.counts.deaths += 1
-        if peer not in self._remembered:
-            self._remembered.append(peer)
+        self.remember(peer)
         finger = table.finger(peer.identifier)
         self._growth.forget(peer.identifier, now, is_dead=True)
         self._remove(peer, now, is_dead=True)
