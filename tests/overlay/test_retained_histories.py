@@ -41,6 +41,11 @@ def test_who_has_cleared_a_topic_cannot_be_told_by_what_comes() -> None:
     assert check_retained(Kind.VOLATILE, (300_230,), partial(Joined, strategy="ring")) > 10
 
 
+def test_who_has_a_message_that_expired_hears_that_its_topic_was_cleared() -> None:
+    # the clear came by a neighbour, when the message had been forgotten here
+    assert check_retained(Kind.LINKS, (22,), partial(Joined, strategy="ring")) > 20
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", Kind)
 def test_a_thousand_histories_of_each_kind(kind: Kind) -> None:

@@ -273,7 +273,9 @@ class Convergence:
                 self._give(item.message, version, live, now)
             return
         gone = Gone(now + min(item.left_s, self.life_s), item.qos, _EXPIRED if item.has_expired else _CLEARED)
-        had = self._core.retained.get(topic.decode()) is not None
+        before = self._gone.get(topic)
+        # clients were not told that a message has expired, and would hear live that the topic is cleared
+        had = self._core.retained.get(topic.decode()) is not None or (before is not None and before.why == _EXPIRED)
         clear = Message(topic, b"", item.qos, retain=True, origin=self.origin(item.broker, "", None), at=now)
         self._core.retained.keep(clear, now)
         self._become(topic, version, gone, live, source, now)
