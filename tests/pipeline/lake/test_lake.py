@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -200,3 +201,47 @@ def test_status(lake: Lake) -> None:
     (reading,) = (each for each in found.tables if each.name == "events/reading")
     assert (reading.rows, reading.files, reading.first_day, reading.last_day) == (2, 2, "2026-03-01", "2026-03-01")
     assert (found.batch, found.format) == (1, "parquet")
+
+
+def test_who_asks_for_days_has_no_others_listed(tmp_path: Path, spark: SparkSession) -> None:
+    lake = Lake.create(tmp_path / "lake", kit.settings())
+    for number in range(4):
+        kit.land(lake, {kit.READING: kit.rows_of(lake, kit.READING, [number], day=1 + number)})
+    asked: list[str] = []
+
+    class Reader:
+        """Spark's reader; remembers what it is to list."""
+
+        def __init__(self) -> None:
+            self._real = spark.read
+
+        def schema(self, given: Any) -> Reader:
+            self._real.schema(given)
+            return self
+
+        def option(self, name: str, value: str) -> Reader:
+            self._real.option(name, value)
+            return self
+
+        def parquet(self, *paths: str) -> Any:
+            asked[:] = [Path(each).name for each in paths]
+            return self._real.parquet(*paths)
+
+    class Session:
+        createDataFrame = spark.createDataFrame  # noqa: N815 - Spark's name
+
+        @property
+        def read(self) -> Reader:
+            return Reader()
+
+    def offsets(**span: Any) -> list[tuple[int, str, int]]:
+        rows = Lake.open(lake.where).read(Session(), "reading", **span).collect()  # type: ignore[arg-type]
+        return sorted((row["_offset"], str(row["day"]), row["batch"]) for row in rows)
+
+    everything = [(number, f"2026-03-{1 + number:02}", number) for number in range(4)]
+    assert offsets() == everything
+    assert asked == ["reading"]
+    two = {"start": datetime(2026, 3, 2, tzinfo=UTC), "end": datetime(2026, 3, 3, 13, tzinfo=UTC)}
+    assert offsets(**two) == everything[1:3]
+    assert asked == ["day=2026-03-02", "day=2026-03-03"]
+    assert offsets(start=datetime(2027, 1, 1, tzinfo=UTC)) == []

@@ -81,11 +81,11 @@ class Plain:
         return state.place or earlier.place(self.layout, self.document, state)
 
     def frame(self, spark: SparkSession, table: Table, days: Days) -> DataFrame:
-        # Spark leaves out the days itself: they are names of directories
-        del days
         schema, directory = spark_schema(self.document.schema(table)), self.layout.table(table)
-        if directory.is_dir():
-            return spark.read.schema(schema).parquet(str(directory))
+        # Spark would open the files of the right days alone, and list those of all others before
+        paths = [str(each) for each in _directories(directory, days)]
+        if paths:
+            return spark.read.schema(schema).option("basePath", str(directory)).parquet(*paths)
         return spark.createDataFrame([], schema)
 
     def files(self, table: Table) -> list[str]:
@@ -145,3 +145,12 @@ class Plain:
         earlier.put_days_above(self.layout, self.disk)
         self.document = msgspec.structs.replace(self.document, version=documents.VERSION)
         documents.save_document(self.document, self.layout.document, self.disk)
+
+
+def _directories(table: Path, days: Days) -> list[Path]:
+    """What has to be listed for some days of a table: all of it where nobody asks for days, or batches are above."""
+    if not table.is_dir():
+        return []
+    if days == Days() or any(table.glob("batch=*")):
+        return [table]
+    return sorted(each for each in table.glob("day=*") if days.has(each.name.removeprefix("day=")))
