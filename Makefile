@@ -103,7 +103,7 @@ shape: $(STAMP) ## sizes, cycles and repetitions of the source, as numbers
 fuzz: $(STAMP) ## feed the decoder bytes that nobody meant
 	@for target in fuzz_wire fuzz_broker fuzz_where; do $(BIN)/python -m fuzz.$$target $(ARGS); done
 
-attack: $(STAMP) ## ten minutes of attacks on a broker, and what honest clients notice; ARGS="--seconds 60" for less
+attack: $(STAMP) ## ten minutes of attacks on a broker and some to set them up: what honest clients notice; ARGS="--seconds 120"
 	@$(BIN)/python -m tests.robust.attack $(ARGS)
 
 memory: $(STAMP) ## fill every kind of memory that is counted, and weigh the process: twenty minutes

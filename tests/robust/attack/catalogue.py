@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Final
 
+from tests.robust.attack.bout import Bout
 from tests.robust.attack.kinds import (
     amplifiers,
     arrivals,
@@ -21,8 +21,8 @@ from tests.robust.attack.kinds import (
 )
 from tests.robust.attack.site import Doors
 
-#: Attacks the broker at these doors with so many connections until a time of the monotonic clock.
-Kind = Callable[[Doors, int, float], None]
+#: Attacks the broker at these doors with so many connections until its bout is over.
+Kind = Callable[[Doors, int, Bout], None]
 
 KINDS: Final[dict[str, Kind]] = {
     kind.__name__.replace("_", "-"): kind
@@ -40,6 +40,7 @@ KINDS: Final[dict[str, Kind]] = {
         fanout.one_topic_for_very_many_filters,
         conditions.wills_for_conditions,
         conditions.kept_messages_for_conditions,
+        endings.delayed_wills,
         floods.pubacks,
         floods.answers_with_a_reason,
         floods.pings,
@@ -53,6 +54,7 @@ KINDS: Final[dict[str, Kind]] = {
         arrivals.tls_hellos,
         arrivals.wrong_passwords,
         arrivals.come_and_go,
+        arrivals.unfinished_connects,
         amplifiers.groups_without_number,
         amplifiers.words_for_many,
         amplifiers.aliases,
@@ -68,9 +70,3 @@ KINDS: Final[dict[str, Kind]] = {
         peers.a_broker_with_the_key,
     )
 }
-
-
-def attack(name: str, where: Doors, connections: int, until: float) -> None:
-    """Attack from a process of its own; the honest clients and the broker come first on a machine that all share."""
-    os.nice(10)
-    KINDS[name](where, connections, until)

@@ -33,12 +33,21 @@ _BALL: Final = struct.Struct(">Qd")
 class Rounds:
     """What one period of play was like."""
 
-    #: Seconds that each round took.
-    times: list[float] = field(default_factory=list)
+    #: For when each round was planned, and the seconds that it took.
+    times: list[tuple[float, float]] = field(default_factory=list)
     #: Rounds that never ended.
     lost: int = 0
     #: Why a client could not go on; empty if all could.
     trouble: str = ""
+    #: All rounds that were planned before have come back.
+    settled: float = 0.0
+
+    def add(self, more: Rounds) -> None:
+        """The same, and what happened afterwards."""
+        self.times += more.times
+        self.lost += more.lost
+        self.trouble = self.trouble or more.trouble
+        self.settled = more.settled
 
 
 class _End:
@@ -97,12 +106,12 @@ class _Pair:
         self.first = _End(url, f"{name}-first", self._back, qos)
         self.second = _End(url, f"{name}-second", self._there, qos)
         self._number = 0
-        #: Balls that are under way.
-        self.thrown: set[int] = set()
+        #: Balls that are under way, in order, and for when they were planned.
+        self.thrown: dict[int, float] = {}
 
     def throw(self, planned: float) -> None:
         self._number += 1
-        self.thrown.add(self._number)
+        self.thrown[self._number] = planned
         self.first.throw(self._there, _BALL.pack(self._number, planned))
 
     def answer(self) -> None:
@@ -110,13 +119,13 @@ class _Pair:
         for payload in self.second.catch():
             self.second.throw(self._back, payload)
 
-    def count(self, now: float) -> list[float]:
-        """The times of the rounds that have ended."""
+    def count(self, now: float) -> list[tuple[float, float]]:
+        """The rounds that have ended: for when they were planned, and what they took."""
         times = []
         for payload in self.first.catch():
             number, planned = _BALL.unpack(payload)
-            self.thrown.discard(number)
-            times.append(now - planned)
+            self.thrown.pop(number, None)
+            times.append((planned, now - planned))
         return times
 
 
@@ -154,6 +163,11 @@ class _Players:
     def _under_way(self) -> int:
         return sum(len(pair.thrown) for pair in self._pairs)
 
+    @property
+    def settled(self) -> float:
+        """Nothing is under way any more that was planned before."""
+        return min([*self._due, *(next(iter(pair.thrown.values())) for pair in self._pairs if pair.thrown)])
+
     def finish(self, rounds: Rounds) -> None:
         """Wait for what is under way; the rest is lost."""
         self.play(rounds, monotonic() + PATIENCE_S, is_over=True)
@@ -175,6 +189,7 @@ def _run(url: str, pipe: Connection) -> None:
         except (OSError, AssertionError) as error:
             rounds.trouble = str(error) or repr(error)
             is_over = True
+        rounds.settled = players.settled
         pipe.send(rounds)
 
 

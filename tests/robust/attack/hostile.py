@@ -7,10 +7,11 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import repeat
-from time import monotonic, sleep
+from time import sleep
 from typing import Final
 
 from tests.kits.dial import dial, open_socket
+from tests.robust.attack.bout import Bout
 from tieline.wire.encode import encode
 from tieline.wire.packets import Connect, Packet
 
@@ -53,24 +54,25 @@ class _Pouring:
         return True
 
 
-def pour(opens: Opens, connections: int, data: bytes | Iterator[bytes], until: float, *, reads: bool = True) -> None:
+def pour(opens: Opens, connections: int, data: bytes | Iterator[bytes], bout: Bout, *, reads: bool = True) -> None:
     """Send the same bytes again and again on so many connections, or pieces without end; a closed one is opened anew.
 
     Without ``reads`` nothing is ever read: whatever the broker answers stays with it.
     """
-    pour_each(opens, connections, lambda _: data, until, reads=reads)
+    pour_each(opens, connections, lambda _: data, bout, reads=reads)
 
 
 def pour_each(
-    opens: Opens, connections: int, says: Callable[[int], bytes | Iterator[bytes]], until: float, *, reads: bool = True
+    opens: Opens, connections: int, says: Callable[[int], bytes | Iterator[bytes]], bout: Bout, *, reads: bool = True
 ) -> None:
-    """The same, where each connection has something of its own to say, by its number."""
+    """The same, where each connection has something of its own to say, by its number; from here on the attack bites."""
     poll = select.epoll()
     events = select.EPOLLOUT | (select.EPOLLIN if reads else 0)
     open_: dict[int, _Pouring] = {}
     opened = 0
+    bout.bite()
     try:
-        while monotonic() < until:
+        while not bout.is_over():
             while len(open_) < connections:
                 try:
                     sock = opens(opened)

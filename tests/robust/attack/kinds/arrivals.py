@@ -5,15 +5,19 @@ from __future__ import annotations
 import socket
 import ssl
 from contextlib import suppress
-from time import monotonic, sleep
+from time import sleep
 from typing import Final
 
 from tests.kits.dial import hang_up, open_socket
+from tests.robust.attack.bout import Bout
 from tests.robust.attack.hostile import hello, pour, stranger
 from tests.robust.attack.site import USER, Doors
 
 #: TLS handshakes begun at the same moment.
 HELLOS: Final = 400
+#: CONNECTs that are begun, for each hostile connection, and what of each is sent: nearly as much as a packet may have.
+UNFINISHED: Final = 50
+BEGUN: Final = b"\x10\xff\xff\x3e\x00\x04MQTT\x05\x02\x00\x00" + b"x" * 600_000
 
 
 def _client_hello() -> bytes:
@@ -26,10 +30,11 @@ def _client_hello() -> bytes:
     return outgoing.read()
 
 
-def tls_hellos(doors: Doors, connections: int, until: float) -> None:
+def tls_hellos(doors: Doors, connections: int, bout: Bout) -> None:
     """Handshakes that are begun all at once, again and again, and never finished."""
     said = _client_hello()
-    while monotonic() < until:
+    bout.bite()
+    while not bout.is_over():
         socks: list[socket.socket] = []
         with suppress(OSError):
             for _ in range(HELLOS):
@@ -42,16 +47,17 @@ def tls_hellos(doors: Doors, connections: int, until: float) -> None:
             hang_up(sock)
 
 
-def wrong_passwords(doors: Doors, connections: int, until: float) -> None:
+def wrong_passwords(doors: Doors, connections: int, bout: Bout) -> None:
     """Logins that fail, as fast as they are refused."""
     said = hello("guess", username=USER[0], password=b"wrong")
-    pour(stranger(doors.tcp), connections, said, until)
+    pour(stranger(doors.tcp), connections, said, bout)
 
 
-def come_and_go(doors: Doors, connections: int, until: float) -> None:
+def come_and_go(doors: Doors, connections: int, bout: Bout) -> None:
     """CONNECT and a reset, as fast as it goes."""
     said = hello("")
-    while monotonic() < until:
+    bout.bite()
+    while not bout.is_over():
         socks = []
         with suppress(OSError):
             for _ in range(connections * 8):
@@ -60,3 +66,29 @@ def come_and_go(doors: Doors, connections: int, until: float) -> None:
                 socks.append(sock)
         for sock in socks:
             hang_up(sock)
+
+
+def unfinished_connects(doors: Doors, connections: int, bout: Bout) -> None:
+    """Hundreds of CONNECTs of a megabyte each, which are sent for the greater part and then no further."""
+    bout.bite()
+    while not bout.is_over():
+        begun: list[tuple[socket.socket, memoryview]] = []
+        with suppress(OSError):
+            for _ in range(connections * UNFINISHED):
+                sock = open_socket(doors.tcp)
+                sock.setblocking(False)
+                begun.append((sock, memoryview(BEGUN)))
+        for _ in range(50):
+            begun = [(sock, rest[_send(sock, rest) :]) for sock, rest in begun]
+            sleep(0.02)
+            if bout.is_over():
+                break
+        for sock, _rest in begun:
+            hang_up(sock)
+
+
+def _send(sock: socket.socket, rest: memoryview) -> int:
+    """What the kernel takes; nothing, if the broker has closed it."""
+    with suppress(OSError):
+        return sock.send(rest)
+    return 0

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from itertools import islice, product
-from time import monotonic, sleep
+from time import sleep
 from typing import Final
 
 from tests.kits.dial import dial
+from tests.robust.attack.bout import Bout
 from tests.robust.attack.site import Doors
 from tieline.wire.packets import Publish, Suback, Subscribe, Subscription
 
@@ -15,7 +16,7 @@ FILTERS: Final = 5_000
 LEVELS: Final = 13
 
 
-def one_topic_for_very_many_filters(doors: Doors, connections: int, until: float) -> None:
+def one_topic_for_very_many_filters(doors: Doors, connections: int, bout: Bout) -> None:
     """Every subscription of everybody matches every message, and each message has a topic that is new."""
     filters = ["/".join((*levels, "#")) for levels in islice(product("a+", repeat=LEVELS), FILTERS)]
     clients = [dial(doors.tcp, f"greedy-{number}") for number in range(connections)]
@@ -24,9 +25,12 @@ def one_topic_for_very_many_filters(doors: Doors, connections: int, until: float
             asked = tuple(Subscription(filter=filter_) for filter_ in filters[start : start + 500])
             client.send(Subscribe(packet_id=1, subscriptions=asked))
             client.expect(Suback)
+            if bout.is_over():
+                break
+    bout.bite()
     serial = 0
     with dial(doors.tcp, "greedy-source") as source:
-        while monotonic() < until:
+        while not bout.is_over():
             serial += 1
             source.send(Publish(topic="/".join("a" * LEVELS) + f"/{serial}", payload=b""))
             for client in clients:

@@ -11,6 +11,7 @@ from zlib import crc32
 
 import msgspec
 
+from tests.robust.attack.bout import Bout
 from tests.robust.attack.hostile import pour, pour_each, stranger
 from tests.robust.attack.peer import CLUSTER, GHOSTS, ME, THEM, HostilePeer, Liar
 from tests.robust.attack.site import Doors
@@ -234,28 +235,28 @@ SPEECHES: Final[tuple[Speech, ...]] = (
 )  # fmt: skip
 
 
-def _in_turn(liar: Liar, until: float) -> Iterator[bytes]:
+def _in_turn(liar: Liar) -> Iterator[bytes]:
     """All speeches, one after the other, each for a while."""
     speeches = [speech(liar) for speech in SPEECHES]
     while True:
         for speech in speeches:
-            end = min(monotonic() + 0.5, until)
+            end = monotonic() + 0.5
             while monotonic() < end:
                 yield next(speech)
 
 
-def strangers_at_the_door(doors: Doors, connections: int, until: float) -> None:
+def strangers_at_the_door(doors: Doors, connections: int, bout: Bout) -> None:
     """Greetings of brokers that do not have the key."""
     said = f"{VERSION} nobody {CLUSTER} {'0' * 32}\n{'0' * 64}\n".encode()
-    pour(stranger(doors.peer), connections, said, until)
+    pour(stranger(doors.peer), connections, said, bout)
 
 
-def silent_strangers(doors: Doors, connections: int, until: float) -> None:
+def silent_strangers(doors: Doors, connections: int, bout: Bout) -> None:
     """Greetings that are begun, and no more."""
-    pour(stranger(doors.peer), connections * 16, VERSION[:4].encode(), until)
+    pour(stranger(doors.peer), connections * 16, VERSION[:4].encode(), bout)
 
 
-def a_broker_with_the_key(doors: Doors, connections: int, until: float) -> None:
+def a_broker_with_the_key(doors: Doors, connections: int, bout: Bout) -> None:
     """Brokers with the key say everything that they may, as fast as it goes, and read what they are told."""
     peers: dict[int, HostilePeer] = {}
 
@@ -264,6 +265,6 @@ def a_broker_with_the_key(doors: Doors, connections: int, until: float) -> None:
         return peers[number].sock
 
     def says(number: int) -> Iterator[bytes]:
-        return _in_turn(peers[number], until)
+        return _in_turn(peers[number])
 
-    pour_each(opens, connections, says, until)
+    pour_each(opens, connections, says, bout)
