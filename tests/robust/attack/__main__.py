@@ -23,7 +23,7 @@ from tests.robust.attack.site import Site, serving
 from tests.robust.attack.squad import Squad
 
 #: What kinds may take to set up what they need, on a machine that is busy.
-SET_UP_S: Final = 120.0
+SET_UP_S: Final = 240.0
 #: How often it is looked at what honest clients say, and what the broker holds.
 LOOK_S: Final = 0.5
 #: Nothing happens for so long at first.

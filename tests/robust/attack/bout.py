@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from ctypes import c_double
-from time import monotonic
+from math import inf
+from time import monotonic, sleep
+from typing import Final
+
+#: How often it is looked at whether all are ready.
+WAIT_S: Final = 0.01
 
 
 class Bout:
@@ -22,9 +27,14 @@ class Bout:
         self._when_set_up = when_set_up
 
     def bite(self) -> None:
-        """Say that the set-up is complete: what comes now is the attack itself.  Only the first call counts."""
+        """Say that the set-up is complete, and wait until that of all others is, who would not get on under attack.
+
+        What comes after the first call is the attack itself; any other call does nothing.
+        """
         if not self._when_set_up.value:
             self._when_set_up.value = monotonic()
+        while self._until.value == inf:
+            sleep(WAIT_S)
 
     def is_over(self) -> bool:
         """Whether to stop, with the set-up as well."""
