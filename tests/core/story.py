@@ -19,6 +19,7 @@ from tests.core.oracle import Message
 from tests.kits.check_store import PromptStore
 from tests.kits.world import World
 from tieline.core import work
+from tieline.core.routing import route
 from tieline.match import trees
 from tieline.wire.packets import Publish, Subscription
 
@@ -232,8 +233,12 @@ def tell(setting: Setting, actions: list[Action]) -> Exception | None:
 
 @contextmanager
 def impatience() -> Iterator[None]:
-    """A broker that stops after every packet that caused work, and after every node of a search."""
-    with patch.object(work, "WORK_PER_TURN", 0), patch.object(trees, "PAUSE", 1):
+    """A broker that stops after every packet that caused work, every node of a search and every receiver."""
+    with (
+        patch.object(work, "WORK_PER_TURN", 0),
+        patch.object(trees, "PAUSE", 1),
+        patch.object(route, "MANY_AWAY", 0),
+    ):
         yield
 
 

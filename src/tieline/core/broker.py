@@ -216,6 +216,7 @@ class Broker(Rooms):
             if not (session.is_kept and delay_s(session)):
                 self.wills.publish(session, now)
         self.wills.finish(now)
+        self.delivery.late.finish(now)
         for conn in list(self.connections):
             if conn.state is CONNECTED:
                 # what waits for the client goes out before the goodbye; afterwards its session may be gone

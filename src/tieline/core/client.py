@@ -290,6 +290,9 @@ class Dispatcher(Protocol):
     def make_room(self, session: Session, now: float) -> None:
         """Drop from a queue until it is within its bounds."""
 
+    def settle(self, session: Session) -> None:
+        """Queue what was put off for a session whose client is away; its queue is as it should be then."""
+
     def turn_away(self, session: Session, item: Item, why: Drop, now: float) -> None:
         """Name what a session should have got and is not in its queue."""
 
@@ -407,6 +410,7 @@ class Session:
 
     def attach(self, conn: Connection) -> None:
         """A connection speaks for it from now on."""
+        self._dispatcher.settle(self)
         self.presence = step(SESSION, self.presence, Presence.ATTACHED)
         self.connection = conn
         conn.session = self
@@ -418,6 +422,7 @@ class Session:
 
     def divert(self, dispatcher: Dispatcher) -> None:
         """Let somebody else see to what is queued for it from now on."""
+        self._dispatcher.settle(self)
         self._dispatcher = dispatcher
         self.is_diverted = dispatcher.default_level < 0
 
@@ -470,6 +475,8 @@ class Session:
 
     def has_room(self, item: Item, copies: int = 0) -> bool:
         """Whether its queue takes a message within its bounds, once so many copies of it wait there."""
+        if self.connection is None:
+            self._dispatcher.settle(self)
         queue = self.queue
         held = queue.bytes + queue.sent_bytes + (copies + 1) * item.size
         has_place = self.spill is None and queue.messages + copies < queue.max_messages
@@ -477,6 +484,8 @@ class Session:
 
     def lacks_room(self, item: Item) -> bool:
         """Whether its queue is full, or is not small while the memory of all is; not if it spills, or ends."""
+        if self.connection is None:
+            self._dispatcher.settle(self)
         queue = self.queue
         if self.spill is None:
             if queue.has_room(item.size) and not queue.is_squeezed():
@@ -496,6 +505,8 @@ class Session:
 
     def promise(self, size: int) -> None:
         """Keep room for a message that will come."""
+        if self.connection is None:
+            self._dispatcher.settle(self)
         self.queue.promise(size)
 
     def redeem(self, size: int) -> None:

@@ -113,6 +113,7 @@ class Handovers:
 
         Its client is away.  Messages with QoS 0 do not wait for those who are.
         """
+        self._delivery.settle(session)
         patience = session.patience
         subscriptions = tuple(
             [

@@ -306,8 +306,8 @@ class Chunks:
                     break
             if route.conditions is not None:
                 route.conditions.weigh()
-                if route.conditions.is_heavy:
-                    break
+            if route.is_heavy or route.is_for_many:
+                break
             is_long = end - pos > LONG_PACKET
             if route is run.route and run.is_mixing and not is_long and run.kinds < MOST_KINDS:
                 run.kinds += 1
@@ -440,7 +440,7 @@ class Chunks:
         packet_id = data[top] << 8 | data[top + 1]
         routes = self._routes
         route = routes.known.get(topic) or routes.learn(data, start, top, conn.allowance.topic_levels)
-        if route is None or not packet_id or (route.conditions is not None and route.conditions.is_heavy):
+        if route is None or not packet_id or route.is_heavy or route.is_for_many:
             return pos
         level = taxon = route.level
         if level < 0:

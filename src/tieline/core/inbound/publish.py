@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tieline.conf.schema import Settings
 from tieline.core.account import NO_LEVEL, Account, Drop
-from tieline.core.client import Again, Connection, Session
+from tieline.core.client import Again, Connection, Portions, Session
 from tieline.core.durable.arrivals import Arrivals
 from tieline.core.durable.journal import Journal
 from tieline.core.holdings import MOST_RIGHTS, TOPIC_BYTES, Holdings, Kind
@@ -156,6 +156,10 @@ class Publishing:
         """Whose conditions a message meets, where that is much to ask; raises Again while it is not known yet."""
         conditions = route.conditions
         if conditions is None:
+            if route.is_for_many and self._delivery.late.rest:
+                # another message for very many is being queued, and this one comes after it
+                self._holds.postpone(conn)
+                raise Again
             return None
         conditions.weigh()
         if not conditions.is_heavy:
@@ -221,17 +225,41 @@ class Publishing:
             self._arrivals.message(message, packet_id, dup=dup)
         if message.retain:
             self._retained.keep(message, now)
-        receivers = self._delivery.deliver(message, route, now) if route.has_receivers else 0
+        delivery = self._delivery
+        is_late = False
+        if not route.has_receivers:
+            receivers = 0
+        elif (
+            route.is_for_many
+            and not delivery.late.rest
+            # a number is known to be taken as soon as it is permanent, and then all must have the message
+            and (numbered is None or journal.is_volatile)
+        ):
+            receivers = delivery.late.put_off(message, route, now)
+            is_late = delivery.late.is_under_way(message)
+        else:
+            receivers = delivery.deliver(message, route, now)
         if qos:
             reason = self._reason(conn, is_wanted=receivers > 0, is_conditional=is_conditional)
             answer = _answer(conn, qos, packet_id, reason, "")
-            if journal.is_volatile or (qos == 1 and not conn.unacknowledged and journal.noted == noted):
+            if is_late:
+                conn.unfinished = self._answer_late(conn, message, answer)
+                next(conn.unfinished)
+                self._holds.postpone(conn)
+            elif journal.is_volatile or (qos == 1 and not conn.unacknowledged and journal.noted == noted):
                 # nothing of it has to survive, and no earlier answer waits ([MQTT-4.6.0-2])
                 conn.say(answer)
             else:
                 # [MQTT-3.3.4-1]: PUBACK for QoS 1, PUBREC for QoS 2, which is counted in ``inbound`` until its release
                 journal.acknowledge(conn, answer, counts=qos == 1)
         return True
+
+    def _answer_late(self, conn: Connection, message: Message, answer: bytes) -> Portions:
+        """Acknowledge a message when it is in all queues; nothing behind it is handled before."""
+        yield
+        while self._delivery.late.is_under_way(message):
+            yield
+        self._journal.acknowledge(conn, answer, counts=message.qos == 1)
 
     def _hold(self, session: Session, packet_id: int) -> None:
         """A QoS 2 packet id of theirs is taken until they release it."""

@@ -185,6 +185,7 @@ class Sessions:
 
     def end(self, session: Session, now: float) -> None:
         """Forget everything about a client; what still waited for it is named, or goes to others of its group."""
+        self._delivery.settle(session)
         self._timers.cancel(session.ends)
         self._wills.publish(session, now)
         if session.is_known and session.spill is None:

@@ -11,6 +11,7 @@ from tieline.core.account import Account, Drop
 from tieline.core.client import Changed, Session
 from tieline.core.durable.journal import Journal
 from tieline.core.message import Bundle, Burst, Item, Message, Queued
+from tieline.core.outbound.late import Late
 from tieline.core.outbound.order import Order
 from tieline.core.outbound.spills import Spills
 from tieline.core.receiver import Entry, Grant, Receiver
@@ -55,6 +56,7 @@ class Delivery:
         "absent",
         "changed",
         "default_level",
+        "late",
         "on_overflow",
         "pool",
     )
@@ -79,6 +81,8 @@ class Delivery:
         self.on_overflow: Callable[[Session], None]
         #: What waits in all queues together.
         self.pool = pool
+        #: A message for very many who are away.
+        self.late = Late(work)
         self._content = content
         self._priorities = priorities
         self._order = order
@@ -95,9 +99,10 @@ class Delivery:
     # -- to everybody on a route
 
     def deliver_plainly(self, item: Queued, route: Route, now: float) -> int:
-        """Queue messages for everyone on a simple route; the number of receivers."""
+        """Queue messages for everyone on a simple route, in one go; the number of receivers."""
         for grant in route.grants:
             grant.receiver.offer(item, grant, now)
+        route.count_away()
         self._work.did(len(route.grants))
         return len(route.grants)
 
@@ -159,6 +164,8 @@ class Delivery:
     def queue_with_care(self, session: Session, item: Queued, grant: Grant, now: float) -> None:
         """Queue a message for one session; a full queue names its victim."""
         self._work.did(WORK_PER_CARE)
+        if self.late.rest:
+            self.late.settle(session)
         if session.is_over:
             return  # its subscriptions are being cancelled
         if isinstance(item, Bundle):
@@ -197,6 +204,11 @@ class Delivery:
             self.make_room(session, now)
         if conn is not None:
             self.changed.mark(conn)
+
+    def settle(self, session: Session) -> None:
+        """Queue what was put off for a session whose client is away."""
+        if self.late.rest:
+            self.late.settle(session)
 
     # -- what finds no room in memory
 

@@ -28,6 +28,8 @@ CONDITION_BYTES = 600
 CONDITION_BYTES_EACH = 48
 #: Conditions on a message that are more work than this are asked about in portions, before it is accepted.
 HEAVY = 5_000
+#: More receivers than this that are away are given a message in portions.
+MANY_AWAY = 1_000
 #: What it counts beside asking if a condition that is asked about every message is met.
 MEETING = 25
 
@@ -127,6 +129,7 @@ class Route:
         "_by_share",
         "_period",
         "_recent",
+        "away",
         "conditions",
         "grants",
         "groups",
@@ -165,6 +168,9 @@ class Route:
             self.heat += max(0, sum(map(len, conditions.tables)) - conditions.remote)
         #: Deliveries in the current and in the last period, for a heat that counts them.
         self._recent = self._before = self._period = 0
+        #: How many receivers were away when that was last counted, where there are many at all.
+        self.away = 0
+        self.count_away()
         #: The level that topic rules give; -1 when none does.
         self.level = level
         #: Groups have members at other brokers: what is dealt out to them is cut first, so that a broker gets it once.
@@ -172,6 +178,21 @@ class Route:
         self._by_share: dict[Share, Group] | None = None
         #: Neither No Local nor shared subscriptions nor conditions: every grant gets every message.
         self.is_simple = not (groups or self.is_conditional or any(grant.no_local or grant.marks for grant in grants))
+
+    @property
+    def is_heavy(self) -> bool:
+        """Whether to ask its conditions may be too much to be done in one go, as they were last weighed."""
+        return self.conditions is not None and self.conditions.is_heavy
+
+    def count_away(self) -> None:
+        """See how many receivers are away, if that could be very many."""
+        if len(self.grants) > MANY_AWAY:
+            self.away = sum([not grant.receiver.is_present for grant in self.grants])
+
+    @property
+    def is_for_many(self) -> bool:
+        """Whether a message for it is queued in portions: very many of its receivers are away."""
+        return self.away > MANY_AWAY and self.is_simple
 
     def given(self, heat: float) -> Route:
         """The same route for a topic with a heat from outside."""

@@ -299,7 +299,7 @@ class Routes:
             tables = tuple(each.table(event) if most is None else each.look(event, most) for each in conditionals)
             remote = sum([each.remote for each in conditionals])
             conditions = RouteConditions(event, tables, matched, is_birth=is_birth, may_read=may_read, remote=remote)
-        grants = tuple([folded(receiver, subscription) for receiver, subscription in matched.items()])
+        grants = tuple([folded(receiver, subscriptions) for receiver, subscriptions in matched.items()])
         return Route(grants, tuple(groups), level, conditions)
 
     def subscribe(self, receiver: Receiver, share: str | None, filter_: str, subscription: ActiveSubscription) -> bool:

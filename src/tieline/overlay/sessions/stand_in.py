@@ -82,6 +82,10 @@ class Gate:
         else:
             self._delivery.queue_with_care(session, item, grant, now)
 
+    def settle(self, session: Session) -> None:
+        """As for all sessions."""
+        self._delivery.settle(session)
+
     def make_room(self, session: Session, now: float) -> None:
         """As for all sessions."""
         self._delivery.make_room(session, now)
