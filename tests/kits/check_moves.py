@@ -17,7 +17,7 @@ from typing import Final
 from tests.kits import history
 from tests.kits.history import histories
 from tests.kits.invariants import check
-from tests.kits.moves_world import Client, MovesWorld
+from tests.kits.moves_world import Client, Home, MovesWorld
 from tieline.overlay.joined import Joined
 from tieline.wire.topics import matches
 
@@ -33,6 +33,7 @@ class Kind(StrEnum):
     CALM = "calm"  # nothing: clients move
     LINKS = "links"  # links are cut and fall silent
     CRASHES = "crashes"  # brokers crash, most of them around a commit
+    RETURNS = "returns"  # clients go and come back at once, links fall silent, and the broker that they left crashes
     ISLANDS = "islands"  # some brokers are cut off for less or more than clients wait for their sessions
 
 
@@ -125,6 +126,10 @@ class History:
             for _ in range(random.randint(2, 4)):
                 how = random.choice(("", "before", "after", "before", "after"))
                 self.world.later(random.uniform(0.2, FAULTS_S - 1.5), self._crash, how)
+        if self.kind is Kind.RETURNS:
+            for client in self.subscribers:
+                for _ in range(2):
+                    self.world.later(random.uniform(0.2, FAULTS_S - 2.0), self._return, client)
         for client in world.clients:
             self.world.later(0.2, self._look_after, client)
 
@@ -155,6 +160,18 @@ class History:
         else:
             self.world.crash(number, self.random.uniform(0.1, 1.5))
 
+    def _return(self, client: Client) -> None:
+        """A client goes and comes back while a broker is out of reach; the one where it is crashes after that."""
+        home = client.home
+        if home is None or home.core is None:
+            return
+        random, world = self.random, self.world
+        cable = random.choice(world.cables)
+        world.silence(cable, random.choice(cable.ends), random.uniform(0.5, 2.0))
+        self.move(client)
+        world.later(random.uniform(0.1, 0.5), self._move_to, client, home)
+        world.later(random.uniform(0.6, 1.5), world.crash, home.number, random.uniform(0.1, 0.5))
+
     def publish(self, client: Client, topic: str, qos: int) -> None:
         flow = client.client_id, topic, qos
         number = self._numbers[flow] = self._numbers.get(flow, 0) + 1
@@ -166,10 +183,12 @@ class History:
         alive = [number for number in sorted(self.world.brokers) if self.world.brokers[number].node is not None]
         if self.is_over or not alive:
             return
-        number = self.random.choice(alive)
-        self.world.tell(f"{client.client_id} goes to {number}")
+        self._move_to(client, self.world.home(self.random.choice(alive)))
+
+    def _move_to(self, client: Client, home: Home) -> None:
+        self.world.tell(f"{client.client_id} goes to {home.number}")
         self.verdict.moves += 1
-        client.connect(self.world.home(number))
+        client.connect(home)
 
     def _look_after(self, client: Client) -> None:
         """A client that has lost its broker comes back somewhere."""

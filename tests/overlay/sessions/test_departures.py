@@ -24,6 +24,7 @@ from tieline.overlay.sessions.errands import (
     Marked,
     Ready,
     State,
+    Subscriptions,
     Tail,
     TailEnd,
     put_errand,
@@ -239,6 +240,37 @@ def test_a_session_that_lost_before_it_came_is_handed_on_when_it_is_whole() -> N
     place.commit(1.2)
     assert "c" not in place.core.sessions
     assert place.moves.registry.epoch("c") == 0
+
+
+def test_a_session_that_has_come_back_is_kept_by_the_next_life_though_its_journeys_were_not_over() -> None:
+    """It was taken for one that had left, lost against its own past when the last of it came, and was taken out."""
+    place = _Place()
+    place.keep("s", "t")
+    other = place.number_of("b2")
+    place.take(other, 1.0, Claim("s", None, 2_000, "b2", 0), Homes(True, [(digest_of("s"), 2_000, KEPT)]))
+    place.commit()
+    conn = place.connect("s")
+    epoch = place.moves.claims.pending["s"].epoch
+    state, asked = State("s", epoch, None, 3_600, None, (), 1), Subscriptions("s", epoch, [("t", 2, 0, ())])
+    place.take(other, 1.1, state, asked, Complete("s", epoch, []), Ready("s", epoch))
+    for _ in range(3):
+        place.commit(1.1)
+    assert place.heard(conn) == [Connack]
+    moves = place.moves
+    assert len(moves.passages.arriving) == len(moves.passages.leaving) == 1
+    # and the broker begins again
+    after = _Place(place.model)
+    for origin in ("b1", "b2"):
+        after.take(other, 1.2, TailEnd("s", epoch, origin))
+    after.take(other, 1.2, Mark("s", epoch, {}))
+    for _ in range(3):
+        after.commit(1.2)
+    assert not after.moves.passages.arriving
+    assert list(after.core.sessions["s"].subscriptions) == ["t"]
+    assert after.moves.registry.epoch("s") == moves.registry.epoch("s") > epoch
+    back = after.connect("s")
+    after.commit(1.2)
+    assert after.heard(back) == [Connack]
 
 
 def test_whoever_ends_in_the_middle_of_a_chain_lets_the_home_before_go() -> None:

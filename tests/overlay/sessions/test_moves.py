@@ -37,6 +37,9 @@ def test_clients_find_their_sessions_at_any_broker(kind: Kind) -> None:
         (Kind.ISLANDS, 70_040, "ring"),
         # the home in the middle of a chain went, and the one before it waited for a day
         (Kind.ISLANDS, 70_005, "path"),
+        # a session had come back before its journeys were over, and the next life of its broker took it for gone
+        (Kind.RETURNS, 2, "path"),
+        (Kind.RETURNS, 27, "path"),
     ],
 )
 def test_what_has_gone_wrong_once(kind: Kind, seed: int, strategy: str) -> None:

@@ -57,3 +57,16 @@ def test_what_others_keep_is_bounded_all_together_and_counted(monkeypatch: pytes
     assert registry.find("4/399") is not None, "there is room again"
     registry.learn(2, Homes(False, [(digest_of("2/0"), 5, OVER)]), 1_000, is_limited=False)
     assert registry.kept_bytes == 999 * ENTRY_BYTES
+
+
+def test_a_session_that_has_left_again_is_still_on_its_way_when_its_earlier_journey_is_over() -> None:
+    registry = Registry()
+    registry.put("c", 1, is_kept=True)
+    registry.moved("c", 2, 5)
+    registry.put("c", 6, is_kept=True)
+    registry.moved("c", 3, 7)
+    registry.followed("c", 5)
+    assert registry.is_on_its_way("c", 3)
+    registry.followed("c", 7)
+    assert not registry.is_on_its_way("c", 3)
+    assert registry.find("c") == (3, 7)

@@ -249,14 +249,16 @@ class Moves:
                 epochs[client_id] = reader.integer()
                 if client_id in self._core.sessions and not reader.is_over:
                     self._core.sessions[client_id].origin.moves = reader.integer()
+        self.passages.restore([note for note in notes if note[0][0] != EPOCH], now)
+        for passage in self.passages.leaving.values():
+            self.registry.heard(passage.after_epoch, passage.after_epoch)
+            self.registry.moved(passage.client_id, passage.after, passage.after_epoch)
+            self._departures.resume(passage, now)
+        # behind those that have left: some of them have come back since
         for client_id, session in self._core.sessions.items():
             self.registry.put(client_id, epochs.get(client_id, 1), is_kept=session.expiry_s > 0)
         for epoch in epochs.values():
             self.registry.heard(epoch, epoch)
-        self.passages.restore([note for note in notes if note[0][0] != EPOCH], now)
-        for passage in self.passages.leaving.values():
-            self.registry.moved(passage.client_id, passage.after, passage.after_epoch)
-            self._departures.resume(passage, now)
         self._core.timers.soon(self._resume)
         return now + WAIT_S if self.post.others else now
 
@@ -319,7 +321,7 @@ class Moves:
             self._references.learn(source, errand.where)
         elif isinstance(errand, Done):
             self.passages.done(errand.client_id, errand.epoch)
-            self.registry.followed(errand.client_id)
+            self.registry.followed(errand.client_id, errand.epoch)
         else:
             self._handlers[type(errand)](errand, source, now)
 

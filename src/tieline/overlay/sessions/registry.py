@@ -108,11 +108,12 @@ class Registry:
         found = self.own.pop(digest, None)
         self._departed[digest] = 1 if found is None else found[1], broker, epoch
 
-    def followed(self, client_id: str) -> None:
-        """The new home of a session needs nothing more of us."""
+    def followed(self, client_id: str, epoch: int) -> None:
+        """The new home of a session that left with an epoch needs nothing more of us; it may have left again since."""
         digest = digest_of(client_id)
-        found = self._departed.pop(digest, None)
-        if found is not None:
+        found = self._departed.get(digest)
+        if found is not None and found[2] == epoch:
+            del self._departed[digest]
             # whatever the new home has said by now is later
             self._homes.setdefault(found[1], {}).setdefault(digest, found[2])
             self._recount()
