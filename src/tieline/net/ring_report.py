@@ -85,6 +85,10 @@ class RingReport:
             "owed/bytes": 0 if node is None else node.promises.owed_bytes,
             "bytes/sent": links.counts.bytes_out,
             "bytes/received": links.counts.bytes_in,
+            "publications/sent": links.counts.publications_out,
+            "publications/bytes": links.counts.publication_bytes,
+            "publications/received": 0 if node is None else node.counts.visits,
+            "publications/hops": 0 if node is None else node.counts.hops,
             "useless": self._neighbours.inside.core.from_brokers.useless,
         }
 

@@ -63,13 +63,19 @@ _RING: Final = {
     "owed/batches": "Batches with QoS 1 or 2 that are owed here, or carried for others.",
     "owed/bytes": "Bytes that are owed to the ring.",
 }
+_RING_COUNTERS: Final = {
+    "publications/sent": "Batches of publications sent to other brokers.",
+    "publications/bytes": "Bytes of their frames, inside TLS.",
+    "publications/received": "Batches of publications that came.",
+    "publications/hops": "Hops that these had made, all together.",
+}
 
 
 def ring_metrics(totals: dict[str, int], counts: dict[str, int]) -> Iterator[Metric]:
     """The same of a broker on a ring."""
     for name, text in _RING.items():
         yield GaugeMetricFamily(f"tieline_ring_{name.replace('/', '_')}", text, totals[name])
-    for name, text in _COUNTERS.items():
+    for name, text in (_COUNTERS | _RING_COUNTERS).items():
         yield CounterMetricFamily(f"tieline_ring_{name.replace('/', '_')}", text, totals[name])
     happened = CounterMetricFamily("tieline_ring_count", "What happened on the ring, by name.", labels=("what",))
     for what, count in counts.items():

@@ -208,6 +208,7 @@ class RingNode:
 
     def _on_data(self, peer: Peer, data: Data, now: float) -> None:
         self.counts.visits += 1
+        self.counts.hops += data.hops
         if self._dispatch.keeps_promises:
             if data.is_assured:
                 self.promises.arrived(peer, data, now)
@@ -286,7 +287,7 @@ class RingNode:
         more = self._around.merging.of(subscriptions)
         if not self.own.covers(more):
             self.own = self._around.merging.joined(self.own, more)
-        if self._recount is not None:
+        if self._recount is not None and self._recount.rest is not None:
             self._recount.add(more)
         spread = partial(self.growth.spread, self.me.identifier, of_one(self.me, more), pending.done)
         if self.upkeep.is_joined:

@@ -32,6 +32,8 @@ class RingCounts:
 
     #: Publications that came, of these the ones that had come before, and hand-overs made again.
     visits: int = 0
+    #: Hops that the publications that came had made, all together.
+    hops: int = 0
     seen_before: int = 0
     rerouted: int = 0
     #: Publications with QoS 0 that were under way when a link ended, and of which nobody knows whether they came.

@@ -17,7 +17,7 @@ from zlib import crc32
 from tieline.core.account import Drop
 from tieline.core.broker import Broker
 from tieline.core.holdings import Kind
-from tieline.core.message import Bundle, Item, Message, Queued
+from tieline.core.message import OVERHEAD, Bundle, Item, Message, Queued
 from tieline.core.receiver import ActiveSubscription, Grant
 from tieline.overlay.frames.frame import is_assured, lane_of
 from tieline.overlay.frames.parcel import Writing, write_run
@@ -43,7 +43,9 @@ class Everybody(Unqueued):
 
     is_broker = True
 
-    def __init__(self, core: Broker, declared: Declared, settings: RingSettings) -> None:
+    def __init__(self, core: Broker, declared: Declared, settings: RingSettings, most_bytes: int) -> None:
+        """``most_bytes`` are those of a message that all brokers of the ring take."""
+        self._most_bytes = most_bytes
         self._core = core
         self._declared = declared
         self._settings = settings
@@ -96,6 +98,10 @@ class Everybody(Unqueued):
         """Take what a client of this broker has published."""
         origin = item.origin
         if origin.broker:
+            return
+        if isinstance(item, Message) and item.size > self._most_bytes + OVERHEAD:
+            # the settings of this broker have grown since the ring agreed on less
+            self.turn_away(item, Drop.TOO_LARGE, now)
             return
         if item.qos and not self._core.journal.is_volatile:
             self._core.journal.expected += 1  # its acknowledgement waits for what is owed

@@ -37,6 +37,11 @@ def said(data: bytes, now: float) -> Said:
     return Said(data, now, level_of(lane), is_lossy=not is_assured(lane))
 
 
+def is_publication(each: Said) -> bool:
+    """Whether it is not about the ring itself."""
+    return each.rank < _OF_THE_RING
+
+
 class Waiting:
     """Messages that have not been written, by their urgency."""
 
@@ -124,13 +129,13 @@ class Far:
         """When the oldest that it has not acknowledged was given; there is something."""
         return self.written[0].at if self.written else self.waiting.oldest()
 
-    def write(self) -> bytes:
+    def write(self) -> Said:
         """The next message, from now on one that is not acknowledged."""
         each = self.waiting.pop()
         self.written.append(each)
         self.unacknowledged_bytes += len(each.data)
         self.number += 1
-        return each.data
+        return each
 
     def acknowledged(self, number: int) -> bool:
         """Everything up to a number has come there; False if that many were never written."""

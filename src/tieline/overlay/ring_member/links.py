@@ -28,7 +28,7 @@ from tieline.overlay.frames.hello import Refused
 from tieline.overlay.frames.inbox import Inbox
 from tieline.overlay.ring.identifiers import identifier_of
 from tieline.overlay.ring.messages import Peer
-from tieline.overlay.ring_member.far import Far, Said, said
+from tieline.overlay.ring_member.far import Far, Said, is_publication, said
 from tieline.overlay.ring_member.frames import LONGEST_ADDRESS, RingHello, read_ring_hello
 
 #: Other brokers that are remembered, and those that are being dialled.
@@ -80,6 +80,9 @@ class LinkCounts:
 
     messages_out: int = 0
     messages_in: int = 0
+    #: Of those that were written first, publications, and the bytes of their frames.
+    publications_out: int = 0
+    publication_bytes: int = 0
     bytes_out: int = 0
     bytes_in: int = 0
     resent: int = 0
@@ -468,7 +471,12 @@ class RingLinks:
             return frame(Kind.RING, connection.again.popleft())
         if far.waiting and far.unacknowledged_bytes < _CUSTODY_BYTES:
             self.counts.messages_out += 1
-            return frame(Kind.RING, far.write())
+            each = far.write()
+            out = frame(Kind.RING, each.data)
+            if is_publication(each):
+                self.counts.publications_out += 1
+                self.counts.publication_bytes += len(out)
+            return out
         return b""
 
     # -- once a while

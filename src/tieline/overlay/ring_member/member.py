@@ -19,6 +19,7 @@ from typing import Final
 from tieline.core.broker import Broker
 from tieline.core.ports import Prospect
 from tieline.core.timers import Action, Timer, Timers
+from tieline.overlay.frames.frame import LARGEST
 from tieline.overlay.ring.dispatch import DISPATCHES
 from tieline.overlay.ring.identifiers import identifier_of
 from tieline.overlay.ring.merging import Digests
@@ -68,17 +69,20 @@ class RingMember:
         self._dispatch = dispatch
         self.entries = tuple(entries)
         self._notes = RingNotes(notes, incarnation, self._keep, settings.remembered)
-        self._declared = Declared(core.settings, core.events, f"{dispatch} {settings.stabilise_s}")
+        most = min(core.settings.limits.packet_bytes, LARGEST - 2 * _BESIDE)
+        # nobody may publish what others would not take: their links would end with it, again and again
+        agreed = f"{dispatch} {settings.stabilise_s} {most}"
+        self._declared = Declared(core.settings, core.events, agreed)
         self.node: RingNode | None = None
         self.granting = Granting(self._declared)
-        self.everybody = Everybody(core, self._declared, settings)
+        self.everybody = Everybody(core, self._declared, settings, most)
         self.links = RingLinks(
             self.name,
             life,
             self._declared.fingerprint,
             self,
             patience_s=settings.lease_s,
-            longest=max(core.settings.limits.packet_bytes, settings.batch_bytes) + _BESIDE,
+            longest=max(most, settings.batch_bytes) + _BESIDE,
             spend=self._spend,
         )
         self.arriving = Arriving(core, self._notes, self.links.name_of, self._time)
