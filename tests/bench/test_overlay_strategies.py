@@ -96,6 +96,25 @@ def test_running_brokers_are_counted_frame_by_frame(monkeypatch: pytest.MonkeyPa
     assert all(row.metrics["lost"] == row.metrics["doubled"] == row.metrics["useless"] == 0 for row in ways)
 
 
+def test_brokers_on_a_ring_are_counted_copy_by_copy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    effort = strategies.StrategiesEffort(brokers=(3,), events={"paper": 3, "ours": 2})
+    monkeypatch.setattr(cases, "QUICK", replace(QUICK, strategies=effort))
+    monkeypatch.setattr(strategies, "STRATEGIES", strategies.RINGS)
+    monkeypatch.setattr(strategies, "PERIOD_S", 0.3)
+    found = runner.run(SUITE, make_plan(["strategies"], quick=True, disk=tmp_path), Quiet())
+    assert [row.note for row in found.rows] == [""] * 4
+    arcs, partitioned = (found.row("strategies-paper-3", each) for each in strategies.RINGS)
+    assert arcs is not None
+    assert partitioned is not None
+    assert arcs.metrics["receivers"] == partitioned.metrics["receivers"] > 1
+    # whoever is asked for everybody visits everybody once
+    assert partitioned.metrics["messages"] == 2
+    assert arcs.metrics["messages"] <= 2
+    assert arcs.metrics["frame_bytes"] > arcs.metrics["messages"] * PAYLOAD
+    assert arcs.metrics["hops"] >= 1
+    assert all(row.metrics["lost"] == row.metrics["doubled"] == 0 for row in found.rows if row.metrics)
+
+
 def test_what_is_lost_and_what_comes_twice_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(strategies, "PATIENCE_S", 2.0)
     asked = paper(2)

@@ -24,7 +24,7 @@ PARTS: Final = {
     "memory": "many brokers, each knowing what all want",
     "thin": "urgent messages over three thin hops that bulk fills; needs root, for network namespaces",
     "death": "a broker on the way is killed: how long until messages cross again",
-    "strategies": "10 and 20 running brokers by each strategy: messages, bytes, links, in vain, what is known",
+    "strategies": "10 and 20 running brokers by each strategy, and rings: messages, bytes, links, in vain, entries",
     "ring": "rings of simulated brokers that cannot all know each other, beside those that do",
     "regions": "regions of simulated brokers behind gateways",
     "plan": "twelve brokers on thin links, by the shortest ways and by a plan; needs root, for network namespaces",

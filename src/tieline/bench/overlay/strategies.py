@@ -10,6 +10,10 @@ messages are counted: what brokers have to tell each other about sessions has a 
 
 Who got a copy, and over which links, follows from these numbers; that a ring carries a message twice over one broker
 does not, so hops to a receiver are the fewest that its copies can have taken.
+
+On a ring of unknown brokers (``arcs`` and ``partitioned``) nobody goes by the graph: its links are where brokers look
+for the ring, and then they dial whom they need.  What is counted there are copies from broker to broker, with the hops
+that each has made, and what brokers say beside them grows with time, since they look after each other once a period.
 """
 
 from __future__ import annotations
@@ -34,15 +38,21 @@ from tieline.bench.process import until
 from tieline.bench.suite.declaration import Running
 from tieline.bench.suite.results import Row
 from tieline.bench.timed.packets import Inbox
-from tieline.conf.overlay import StrategyName
+from tieline.conf.overlay import DispatchName, Ring, StrategyName
 from tieline.sim.ring.network import random_links
 
-STRATEGIES: Final[tuple[str, ...]] = get_args(StrategyName)
+#: Ways around a ring of unknown brokers, and all that is compared.
+RINGS: Final[tuple[str, ...]] = get_args(DispatchName)
+STRATEGIES: Final[tuple[str, ...]] = (*get_args(StrategyName), *RINGS)
+#: How often brokers on a ring look after each other: as by default.
+PERIOD_S: Final = Ring().stabilise_s
 #: The level of messages that no class was declared for.
 _LEVEL: Final = 1
 _CHUNK: Final = 65_536
-#: Until what passes links has come to rest, and until brokers have forgotten what nobody wants any more.
+#: Until what passes links has come to rest.
 _REST_S: Final = 20.0
+#: Until brokers have forgotten what nobody wants any more: on a ring they tell that after a while, one the next.
+_FORGOTTEN_S: Final = 90.0
 #: From broker to broker.
 Hop = tuple[int, int]
 
@@ -77,10 +87,51 @@ class Passed:
     #: Entries of others, of all brokers together.
     known: int
     all_bytes: int = field(compare=False)
+    #: On a ring of unknown brokers: by broker, copies that came, and the hops that they had made.
+    came: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    def reached(self, before: Passed, source: int) -> dict[int, int]:
+        """By broker that has got a copy since, the hops to it; the source is none away."""
+        if self.came:
+            found = {source: 0}
+            for number, (copies, hops_) in self.came.items():
+                copies_before, hops_before = before.came[number]
+                if copies > copies_before:
+                    found[number] = (hops_ - hops_before) // (copies - copies_before)
+            return found
+        return hops([hop for hop, times in self.sent.items() if times > before.sent.get(hop, 0)], source)
+
+
+#: All ways from broker to broker, where they are counted together.
+_ANYWHERE: Final = (-1, -1)
+
+
+def look_at_ring(network: Network) -> Passed:
+    """The same of brokers on a ring."""
+    sent = received = frame_bytes = useless = known = all_bytes = 0
+    came: dict[int, tuple[int, int]] = {}
+    for number, instance in enumerate(network.instances):
+        assert isinstance(instance.peer, Member)
+        said = instance.peer.ask("net")
+        totals = said["totals"]
+        sent += totals["publications/sent"]
+        received += totals["publications/received"]
+        came[number] = totals["publications/received"], totals["publications/hops"]
+        frame_bytes += totals["publications/bytes"]
+        useless += totals["useless"]
+        all_bytes += totals["bytes/sent"] - totals["publications/bytes"]
+        known += sum(1 if each["brokers"] is None else each["brokers"] for each in said["fingers"])
+    return Passed(
+        sent={_ANYWHERE: sent}, received={_ANYWHERE: received}, frame_bytes=frame_bytes, useless=useless,
+        known=known, all_bytes=all_bytes, came=came,
+    )  # fmt: skip
 
 
 def look(network: Network) -> Passed:
     """Ask every broker for its own figures."""
+    assert isinstance(network.instances[0].peer, Member)
+    if network.instances[0].peer.ask("net").get("mode") == "ring":
+        return look_at_ring(network)
     sent: dict[Hop, int] = {}
     received: dict[Hop, int] = {}
     frame_bytes = useless = known = all_bytes = 0
@@ -188,7 +239,7 @@ def measure_workload(network: Network, work: Work, count: int) -> Metrics:
     receivers = messages = frames = useless = beside = 0
     took: list[float] = []
     far: list[int] = []
-    until("nobody wants anything", _REST_S, lambda: not look(network).known)
+    until("nobody wants anything", _FORGOTTEN_S, lambda: not look(network).known)
     told = at_rest(network).all_bytes
     with ExitStack() as stack:
         there = Clients(network, work, stack)
@@ -198,9 +249,8 @@ def measure_workload(network: Network, work: Work, count: int) -> Metrics:
             took_s = there.publish(published)
             after = at_rest(network)
             there.take_late(published)
-            crossed = [hop for hop, times in after.sent.items() if times > before.sent.get(hop, 0)]
             wanted = {*work.receivers(published)} - {published.source}
-            reached = hops(crossed, published.source)
+            reached = after.reached(before, published.source)
             if wanted:
                 took.append(took_s)
                 far.append(max(reached.get(number, 0) for number in wanted))
@@ -231,10 +281,18 @@ def measure_strategies(brokers: int, effort: StrategiesEffort, run: Running, row
     """Both workloads by each strategy, on brokers that are started anew for each."""
     for strategy in STRATEGIES:
         own = [row for row in rows if row.peer == strategy]
-        kind = JoinedTieline(f'[overlay]\nstrategy = "{strategy}"\n{EVENT_TYPES}')
-        with run.failing(own), Network(kind, brokers, edges(brokers)) as network:
-            for row in own:
-                name = row.group.partition("-")[2]
-                with run.failing([row]):
-                    run.step(f"{row.title}, {name}: {strategy}")
-                    row.repetitions.append(measure_workload(network, WORKS[name](brokers), effort.events[name]))
+        # a ring forgets what nobody wants any more by and by, so each workload begins with one that knows of nothing
+        for together in [[row] for row in own] if strategy in RINGS else [own]:
+            kind = JoinedTieline(f"{_overlay(strategy)}{EVENT_TYPES}")
+            with run.failing(together), Network(kind, brokers, edges(brokers)) as network:
+                for row in together:
+                    name = row.group.partition("-")[2]
+                    with run.failing([row]):
+                        run.step(f"{row.title}, {name}: {strategy}")
+                        row.repetitions.append(measure_workload(network, WORKS[name](brokers), effort.events[name]))
+
+
+def _overlay(strategy: str) -> str:
+    if strategy in RINGS:
+        return f'[overlay]\nmode = "ring"\n[overlay.ring]\ndispatch = "{strategy}"\nstabilise_s = {PERIOD_S}\n'
+    return f'[overlay]\nstrategy = "{strategy}"\n'

@@ -10,7 +10,7 @@ from tieline.bench.metrics import Metric
 from tieline.bench.overlay import strategies
 from tieline.bench.overlay.strategies_work import TITLES
 from tieline.bench.suite.declaration import Goal, GroupTable
-from tieline.bench.suite.picture import GREEN, GREY, RUST, SKY, Panel, bars, group_panel, labels
+from tieline.bench.suite.picture import GREEN, GREY, MAUVE, OCHRE, RUST, SKY, Panel, bars, group_panel, labels
 from tieline.bench.suite.results import Key, Results
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ METRICS: Final = {
     "frame_bytes": Metric("bytes of the frames that carry it, on all links together, without TCP and IP", "B"),
     "useless": Metric("of what brokers were sent for their own clients, the share that no client wanted", "share"),
     "last_p50_ms": Metric("median time until the last receiver has it, all on this machine", "ms"),
-    "known_entries": Metric("entries of others that a broker knows", ""),
+    "known_entries": Metric("entries of others that a broker knows; on a ring, brokers or sums that it knows of", ""),
     "interest_bytes": Metric("bytes that a broker sends until all know what all want", "B"),
 }
 TABLES: Final = {
@@ -35,7 +35,7 @@ TABLES: Final = {
     )
     for name, title in TITLES.items()
 }  # fmt: skip
-_COLOURS: Final = dict(zip(strategies.STRATEGIES, (GREEN, SKY, GREY, RUST), strict=True))
+_COLOURS: Final = dict(zip(strategies.STRATEGIES, (GREEN, SKY, GREY, RUST, OCHRE, MAUVE), strict=True))
 
 
 def goals() -> Iterator[Goal]:
