@@ -42,9 +42,13 @@ RATE: Final = 100_000 / 8
 #: Seconds between two events, as in the paper; with thousands of brokers copies are longer on their way.
 EVERY_S: Final = 10.0
 _SCALE_EVERY_S: Final = 20.0
-#: Publications right after brokers have died, and once more when the others have looked around for so long.
-_MOURNED: Final = 5
-_REPAIR_S: Final = 120.0
+#: Publications right after brokers have died: with a thousand brokers one delivery is a tenth of a percent of all.  A
+#: copy that meets one dead broker after the other takes a round trip for each, and so may be seconds on its way.
+_MOURNED: Final = 25
+_MOURNING_S: Final = 4.0
+#: Nobody looks around before the last of them, and so long until all who are left have done so several times.
+_STABILISE_S: Final = 120.0
+_REPAIR_S: Final = 10 * _STABILISE_S
 #: Brokers beyond which ways are left out by which every event visits every broker.
 _ALL_VISITED: Final = 1_000
 
@@ -180,10 +184,11 @@ def deaths(request: Request) -> list[Table]:
     rows = []
     _unlimited(request)
     nodes = request.chosen("brokers", quick=150, full=1_000)
-    settings = RingSettings(stabilise_s=12.0)
+    settings = RingSettings(stabilise_s=_STABILISE_S)
     request.state("stabilising", settings.stabilise_s, "s", note="so that publications come before any repair")
     request.state("repaired after", _REPAIR_S, "s")
     request.state("events", _MOURNED, note="before repair, and after it")
+    request.state("an event every", _MOURNING_S, "s")
     seeds = request.seeds(quick=1, full=2, note="brokers that die")
     for share in (0.05, 0.1, 0.2):
         for seed in seeds:
@@ -193,9 +198,9 @@ def deaths(request: Request) -> list[Table]:
             plan = RingPlan(subscriptions=work.subscriptions, spaces=work.spaces, settings=settings)
             places = found(plan, network, is_alive=True)
             kill(places, share, Random(seed + 1))
-            stale = publish(places, network, work, Random(seed + 2), events=_MOURNED, settle_s=1.0)
+            stale = publish(places, network, work, Random(seed + 2), events=_MOURNED, settle_s=_MOURNING_S)
             network.clock.run_for(_REPAIR_S)
-            healed = publish(places, network, work, Random(seed + 3), events=_MOURNED, settle_s=2.0)
+            healed = publish(places, network, work, Random(seed + 3), events=_MOURNED, settle_s=_MOURNING_S)
             rows.append((nodes, share, seed, round(stale.missed, 6), round(healed.missed, 6)))
     columns = {"nodes": "brokers", "dead": "share of them that died", "seed": "seed",
                "stale": "deliveries missed before repair", "healed": "deliveries missed after it"}  # fmt: skip
