@@ -224,8 +224,8 @@ def deaths(tables: Tables) -> Iterator[Claim]:
         paper_says="(ours) A fifth of all brokers dies at once: at most 0.2 % of deliveries are missed before repair.",
         we_measure=verdicts.percent(table.column("stale")),
         judgement=verdicts.below(0.002, table.column("stale")),
-        why="whoever has a copy finds out who is dead one after the other, and hands it to the finger before; it holds as "
-        "long as fewer brokers die in a row than each knows successors",
+        why="whoever has a copy finds out who is dead one after the other, and hands it to the finger before; it holds "
+        "as long as fewer brokers die in a row than each knows successors",
     )
     healed = tables["deaths"].column("healed")
     yield Claim(
