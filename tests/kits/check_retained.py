@@ -233,10 +233,10 @@ def _judge_reader(world: RetainedWorld, verdict: Verdict, reader: Reader) -> Non
             verdict.wrong.append(f"{what}, never got {payload!r} on {topic}, but {texts}")
         if winner is not None and winner.payload and not payload and _is_lost(world, verdict.kind, winner, reader):
             verdict.wrong.append(f"{what}, never got {winner.payload!r} on {topic}, and nobody says that it expired")
-        # what its own broker clears it hears at once, granted or not; and who is given nothing as it begins knows that
-        # nothing is retained: what is older by its clock may still come live
+        # what its own broker clears it hears at once, granted or not; and who was given nothing when its broker heard
+        # of the clear knows that nothing is retained: what is older by its clock may still come live
         has_heard = b"" in texts or any(where == topic and not text for where, text, _ in reader.before)
-        has_heard = has_heard or reader.known.get(topic) == (clock, name)
+        has_heard = has_heard or (clock, name) in {reader.known.get(topic), reader.first.get(topic)}
         if winner is not None and not winner.payload and texts and not has_heard:
             verdict.wrong.append(f"{what}, never heard that {topic} was cleared, but {texts}")
         behind = texts[len(texts) - texts[::-1].index(payload) :] if payload in texts and payload else []

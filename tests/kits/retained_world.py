@@ -72,6 +72,8 @@ class Reader:
     known: dict[str, tuple[int, str]] = field(default_factory=dict)
     #: Topic, payload and whether it was sent as retained, since it was granted.
     got: list[tuple[str, bytes, bool]] = field(default_factory=list)
+    #: By topic, what its broker knew when the first of that came.
+    first: dict[str, tuple[int, str]] = field(default_factory=dict)
     #: And before that, since it had asked.
     before: list[tuple[str, bytes, bool]] = field(default_factory=list)
 
@@ -264,6 +266,7 @@ class RetainedWorld(overlay_world.World):
         assert place.core is not None
         place.core.now = self.clock.now
         reader.client, reader.is_granted, reader.got = place.core.client(reader.name), False, []
+        reader.first = {}
         subscription = Subscription(filter=reader.filter, qos=0)
         reader.client.send(Subscribe(packet_id=1, subscriptions=(subscription,)))
         self.serve(self.brokers[reader.place])
@@ -280,6 +283,8 @@ class RetainedWorld(overlay_world.World):
                     reader.known = {topic: (at, name) for topic, (at, name, _) in self.state(reader.place).items()}
                 elif isinstance(packet, Publish):
                     reader.got.append((packet.topic, packet.payload, packet.retain))
+                    if reader.is_granted and packet.topic not in reader.first:
+                        reader.first[packet.topic] = self.state(reader.place).get(packet.topic, (0, "", b""))[:2]
             reader.client.inbox.clear()
         for client in place.writers.values():
             acknowledged = {packet.packet_id for packet in client.inbox if isinstance(packet, Puback)}

@@ -36,6 +36,11 @@ def test_who_subscribes_where_a_topic_was_cleared_need_not_hear_of_that() -> Non
     assert check_retained(Kind.CRASHES, (400_116,)) > 10
 
 
+def test_who_had_nothing_when_its_broker_heard_of_a_clear_need_not_hear_of_it() -> None:
+    # what came live later was older by its clock; its broker had begun again without a store, and knew nothing before
+    assert check_retained(Kind.VOLATILE, (2_007,), partial(Joined, strategy="flood")) > 10
+
+
 def test_who_has_cleared_a_topic_cannot_be_told_by_what_comes() -> None:
     # another broker had, and the kit took it for the one whose messages come in order
     assert check_retained(Kind.VOLATILE, (300_230,), partial(Joined, strategy="ring")) > 10
