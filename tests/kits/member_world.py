@@ -143,5 +143,22 @@ class MemberWorld(GroupWorld):
             here.member.links.opened(self._handles, self.clock.now, 1, there.name)
         self.serve(other)
 
+    def arrive(self, connection: Connection, end: int, data: bytes) -> None:
+        site = self.ring_site(end)
+        if connection.is_dead or site.member is None or connection.handle not in site.open:
+            return
+        is_behind = site.member.receive(connection.handle, data, self.clock.now)
+        if is_behind:
+            self.clock.after(0.001, partial(self._go_on, site, site.member, connection.handle))
+        self.serve(site)
+
+    def _go_on(self, site: RingSite, member: RingMember, handle: int, now: float) -> None:
+        """What a shell does when others have had their turn."""
+        if site.member is not member:
+            return
+        if member.go_on(handle, now):
+            self.clock.after(0.001, partial(self._go_on, site, member, handle))
+        self.serve(site)
+
     def _read_paths(self, node: Node, receiver: int, data: bytes) -> None:
         """What brokers of a ring say has no paths."""

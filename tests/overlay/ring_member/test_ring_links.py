@@ -40,7 +40,8 @@ class End:
         self.back: list[tuple[Peer, bytes, bool]] = []
         self.renewals: list[Peer] = []
         self.takes = True
-        self.links = RingLinks(name, life, mark, self, patience_s=5.0, longest=1_000, spend=lambda _units: False)
+        self.is_busy = False
+        self.links = RingLinks(name, life, mark, self, patience_s=5.0, longest=1_000, spend=lambda _units: self.is_busy)
         self.links.address = address(name)
 
     def came(self, peer: Peer, data: bytes, now: float) -> bool:
@@ -120,6 +121,21 @@ def test_everything_comes_once_and_in_order_over_connections_that_break(seed: in
     pump(a, b, 99)
     assert b.came_ == given
     assert not a.settle()
+
+
+def test_what_is_put_off_comes_before_what_comes_later() -> None:
+    a, b = End("a"), End("b")
+    connect(a, b, 1)
+    pump(a, b, 1)
+    given = [encode(Echo(number)) for number in range(6)]
+    b.is_busy = True
+    for half in (given[:3], given[3:]):
+        for each in half:
+            a.links.send(peer("b"), each, 0.0)
+        assert b.links.receive(1, a.links.fill(1, 1 << 16, 0.0), 0.0)
+    while b.links.go_on(1, 0.0):
+        pass
+    assert b.came_ == given
 
 
 def test_what_was_meant_for_an_earlier_life_comes_back() -> None:

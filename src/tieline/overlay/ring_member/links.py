@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from itertools import chain
 from typing import Final, Protocol
 
 from tieline.conf import urls
@@ -308,7 +309,8 @@ class RingLinks:
         if connection.far is not None:
             connection.far.heard_at = now
         self.counts.bytes_in += len(data)
-        connection.frames = connection.inbox.take(data)
+        # what was put off comes first
+        connection.frames = chain(connection.frames, connection.inbox.take(data))
         return self.go_on(handle, now)
 
     def go_on(self, handle: int, now: float) -> bool:
@@ -323,6 +325,7 @@ class RingLinks:
                     return False
                 if self._spend(_WORK_PER_MESSAGE + len(body) // _WORK_PER_BYTES):
                     return True
+            connection.frames = iter(())
         except BadFrame:
             self.counts.malformed += 1
             self._end(connection, "bad_frames")
