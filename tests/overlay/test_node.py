@@ -345,7 +345,8 @@ def test_a_subscription_is_granted_late_and_counted_if_nobody_echoes() -> None:
 
 def test_every_stage_is_in_both_tables() -> None:
     assert set(PHASES) == set(LEGAL) == set(Phase)
-    assert set().union(*LEGAL.values()) == set(Kind)
+    # brokers on a ring have links of their own, which say nothing else than that
+    assert set().union(*LEGAL.values()) == set(Kind) - {Kind.RING}
 
 
 def _said(pair: Pair, node: int) -> list[Said]:
