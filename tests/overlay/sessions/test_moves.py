@@ -107,3 +107,34 @@ def test_a_new_session_of_which_its_client_did_not_hear_is_the_session_that_ther
     assert client.sessions == [False, True]
     core = world.home(2).core
     assert core is not None and len(core.sessions["s"].subscriptions) == 0
+
+
+@pytest.mark.parametrize("order", ["move old new", "move new old", "old move new", "new move old", "old new move"])
+def test_a_move_is_over_although_a_broker_was_away_that_is_then_gone_for_good(order: str) -> None:
+    """Nobody said that nothing more would come of it: both homes looked after the session for a day."""
+    world = MovesWorld(Random(1))
+    for number in (1, 2, 3):
+        world.start(number)
+    world.join(1, 2, 0.01, 125_000.0)
+    world.join(2, 3, 0.01, 125_000.0)
+    world.clock.run_for(2.0)
+    client = world.client("s")
+    client.wants = {"x": 1}
+    client.connect(world.home(1))
+    world.clock.run_for(2.0)
+    world.crash(3, 1_000_000.0)
+    world.clock.run_for(8.0)
+    for what in order.split():
+        if what == "move":
+            client.connect(world.home(2))
+            world.clock.run_for(0.3)
+            continue
+        home = world.home({"old": 1, "new": 2}[what])
+        assert home.joined is not None
+        home.joined.writing_off.begin(home.joined.node.number_of(world.home(3).name))
+        world.serve(home)
+    world.clock.run_for(10.0)
+    assert client.sessions == [False, True]
+    for number in (1, 2):
+        joined = world.home(number).joined
+        assert joined is not None and not len(joined.moves.passages)

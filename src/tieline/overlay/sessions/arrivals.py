@@ -185,6 +185,8 @@ class Arrivals:
         passage = self._passages.of(errand.client_id, errand.epoch)
         origin = self._post.number(errand.origin)
         if passage is not None and origin and passage.before == source:
+            if origin in self._post.gone:
+                self._passages.floor(passage, origin, {}, now)
             self._passages.tail_ended(passage, origin, now)
 
     def merged(self, errand: Merged, parcel: bytes, source: int, now: float) -> None:

@@ -206,6 +206,9 @@ class Departures:
         for message, terms in contents.queue:
             if self._may_have(claimant, message, now):
                 tell(claimant, Waiting(*key, terms), message_parcel(message, now))
+        for origin in self._post.gone:
+            # nobody is asked for its mark, and the new home may not know yet that it is gone
+            self._passages.ceiling(passage, origin, {}, now)
         self._counts.sessions_out += 1
         waits = self._await_order(claimant, *key, now)
         if self._core.journal.is_volatile:

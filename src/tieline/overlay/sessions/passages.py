@@ -289,7 +289,8 @@ class Passages:
             if passage.after == broker and passage.after_epoch:
                 self._remove(passage)
                 continue
-            part = passage.parts.get(broker)
+            # the next home waits for the end of its tail, also where nothing of it has come
+            part = passage.part(broker) if passage.after else passage.parts.get(broker)
             if part is not None:
                 part.floor, part.below = part.floor or {}, 0
                 if passage.after and part.ceiling is None:

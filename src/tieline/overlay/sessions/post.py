@@ -45,6 +45,12 @@ class Post:
         interests, reachable = self.node.interests, self.reachable
         return [number for number in self.others if number in reachable or not interests.is_written_off(number)]
 
+    @property
+    def gone(self) -> list[int]:
+        """The others, from which nothing comes any more."""
+        origins = set(self.origins)
+        return [number for number in self.others if number not in origins]
+
     def tell(self, broker: int, errand: Errand, message: bytes = b"") -> None:
         """Have an errand carried to a broker; it leaves with the commit of this turn."""
         self._outbox.setdefault(broker, []).append(put_errand(errand, message))
