@@ -34,6 +34,7 @@ class Kind(StrEnum):
     LINKS = "links"  # links are cut and fall silent
     CRASHES = "crashes"  # brokers crash, most of them around a commit
     RETURNS = "returns"  # clients go and come back at once, links fall silent, and the broker that they left crashes
+    NEWCOMERS = "newcomers"  # brokers begin and join for the first time, links fail and brokers crash
     ISLANDS = "islands"  # some brokers are cut off for less or more than clients wait for their sessions
 
 
@@ -126,6 +127,11 @@ class History:
             for _ in range(random.randint(2, 4)):
                 how = random.choice(("", "before", "after", "before", "after"))
                 self.world.later(random.uniform(0.2, FAULTS_S - 1.5), self._crash, how)
+        if self.kind is Kind.NEWCOMERS:
+            for _ in range(random.randint(1, 2)):
+                self.world.later(random.uniform(0.2, 4.0), self._newcomer)
+            for _ in range(random.randint(1, 3)):
+                self.world.later(random.uniform(0.2, FAULTS_S - 1.5), self._crash, "")
         if self.kind is Kind.RETURNS:
             for client in self.subscribers:
                 for _ in range(2):
@@ -160,6 +166,13 @@ class History:
         else:
             self.world.crash(number, self.random.uniform(0.1, 1.5))
 
+    def _newcomer(self) -> None:
+        random, world = self.random, self.world
+        number, other = max(world.brokers) + 1, random.choice(sorted(world.brokers))
+        world.tell(f"{number} is new, and joins {other}")
+        world.start(number)
+        world.join(number, other, random.uniform(0.002, 0.05), 125_000.0)
+
     def _return(self, client: Client) -> None:
         """A client goes and comes back while a broker is out of reach; the one where it is crashes after that."""
         home = client.home
@@ -180,7 +193,9 @@ class History:
         client.publish(topic, payload, qos)
 
     def move(self, client: Client) -> None:
-        alive = [number for number in sorted(self.world.brokers) if self.world.brokers[number].node is not None]
+        nodes = {number: self.world.brokers[number].node for number in sorted(self.world.brokers)}
+        # who has never met anybody knows nothing of what others want
+        alive = [number for number, node in nodes.items() if node is not None and len(node.directory.names) > 1]
         if self.is_over or not alive:
             return
         self._move_to(client, self.world.home(self.random.choice(alive)))

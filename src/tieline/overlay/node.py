@@ -492,9 +492,12 @@ class Node:
             self._outlive(state.life + 1, now)
 
     def _renewed(self, state: LinkState) -> None:
+        is_known = self.carrier.incarnations.is_known(state.broker)
         if self.carrier.heard(state.broker, state.incarnation, state.life):
             self.interests.forgotten(state.broker)
-            self.on_renewed(state.broker)
+            if is_known:
+                # of one that is heard of for the first time nothing was lost
+                self.on_renewed(state.broker)
 
     def _greeted(self, connection: Connection, hello: Hello, now: float) -> None:
         proven = self.connections.proven(connection)

@@ -138,3 +138,71 @@ def test_a_move_is_over_although_a_broker_was_away_that_is_then_gone_for_good(or
     for number in (1, 2):
         joined = world.home(number).joined
         assert joined is not None and not len(joined.moves.passages)
+
+
+@pytest.mark.parametrize("joins", [1, 2, 3])
+@pytest.mark.parametrize("order", ["move new", "new move"])
+def test_what_a_new_broker_accepts_while_a_session_moves_comes_to_it(order: str, joins: int) -> None:
+    """The old home took it for one that had lost everything, and nobody asked it for its mark until a restart."""
+    world = MovesWorld(Random(1))
+    for number in (1, 2, 3):
+        world.start(number)
+    world.join(1, 2, 0.01, 125_000.0)
+    world.join(1, 3, 0.01, 125_000.0)
+    world.clock.run_for(2.0)
+    client, publisher = world.client("s"), world.client("p")
+    client.wants = {"x": 1}
+    client.connect(world.home(1))
+    world.clock.run_for(2.0)
+    world.cut(world.cables[1], 6.0)  # the move goes on as long as one origin is away
+    for what in order.split():
+        if what == "move":
+            client.connect(world.home(2))
+        else:
+            world.start(4)
+            world.join(4, joins, 0.01, 125_000.0)
+        world.clock.run_for(1.0)
+    publisher.connect(world.home(4))
+    for number in range(80):
+        if number == 30:
+            world.crash(2, 0.3)
+        if number > 30 and not client.is_in:
+            client.connect(world.home(2))
+        publisher.publish("x", str(number).encode(), 1)
+        world.clock.run_for(0.2)
+    world.clock.run_for(10.0)
+    assert client.sessions[:2] == [False, True] and all(client.sessions[1:])
+    assert len(publisher.accepted) == 80
+    assert {payload for payload, _, _ in client.got} == {str(number).encode() for number in range(80)}
+    for number in world.brokers:
+        joined = world.home(number).joined
+        assert joined is not None and not len(joined.moves.passages)
+
+
+def test_a_home_that_is_killed_knows_still_which_broker_is_gone_for_good() -> None:
+    world = MovesWorld(Random(1))
+    for number in (1, 2, 3, 4):
+        world.start(number)
+    for number in (2, 3, 4):
+        world.join(1, number, 0.01, 125_000.0)
+    world.clock.run_for(2.0)
+    client = world.client("s")
+    client.wants = {"x": 1}
+    client.connect(world.home(1))
+    world.clock.run_for(2.0)
+    world.crash(3, 1_000_000.0)
+    world.cut(world.cables[2], 14.0)  # the move goes on after the other one was forgotten
+    world.clock.run_for(8.0)
+    client.connect(world.home(2))
+    world.clock.run_for(0.5)
+    for number in (1, 2):
+        home = world.home(number)
+        assert home.joined is not None
+        home.joined.writing_off.begin(home.joined.node.number_of(world.home(3).name))
+        world.serve(home)
+        world.clock.run_for(0.5)
+    world.crash(2, 0.3)
+    world.clock.run_for(20.0)
+    for number in (1, 2):
+        joined = world.home(number).joined
+        assert joined is not None and not len(joined.moves.passages)

@@ -58,6 +58,10 @@ class Incarnations:
         del self.unsafe[broker]
         return True
 
+    def is_known(self, broker: int) -> bool:
+        """Whether a broker has ever been heard of."""
+        return broker in self.known
+
     def is_usable(self, broker: int) -> bool:
         """Whether it is known, and safe, which incarnation of a broker counts."""
         return broker in self.tags and broker not in self.unsafe

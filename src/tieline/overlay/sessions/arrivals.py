@@ -185,7 +185,8 @@ class Arrivals:
         passage = self._passages.of(errand.client_id, errand.epoch)
         origin = self._post.number(errand.origin)
         if passage is not None and origin and passage.before == source:
-            if origin in self._post.gone:
+            if origin in self._post.gone or not passage.has_asked(origin):
+                # the old home has decided by itself that nothing more of it goes that way
                 self._passages.floor(passage, origin, {}, now)
             self._passages.tail_ended(passage, origin, now)
 

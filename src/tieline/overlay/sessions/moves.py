@@ -146,6 +146,8 @@ class Moves:
         #: Who was in reach at the end of the last turn, and since when others have not been.
         self._seen: frozenset[int] | None = None
         self._away_since: dict[int, float] = {}
+        #: How many brokers were known when all sessions on their way here waited for each of them.
+        self._named = 0
         self._news_due = False
         self._looks = False
         #: Until when nobody relies on not having heard of a session.
@@ -259,6 +261,7 @@ class Moves:
             self.registry.put(client_id, epochs.get(client_id, 1), is_kept=session.expiry_s > 0)
         for epoch in epochs.values():
             self.registry.heard(epoch, epoch)
+        self._named = 0
         self._core.timers.soon(self._resume)
         return now + WAIT_S if self.post.others else now
 
@@ -433,6 +436,9 @@ class Moves:
                 else:
                     self._away_since.setdefault(broker, now)
             self._tell_soon()
+        if len(self._node.directory.names) != self._named:
+            self._named = len(self._node.directory.names)
+            self.passages.met(self.post.origins, now)
         self._departures.look(now)
         self.post.flush(now)
 

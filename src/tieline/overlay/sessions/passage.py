@@ -132,6 +132,11 @@ class Passage:
             part = self.parts[origin] = Part(is_arriving=self.before > 0)
         return part
 
+    def has_asked(self, origin: int) -> bool:
+        """Whether an origin was asked for its mark, or will be without more news of it."""
+        part = self.parts.get(origin)
+        return self.is_complete and part is not None and not part.is_deferred
+
     def judge(self, origin: int, lane: int, number: int) -> int:
         """What becomes of a message that comes now."""
         part = self.part(origin)

@@ -283,6 +283,13 @@ class Passages:
         if not waiting:
             self._awaited.pop((origin, lane), None)
 
+    def met(self, origins: Iterable[int], now: float) -> None:
+        """There are brokers that were not known: what they send may go to old homes, of which they may know more."""
+        for passage in list(self.arriving.values()):
+            for origin in origins:
+                if passage.is_complete and origin not in passage.parts:
+                    self.on_origin(passage, origin, now)
+
     def renewed(self, broker: int, now: float) -> None:
         """A broker has begun anew and knows nothing: what was to come from it does not."""
         for passage in [*self.arriving.values(), *self.leaving.values()]:
@@ -299,11 +306,14 @@ class Passages:
                         self._take(passage, broker, held.message, held.terms, now)
                 if passage.after:
                     part.ceiling, part.missing = part.ceiling or {}, 0
+                self._notes.part(passage, broker)
                 self._settle(passage, now)
             if passage.before == broker:
                 passage.is_complete = True
+                self._notes.passage(passage)
                 for origin in list(passage.parts):
-                    self.tail_ended(passage, origin, now)
+                    if passage.before:  # else that was the last that it waited for
+                        self.tail_ended(passage, origin, now)
         for key in [key for key in self._awaited if key[0] == broker]:
             del self._awaited[key]
 
