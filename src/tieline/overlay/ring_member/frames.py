@@ -44,7 +44,7 @@ class RingHello(NamedTuple):
     heard: int
 
     def encode(self) -> bytes:
-        """As a frame."""
+        """What is said first, as one frame."""
         head = put(*VERSIONS, self.life, self.longest) + put_bytes(self.address.encode())
         return frame(Kind.HELLO, head + self.fingerprint + put(self.heard_life, self.heard))
 

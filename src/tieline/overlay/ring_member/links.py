@@ -114,7 +114,7 @@ class Ring(Protocol):
         """Somebody has begun anew."""
 
     def met(self, peer: Peer, now: float) -> None:
-        """Somebody is connected."""
+        """A connection to somebody is there, and both have said who they are."""
 
 
 class RingLinks:
