@@ -43,7 +43,7 @@ compile: $(STAMP) ## make machine code of the broker's hot modules, beside their
 uncompile: ## back to plain Python
 	@$(or $(wildcard $(BIN)/python),$(PYTHON)) native_build.py --remove
 
-demo: $(STAMP) ## three brokers, a microgrid that goes islanding, a planner, Spark, the page: four minutes
+demo: $(STAMP) ## three brokers, a microgrid that goes islanding, a planner, Spark, the page: two minutes
 	@$(BIN)/tieline demo
 
 site: $(STAMP) ## the documents as a site in build/site, which needs no server and no network
